@@ -1,0 +1,42 @@
+"""Recollect: durable memory for AI agents. Start with `recollect.open("memory.db")`."""
+
+from recollect.collection import Message
+from recollect.config import Settings
+from recollect.domain import (
+    Attachment,
+    MarkCause,
+    Mode,
+    Record,
+    Role,
+    SessionState,
+    Status,
+    ToolCall,
+    ToolResult,
+)
+from recollect.errors import RecollectError
+from recollect.memory import Memory, Space, open
+from recollect.resolver import AgentMemories, open_agents
+from recollect.session import Session
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AgentMemories",
+    "Attachment",
+    "MarkCause",
+    "Memory",
+    "Message",
+    "Mode",
+    "RecollectError",
+    "Record",
+    "Role",
+    "Session",
+    "SessionState",
+    "Settings",
+    "Space",
+    "Status",
+    "ToolCall",
+    "ToolResult",
+    "open",
+    "open_agents",
+]

@@ -1,0 +1,181 @@
+"""The same memory for asyncio: the same names as coroutines, each run in a thread.
+
+One thin layer over the synchronous core, no second implementation. A coroutine that is cancelled
+stops waiting; a write that has begun is finished. What Python cannot await has a method: `count()`
+for `len`, `get_summary()` for `summary`, `set_mode()` for `mode = …`; `id`, `max_seq`, `mode`,
+`state` and `summary` are awaited as they stand: `await session.max_seq`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+
+from recollect import memory as core
+from recollect import session as core_session
+from recollect.clock import Clock
+from recollect.collection import StableKey
+from recollect.config import Settings
+from recollect.descriptors import Descriptor
+from recollect.domain import Mode, SessionState
+
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
+
+
+class _Wraps(Protocol[S_co]):
+    """Something with a synchronous twin inside."""
+
+    @property
+    def sync(self) -> S_co: ...
+
+
+def _in_thread(
+    method: Callable[Concatenate[S, P], T],
+) -> Callable[Concatenate[_Wraps[S], P], Awaitable[T]]:
+    async def run(self: _Wraps[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.to_thread(method, self.sync, *args, **kwargs)
+
+    run.__name__ = run.__qualname__ = method.__name__
+    run.__doc__ = method.__doc__
+    return run
+
+
+async def open(
+    address: str | Path | None = None,
+    *,
+    settings: Settings | Mapping[str, Any] | str | Path | None = None,
+    clock: Clock | None = None,
+) -> Memory:
+    """Open a memory, as `recollect.open` does."""
+    return Memory(await asyncio.to_thread(core.open, address, settings=settings, clock=clock))
+
+
+class Memory:
+    """`recollect.Memory` for asyncio."""
+
+    def __init__(self, sync: core.Memory) -> None:
+        self.sync = sync
+
+    def space(self, name: str = core.DEFAULT_SPACE) -> Space:
+        return Space(self.sync.space(name))
+
+    spaces = _in_thread(core.Memory.spaces)
+    sweep_idle = _in_thread(core.Memory.sweep_idle)
+    status = _in_thread(core.Memory.status)
+    close = _in_thread(core.Memory.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+class Space:
+    """`recollect.Space` for asyncio."""
+
+    def __init__(self, sync: core.Space) -> None:
+        self.sync = sync
+        self.name = sync.name
+        self.sessions = Sessions(sync.sessions)
+
+    async def session(
+        self,
+        key: StableKey,
+        agent: str | Mapping[str, Any] | Descriptor | None = None,
+        *,
+        source: str = "api",
+        project: str | None = None,
+        ephemeral: bool = False,
+        parent: str | None = None,
+    ) -> Session:
+        """The conversation behind a stable key, created if it is new."""
+        found = await asyncio.to_thread(
+            self.sync.session,
+            key,
+            agent,
+            source=source,
+            project=project,
+            ephemeral=ephemeral,
+            parent=parent,
+        )
+        return Session(found)
+
+    async def find_session(
+        self, key: StableKey, agent: str | Mapping[str, Any] | Descriptor | None = None
+    ) -> Session | None:
+        """The conversation behind a stable key, if there is one."""
+        found = await asyncio.to_thread(self.sync.find_session, key, agent)
+        return None if found is None else Session(found)
+
+
+class Sessions:
+    """The marking interface for asyncio."""
+
+    def __init__(self, sync: core_session.Sessions) -> None:
+        self.sync = sync
+
+    get = _in_thread(core_session.Sessions.get)
+    list = _in_thread(core_session.Sessions.list)
+    invalidate = _in_thread(core_session.Sessions.invalidate)
+    find_invalidated = _in_thread(core_session.Sessions.find_invalidated)
+    mark_processed = _in_thread(core_session.Sessions.mark_processed)
+    max_seq = _in_thread(core_session.Sessions.max_seq)
+    count_since = _in_thread(core_session.Sessions.count_since)
+    records = _in_thread(core_session.Sessions.records)
+    ranges = _in_thread(core_session.Sessions.ranges)
+
+
+class Session:
+    """`recollect.Session` for asyncio."""
+
+    def __init__(self, sync: core_session.Session) -> None:
+        self.sync = sync
+        self.key = sync.key
+        self.agent = sync.agent
+
+    append = _in_thread(core_session.Session.append)
+    append_many = _in_thread(core_session.Session.append_many)
+    recent = _in_thread(core_session.Session.recent)
+    all = _in_thread(core_session.Session.all)
+    count = _in_thread(core_session.Session.count)
+    count_since = _in_thread(core_session.Session.count_since)
+    get_summary = _in_thread(core_session.Session.get_summary)
+    set_summary = _in_thread(core_session.Session.set_summary)
+    purge = _in_thread(core_session.Session.purge)
+    reset = _in_thread(core_session.Session.reset)
+    compact = _in_thread(core_session.Session.compact)
+    sleep = _in_thread(core_session.Session.sleep)
+    end = _in_thread(core_session.Session.end)
+    set_mode = _in_thread(core_session.Session.set_mode)
+
+    @property
+    def summary(self) -> Awaitable[str]:
+        return self.get_summary()
+
+    @property
+    def state(self) -> Awaitable[SessionState]:
+        return asyncio.to_thread(lambda: self.sync.state)
+
+    @property
+    def id(self) -> Awaitable[str]:
+        return asyncio.to_thread(lambda: self.sync.id)
+
+    @property
+    def max_seq(self) -> Awaitable[int | None]:
+        return asyncio.to_thread(lambda: self.sync.max_seq)
+
+    @property
+    def mode(self) -> Awaitable[Mode]:
+        return asyncio.to_thread(lambda: self.sync.mode)

@@ -1,0 +1,322 @@
+"""Settings: where they come from, their defaults and their bounds.
+
+Explicit argument > environment (`RECOLLECT_…`) > `recollect.toml` or `recollect.yaml` in the
+working directory, else in the user's configuration directory > default. Every value is checked
+against its bounds wherever it comes from; an unknown name is an error, not a silent nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_type_hints
+from urllib.parse import quote
+
+import platformdirs
+
+from recollect.domain import MarkPolicy, MarkUnit
+from recollect.errors import InvalidSetting
+
+FILE_NAMES = ("recollect.toml", "recollect.yaml", "recollect.yml")
+SQLITE_MODULE = "memory.sqlite"
+
+
+def _setting(
+    default: Any,
+    doc: str,
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    choices: tuple[str, ...] | None = None,
+) -> Any:
+    metadata = {"doc": doc, "minimum": minimum, "maximum": maximum, "choices": choices}
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting of Recollect, checked. `load` fills it from its sources."""
+
+    store: str | None = _setting(
+        None,
+        "Store to open when none is given: a path, `sqlite:///…`, `postgresql://…`, `:memory:`.",
+    )
+    data_dir: str = _setting(
+        platformdirs.user_data_dir("recollect"),
+        "Where databases without a path of their own lie. Empty: memory is off, no file is made.",
+    )
+    database: str = _setting(
+        "global",
+        "One database for all agents, or one each in `{data_dir}/agents/<name>/memory.db`.",
+        choices=("global", "per-agent"),
+    )
+    sqlite_path: str | None = _setting(None, "The database file; default `{data_dir}/memory.db`.")
+    sqlite_wal: bool = _setting(True, "Write-ahead log: readers do not wait for writers.")
+    sqlite_busy_timeout_ms: int = _setting(
+        5000,
+        "How long to wait for another process's lock before StoreBusy.",
+        minimum=0,
+        maximum=600_000,
+    )
+    postgres_schema: str = _setting(
+        "recollect", "The PostgreSQL schema that holds the tables; `?schema=` in the URL wins."
+    )
+    postgres_pool_max: int = _setting(
+        8, "Connections to PostgreSQL per process.", minimum=1, maximum=200
+    )
+    postgres_timeout_seconds: float = _setting(
+        10.0, "How long to wait for a connection to PostgreSQL.", minimum=0.1, maximum=600
+    )
+    mark_threshold: int = _setting(
+        5,
+        "More unprocessed records (or completed turns) than this mark a session.",
+        minimum=0,
+        maximum=100_000,
+    )
+    mark_unit: str = _setting(
+        "records", "What the threshold counts.", choices=tuple(unit.value for unit in MarkUnit)
+    )
+    idle_sweep_seconds: float = _setting(
+        600.0,
+        "Sessions with unprocessed records and no activity for this long are marked by the sweep.",
+        minimum=1,
+        maximum=31_536_000,
+    )
+    record_bytes_max: int = _setting(
+        1_048_576,
+        "The largest record, as UTF-8 or JSON; also the largest summary.",
+        minimum=1024,
+        maximum=67_108_864,
+    )
+    batch_records_max: int = _setting(
+        1000, "The most records one `append_many` takes.", minimum=1, maximum=100_000
+    )
+    retain_recent: int = _setting(
+        20, "Records a compaction keeps for the new session.", minimum=0, maximum=10_000
+    )
+    max_history_len: int = _setting(
+        100, "Records a conversation keeps while memory is off.", minimum=1, maximum=100_000
+    )
+    agents: Mapping[str, bool] = field(
+        default_factory=dict,
+        metadata={"doc": "Whether memory is on, by agent: `agents.<name>.memory.enabled`."},
+    )
+    origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for setting in described():
+            object.__setattr__(self, setting.name, _checked(setting, getattr(self, setting.name)))
+        for name, enabled in self.agents.items():
+            if not isinstance(enabled, bool):
+                raise InvalidSetting(f"agents.{name}.memory.enabled is true or false: {enabled!r}")
+
+    @property
+    def mark_policy(self) -> MarkPolicy:
+        return MarkPolicy(threshold=self.mark_threshold, unit=MarkUnit(self.mark_unit))
+
+    def is_memory_enabled(self, agent_name: str) -> bool:
+        return self.agents.get(agent_name, True)
+
+    def path(self, agent_name: str | None = None) -> Path:
+        """The database file: the global one, or an agent's own."""
+        if agent_name is not None:
+            folder = quote(agent_name, safe="").replace(".", "%2E")  # a name is never a path
+            return Path(self.data_dir).expanduser() / "agents" / folder / "memory.db"
+        given = self.sqlite_path or "{data_dir}/memory.db"
+        return Path(given.replace("{data_dir}", self.data_dir)).expanduser()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """One setting as the reference shows it."""
+
+    name: str
+    type: type
+    default: Any
+    doc: str
+    minimum: float | None
+    maximum: float | None
+    choices: tuple[str, ...] | None
+
+    @property
+    def environment_name(self) -> str:
+        return f"RECOLLECT_{self.name.upper()}"
+
+
+def described() -> Iterator[Described]:
+    """The settings that have one value each, in the order of the reference."""
+    hints = get_type_hints(Settings)
+    for each in dataclasses.fields(Settings):
+        if each.name in ("agents", "origins"):
+            continue
+        kind = hints[each.name]
+        yield Described(
+            name=each.name,
+            type=str if kind == str | None else kind,
+            default=each.default,
+            **each.metadata,
+        )
+
+
+def load(
+    explicit: Settings | Mapping[str, Any] | str | Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    directory: Path | None = None,
+) -> Settings:
+    """Settings from all sources. `explicit` is settings, a mapping of some, or a file to read.
+
+    Complete settings are taken as they are; a file that is named replaces the search for one.
+    """
+    if isinstance(explicit, Settings):
+        return explicit
+    named = Path(explicit) if isinstance(explicit, str | Path) else None
+    file = _find_file(directory or Path.cwd()) if named is None else named
+    sources = [
+        ({}, "") if file is None else (read_file(file), str(file)),
+        _from_environment(os.environ if environ is None else environ),
+        (_known(explicit, "argument") if isinstance(explicit, Mapping) else {}, "argument"),
+    ]
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for found, origin in sources:
+        values.update(found)
+        origins.update({name: origin or f"RECOLLECT_{name.upper()}" for name in found})
+    return Settings(**values, origins=origins)
+
+
+def read_file(file: Path) -> dict[str, Any]:
+    """The settings in a TOML or YAML file, the `modules` and `agents` sections included."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidSetting(f"cannot read {file}: {error}") from error
+    content = _parse_toml(file, text) if file.suffix == ".toml" else _parse_yaml(file, text)
+    if not isinstance(content, dict):
+        raise InvalidSetting(f"{file}: expected settings by name, found {type(content).__name__}")
+    modules = _section(content.pop("modules", None), file, "modules")
+    agents = _section(content.pop("agents", None), file, "agents")
+    values = _known(content, str(file))
+    if SQLITE_MODULE in modules:
+        values |= _sqlite_module(_section(modules[SQLITE_MODULE], file, SQLITE_MODULE), file)
+    if agents:
+        values["agents"] = {
+            str(name): _is_enabled(_section(agent, file, f"agents.{name}"), file, name)
+            for name, agent in agents.items()
+        }
+    return values
+
+
+def _find_file(directory: Path) -> Path | None:
+    for folder in (directory, Path(platformdirs.user_config_dir("recollect"))):
+        for name in FILE_NAMES:
+            if (folder / name).is_file():
+                return folder / name
+    return None
+
+
+def _parse_toml(file: Path, text: str) -> Any:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidSetting(f"{file} is not TOML: {error}") from error
+
+
+def _parse_yaml(file: Path, text: str) -> Any:
+    import yaml  # slow to import, and few have such a file
+
+    try:
+        return yaml.safe_load(text) or {}
+    except yaml.YAMLError as error:
+        raise InvalidSetting(f"{file} is not YAML: {error}") from error
+
+
+def _section(value: Any, file: Path, name: str) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidSetting(f"{file}: {name} is a section, not {value!r}")
+    return value
+
+
+def _sqlite_module(section: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    names = {
+        "path": "sqlite_path",
+        "wal": "sqlite_wal",
+        "busy_timeout": "sqlite_busy_timeout_ms",
+    }
+    for name in section:
+        if name not in names:
+            raise InvalidSetting(
+                f"{file}: modules.{SQLITE_MODULE} has no {name!r}; it has {', '.join(names)}"
+            )
+    given = {names[name]: value for name, value in section.items() if value is not None}
+    return {"database": "global", **given}
+
+
+def _is_enabled(agent: Mapping[str, Any], file: Path, name: str) -> Any:
+    enabled = _section(agent.get("memory"), file, f"agents.{name}.memory").get("enabled")
+    return True if enabled is None else enabled
+
+
+def _from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], str]:
+    found = {}
+    for setting in described():
+        text = environ.get(setting.environment_name)
+        if text is not None:
+            found[setting.name] = _parse(setting, text)
+    return found, ""
+
+
+def _known(values: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    names = [each.name for each in dataclasses.fields(Settings) if each.name != "origins"]
+    for name in values:
+        if name not in names:
+            near = difflib.get_close_matches(str(name), names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InvalidSetting(f"{origin}: there is no setting {name!r}{hint}")
+    return dict(values)
+
+
+_WORDS = {"1": True, "true": True, "yes": True, "on": True} | {
+    "0": False,
+    "false": False,
+    "no": False,
+    "off": False,
+}
+
+
+def _parse(setting: Described, text: str) -> Any:
+    try:
+        if setting.type is bool:
+            return _WORDS[text.strip().lower()]
+        return setting.type(text)
+    except (KeyError, ValueError) as error:
+        raise InvalidSetting(
+            f"{setting.environment_name} is {setting.type.__name__}, not {text!r}"
+        ) from error
+
+
+def _checked(setting: Described, given: Any) -> Any:
+    """A value of the right type and within its bounds, or InvalidSetting."""
+    value = given
+    if value is None and setting.default is None:
+        return None
+    if setting.type is float and type(value) is int:
+        value = float(value)
+    if isinstance(value, Path) and setting.type is str:
+        value = str(value)
+    is_right_type = type(value) is setting.type  # a bool is no int here
+    if not is_right_type:
+        raise InvalidSetting(f"{setting.name} is {setting.type.__name__}, not {value!r}")
+    if setting.choices is not None and value not in setting.choices:
+        raise InvalidSetting(f"{setting.name} is one of {', '.join(setting.choices)}: {value!r}")
+    low, high = setting.minimum, setting.maximum
+    if low is not None and high is not None and not low <= value <= high:  # NaN is outside too
+        raise InvalidSetting(f"{setting.name} lies between {low:,} and {high:,}: {value!r}")
+    return value

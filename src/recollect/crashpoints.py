@@ -1,0 +1,35 @@
+"""Named points at which a test may end the process, to show that no line is a bad one to die at.
+
+In production nothing is armed and `reach` is one comparison with None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+POINTS = (
+    "key.created",  # key, agent and first session are written, not yet committed
+    "append.sequenced",  # `last_seq` has moved, the records are not written yet
+    "append.inserted",  # records and mark are written, not yet committed
+    "rotate.closed",  # the old session is marked and closed, the new one does not exist yet
+    "rotate.opened",  # the new session exists, not yet committed
+    "processed.cleared",  # the mark is cleared, its range is not written yet
+    "purge.deleted",  # the records are gone, the cursor has not moved yet
+    "migration.applied",  # a migration ran, its number is not recorded yet
+    "write.committing",  # everything is written; the commit is next
+    "write.committed",  # the commit is durable; the caller has not been told
+)
+
+_armed: Callable[[str], None] | None = None
+
+
+def arm(action: Callable[[str], None] | None) -> None:
+    """Call `action(name)` at every point from now on; None disarms."""
+    global _armed
+    _armed = action
+
+
+def reach(name: str) -> None:
+    if _armed is not None:
+        assert name in POINTS, name
+        _armed(name)

@@ -1,0 +1,139 @@
+"""The one tree of errors. A class says who can mend it and whether a retry helps.
+
+    RecollectError
+    ├── UsageError                 the caller mends the call
+    │   ├── InvalidValue           a key, name, time, number or message that cannot be stored
+    │   │   ├── InvalidMessage     a message dict we cannot read
+    │   │   └── TooLarge           over a size limit; split it or raise the setting
+    │   ├── InvalidSetting         a setting out of bounds, unknown, or an unreadable file
+    │   ├── InvalidUrl             a store address we do not understand
+    │   ├── AppendKeyReused        one idempotency key, two different contents
+    │   ├── AmbiguousKey           a stable key several agents use, and no agent given
+    │   ├── StoreClosed            use after close()
+    │   └── StoreForked            use after fork(); open the store again in the child
+    └── StoreError                 the operator mends the store
+        ├── MissingExtra           an optional dependency is not installed
+        ├── NotAStore              the file or schema belongs to something else
+        ├── SchemaTooNew           written by a newer Recollect
+        ├── StoreCorrupt           the file is damaged; restore a backup
+        ├── StoreDenied            no permission, or read only
+        ├── StoreFull              no room; free some, then retry
+        ├── StoreBusy              locked for longer than the busy timeout; retry
+        ├── StoreUnavailable       cannot be reached right now; retry
+        └── OutcomeUnknown         the connection broke at commit; retry with an idempotency key
+
+The worker and the interfaces decide from the type, never from a message.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import ClassVar
+
+
+class Mender(Enum):
+    """Who can do something about an error."""
+
+    CALLER = "caller"
+    OPERATOR = "operator"
+    TIME = "time"
+
+
+class RecollectError(Exception):
+    """Root of every error that Recollect raises on purpose."""
+
+    mended_by: ClassVar[Mender] = Mender.CALLER
+    retry_helps: ClassVar[bool] = False
+
+
+class UsageError(RecollectError):
+    """The call was wrong; nothing was stored."""
+
+
+class InvalidValue(UsageError, ValueError):
+    """A value that cannot be stored as it is."""
+
+
+class InvalidMessage(InvalidValue):
+    """A message that has no readable role or content."""
+
+
+class TooLarge(InvalidValue):
+    """Something exceeds a size limit."""
+
+
+class InvalidSetting(UsageError, ValueError):
+    """A setting is unknown, out of bounds or of the wrong type."""
+
+
+class InvalidUrl(UsageError, ValueError):
+    """A store address that names no store we know."""
+
+
+class AppendKeyReused(UsageError):
+    """An idempotency key was used before for other content."""
+
+
+class AmbiguousKey(UsageError):
+    """A stable key is used by several agents and the call names none."""
+
+
+class StoreClosed(UsageError):
+    """The store was closed."""
+
+
+class StoreForked(UsageError):
+    """The store was opened before a fork and used in the child."""
+
+
+class StoreError(RecollectError):
+    """The database behind the store is at fault."""
+
+    mended_by = Mender.OPERATOR
+
+
+class MissingExtra(StoreError, ImportError):
+    """An optional dependency is needed."""
+
+
+class NotAStore(StoreError):
+    """The file or schema exists and is not a Recollect store."""
+
+
+class SchemaTooNew(StoreError):
+    """The store was written by a newer version of Recollect."""
+
+
+class StoreCorrupt(StoreError):
+    """The database file is damaged."""
+
+
+class StoreDenied(StoreError):
+    """The store may not be read or written by this user."""
+
+
+class StoreFull(StoreError):
+    """There is no room left; what was acknowledged before is safe."""
+
+    retry_helps = True
+
+
+class StoreBusy(StoreError):
+    """Another process held the lock for longer than the busy timeout."""
+
+    mended_by = Mender.TIME
+    retry_helps = True
+
+
+class StoreUnavailable(StoreError):
+    """The database cannot be reached right now; nothing was stored."""
+
+    mended_by = Mender.TIME
+    retry_helps = True
+
+
+class OutcomeUnknown(StoreError):
+    """The connection broke while committing: the write may or may not be stored."""
+
+    mended_by = Mender.TIME
+    retry_helps = True

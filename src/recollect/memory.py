@@ -1,0 +1,204 @@
+"""The product, read top to bottom: a memory, its spaces, and how a session is found in them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from recollect import collection, config
+from recollect.clock import Clock, SystemClock
+from recollect.collection import StableKey
+from recollect.config import Settings
+from recollect.descriptors import (
+    Descriptor,
+    UserAgent,
+    cache_key,
+    from_cache_key,
+    read_descriptor,
+)
+from recollect.domain import Mode, SessionBirth, Status
+from recollect.errors import AmbiguousKey, InvalidSetting
+from recollect.ids import Ids
+from recollect.session import LIST_MAX, Session, Sessions, Surroundings, page_size
+from recollect.store.opening import open_store
+from recollect.store.protocol import Store
+
+DEFAULT_SPACE = "default"
+DEFAULT_AGENT = "assistant"
+SWEEP_BATCH = 500  # sessions marked in one transaction of the idle sweep
+
+
+def open(
+    address: str | Path | None = None,
+    *,
+    settings: Settings | Mapping[str, Any] | str | Path | None = None,
+    clock: Clock | None = None,
+) -> Memory:
+    """Open a memory: a path, `sqlite:///…`, `postgresql://…` or `:memory:`.
+
+    Without an address the settings say which store; with an empty `data_dir` memory is off, no
+    file is made, and conversations live as long as the process.
+    """
+    loaded = config.load(settings)
+    clock = clock or SystemClock()
+    if address is None:
+        if loaded.database == "per-agent":
+            raise InvalidSetting(
+                "database is per-agent: use recollect.open_agents(), or name a store to open"
+            )
+        if loaded.store is None and not loaded.data_dir and loaded.sqlite_path is None:
+            return Memory(None, loaded, clock)
+        address = loaded.store or loaded.path()
+    return Memory(open_store(address, loaded, clock), loaded, clock)
+
+
+class Memory:
+    """A store and everything it remembers. Safe to use from any number of threads; close it once.
+
+    `store=None` is memory switched off: every call works, nothing outlives the process.
+    """
+
+    def __init__(self, store: Store | None, settings: Settings, clock: Clock) -> None:
+        self._store = store
+        self._volatile: Store | None = None
+        self._volatile_lock = threading.Lock()
+        self._around = Surroundings(settings=settings, clock=clock, ids=Ids(clock))
+
+    def space(self, name: str = DEFAULT_SPACE) -> Space:
+        """A tenant's part of the memory; nothing crosses its boundary."""
+        return Space(self, self._around, collection.check_space(name))
+
+    def spaces(self, limit: int = LIST_MAX, after: str = "") -> list[str]:
+        """The names of the spaces that hold anything, in order, a page at a time."""
+        return self.store.sessions.spaces(after, page_size(limit))
+
+    def sweep_idle(self, space: str | None = None) -> int:
+        """Mark every session that has unprocessed records and was left without a word.
+
+        It catches what a process that died had no time to mark. Returns how many it marked.
+        """
+        now = self._around.now()
+        idle_since = now - timedelta(seconds=self._around.settings.idle_sweep_seconds)
+        total = 0
+        while True:
+            marked = len(self.store.marks.mark_idle(space, idle_since, now, SWEEP_BATCH))
+            total += marked
+            if marked < SWEEP_BATCH:
+                return total
+
+    def status(self, space: str | None = None, limit: int = 100) -> Status:
+        """What is due and what waits, in one space or all; clean sessions cost it nothing."""
+        marked, waiting = self.store.marks.counts(space)
+        return Status(
+            store=self.store.describe(),
+            at=self._around.now(),
+            marked=tuple(self.store.marks.marked(space, page_size(limit))),
+            marked_count=marked,
+            waiting=tuple(self.store.marks.waiting(space, page_size(limit))),
+            waiting_count=waiting,
+            idle_sweep_seconds=self._around.settings.idle_sweep_seconds,
+        )
+
+    def close(self) -> None:
+        """Close the store; a second time does nothing."""
+        for store in (self._store, self._volatile):
+            if store is not None:
+                store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def settings(self) -> Settings:
+        return self._around.settings
+
+    @property
+    def store(self) -> Store:
+        return self._store if self._store is not None else self._in_process()
+
+    def store_of(self, agent: Descriptor) -> tuple[Store, bool]:
+        """Where an agent's sessions are kept, and whether they are kept at all."""
+        if self._store is None or not self._around.settings.is_memory_enabled(agent.id):
+            return self._in_process(), False
+        return self._store, True
+
+    def _in_process(self) -> Store:
+        with self._volatile_lock:
+            if self._volatile is None:
+                self._volatile = open_store(":memory:", self._around.settings, self._around.clock)
+            return self._volatile
+
+
+class Space:
+    """One tenant: its sessions and, in time, its facts and documents."""
+
+    def __init__(self, memory: Memory, around: Surroundings, name: str) -> None:
+        self._memory = memory
+        self._around = around
+        self.name = name
+        self.sessions = Sessions(around, memory.store, name)
+
+    def __repr__(self) -> str:
+        return f"Space({self.name!r})"
+
+    def session(
+        self,
+        key: StableKey,
+        agent: str | Mapping[str, Any] | Descriptor | None = None,
+        *,
+        source: str = "api",
+        project: str | None = None,
+        ephemeral: bool = False,
+        parent: str | None = None,
+    ) -> Session:
+        """The conversation behind a stable key, created if it is new.
+
+        An agent that is not given is the one that uses the key already, else "assistant".
+        """
+        encoded = collection.encode_key(key)
+        descriptor = self._agent_of(encoded) if agent is None else read_descriptor(agent)
+        store, is_kept = self._memory.store_of(descriptor)
+        birth = SessionBirth(
+            source=collection.check_label(source, "a source") or "api",
+            project=collection.check_label(project, "a project"),
+            parent=collection.check_label(parent, "a parent session"),
+            ephemeral=bool(ephemeral),
+            mode=Mode.ENABLED if is_kept else Mode.DISABLED,
+        )
+        ref = store.sessions.open_key(
+            self.name,
+            encoded,
+            cache_key(descriptor),
+            birth,
+            self._around.now(),
+            self._around.ids.new,
+        )
+        return Session(self._around, store, ref, is_kept=is_kept)
+
+    def find_session(
+        self, key: StableKey, agent: str | Mapping[str, Any] | Descriptor | None = None
+    ) -> Session | None:
+        """The conversation behind a stable key, if there is one; nothing is created."""
+        encoded = collection.encode_key(key)
+        descriptor = self._agent_of(encoded) if agent is None else read_descriptor(agent)
+        store, is_kept = self._memory.store_of(descriptor)
+        ref = store.sessions.find_key(self.name, encoded, cache_key(descriptor))
+        return None if ref is None else Session(self._around, store, ref, is_kept=is_kept)
+
+    def _agent_of(self, key: str) -> Descriptor:
+        agents = self._memory.store.sessions.key_agents(self.name, key)
+        if len(agents) > 1:
+            raise AmbiguousKey(f"{key!r} is used by {', '.join(agents)}; say which agent is meant")
+        return from_cache_key(agents[0]) if agents else UserAgent(DEFAULT_AGENT)

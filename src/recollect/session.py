@@ -1,0 +1,336 @@
+"""Sessions as a caller holds them: append, read, mark, rotate; one short method per verb."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from recollect import collection
+from recollect.clock import Clock
+from recollect.collection import Message
+from recollect.config import Settings
+from recollect.descriptors import Descriptor, from_cache_key
+from recollect.domain import (
+    Attachment,
+    KeyRef,
+    MarkCause,
+    Mode,
+    NewRecord,
+    Range,
+    Record,
+    SessionState,
+)
+from recollect.errors import InvalidValue
+from recollect.ids import Ids
+from recollect.store.protocol import Store
+
+LIST_MAX = 1000  # rows of one page, whoever asks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What every verb needs besides a store: the settings, the time and new ids."""
+
+    settings: Settings
+    clock: Clock
+    ids: Ids
+
+    def now(self) -> datetime:
+        return self.clock.now()
+
+
+class Sessions:
+    """A space's sessions by id, and the seed documents' marking interface."""
+
+    def __init__(self, around: Surroundings, store: Store, space: str) -> None:
+        self._around = around
+        self._store = store
+        self._space = space
+
+    def get(self, session_id: str) -> SessionState | None:
+        return self._store.sessions.get(self._space, session_id)
+
+    def list(
+        self, limit: int = 50, before: SessionState | None = None
+    ) -> builtins.list[SessionState]:
+        """A page of sessions, newest first; `before` is the last one of the page before."""
+        return self._store.sessions.list(self._space, page_size(limit), before)
+
+    def invalidate(self, session_id: str, seq: int) -> None:
+        """Mark a session up to a record. Idempotent; a mark only rises until it is cleared."""
+        seq = collection.check_seq(seq)
+        self._store.marks.invalidate(
+            self._space, session_id, seq, MarkCause.REQUEST, self._around.now()
+        )
+
+    def find_invalidated(self, limit: int = 10) -> builtins.list[SessionState]:
+        """Marked sessions, the lowest mark first."""
+        return self._store.marks.find_invalidated(self._space, page_size(limit))
+
+    def mark_processed(
+        self, session_id: str, processed_until: int, expected_invalidated_at: int
+    ) -> bool:
+        """Clear the mark and move the cursor, if the mark is still the expected one.
+
+        False: it is not, and nothing has changed. The cursor never passes the last record.
+        """
+        return self._store.marks.mark_processed(
+            self._space,
+            session_id,
+            collection.check_seq(processed_until, "processed_until"),
+            collection.check_seq(expected_invalidated_at, "expected_invalidated_at"),
+            self._around.now(),
+        )
+
+    def max_seq(self, session_id: str) -> int | None:
+        """The newest record's seq, None for an empty session."""
+        return self._store.marks.max_seq(self._space, session_id)
+
+    def count_since(self, session_id: str, seq: int) -> int:
+        """How many records a session has above a seq."""
+        return self._store.marks.count_since(self._space, session_id, collection.check_seq(seq))
+
+    def records(
+        self, session_id: str, after: int = 0, limit: int = LIST_MAX
+    ) -> builtins.list[Record]:
+        """Records of one session above a seq, a page at a time."""
+        return self._store.records.after(
+            self._space, session_id, collection.check_seq(after), page_size(limit)
+        )
+
+    def ranges(self, session_id: str) -> builtins.list[Range]:
+        """What has become of a session's records so far."""
+        return self._store.marks.ranges(self._space, session_id)
+
+
+class Session:
+    """One conversation, found by its stable key; the session behind it may rotate at any time."""
+
+    def __init__(self, around: Surroundings, store: Store, ref: KeyRef, *, is_kept: bool) -> None:
+        self._around = around
+        self._store = store
+        self._ref = ref
+        self._is_kept = is_kept
+
+    def __repr__(self) -> str:
+        return f"Session({self.key!r}, agent={self._ref.agent_id!r}, space={self._ref.space!r})"
+
+    @property
+    def key(self) -> str:
+        return self._ref.key
+
+    @property
+    def agent(self) -> Descriptor:
+        return from_cache_key(self._ref.agent_id)
+
+    @property
+    def state(self) -> SessionState:
+        """The current session as it stands."""
+        return self._store.sessions.current(self._ref)
+
+    @property
+    def id(self) -> str:
+        """The id of the current session; reset, compact and end change it."""
+        return self.state.id
+
+    # append
+
+    def append(
+        self,
+        role: str,
+        content: str | Sequence[Any] | None = None,
+        *,
+        parts: Sequence[Any] | None = None,
+        tool_calls: Sequence[Any] | None = None,
+        tool_call_id: str | None = None,
+        is_error: bool = False,
+        attachments: Sequence[Attachment] = (),
+        name: str | None = None,
+        at: datetime | str | None = None,
+        key: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Record:
+        """Add one record, durably: it is stored when this returns.
+
+        `key` makes a retry safe: the same key stores once, and returns what is stored.
+        """
+        limit = self._around.settings.record_bytes_max
+        if isinstance(content, str) and not (
+            parts or tool_calls or tool_call_id or is_error or attachments
+        ):
+            record = collection.prepare_plain(
+                role, content, record_bytes_max=limit, name=name, at=at, key=key, metadata=metadata
+            )
+        else:
+            message = {
+                "role": role,
+                "content": _content(content, parts, attachments),
+                "tool_calls": tool_calls or None,
+                "tool_call_id": tool_call_id,
+                "is_error": is_error or None,
+                "name": name,
+            }
+            given = {field: value for field, value in message.items() if value is not None}
+            record = collection.prepare(
+                Message(message=given, at=at, key=key, metadata=metadata or {}),
+                record_bytes_max=limit,
+            )
+        return self._append([record])[0]
+
+    def append_many(self, messages: Sequence[Message | Mapping[str, Any] | object]) -> list[Record]:
+        """Add OpenAI- or Anthropic-style messages as they are: all of them, or none."""
+        settings = self._around.settings
+        prepared = collection.prepare_many(
+            list(messages),
+            record_bytes_max=settings.record_bytes_max,
+            batch_records_max=settings.batch_records_max,
+        )
+        return self._append(prepared) if prepared else []
+
+    def _append(self, records: list[NewRecord]) -> list[Record]:
+        around = self._around
+        stored = self._store.records.append(
+            self._ref, records, around.settings.mark_policy, around.now(), around.ids.new
+        )
+        if not self._is_kept:
+            self._store.records.trim(self._ref, around.settings.max_history_len)
+        return stored
+
+    # read
+
+    def recent(self, n: int = 20) -> list[Record]:
+        """The newest n records of the current session, oldest first."""
+        return self._store.records.recent(self._ref, collection.check_seq(n, "n"))
+
+    def all(self, rotations: bool = False) -> list[Record]:
+        """Every record of the current session, or of all sessions the key has had."""
+        if rotations:
+            return self._store.records.all_rotations(self._ref)
+        return self._store.records.recent(self._ref, None)
+
+    def count(self) -> int:
+        """How many records `all()` gives."""
+        return self._store.records.count(self._ref)
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __bool__(self) -> bool:
+        return True  # an empty conversation is still one
+
+    @property
+    def max_seq(self) -> int | None:
+        """The newest record's seq in the current session, None when it has none."""
+        return self._store.marks.max_seq(self._ref.space, self.id)
+
+    def count_since(self, seq: int) -> int:
+        """How many records the current session has above a seq."""
+        seq = collection.check_seq(seq)
+        return self._store.marks.count_since(self._ref.space, self.id, seq)
+
+    # summary
+
+    def get_summary(self) -> str:
+        """The current session's summary, empty when it has none."""
+        return self._store.records.summary(self._ref)
+
+    @property
+    def summary(self) -> str:
+        return self.get_summary()
+
+    def set_summary(self, text: str) -> None:
+        """Replace the current session's summary."""
+        checked = collection.check_summary(text, self._around.settings.record_bytes_max)
+        self._store.records.set_summary(self._ref, checked, self._around.now())
+
+    # life
+
+    def purge(self) -> None:
+        """Remove the current session's history and summary; `seq` goes on from where it was."""
+        self._store.records.purge(self._ref, self._around.now())
+
+    def reset(self, reason: str | None = None) -> SessionState:
+        """Mark the conversation and start an empty one under the same key."""
+        return self._store.sessions.rotate(
+            self._ref,
+            MarkCause.RESET,
+            self._around.now(),
+            self._around.ids.new,
+            reason=collection.check_label(reason, "a reason"),
+        )
+
+    def compact(self, summary: str | None = None, retain: int | None = None) -> SessionState:
+        """Mark the conversation and go on in a new session, with a summary and the newest turns.
+
+        The retained records stay where they are and are shown by reference, so nothing is learned
+        twice. Without a summary the one there is goes along.
+        """
+        settings = self._around.settings
+        keep = settings.retain_recent if retain is None else collection.check_seq(retain, "retain")
+        text = None
+        if summary is not None:
+            text = collection.check_summary(summary, settings.record_bytes_max)
+        return self._store.sessions.rotate(
+            self._ref,
+            MarkCause.COMPACTION,
+            self._around.now(),
+            self._around.ids.new,
+            summary=text,
+            retain=keep,
+        )
+
+    def sleep(self) -> SessionState:
+        """Mark the conversation: its agent has gone idle."""
+        return self._store.marks.invalidate_current(self._ref, MarkCause.SLEEP, self._around.now())
+
+    def end(self) -> SessionState:
+        """Mark and close the conversation; the next append opens a new session under the key."""
+        return self._store.sessions.end(self._ref, self._around.now())
+
+    @property
+    def mode(self) -> Mode:
+        """Whether this session may become memory: enabled, disabled or polluted."""
+        return self.state.mode
+
+    @mode.setter
+    def mode(self, mode: Mode | str) -> None:
+        self.set_mode(mode)
+
+    def set_mode(self, mode: Mode | str) -> None:
+        """Change the mode. What was said while it was not enabled is never learned later."""
+        if mode not in set(Mode):
+            raise InvalidValue(f"a mode is one of {', '.join(Mode)}: {mode!r}")
+        if self._is_kept:
+            self._store.sessions.set_mode(self._ref, Mode(mode), self._around.now())
+
+
+def _content(
+    content: str | Sequence[Any] | None,
+    parts: Sequence[Any] | None,
+    attachments: Sequence[Attachment],
+) -> Any:
+    """Text, parts and attachments as the content of one message."""
+    if content is not None and parts is not None:
+        raise InvalidValue("give content or parts, not both")
+    given = content if parts is None else list(parts)
+    if not attachments:
+        return given
+    words = [] if given is None else [given] if isinstance(given, str) else list(given)
+    return words + [
+        {
+            "type": attachment.kind,
+            "uri": attachment.uri,
+            "media_type": attachment.media_type,
+            "name": attachment.name,
+        }
+        for attachment in attachments
+    ]
+
+
+def page_size(limit: int) -> int:
+    if type(limit) is not int or not 0 <= limit <= LIST_MAX:
+        raise InvalidValue(f"a limit lies between 0 and {LIST_MAX:,}: {limit!r}")
+    return limit

@@ -1,0 +1,89 @@
+"""From an address to a store: which database it means, and the advice when it means none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from recollect.clock import Clock
+from recollect.config import Settings
+from recollect.errors import InvalidUrl, MissingExtra
+from recollect.store.protocol import Store
+from recollect.store.relational import Database, RelationalStore
+from recollect.store.sqlite import SqliteDatabase, Synchronous
+
+FORMS = "use a path, sqlite:///path, postgresql://user@host/database or :memory:"
+
+
+def open_store(address: str | Path, settings: Settings, clock: Clock) -> Store:
+    """Open a store, creating or migrating it if need be."""
+    return RelationalStore(_open_database(address, settings, clock))
+
+
+def _open_database(address: str | Path, settings: Settings, clock: Clock) -> Database:
+    if isinstance(address, Path):
+        return _open_sqlite(address, {}, settings, clock)
+    if not isinstance(address, str) or not address.strip() or "\0" in address:
+        raise InvalidUrl(f"not a store: {address!r}; {FORMS}")
+    if address == ":memory:":
+        return _open_sqlite(None, {}, settings, clock)
+    scheme, separator, _ = address.partition("://")
+    if not separator:
+        return _open_sqlite(Path(address).expanduser(), {}, settings, clock)
+    match scheme:
+        case "sqlite":
+            return _open_sqlite_url(address, settings, clock)
+        case "postgresql" | "postgres":
+            return _open_postgres(address, settings, clock)
+        case _:
+            raise InvalidUrl(f"no store speaks {scheme}://; {FORMS}")
+
+
+def _open_sqlite_url(url: str, settings: Settings, clock: Clock) -> Database:
+    parts = urlsplit(url)
+    if parts.netloc:
+        raise InvalidUrl(f"{url}: a file has no host; write sqlite:///path with three slashes")
+    options = dict(parse_qsl(parts.query))
+    for name in options:
+        if name not in ("synchronous", "vfs"):
+            raise InvalidUrl(f"{url}: unknown option {name!r}; there are synchronous and vfs")
+    name = unquote(parts.path)
+    if name in ("", "/", "/:memory:"):
+        return _open_sqlite(None, options, settings, clock)
+    return _open_sqlite(Path(name), options, settings, clock)
+
+
+def _open_sqlite(
+    path: Path | None, options: dict[str, str], settings: Settings, clock: Clock
+) -> Database:
+    modes: dict[str, Synchronous] = {mode: mode for mode in get_args(Synchronous)}
+    asked = options.get("synchronous", "full")
+    if asked not in modes:
+        raise InvalidUrl(f"synchronous is one of {', '.join(modes)}: {asked!r}")
+    return SqliteDatabase(
+        path,
+        clock,
+        wal=settings.sqlite_wal,
+        busy_timeout_ms=settings.sqlite_busy_timeout_ms,
+        synchronous=modes[asked],
+        vfs=options.get("vfs"),
+    )
+
+
+def _open_postgres(url: str, settings: Settings, clock: Clock) -> Database:
+    try:
+        from recollect.store.postgres import (
+            PostgresDatabase,
+        )  # an extra, loaded when it is asked for
+    except ImportError as error:
+        raise MissingExtra(
+            f"PostgreSQL needs an extra: pip install 'recollect[postgres]' ({error})"
+        ) from error
+    return PostgresDatabase(
+        url,
+        clock,
+        schema=settings.postgres_schema,
+        pool_max=settings.postgres_pool_max,
+        timeout_seconds=settings.postgres_timeout_seconds,
+    )

@@ -1,0 +1,373 @@
+"""PostgreSQL through psycopg: a pool, the space set per transaction, row-level security behind it.
+
+Owns invariant 9's second wall: every transaction runs as a role that is neither owner nor
+superuser and names the one space it may see.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import psycopg
+from psycopg import errors as pg
+from psycopg import sql
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from recollect.clock import Clock, to_micros
+from recollect.crashpoints import reach
+from recollect.domain import StoreDescription
+from recollect.errors import (
+    InvalidUrl,
+    NotAStore,
+    OutcomeUnknown,
+    RecollectError,
+    StoreBusy,
+    StoreClosed,
+    StoreCorrupt,
+    StoreDenied,
+    StoreError,
+    StoreForked,
+    StoreFull,
+    StoreUnavailable,
+)
+from recollect.store.migrations import (
+    CREATE_VERSION_TABLE,
+    migrations,
+    newest_version,
+    refuse_newer,
+)
+from recollect.store.relational import Connection
+from recollect.store.relational.database import Params, Row
+from recollect.store.sql import queries
+
+T = TypeVar("T")
+
+ROLE = "recollect_app"
+ATTEMPTS_MAX = 5  # runs of one job that lost a deadlock or a serialisation conflict
+_QUERIES = {name: text.encode() for name, text in queries("postgres").items()}
+_SCOPE = (
+    b"SELECT set_config('search_path', %(schema)s, true), set_config('role', %(role)s, true),"
+    b" set_config('recollect.space', %(space)s, true),"
+    b" set_config('recollect.operator', %(operator)s, true)"
+)
+_CONFLICTS = (pg.SerializationFailure, pg.DeadlockDetected)
+
+_Pg = psycopg.Connection[Row]
+
+
+class PostgresConnection:
+    """Implements `Connection` on a psycopg connection that is inside a transaction."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: _Pg) -> None:
+        self._connection = connection
+
+    def rows(self, name: str, params: Params) -> list[Row]:
+        return self._connection.execute(_QUERIES[name], params).fetchall()
+
+    def row(self, name: str, params: Params) -> Row | None:
+        return self._connection.execute(_QUERIES[name], params).fetchone()
+
+    def run(self, name: str, params: Params) -> None:
+        self._connection.execute(_QUERIES[name], params)
+
+    def run_many(self, name: str, params: Sequence[Params]) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.executemany(_QUERIES[name], params)
+
+
+class PostgresDatabase:
+    """Implements `Database` on one schema of a PostgreSQL database."""
+
+    def __init__(
+        self, url: str, clock: Clock, *, schema: str, pool_max: int, timeout_seconds: float
+    ) -> None:
+        self._conninfo, self._schema = split_schema(url, schema)
+        self._location = without_password(url)
+        self._closed = False
+        self._forked = False
+        try:
+            with psycopg.connect(
+                self._conninfo, autocommit=True, connect_timeout=max(2, int(timeout_seconds))
+            ) as connection:
+                self._version = self._migrate(connection, clock)
+                self._role = _application_role(connection)
+        except psycopg.Error as error:
+            raise translate(error, self._location) from error
+        self._pool: ConnectionPool[_Pg] = ConnectionPool(
+            self._conninfo,
+            min_size=1,
+            max_size=pool_max,
+            timeout=timeout_seconds,
+            kwargs={"autocommit": True},
+            name="recollect",
+            open=True,
+        )
+        _open_databases.add(self)
+
+    def describe(self) -> StoreDescription:
+        return StoreDescription(
+            kind="postgresql", location=self._location, schema_version=self._version
+        )
+
+    def write(self, space: str | None, job: Callable[[Connection], T]) -> T:
+        return self._transact(b"BEGIN", space, job)
+
+    def read(self, space: str | None, job: Callable[[Connection], T]) -> T:
+        return self._transact(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", space, job)
+
+    def close(self) -> None:
+        if self._forked or self._closed:
+            return
+        self._closed = True
+        self._pool.close()
+
+    def abandon(self) -> None:
+        """Called in a forked child: the sockets belong to the parent."""
+        self._forked = True
+
+    def _transact(self, begin: bytes, space: str | None, job: Callable[[Connection], T]) -> T:
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            connection = self._begun(begin, space)
+            try:
+                result = job(PostgresConnection(connection))
+                reach("write.committing")
+                self._commit(connection)
+                reach("write.committed")
+                return result
+            except _CONFLICTS as error:
+                if attempt == ATTEMPTS_MAX:
+                    raise StoreBusy(
+                        f"{self._location}: lost {attempt} conflicts in a row; retry ({error})"
+                    ) from error
+            except psycopg.Error as error:
+                raise translate(error, self._location) from error
+            finally:
+                self._give_back(connection)
+        raise AssertionError("the loop returns or raises")
+
+    def _begun(self, begin: bytes, space: str | None) -> _Pg:
+        """A connection inside a transaction that sees one space.
+
+        Connections that died while they lay in the pool are thrown away here, where nothing has
+        happened yet, so that a restart of the server costs nobody an error.
+        """
+        scope = {
+            "schema": self._schema,
+            "role": self._role,
+            "space": space or "",
+            "operator": "on" if space is None else "",
+        }
+        for spare in reversed(range(self._pool.max_size + 1)):
+            connection = self._get()
+            try:
+                with connection.pipeline():
+                    connection.execute(begin)
+                    connection.execute(_SCOPE, scope)
+                return connection
+            except psycopg.OperationalError as error:
+                self._give_back(connection)
+                if not spare:
+                    raise translate(error, self._location) from error
+            except psycopg.Error as error:
+                self._give_back(connection)
+                raise translate(error, self._location) from error
+        raise AssertionError("the loop returns or raises")
+
+    def _get(self) -> _Pg:
+        if self._forked:
+            raise StoreForked(
+                "this store was opened before a fork; open it again in the child process"
+            )
+        try:
+            return self._pool.getconn()
+        except PoolClosed as error:
+            raise StoreClosed(f"the store {self._location} is closed; open it again") from error
+        except PoolTimeout as error:
+            raise StoreUnavailable(
+                f"{self._location}: no connection within {self._pool.timeout:g} s; check that the "
+                "server runs and has connections to spare, then retry"
+            ) from error
+
+    def _give_back(self, connection: _Pg) -> None:
+        if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            try:
+                connection.execute(b"ROLLBACK")
+            except psycopg.Error:
+                connection.close()
+        self._pool.putconn(connection)
+
+    def _commit(self, connection: _Pg) -> None:
+        try:
+            connection.execute(b"COMMIT")
+        except psycopg.OperationalError as error:
+            raise OutcomeUnknown(
+                f"{self._location}: the connection broke at commit ({error}); what was written may "
+                "or may not be stored. Retry with the same append key: it is stored once"
+            ) from error
+
+    def _migrate(self, connection: psycopg.Connection[Any], clock: Clock) -> int:
+        """Bring the schema to the newest version; several processes may try at once."""
+        version = self._version_of(connection)
+        for migration in migrations("postgres")[version:]:
+            with connection.transaction():
+                connection.execute(
+                    "SELECT pg_advisory_xact_lock(hashtext('recollect'), hashtext(%s))",
+                    (self._schema,),
+                )
+                name = sql.Identifier(self._schema)
+                connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(name))
+                connection.execute(sql.SQL("SET LOCAL search_path TO {}").format(name))
+                if self._version_of(connection) >= migration.version:
+                    continue
+                connection.execute(CREATE_VERSION_TABLE)
+                connection.execute(migration.script.encode())
+                reach("migration.applied")
+                connection.execute(
+                    "INSERT INTO schema_version VALUES (%s, %s, %s)",
+                    (migration.version, migration.name, to_micros(clock.now())),
+                )
+                _grant(connection, self._schema)
+        return max(version, newest_version("postgres"))
+
+    def _version_of(self, connection: psycopg.Connection[Any]) -> int:
+        tables = {
+            row[0]
+            for row in connection.execute(
+                "SELECT tablename FROM pg_tables WHERE schemaname = %s", (self._schema,)
+            )
+        }
+        if "schema_version" not in tables:
+            if tables:
+                raise NotAStore(
+                    f"{self._location}: the schema {self._schema!r} holds tables of another "
+                    "program; add ?schema=<name> to the URL to use another one"
+                )
+            return 0
+        name = sql.Identifier(self._schema, "schema_version")
+        row = connection.execute(sql.SQL("SELECT max(version) FROM {}").format(name)).fetchone()
+        version = int((row and row[0]) or 0)
+        refuse_newer(version, "postgres", self._location)
+        return version
+
+
+def split_schema(url: str, default: str) -> tuple[str, str]:
+    """Our own `schema` parameter out of a libpq URL."""
+    parts = urlsplit(url)
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    schemas = [value for name, value in pairs if name == "schema"]
+    rest = urlencode([(name, value) for name, value in pairs if name != "schema"])
+    schema = schemas[-1] if schemas else default
+    if not schema or not schema.isidentifier() or len(schema) > 63:
+        raise InvalidUrl(f"not a schema name: {schema!r}; use letters, digits and underscores")
+    return urlunsplit(parts._replace(query=rest)), schema
+
+
+def without_password(url: str) -> str:
+    """A URL that may be shown."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    user = (parts.username or "") + "@" if parts.username else ""
+    pairs = [(k, v) for k, v in parse_qsl(parts.query) if k not in ("password", "sslpassword")]
+    return urlunsplit(parts._replace(netloc=user + host, query=urlencode(pairs, safe="/")))
+
+
+def _grant(connection: psycopg.Connection[Any], schema: str) -> None:
+    """Make the application's role, if we may, and let it use the tables.
+
+    Where the role cannot be made, row-level security still holds: it is forced on the tables'
+    owner.
+    """
+    connection.execute(_CREATE_ROLE)
+    row = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (ROLE,)).fetchone()
+    if row is None:
+        return
+    names = {"schema": sql.Identifier(schema), "role": sql.Identifier(ROLE)}
+    for grant in (
+        "GRANT USAGE ON SCHEMA {schema} TO {role}",
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}",
+        "REVOKE INSERT, UPDATE, DELETE ON {schema}.schema_version FROM {role}",
+    ):
+        connection.execute(sql.SQL(grant).format(**names))
+
+
+_CREATE_ROLE = f"""
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{ROLE}') THEN
+        CREATE ROLE {ROLE} NOLOGIN;
+    END IF;
+    IF NOT pg_has_role('{ROLE}', 'MEMBER') THEN
+        EXECUTE format('GRANT {ROLE} TO %I', current_user);
+    END IF;
+EXCEPTION
+    WHEN duplicate_object OR unique_violation OR insufficient_privilege THEN NULL;
+END
+$$
+""".encode()
+
+
+def _application_role(connection: psycopg.Connection[Any]) -> str:
+    """The role our transactions take: neither the owner of the tables nor a superuser."""
+    row = connection.execute(
+        "SELECT 1 FROM pg_roles WHERE rolname = %s AND pg_has_role(oid, 'MEMBER')", (ROLE,)
+    ).fetchone()
+    if row is not None:
+        return ROLE
+    row = connection.execute(
+        "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+    ).fetchone()
+    if row is None or row[0]:
+        raise StoreDenied(
+            f"this user bypasses row-level security; create the role {ROLE} and grant it to them"
+        )
+    return "none"
+
+
+_ADVICE: tuple[tuple[type[psycopg.Error], type[RecollectError], str], ...] = (
+    (pg.InsufficientPrivilege, StoreDenied, "permission denied; check this user's rights"),
+    (pg.ReadOnlySqlTransaction, StoreDenied, "the server is read only; use the primary"),
+    (pg.DiskFull, StoreFull, "the server's disk is full; free some room and retry"),
+    (pg.LockNotAvailable, StoreBusy, "it is locked; retry"),
+    (pg.QueryCanceled, StoreBusy, "the server cancelled the statement; retry"),
+    (pg.DataCorrupted, StoreCorrupt, "the data is damaged; restore a backup"),
+    (pg.IndexCorrupted, StoreCorrupt, "an index is damaged; REINDEX it"),
+    (pg.UndefinedTable, NotAStore, "the tables are gone; open the store again to create them"),
+    (pg.InvalidSchemaName, NotAStore, "the schema is gone; open the store again to create it"),
+    (
+        psycopg.OperationalError,
+        StoreUnavailable,
+        (
+            "cannot be reached; check that the server runs and that host, port, database, user and "
+            "password in the URL are right, then retry"
+        ),
+    ),
+    (psycopg.ProgrammingError, InvalidUrl, "the URL is not one PostgreSQL understands"),
+)
+
+
+def translate(error: psycopg.Error, location: str) -> RecollectError:
+    """An error of the database as one of ours: the type says what it means, the text what to do."""
+    detail = " ".join(str(error).split())
+    for theirs, ours, advice in _ADVICE:
+        if isinstance(error, theirs) and not (
+            theirs is psycopg.ProgrammingError and error.sqlstate is not None
+        ):
+            return ours(f"{location}: {advice} ({detail})")
+    return StoreError(f"{location}: {detail}")
+
+
+_open_databases: weakref.WeakSet[PostgresDatabase] = weakref.WeakSet()
+
+
+def _abandon_after_fork() -> None:
+    for database in list(_open_databases):
+        database.abandon()
+
+
+os.register_at_fork(after_in_child=_abandon_after_fork)

@@ -1,0 +1,121 @@
+"""Marks and cursors as the documents have them: marks only rise, compare-and-swap clears them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from recollect.clock import to_micros
+from recollect.crashpoints import reach
+from recollect.domain import KeyRef, MarkCause, Outcome, Range, SessionState
+from recollect.store.relational import rows
+from recollect.store.relational.cursor import record_range
+from recollect.store.relational.database import Connection, Database
+from recollect.store.relational.sessions import current_session, locked_session
+
+
+class RelationalMarks:
+    """Implements `recollect.store.protocol.Marks`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def invalidate(
+        self, space: str, session_id: str, seq: int, cause: MarkCause, now: datetime
+    ) -> None:
+        mark = {
+            "space": space,
+            "id": session_id,
+            "seq": seq,
+            "cause": cause.value,
+            "now": to_micros(now),
+        }
+        self._database.write(space, lambda c: c.run("invalidate", mark))
+
+    def invalidate_current(self, ref: KeyRef, cause: MarkCause, now: datetime) -> SessionState:
+        def job(c: Connection) -> SessionState:
+            session = locked_session(c, ref)
+            names = {"space": ref.space, "id": session.id}
+            row = c.row("lock_session", names)
+            assert row is not None
+            c.run(
+                "invalidate",
+                {**names, "seq": row[0], "cause": cause.value, "now": to_micros(now)},
+            )
+            return current_session(c, ref)
+
+        return self._database.write(ref.space, job)
+
+    def find_invalidated(self, space: str, limit: int) -> list[SessionState]:
+        page = {"space": space, "limit": limit}
+        found = self._database.read(space, lambda c: c.rows("find_invalidated", page))
+        return [rows.session_state(row) for row in found]
+
+    def mark_processed(
+        self, space: str, session_id: str, processed_until: int, expected: int, now: datetime
+    ) -> bool:
+        names = {"space": space, "id": session_id}
+
+        def job(c: Connection) -> bool:
+            before = c.row("lock_session", names)
+            if before is None:
+                return False
+            swap = {**names, "processed_until": processed_until, "expected": expected}
+            after = c.row("mark_processed", swap)
+            if after is None:
+                return False
+            reach("processed.cleared")
+            record_range(c, space, session_id, before[1], after[0], Outcome.EXTERNAL, None, now)
+            return True
+
+        return self._database.write(space, job)
+
+    def max_seq(self, space: str, session_id: str) -> int | None:
+        names = {"space": space, "id": session_id}
+        row = self._database.read(space, lambda c: c.row("max_seq", names))
+        return None if row is None else row[0]
+
+    def count_since(self, space: str, session_id: str, seq: int) -> int:
+        names = {"space": space, "id": session_id, "seq": seq}
+        row = self._database.read(space, lambda c: c.row("count_since", names))
+        return 0 if row is None else int(row[0])
+
+    def mark_idle(
+        self, space: str | None, idle_since: datetime, now: datetime, limit: int
+    ) -> list[tuple[str, str]]:
+        sweep = {
+            **_scope(space),
+            "idle_since": to_micros(idle_since),
+            "now": to_micros(now),
+            "limit": limit,
+        }
+        marked = self._database.write(space, lambda c: c.rows("mark_idle", sweep))
+        return [(row[1], row[0]) for row in marked]
+
+    def ranges(self, space: str, session_id: str) -> list[Range]:
+        names = {"space": space, "id": session_id}
+        found = self._database.read(space, lambda c: c.rows("list_ranges", names))
+        return [rows.processed_range(row) for row in found]
+
+    def counts(self, space: str | None) -> tuple[int, int]:
+        def job(c: Connection) -> tuple[int, int]:
+            marked = c.row("count_marked", _scope(space))
+            waiting = c.row("count_waiting", _scope(space))
+            assert marked is not None
+            assert waiting is not None
+            return int(marked[0]), int(waiting[0])
+
+        return self._database.read(space, job)
+
+    def marked(self, space: str | None, limit: int) -> list[SessionState]:
+        page = {**_scope(space), "limit": limit}
+        found = self._database.read(space, lambda c: c.rows("list_marked", page))
+        return [rows.session_state(row) for row in found]
+
+    def waiting(self, space: str | None, limit: int) -> list[SessionState]:
+        page = {**_scope(space), "limit": limit}
+        found = self._database.read(space, lambda c: c.rows("list_waiting", page))
+        return [rows.session_state(row) for row in found]
+
+
+def _scope(space: str | None) -> dict[str, object]:
+    return {"any_space": space is None, "space": space or ""}

@@ -1,0 +1,235 @@
+"""The history: appends that number, store and mark in one transaction, and ways to read it back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from recollect.clock import to_micros
+from recollect.crashpoints import reach
+from recollect.domain import KeyRef, MarkCause, MarkPolicy, MarkUnit, NewRecord, Record, Role
+from recollect.errors import AppendKeyReused
+from recollect.store.protocol import NewId
+from recollect.store.relational import rows
+from recollect.store.relational.cursor import skip_unprocessed
+from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.sessions import locked_session, open_next_session
+
+_NO_LIMIT = 2**31 - 1
+
+
+class RelationalRecords:
+    """Implements `recollect.store.protocol.Records`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def append(
+        self,
+        ref: KeyRef,
+        records: Sequence[NewRecord],
+        policy: MarkPolicy,
+        now: datetime,
+        new_id: NewId,
+    ) -> list[Record]:
+        keyed = any(record.append_key is not None for record in records)
+
+        def job(c: Connection) -> list[Record]:
+            known = _known(c, ref, records) if keyed else {}
+            fresh = _first_uses(records, known)
+            stored = iter(_store(c, ref, fresh, policy, now, new_id) if fresh else ())
+            taken: dict[str, Record] = dict(known)
+            result = []
+            for record in records:
+                key = record.append_key
+                if key is None:
+                    result.append(next(stored))
+                    continue
+                if key not in taken:
+                    taken[key] = next(stored)
+                result.append(_same(taken[key], record))
+            return result
+
+        return self._database.write(ref.space, job)
+
+    def recent(self, ref: KeyRef, limit: int | None) -> list[Record]:
+        wanted = _NO_LIMIT if limit is None else limit
+
+        def job(c: Connection) -> list[Row]:
+            names = _current(c, ref)
+            newest = c.rows("recent_records", {**names, "limit": wanted})
+            if len(newest) < wanted:
+                rest = wanted - len(newest)
+                newest += c.rows("recent_retained", {**names, "limit": rest})
+            return newest
+
+        return [rows.record(row) for row in reversed(self._database.read(ref.space, job))]
+
+    def after(self, space: str, session_id: str, seq: int, limit: int) -> list[Record]:
+        page = {"space": space, "id": session_id, "after": seq, "limit": limit}
+        found = self._database.read(space, lambda c: c.rows("records_after", page))
+        return [rows.record(row) for row in found]
+
+    def all_rotations(self, ref: KeyRef) -> list[Record]:
+        names = {"space": ref.space, "key_id": ref.key_id}
+        found = self._database.read(ref.space, lambda c: c.rows("key_records", names))
+        return [rows.record(row) for row in found]
+
+    def count(self, ref: KeyRef) -> int:
+        def job(c: Connection) -> int:
+            row = c.row("count_records", _current(c, ref))
+            assert row is not None
+            return int(row[0])
+
+        return self._database.read(ref.space, job)
+
+    def trim(self, ref: KeyRef, keep: int) -> None:
+        def job(c: Connection) -> None:
+            names = _current(c, ref)
+            row = c.row("max_seq", names)
+            if row is not None and row[0] is not None and row[0] > keep:
+                c.run("delete_records", {**names, "upto": row[0] - keep})
+
+        self._database.write(ref.space, job)
+
+    def purge(self, ref: KeyRef, now: datetime) -> None:
+        def job(c: Connection) -> None:
+            session = locked_session(c, ref)
+            names = {"space": ref.space, "id": session.id}
+            skip_unprocessed(c, ref.space, session.id, "purged", now)
+            c.run("delete_records", {**names, "upto": _NO_LIMIT})
+            reach("purge.deleted")
+            c.run("delete_retained", names)
+            c.run("delete_summary", names)
+
+        self._database.write(ref.space, job)
+
+    def summary(self, ref: KeyRef) -> str:
+        row = self._database.read(ref.space, lambda c: c.row("get_summary", _current(c, ref)))
+        return "" if row is None else str(row[0])
+
+    def set_summary(self, ref: KeyRef, content: str, now: datetime) -> None:
+        def job(c: Connection) -> None:
+            session = locked_session(c, ref)
+            names = {"space": ref.space, "id": session.id, "now": to_micros(now)}
+            c.run("set_summary", {**names, "content": content})
+
+        self._database.write(ref.space, job)
+
+
+def _current(c: Connection, ref: KeyRef) -> dict[str, object]:
+    row = c.row("current_session", {"space": ref.space, "key_id": ref.key_id})
+    assert row is not None, "a key always has a session"
+    return {"space": ref.space, "id": row[0]}
+
+
+def _known(c: Connection, ref: KeyRef, records: Sequence[NewRecord]) -> dict[str, Record]:
+    """The records stored before under the append keys of these."""
+    c.row("lock_key", {"space": ref.space, "key_id": ref.key_id})
+    known = {}
+    for key in {record.append_key for record in records if record.append_key is not None}:
+        names = {"space": ref.space, "key_id": ref.key_id, "append_key": key}
+        row = c.row("find_append_key", names)
+        if row is not None:
+            known[key] = rows.record(row)
+    return known
+
+
+def _first_uses(records: Sequence[NewRecord], known: dict[str, Record]) -> list[NewRecord]:
+    """Those that are to be stored: unknown keys, each once, and records without a key."""
+    fresh, seen = [], set(known)
+    for record in records:
+        if record.append_key is None:
+            fresh.append(record)
+        elif record.append_key not in seen:
+            seen.add(record.append_key)
+            fresh.append(record)
+    return fresh
+
+
+def _same(stored: Record, given: NewRecord) -> Record:
+    metadata = {} if given.metadata is None else json.loads(given.metadata)
+    if (stored.role, stored.name, stored.body, stored.metadata) != (
+        given.role,
+        given.name,
+        given.body,
+        metadata,
+    ) or (given.body is None and stored.content != given.content):
+        raise AppendKeyReused(
+            f"the append key {given.append_key!r} was used for other content "
+            f"(record {stored.seq} of session {stored.session_id}); use a new key for a new message"
+        )
+    return stored
+
+
+def _store(
+    c: Connection,
+    ref: KeyRef,
+    records: Sequence[NewRecord],
+    policy: MarkPolicy,
+    now: datetime,
+    new_id: NewId,
+) -> list[Record]:
+    at = to_micros(now)
+    session_id, last_seq = _sequence(c, ref, records, policy, now, new_id)
+    reach("append.sequenced")
+    first = last_seq - len(records) + 1
+    inserted = [_row(ref, session_id, first + i, record, at) for i, record in enumerate(records)]
+    if len(inserted) == 1:
+        c.run("insert_record", inserted[0])
+    else:
+        c.run_many("insert_record", inserted)
+    reach("append.inserted")
+    return [_stored(row) for row in inserted]
+
+
+def _sequence(
+    c: Connection,
+    ref: KeyRef,
+    records: Sequence[NewRecord],
+    policy: MarkPolicy,
+    now: datetime,
+    new_id: NewId,
+) -> tuple[str, int]:
+    """Take the next numbers of the key's current session, opening a new one if it has ended."""
+    numbers = {
+        "space": ref.space,
+        "key_id": ref.key_id,
+        "count": len(records),
+        "turns": sum(record.role is Role.USER for record in records),
+        "now": to_micros(now),
+        "by_turns": policy.unit is MarkUnit.TURNS,
+        "threshold": policy.threshold,
+    }
+    row = c.row("sequence_records", numbers)
+    if row is None:
+        session = locked_session(c, ref)
+        if session.ended_at is not None:
+            open_next_session(c, ref, session, session.ended_by or MarkCause.END, now, new_id)
+        row = c.row("sequence_records", numbers)
+        assert row is not None, "the key is held and its session is open"
+    return row[0], row[1]
+
+
+def _row(ref: KeyRef, session_id: str, seq: int, record: NewRecord, at: int) -> Params:
+    return {
+        "space": ref.space,
+        "session_id": session_id,
+        "seq": seq,
+        "key_id": ref.key_id,
+        "role": record.role.value,
+        "name": record.name,
+        "content": record.content,
+        "body": record.body,
+        "append_key": record.append_key,
+        "said_at": at if record.said_at is None else to_micros(record.said_at),
+        "now": at,
+        "metadata": record.metadata,
+    }
+
+
+def _stored(row: Params) -> Record:
+    """What a reader would see, without reading it back."""
+    order = ("session_id", "seq", "role", "content", "name", "body", "said_at", "now", "append_key")
+    return rows.record((*(row[name] for name in order), row["metadata"]))

@@ -1,0 +1,71 @@
+"""Rows to values: the one place that knows the order of columns in the shared fragments."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from recollect.clock import from_micros
+from recollect.domain import MarkCause, Mode, Outcome, Range, Record, Role, SessionState
+from recollect.messages import read
+from recollect.store.relational.database import Row
+
+UNSTORABLE = "\ufffd"  # stands in the content column for what no database can hold in text
+
+
+def session_state(row: Row) -> SessionState:
+    return SessionState(
+        id=row[0],
+        space=row[1],
+        key=row[2],
+        agent_id=row[3],
+        rotation=row[4],
+        source=row[5],
+        project=row[6],
+        parent=row[7],
+        ephemeral=bool(row[8]),
+        mode=Mode(row[9]),
+        remembered=bool(row[10]),
+        last_seq=row[11],
+        invalidated_at=row[12],
+        processed_until=row[13],
+        marked_at=_moment(row[14]),
+        marked_by=None if row[15] is None else MarkCause(row[15]),
+        created_at=from_micros(row[16]),
+        last_activity_at=from_micros(row[17]),
+        ended_at=_moment(row[18]),
+        ended_by=None if row[19] is None else MarkCause(row[19]),
+    )
+
+
+def record(row: Row) -> Record:
+    content, body = row[3], row[5]
+    if body is not None and UNSTORABLE in content:
+        content = read(json.loads(body)).text
+    return Record(
+        session_id=row[0],
+        seq=row[1],
+        role=Role(row[2]),
+        content=content,
+        name=row[4],
+        body=body,
+        at=from_micros(row[6]),
+        created_at=from_micros(row[7]),
+        key=row[8],
+        metadata={} if row[9] is None else json.loads(row[9]),
+    )
+
+
+def processed_range(row: Row) -> Range:
+    return Range(
+        session_id=row[0],
+        first_seq=row[1],
+        last_seq=row[2],
+        outcome=Outcome(row[3]),
+        reason=row[4],
+        at=from_micros(row[5]),
+    )
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)

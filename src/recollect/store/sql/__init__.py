@@ -1,0 +1,51 @@
+"""Named SQL: the queries of every backend, read from the `.sql` files beside this one.
+
+A query is `-- name: x`, or `-- name: x (postgres)` where the dialects part ways. Parameters are
+written `:name`; psycopg's form is made from it here.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+Dialect = Literal["sqlite", "postgres"]
+
+_HEADER = re.compile(r"^-- (name|fragment): (\w+)(?: \((\w+)\))?$", re.MULTILINE)
+_PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+_COMMENT = re.compile(r"\s*--[^\n]*")
+
+
+@cache
+def queries(dialect: Dialect) -> dict[str, str]:
+    """Every query by name, ready for one dialect's driver."""
+    fragments: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for file in sorted(resources.files(__name__).iterdir(), key=lambda file: file.name):
+        if not file.name.endswith(".sql"):
+            continue
+        for kind, name, only_for, text in _blocks(file.read_text(encoding="utf-8")):
+            if only_for not in (None, dialect):
+                continue
+            target = fragments if kind == "fragment" else found
+            assert name not in target, f"{name} is defined twice for {dialect}"
+            target[name] = text
+    return {name: _finished(text, fragments, dialect) for name, text in found.items()}
+
+
+def _blocks(text: str) -> list[tuple[str, str, str | None, str]]:
+    headers = list(_HEADER.finditer(text))
+    ends = [header.start() for header in headers[1:]] + [len(text)]
+    return [
+        (header[1], header[2], header[3], _COMMENT.sub("", text[header.end() : end]).strip(" \n;"))
+        for header, end in zip(headers, ends, strict=True)
+    ]
+
+
+def _finished(text: str, fragments: dict[str, str], dialect: Dialect) -> str:
+    for name, fragment in fragments.items():
+        text = text.replace(f"{{{name}}}", fragment)
+    assert "{" not in text, f"unknown fragment in: {text}"
+    return _PARAMETER.sub(r"%(\1)s", text) if dialect == "postgres" else text

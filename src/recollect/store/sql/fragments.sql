@@ -1,0 +1,21 @@
+-- Pieces that several queries share, written {like_this} in them.
+
+-- fragment: session
+s.id, s.space, k.key, k.agent_id, s.rotation, s.source, s.project, s.parent, s.ephemeral, s.mode, s.remembered,
+s.last_seq, s.invalidated_at, s.processed_until, s.marked_at, s.marked_by, s.created_at,
+s.last_activity_at, s.ended_at, s.ended_by
+
+-- fragment: record
+h.session_id, h.seq, h.role, h.content, h.name, h.body, h.said_at, h.created_at, h.append_key,
+h.metadata
+
+-- fragment: over_threshold
+(remembered AND CASE WHEN :by_turns
+    THEN unprocessed_turns + :turns - 1  -- the turn that has just begun is not complete
+    ELSE last_seq + :count - COALESCE(processed_until, 0) END > :threshold)
+
+-- fragment: new_cursor
+NULLIF(CASE
+    WHEN :processed_until < COALESCE(processed_until, 0) THEN processed_until
+    WHEN :processed_until > last_seq THEN last_seq
+    ELSE :processed_until END, 0)

@@ -1,0 +1,101 @@
+-- Marks and cursors: how far a session is to be processed, and how far it has been.
+
+-- name: invalidate
+-- Raises the mark, never lowers it; does nothing at or below the cursor (the mark lies above it),
+-- for a session without records and for one that may not be remembered.
+UPDATE sessions SET
+    invalidated_at = :seq,
+    marked_at = COALESCE(marked_at, :now),
+    marked_by = COALESCE(marked_by, :cause)
+WHERE space = :space AND id = :id AND remembered
+    AND :seq > COALESCE(invalidated_at, processed_until, 0)
+    AND EXISTS (SELECT 1 FROM session_history h WHERE h.space = :space AND h.session_id = :id);
+
+-- name: find_invalidated
+SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
+WHERE s.space = :space AND s.invalidated_at IS NOT NULL
+ORDER BY s.invalidated_at, s.marked_at, s.id LIMIT :limit;
+
+-- name: mark_processed
+-- The documents' compare-and-swap. The cursor never goes back and never past the last record, so
+-- that nobody can declare processed what has not been said yet.
+UPDATE sessions SET
+    invalidated_at = NULL,
+    marked_at = NULL,
+    marked_by = NULL,
+    processed_until = {new_cursor},
+    unprocessed_turns = (
+        SELECT count(*) FROM session_history h
+        WHERE h.space = :space AND h.session_id = :id AND h.role = 'user'
+            AND h.seq > COALESCE({new_cursor}, 0))
+WHERE space = :space AND id = :id AND invalidated_at = :expected
+RETURNING processed_until;
+
+-- name: skip_to_end
+-- Everything up to the last record counts as dealt with; nothing is left to mark.
+UPDATE sessions SET
+    processed_until = NULLIF(last_seq, 0),
+    unprocessed_turns = 0,
+    invalidated_at = NULL,
+    marked_at = NULL,
+    marked_by = NULL
+WHERE space = :space AND id = :id;
+
+-- name: insert_range
+INSERT INTO session_ranges (session_id, first_seq, last_seq, space, outcome, reason, created_at)
+VALUES (:id, :first_seq, :last_seq, :space, :outcome, :reason, :now);
+
+-- name: list_ranges
+SELECT session_id, first_seq, last_seq, outcome, reason, created_at FROM session_ranges
+WHERE space = :space AND session_id = :id ORDER BY first_seq;
+
+-- name: lock_session (sqlite)
+SELECT last_seq, processed_until FROM sessions WHERE space = :space AND id = :id;
+
+-- name: lock_session (postgres)
+SELECT last_seq, processed_until FROM sessions WHERE space = :space AND id = :id FOR UPDATE;
+
+-- name: max_seq
+-- The newest record of a session, none when it is empty.
+SELECT max(seq) FROM session_history WHERE space = :space AND session_id = :id;
+
+-- name: count_since
+SELECT count(*) FROM session_history
+WHERE space = :space AND session_id = :id AND seq > :seq;
+
+-- name: mark_idle (sqlite)
+-- Marks sessions nobody has touched since `idle_since`, over all spaces or in one.
+UPDATE sessions SET invalidated_at = last_seq, marked_at = :now, marked_by = 'idle'
+WHERE id IN (
+    SELECT id FROM sessions
+    WHERE waiting AND last_activity_at <= :idle_since AND (:any_space OR space = :space)
+    ORDER BY last_activity_at, id LIMIT :limit)
+RETURNING id, space;
+
+-- name: mark_idle (postgres)
+-- Marks sessions nobody has touched since `idle_since`, over all spaces or in one; rows that an
+-- append holds right now are not idle and are passed over.
+UPDATE sessions SET invalidated_at = last_seq, marked_at = :now, marked_by = 'idle'
+WHERE id IN (
+    SELECT id FROM sessions
+    WHERE waiting AND last_activity_at <= :idle_since AND (:any_space OR space = :space)
+    ORDER BY last_activity_at, id LIMIT :limit FOR UPDATE SKIP LOCKED)
+RETURNING id, space;
+
+-- name: count_marked
+SELECT count(*) FROM sessions
+WHERE invalidated_at IS NOT NULL AND (:any_space OR space = :space);
+
+-- name: count_waiting
+SELECT count(*) FROM sessions WHERE waiting AND (:any_space OR space = :space);
+
+-- name: list_marked
+-- In the order in which they were first marked.
+SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
+WHERE s.invalidated_at IS NOT NULL AND (:any_space OR s.space = :space)
+ORDER BY s.marked_at, s.id LIMIT :limit;
+
+-- name: list_waiting
+SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
+WHERE s.waiting AND (:any_space OR s.space = :space)
+ORDER BY s.last_activity_at, s.id LIMIT :limit;

@@ -1,0 +1,82 @@
+-- Sessions and the stable keys they are found by.
+
+-- name: insert_space
+INSERT INTO spaces (space, created_at) VALUES (:space, :now)
+ON CONFLICT (space) DO NOTHING;
+
+-- name: insert_agent
+INSERT INTO agents (space, id, created_at) VALUES (:space, :agent_id, :now)
+ON CONFLICT (space, id) DO NOTHING;
+
+-- name: insert_key
+-- No row comes back when somebody else was faster.
+INSERT INTO session_keys (space, agent_id, key, session_id)
+VALUES (:space, :agent_id, :key, :session_id)
+ON CONFLICT (space, key, agent_id) DO NOTHING
+RETURNING id;
+
+-- name: find_key
+SELECT id FROM session_keys WHERE space = :space AND key = :key AND agent_id = :agent_id;
+
+-- name: find_key_agents
+SELECT agent_id FROM session_keys WHERE space = :space AND key = :key ORDER BY agent_id;
+
+-- name: lock_key (sqlite)
+-- The current session of a key. The write transaction itself is the lock.
+SELECT session_id FROM session_keys WHERE space = :space AND id = :key_id;
+
+-- name: lock_key (postgres)
+-- The current session of a key; whoever rotates it or appends with a key of their own waits here.
+SELECT session_id FROM session_keys WHERE space = :space AND id = :key_id FOR UPDATE;
+
+-- name: current_session
+SELECT session_id FROM session_keys WHERE space = :space AND id = :key_id;
+
+-- name: point_key
+UPDATE session_keys SET session_id = :session_id WHERE space = :space AND id = :key_id;
+
+-- name: insert_session
+INSERT INTO sessions (
+    id, space, key_id, rotation, source, project, parent, ephemeral, mode, remembered,
+    created_at, last_activity_at
+) VALUES (
+    :id, :space, :key_id, :rotation, :source, :project, :parent, :ephemeral, :mode, :remembered,
+    :now, :now
+);
+
+-- name: get_session
+SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
+WHERE s.space = :space AND s.id = :id;
+
+-- name: get_current_session
+SELECT {session} FROM session_keys k JOIN sessions s ON s.id = k.session_id
+WHERE k.space = :space AND s.space = :space AND k.id = :key_id;
+
+-- name: list_sessions
+-- Newest first, a page at a time: the page after the session (before, before_id).
+SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
+WHERE s.space = :space AND (s.created_at, s.id) < (:before, :before_id)
+ORDER BY s.created_at DESC, s.id DESC LIMIT :limit;
+
+-- name: key_sessions
+-- Every session a key has had, oldest first.
+SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
+WHERE s.space = :space AND s.key_id = :key_id ORDER BY s.rotation;
+
+-- name: end_session
+-- Set once, never overwritten.
+UPDATE sessions SET ended_at = :now, ended_by = :cause, ended_reason = :reason
+WHERE space = :space AND id = :id AND ended_at IS NULL;
+
+-- name: set_mode
+-- A session that may not be remembered loses its mark; its records wait for the next decision.
+UPDATE sessions SET
+    mode = :mode,
+    remembered = :remembered,
+    invalidated_at = CASE WHEN :remembered THEN invalidated_at END,
+    marked_at = CASE WHEN :remembered THEN marked_at END,
+    marked_by = CASE WHEN :remembered THEN marked_by END
+WHERE space = :space AND id = :id;
+
+-- name: list_spaces
+SELECT space FROM spaces WHERE space > :after ORDER BY space LIMIT :limit;
