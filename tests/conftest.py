@@ -1,0 +1,179 @@
+"""What every test can ask for: fresh stores on both databases, and one PostgreSQL per test run.
+
+The process that runs the session (with pytest-xdist the controller, otherwise the only one) starts
+the server; the workers get its URL. Without a server the tests that need it are skipped with the
+reason, unless CI is set: then it is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, cast
+
+import hypothesis
+import psycopg
+import pytest
+
+from tests.postgres_server import SETTINGS_KILLABLE, PostgresServer, PostgresUnavailable, url_with
+
+hypothesis.settings.register_profile("test", deadline=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "torture", deadline=None, print_blob=True, max_examples=2_000, stateful_step_count=200
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedPostgres:
+    """The run's PostgreSQL: its URL, or else the reason why there is none."""
+
+    url: str = ""
+    problem: str = ""
+
+
+SHARED_POSTGRES = pytest.StashKey[SharedPostgres]()
+
+
+class WorkerNode(Protocol):
+    """What this file needs of pytest-xdist's handle on a worker."""
+
+    config: pytest.Config
+    workerinput: dict[str, object]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--no-postgres", action="store_true", help="skip the tests that need a PostgreSQL server"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hypothesis.settings.load_profile("torture" if _torture() else "test")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_sessionstart(session: pytest.Session) -> Iterator[None]:
+    # A wrapper, because the workers and the report's header come to life in this very hook.
+    config = session.config
+    config.stash[SHARED_POSTGRES] = _handed_down(config) or _start_shared_postgres(config)
+    return (yield)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerNode) -> None:
+    shared = node.config.stash[SHARED_POSTGRES]
+    node.workerinput["postgres"] = (shared.url, shared.problem)
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    shared = config.stash.get(SHARED_POSTGRES, None)
+    if shared is None:
+        return None
+    torture = "on" if _torture() else "off (RECOLLECT_TORTURE)"
+    return f"postgres: {shared.problem or 'started for this run'}; torture: {torture}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # First, so that -m sees the marks this adds.
+    for item in items:
+        if "postgres_url" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.postgres)
+    if not _torture():
+        tortures = [item for item in items if item.get_closest_marker("torture")]
+        items[:] = [item for item in items if not item.get_closest_marker("torture")]
+        config.hook.pytest_deselected(items=tortures)
+
+
+def _torture() -> bool:
+    return bool(os.environ.get("RECOLLECT_TORTURE"))
+
+
+def _handed_down(config: pytest.Config) -> SharedPostgres | None:
+    workerinput = getattr(config, "workerinput", None)
+    if workerinput is None:
+        return None
+    url, problem = cast("tuple[str, str]", workerinput["postgres"])
+    return SharedPostgres(url=url, problem=problem)
+
+
+def _start_shared_postgres(config: pytest.Config) -> SharedPostgres:
+    if config.getoption("collectonly"):
+        return SharedPostgres(problem="not started, the tests are only collected")
+    if config.getoption("no_postgres"):
+        return _without_postgres("not started (--no-postgres)")
+    try:
+        server = PostgresServer()
+    except PostgresUnavailable as error:
+        return _without_postgres(f"not available: {error}")
+    config.add_cleanup(server.close)
+    return SharedPostgres(url=server.url)
+
+
+def _without_postgres(problem: str) -> SharedPostgres:
+    if os.environ.get("CI"):
+        message = f"CI is set, and PostgreSQL is {problem}"
+        raise pytest.UsageError(message)
+    return SharedPostgres(problem=problem)
+
+
+@pytest.fixture(scope="session")
+def postgres_url(pytestconfig: pytest.Config) -> str:
+    """The URL of the run's PostgreSQL, as its superuser. Do not stop it; see own_postgres."""
+    shared = pytestconfig.stash[SHARED_POSTGRES]
+    if shared.problem:
+        pytest.skip(f"PostgreSQL is {shared.problem}")
+    return shared.url
+
+
+@pytest.fixture
+def postgres_schema(postgres_url: str) -> Iterator[str]:
+    """The name of a schema that does not exist yet and is gone after the test."""
+    name = f"t_{secrets.token_hex(8)}"
+    yield name
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        # A test that failed may have left a transaction open, which would keep the schema for ever.
+        connection.execute("SET lock_timeout = '10s'")
+        connection.execute(f'DROP SCHEMA IF EXISTS "{name}" CASCADE'.encode())
+
+
+@pytest.fixture
+def postgres_store_url(postgres_url: str, postgres_schema: str) -> str:
+    """A fresh store on the run's PostgreSQL."""
+    return url_with(postgres_url, schema=postgres_schema)
+
+
+@pytest.fixture(
+    params=["sqlite-file", "sqlite-memory", pytest.param("postgres", marks=pytest.mark.postgres)]
+)
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A fresh store, on each kind in turn; the file does not wait for the disk."""
+    match request.param:
+        case "sqlite-file":
+            return f"sqlite:///{tmp_path / 'memory.db'}?synchronous=off"
+        case "sqlite-memory":
+            return ":memory:"
+        case _:
+            return str(request.getfixturevalue("postgres_store_url"))
+
+
+@pytest.fixture(params=["sqlite-file", pytest.param("postgres", marks=pytest.mark.postgres)])
+def durable_store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A fresh store that outlives the process, on each kind in turn, with default durability."""
+    if request.param == "sqlite-file":
+        return f"sqlite:///{tmp_path / 'memory.db'}"
+    return str(request.getfixturevalue("postgres_store_url"))
+
+
+@pytest.fixture(scope="module")
+def own_postgres(postgres_url: str) -> Iterator[PostgresServer]:
+    """A PostgreSQL of the module's own, to be stopped, started and killed at will.
+
+    It needs the shared one only to be skipped for the same reason.
+    """
+    server = PostgresServer(SETTINGS_KILLABLE)
+    yield server
+    server.close()

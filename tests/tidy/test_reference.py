@@ -1,0 +1,80 @@
+"""The reference cannot rot: it is what the generator writes, and the generator forgets nothing."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GENERATOR = ROOT / "tools" / "generate_docs.py"
+REFERENCE = ROOT / "docs" / "reference"
+
+
+@pytest.fixture(scope="module")
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate_docs", GENERATOR)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def walk(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """Every command below a group, with the words that call it."""
+    yield " ".join(path), command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None, f"{name} is listed but cannot be loaded"
+            yield from walk(inner, (*path, name))
+
+
+def undocumented(command: click.Command, text: str) -> list[str]:
+    """Commands and options that a text does not mention."""
+    missing = []
+    for words, inner in walk(command):
+        if words and f"recollect {words}" not in text:
+            missing.append(words)
+        options = [option for parameter in inner.params for option in parameter.opts]
+        missing += [
+            f"{words} {option}".strip()
+            for option in options
+            if option.startswith("--") and option not in text
+        ]
+    return missing
+
+
+def root_command() -> click.Command:
+    """The click group behind the recollect script."""
+    module = importlib.import_module("recollect.interfaces.cli.main")
+    groups = [value for value in vars(module).values() if isinstance(value, click.Group)]
+    assert groups, "recollect.interfaces.cli.main has no click group"
+    return groups[-1]
+
+
+def test_the_command_reference_is_what_the_generator_writes(generator: ModuleType) -> None:
+    assert (REFERENCE / "cli.md").read_text(encoding="utf-8") == generator.render_cli()
+
+
+def test_the_settings_reference_is_what_the_generator_writes(generator: ModuleType) -> None:
+    assert (REFERENCE / "settings.md").read_text(encoding="utf-8") == generator.render_settings()
+
+
+def test_every_command_and_option_is_in_the_reference() -> None:
+    text = (REFERENCE / "cli.md").read_text(encoding="utf-8")
+    assert undocumented(root_command(), text) == []
+
+
+def test_a_forgotten_command_or_option_is_noticed() -> None:
+    inner = click.Command("append", params=[click.Option(["--role"]), click.Argument(["text"])])
+    group = click.Group("recollect", commands={"append": inner, "status": click.Command("status")})
+    assert undocumented(group, "recollect append --role\nrecollect status") == []
+    assert undocumented(group, "recollect append") == ["append --role", "status"]

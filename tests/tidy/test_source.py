@@ -1,0 +1,144 @@
+"""The house style, watched on the source as it is; the rules themselves are in rules.py."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.tidy import rules
+from tests.tidy.source_tree import SourceTree
+
+ROOT = Path(__file__).resolve().parents[2]
+TREE = SourceTree(root=ROOT / "src", package="recollect")
+
+# A module may import what stands in its own layer or above in this list, never below. A new module
+# or package directly below src/recollect has to be given its place here.
+LAYERS: tuple[frozenset[str], ...] = (
+    frozenset({"errors", "domain", "descriptors", "messages", "clock", "ids", "crashpoints"}),
+    frozenset({"config"}),
+    frozenset({"store"}),
+    frozenset({"collection"}),
+    frozenset({"session"}),
+    frozenset({"memory", "resolver", "aio"}),
+    frozenset({"__init__"}),  # the public names: only the interfaces may start from them
+    frozenset({"interfaces", "demo", "__main__"}),
+)
+
+# (module, what it imports inside a function): what would cost every start if it were loaded there.
+LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
+    {
+        ("recollect.config", "yaml"),  # only for settings written in YAML
+        ("recollect.store.opening", "recollect.store.postgres"),  # psycopg is an extra
+    }
+)
+
+# Supervisors: they log what they caught and state it again, or hand it to the caller whose it is.
+BROAD_EXCEPTS: frozenset[str] = frozenset(
+    {
+        "recollect.store.sqlite",  # a group commit's leader hands each job its own error
+    }
+)
+
+# What a user may import from recollect, and nothing else.
+EXPECTED_EXPORTS: frozenset[str] = frozenset(
+    {"Memory", "Space", "Session", "Settings", "open", "AgentMemories", "open_agents"}
+    | {"Attachment", "Message", "Record", "Role", "ToolCall", "ToolResult"}
+    | {"MarkCause", "Mode", "SessionState", "Status", "RecollectError"}
+)
+
+SKIPPED_DIRECTORIES = frozenset({"__pycache__", "build", "dist", "htmlcov", "node_modules"})
+CODE_SUFFIXES = frozenset({".py", ".sql", ".toml", ".sh", ".yaml", ".yml"})
+
+
+def tracked_files() -> list[Path]:
+    """The files git would commit; below a directory without git, those that look like it."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listing.returncode == 0 and listing.stdout:
+        paths = [ROOT / name for name in listing.stdout.split("\0") if name]
+    else:
+        paths = [path for path in ROOT.rglob("*") if not _is_passed_over(path)]
+    return sorted(path for path in paths if path.is_file())
+
+
+def _is_passed_over(path: Path) -> bool:
+    directories = path.relative_to(ROOT).parts[:-1]
+    hidden = any(part.startswith(".") and part != ".ci" for part in directories)
+    return hidden or bool(SKIPPED_DIRECTORIES & set(directories))
+
+
+def test_the_tree_under_watch_is_not_empty() -> None:
+    assert "recollect" in TREE.modules
+    assert ROOT / "pyproject.toml" in tracked_files()
+
+
+def test_every_module_has_its_place_in_the_layers() -> None:
+    assert rules.misplaced_modules(TREE, LAYERS) == []
+
+
+def test_imports_point_from_the_outside_in() -> None:
+    assert rules.layer_violations(TREE, LAYERS) == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert rules.import_cycles(TREE) == []
+
+
+def test_imports_stand_at_the_top_of_their_module() -> None:
+    assert rules.hidden_imports(TREE, LAZY_IMPORTS) == []
+
+
+def test_names_say_what_things_are() -> None:
+    assert rules.banned_names(TREE) == []
+
+
+def test_only_the_clock_reads_the_time() -> None:
+    assert rules.time_readers(TREE, allowed={"recollect.clock"}) == []
+
+
+def test_only_ids_makes_ids_and_random_numbers() -> None:
+    assert rules.random_makers(TREE, allowed={"recollect.ids"}) == []
+
+
+def test_only_supervisors_catch_everything() -> None:
+    assert rules.broad_excepts(TREE, BROAD_EXCEPTS) == []
+
+
+def test_every_module_says_what_it_is_responsible_for() -> None:
+    assert rules.undocumented_modules(TREE) == []
+
+
+def test_modules_and_functions_stay_small() -> None:
+    assert rules.overgrown(TREE) == []
+
+
+def test_the_package_exports_exactly_the_public_names() -> None:
+    assert rules.exports(TREE.modules["recollect"]) == set(EXPECTED_EXPORTS)
+
+
+def test_nothing_is_left_unfinished() -> None:
+    code = [path for path in tracked_files() if path.suffix in CODE_SUFFIXES or not path.suffix]
+    assert rules.unfinished(code, ROOT) == []
+
+
+def test_no_file_names_a_path_of_one_machine() -> None:
+    assert rules.machine_paths(tracked_files(), ROOT) == []
+
+
+def test_requirements_hold_versions_and_hashes_and_no_addresses() -> None:
+    requirements = ROOT / "requirements.txt"
+    assert rules.registry_addresses([requirements], ROOT) == []
+    assert rules.unpinned_requirements(requirements.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("name", ["demo", "test", "check", "bench", "torture", "docs"])
+def test_every_make_target_is_there_and_described(name: str) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert rules.undescribed_targets(f".PHONY: {name}\n{makefile}") == []
