@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from recollect.domain import NewRecord
+from recollect.domain import NewRecord, Role
 from recollect.errors import InvalidMessage, InvalidValue, TooLarge
 from recollect.messages import as_plain_json, read, read_role, storable_json
 
@@ -23,6 +23,8 @@ METADATA_BYTES_MAX = 65_536
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # PostgreSQL holds no NUL, UTF-8 no surrogates
 _ESCAPED = str.maketrans({"%": "%25", ":": "%3A"})
+
+_PLAIN_ROLES = {role.value: role for role in Role}
 
 StableKey = str | tuple[str | int, ...]
 
@@ -101,7 +103,7 @@ def prepare_plain(
     """A record of plain text, the short way; odd characters send it the long way."""
     if not isinstance(content, str):
         raise InvalidMessage(f"content is text or a list of parts, not {type(content).__name__}")
-    if _UNSTORABLE.search(content):
+    if not _is_storable(content):
         message = {"role": role, "content": content} | ({} if name is None else {"name": name})
         given = Message(message=message, at=at, key=key, metadata=metadata or {})
         return prepare(given, record_bytes_max=record_bytes_max)
@@ -118,6 +120,8 @@ def prepare_plain(
 
 def prepare(given: Message | Mapping[str, Any] | object, *, record_bytes_max: int) -> NewRecord:
     """A record from a message as it is; kept verbatim where text alone would lose something."""
+    if type(given) is dict and len(given) == 2 and (short := _plain(given, record_bytes_max)):
+        return short
     envelope = given if isinstance(given, Message) else None
     plain, body = as_plain_json(given if envelope is None else envelope.message)
     reading = read(plain)
@@ -135,6 +139,30 @@ def prepare(given: Message | Mapping[str, Any] | object, *, record_bytes_max: in
         append_key=None if envelope is None else check_label(envelope.key, "an append key"),
         metadata=None if envelope is None else _encode_metadata(envelope.metadata),
     )
+
+
+def _plain(message: dict[str, Any], record_bytes_max: int) -> NewRecord | None:
+    """The short way for a message of role and text alone, as most are: it needs no JSON."""
+    content, role = message.get("content"), message.get("role")
+    if type(content) is not str or type(role) is not str or not _is_storable(content):
+        return None
+    if role not in _PLAIN_ROLES:
+        return None
+    _check_size(content, record_bytes_max, "the record")
+    return NewRecord(role=_PLAIN_ROLES[role], content=content)
+
+
+def _is_storable(text: str) -> bool:
+    """What PostgreSQL and UTF-8 both hold: no NUL, no lone surrogate."""
+    if "\0" in text:
+        return False
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def prepare_many(

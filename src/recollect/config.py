@@ -13,6 +13,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 from urllib.parse import quote
@@ -36,6 +37,11 @@ def _setting(
 ) -> Any:
     metadata = {"doc": doc, "minimum": minimum, "maximum": maximum, "choices": choices}
     return field(default=default, metadata=metadata)
+
+
+@cache
+def _mark_policy(threshold: int, unit: str) -> MarkPolicy:
+    return MarkPolicy(threshold=threshold, unit=MarkUnit(unit))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +123,7 @@ class Settings:
 
     @property
     def mark_policy(self) -> MarkPolicy:
-        return MarkPolicy(threshold=self.mark_threshold, unit=MarkUnit(self.mark_unit))
+        return _mark_policy(self.mark_threshold, self.mark_unit)
 
     def is_memory_enabled(self, agent_name: str) -> bool:
         return self.agents.get(agent_name, True)

@@ -30,7 +30,8 @@ class Role(StrEnum):
     NOTE = "note"
 
 
-_ROLE_ALIASES = {
+_ROLES: dict[str, Role] = {
+    **{role.value: role for role in Role},
     "human": Role.USER,
     "ai": Role.ASSISTANT,
     "model": Role.ASSISTANT,
@@ -106,11 +107,9 @@ class Reading:
 
 def read_role(value: object) -> Role:
     if isinstance(value, str):
-        name = value.strip().lower()
-        if name in _ROLE_ALIASES:
-            return _ROLE_ALIASES[name]
-        if name in set(Role):
-            return Role(name)
+        role = _ROLES.get(value) or _ROLES.get(value.strip().lower())
+        if role is not None:
+            return role
     raise InvalidMessage(f"unknown role {value!r}; use one of {', '.join(Role)}")
 
 

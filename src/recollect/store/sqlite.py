@@ -98,7 +98,8 @@ class SqliteDatabase:
         synchronous: Synchronous = "full",
         vfs: str | None = None,
     ) -> None:
-        self._path = path
+        # Readers are opened later: a relative path would then depend on where the process is by now.
+        self._path = path = None if path is None else path.absolute()
         self._wal = wal
         self._busy_timeout_ms = busy_timeout_ms
         self._synchronous = synchronous
@@ -275,7 +276,11 @@ def _prepare_file(path: Path) -> None:
         for directory in reversed(missing):
             directory.mkdir(mode=0o700, exist_ok=True)
             _sync_directory(directory.parent)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        # Only a file that is new: closing a descriptor of one that is open elsewhere in this process
+        # would drop SQLite's locks on it.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return
     except OSError as error:
         raise StoreDenied(
             f"cannot open {path}: {error.strerror}; check that the path is right and that this "

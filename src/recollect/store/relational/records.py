@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from recollect.clock import to_micros
+from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
 from recollect.domain import KeyRef, MarkCause, MarkPolicy, MarkUnit, NewRecord, Record, Role
 from recollect.errors import AppendKeyReused
@@ -36,7 +36,9 @@ class RelationalRecords:
         keyed = any(record.append_key is not None for record in records)
 
         def job(c: Connection) -> list[Record]:
-            known = _known(c, ref, records) if keyed else {}
+            if not keyed:
+                return _store(c, ref, records, policy, now, new_id)
+            known = _known(c, ref, records)
             fresh = _first_uses(records, known)
             stored = iter(_store(c, ref, fresh, policy, now, new_id) if fresh else ())
             taken: dict[str, Record] = dict(known)
@@ -175,13 +177,16 @@ def _store(
     session_id, last_seq = _sequence(c, ref, records, policy, now, new_id)
     reach("append.sequenced")
     first = last_seq - len(records) + 1
-    inserted = [_row(ref, session_id, first + i, record, at) for i, record in enumerate(records)]
-    if len(inserted) == 1:
-        c.run("insert_record", inserted[0])
+    if len(records) == 1:
+        c.run("insert_record", _row(ref, session_id, first, records[0], at))
     else:
-        c.run_many("insert_record", inserted)
+        c.run_many(
+            "insert_record",
+            [_row(ref, session_id, seq, record, at) for seq, record in enumerate(records, first)],
+        )
     reach("append.inserted")
-    return [_stored(row) for row in inserted]
+    now = from_micros(at)
+    return [_stored(session_id, seq, record, now) for seq, record in enumerate(records, first)]
 
 
 def _sequence(
@@ -229,7 +234,17 @@ def _row(ref: KeyRef, session_id: str, seq: int, record: NewRecord, at: int) -> 
     }
 
 
-def _stored(row: Params) -> Record:
+def _stored(session_id: str, seq: int, record: NewRecord, now: datetime) -> Record:
     """What a reader would see, without reading it back."""
-    order = ("session_id", "seq", "role", "content", "name", "body", "said_at", "now", "append_key")
-    return rows.record((*(row[name] for name in order), row["metadata"]))
+    return Record(
+        session_id=session_id,
+        seq=seq,
+        role=record.role,
+        content=rows.said(record.content, record.body),
+        name=record.name,
+        body=record.body,
+        at=record.said_at or now,
+        created_at=now,
+        key=record.append_key,
+        metadata={} if record.metadata is None else json.loads(record.metadata),
+    )

@@ -39,21 +39,25 @@ def session_state(row: Row) -> SessionState:
 
 
 def record(row: Row) -> Record:
-    content, body = row[3], row[5]
-    if body is not None and UNSTORABLE in content:
-        content = read(json.loads(body)).text
     return Record(
         session_id=row[0],
         seq=row[1],
         role=Role(row[2]),
-        content=content,
+        content=said(row[3], row[5]),
         name=row[4],
-        body=body,
+        body=row[5],
         at=from_micros(row[6]),
         created_at=from_micros(row[7]),
         key=row[8],
         metadata={} if row[9] is None else json.loads(row[9]),
     )
+
+
+def said(content: str, body: str | None) -> str:
+    """The words of a record: from the verbatim message where the column cannot hold them."""
+    if body is not None and UNSTORABLE in content:
+        return read(json.loads(body)).text
+    return content
 
 
 def processed_range(row: Row) -> Range:
