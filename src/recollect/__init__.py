@@ -3,18 +3,15 @@
 from recollect.collection import Message
 from recollect.config import Settings
 from recollect.domain import (
-    Attachment,
     MarkCause,
     Mode,
     Record,
-    Role,
     SessionState,
     Status,
-    ToolCall,
-    ToolResult,
 )
 from recollect.errors import RecollectError
 from recollect.memory import Memory, Space, open
+from recollect.messages import Attachment, Role, ToolCall, ToolResult
 from recollect.resolver import AgentMemories, open_agents
 from recollect.session import Session
 

@@ -98,7 +98,7 @@ class SqliteDatabase:
         synchronous: Synchronous = "full",
         vfs: str | None = None,
     ) -> None:
-        # Readers are opened later: a relative path would then depend on where the process is by now.
+        # Readers are opened later: by then a relative path might mean another file.
         self._path = path = None if path is None else path.absolute()
         self._wal = wal
         self._busy_timeout_ms = busy_timeout_ms
@@ -109,6 +109,8 @@ class SqliteDatabase:
         self._lock = threading.Lock()
         self._waiting: deque[_Turn] = deque()
         self._readers: deque[apsw.Connection] = deque()
+        self._wakes: list[Callable[[], None]] = []
+        self._jobs_touched = False
         if path is not None:
             _prepare_file(path)
         try:
@@ -162,6 +164,24 @@ class SqliteDatabase:
             if self._closed:
                 self._close_readers()
 
+    def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Tell a worker of this process about new work; other processes look by themselves."""
+        with self._lock:
+            self._wakes.append(wake)
+            self._writer.set_update_hook(self._note_change)
+
+        def stop() -> None:
+            with self._lock:
+                self._wakes.remove(wake)
+                if not self._wakes and not self._closed:
+                    self._writer.set_update_hook(None)
+
+        return stop
+
+    def _note_change(self, _kind: int, _database: str, table: str, _row: int) -> None:
+        if table == "jobs":
+            self._jobs_touched = True
+
     def close(self) -> None:
         if self._forked or self._closed:
             return
@@ -214,6 +234,10 @@ class SqliteDatabase:
             batch[0].done = True
             return True
         reach("write.committed")
+        if self._jobs_touched:
+            self._jobs_touched = False
+            for wake in self._wakes:
+                wake()
         for turn, result in zip(batch, results, strict=True):
             turn.result = result
             turn.done = True
@@ -276,8 +300,8 @@ def _prepare_file(path: Path) -> None:
         for directory in reversed(missing):
             directory.mkdir(mode=0o700, exist_ok=True)
             _sync_directory(directory.parent)
-        # Only a file that is new: closing a descriptor of one that is open elsewhere in this process
-        # would drop SQLite's locks on it.
+        # Only a file that is new: closing a descriptor of one that is open elsewhere in this
+        # process would drop SQLite's locks on it.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         return
