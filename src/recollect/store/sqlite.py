@@ -188,7 +188,10 @@ class SqliteDatabase:
         with self._lock:
             self._closed = True
             self._close_readers()
-            self._writer.close()
+            try:
+                self._writer.close()
+            except apsw.Error as error:  # the last checkpoint failed; the log has it all
+                raise translate(error, self.location) from error
 
     def abandon(self) -> None:
         """Called in a forked child: SQLite's connections must not be used, nor closed, there."""
@@ -303,6 +306,7 @@ def _prepare_file(path: Path) -> None:
         # Only a file that is new: closing a descriptor of one that is open elsewhere in this
         # process would drop SQLite's locks on it.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        _sync_directory(path.parent)
     except FileExistsError:
         return
     except OSError as error:
