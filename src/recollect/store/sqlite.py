@@ -98,7 +98,7 @@ class SqliteDatabase:
         synchronous: Synchronous = "full",
         vfs: str | None = None,
     ) -> None:
-        # Readers are opened later: a relative path would then depend on where the process is by now.
+        # Readers are opened later: by then a relative path might mean another file.
         self._path = path = None if path is None else path.absolute()
         self._wal = wal
         self._busy_timeout_ms = busy_timeout_ms
@@ -279,8 +279,8 @@ def _prepare_file(path: Path) -> None:
         for directory in reversed(missing):
             directory.mkdir(mode=0o700, exist_ok=True)
             _sync_directory(directory.parent)
-        # Only a file that is new: closing a descriptor of one that is open elsewhere in this process
-        # would drop SQLite's locks on it.
+        # Only a file that is new: closing a descriptor of one that is open elsewhere in this
+        # process would drop SQLite's locks on it.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         _sync_directory(path.parent)
     except FileExistsError:
