@@ -178,7 +178,7 @@ def prepare_many(
             "in batches or raise batch_records_max"
         )
     prepared = []
-    for position, message in enumerate(messages):
+    for position, message in enumerate(messages, start=1):
         try:
             prepared.append(prepare(message, record_bytes_max=record_bytes_max))
         except InvalidValue as error:

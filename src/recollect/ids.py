@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import uuid
 
 from recollect.clock import Clock, to_micros
 
@@ -22,4 +21,5 @@ class Ids:
         value = (millis & 0xFFFF_FFFF_FFFF) << 80 | self._randomness.getrandbits(80)
         value = value & ~(0xF << 76) | 0x7 << 76  # version 7
         value = value & ~(0x3 << 62) | 0x2 << 62  # the variant of RFC 9562
-        return str(uuid.UUID(int=value))
+        text = f"{value:032x}"
+        return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))

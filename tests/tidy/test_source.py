@@ -31,12 +31,14 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
     {
         ("recollect.config", "yaml"),  # only for settings written in YAML
         ("recollect.store.opening", "recollect.store.postgres"),  # psycopg is an extra
+        ("recollect.interfaces.cli.lazy", "<dynamic>"),  # each command when it is used
     }
 )
 
 # Supervisors: they log what they caught and state it again, or hand it to the caller whose it is.
 BROAD_EXCEPTS: frozenset[str] = frozenset(
     {
+        "recollect.store.conformance.suite",  # a case that fails in any way is reported
         "recollect.store.sqlite",  # a group commit's leader hands each job its own error
     }
 )

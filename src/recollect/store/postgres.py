@@ -36,6 +36,7 @@ from recollect.errors import (
     StoreFull,
     StoreUnavailable,
 )
+from recollect.store.address import without_password
 from recollect.store.migrations import (
     CREATE_VERSION_TABLE,
     migrations,
@@ -312,15 +313,6 @@ def split_schema(url: str, default: str) -> tuple[str, str]:
     if not schema or not schema.isidentifier() or len(schema) > 63:
         raise InvalidUrl(f"not a schema name: {schema!r}; use letters, digits and underscores")
     return urlunsplit(parts._replace(query=rest)), schema
-
-
-def without_password(url: str) -> str:
-    """A URL that may be shown."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    user = (parts.username or "") + "@" if parts.username else ""
-    pairs = [(k, v) for k, v in parse_qsl(parts.query) if k not in ("password", "sslpassword")]
-    return urlunsplit(parts._replace(netloc=user + host, query=urlencode(pairs, safe="/")))
 
 
 def _grant(connection: psycopg.Connection[Any], schema: str) -> None:

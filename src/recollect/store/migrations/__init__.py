@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from recollect.errors import SchemaTooNew
 from recollect.store.sql import Dialect
@@ -38,7 +38,7 @@ class Migration:
 def migrations(dialect: Dialect) -> tuple[Migration, ...]:
     """Every migration of a dialect, in order and without a gap."""
     found = []
-    for file in resources.files(__name__).iterdir():
+    for file in Path(__file__).parent.iterdir():
         match = _FILE.fullmatch(file.name)
         if match and match[3] == dialect:
             found.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))

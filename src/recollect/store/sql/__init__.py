@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Literal
 
 Dialect = Literal["sqlite", "postgres"]
@@ -23,9 +23,7 @@ def queries(dialect: Dialect) -> dict[str, str]:
     """Every query by name, ready for one dialect's driver."""
     fragments: dict[str, str] = {}
     found: dict[str, str] = {}
-    for file in sorted(resources.files(__name__).iterdir(), key=lambda file: file.name):
-        if not file.name.endswith(".sql"):
-            continue
+    for file in sorted(Path(__file__).parent.glob("*.sql")):
         for kind, name, only_for, text in _blocks(file.read_text(encoding="utf-8")):
             if only_for not in (None, dialect):
                 continue

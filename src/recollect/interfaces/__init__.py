@@ -1,0 +1,1 @@
+"""The ways in from outside: each one translates, none of them decides."""

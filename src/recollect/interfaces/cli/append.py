@@ -1,0 +1,197 @@
+"""`recollect append`: one message from the command line or standard input, or a file of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import click
+
+import recollect
+from recollect.clock import SystemClock
+from recollect.domain import MarkUnit, Mode, Record, Role, SessionState
+from recollect.errors import RecollectError
+from recollect.interfaces.cli.messages_file import Entry, check_entries, read_entries
+from recollect.interfaces.cli.output import counted, harmless, note, one_line, write, write_json
+from recollect.interfaces.cli.shapes import record_shape, session_shape
+from recollect.interfaces.cli.target import Target, agent_label, read_agent, with_target
+
+
+def _read_metadata(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise click.BadParameter(f"not JSON: {error}", context, parameter) from error
+    if not isinstance(content, dict):
+        raise click.BadParameter('a JSON object, as in {"mood": "glad"}', context, parameter)
+    return content
+
+
+@click.command("append")
+@click.argument("key")
+@click.argument("text", required=False)
+@click.option(
+    "--role",
+    type=click.Choice([role.value for role in Role], case_sensitive=False),
+    help="Who said it. Default: user.",
+)
+@click.option("--agent", metavar="NAME", help="Whose session. Default: who uses KEY, or assistant.")
+@click.option("--name", metavar="SPEAKER", help="The speaker's name.")
+@click.option("--at", metavar="TIME", help="When it was said, ISO with a zone. Default: now.")
+@click.option(
+    "--key",
+    "append_key",
+    metavar="ID",
+    help="Makes a retry safe: the same ID stores once. With --messages, message 7 gets ID:7.",
+)
+@click.option(
+    "--metadata", callback=_read_metadata, metavar="JSON", help="An object to keep with it."
+)
+@click.option("--source", metavar="NAME", default="cli", help="Where a new session comes from.")
+@click.option("--project", metavar="NAME", help="The project a new session belongs to.")
+@click.option(
+    "--messages",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="Append OpenAI- or Anthropic-style messages: a JSON array or JSON lines; - is stdin.",
+)
+@with_target
+def command(
+    target: Target,
+    /,
+    key: str,
+    text: str | None,
+    messages: BinaryIO | None,
+    append_key: str | None,
+    agent: str | None,
+    **given: Any,
+) -> None:
+    """Add a message to the session behind KEY.
+
+    The message is stored, durably, when the command returns. TEXT that is - or missing is read from
+    standard input. KEY is any stable name, such as channel:chat:thread; a new one starts a session.
+
+    \b
+    Examples:
+      recollect append telegram:42:main "I moved to Lisbon in May." --name Ana
+      git log -1 | recollect append cli:recollect:main --agent coder --role note
+      recollect append import:2026 --messages chat.jsonl --key chat-2026
+    """
+    birth = {"source": given.pop("source"), "project": given.pop("project")}
+    if messages is not None:
+        _refuse_with_messages(text, given)
+        entries = read_entries(messages.read(), _file_name(messages))
+    else:
+        text = _read_text(text)
+    with target.open(agent) as memory:
+        started = SystemClock().now()
+        if messages is not None:
+            settings = memory.settings
+            check_entries(entries, _file_name(messages), settings.record_bytes_max)
+        session = memory.space(target.space_name).session(key, agent=read_agent(agent), **birth)
+        if messages is not None:
+            records = _append_entries(session, entries, append_key, settings.batch_records_max)
+        else:
+            role = given.pop("role") or Role.USER.value
+            records = [session.append(role, text, key=append_key, **given)]
+        state = session.state
+        if not memory.store_of(session.agent)[1]:
+            note(f"Memory is off for {one_line(agent_label(state.agent_id))}: nothing was kept.")
+        if target.as_json:
+            _write_shapes(records, state, as_list=messages is not None)
+        else:
+            is_known = append_key is not None and all(r.created_at < started for r in records)
+            _write_words(records, state, memory.settings, is_known=is_known)
+
+
+def _read_text(text: str | None) -> str:
+    if text is None or text == "-":
+        if sys.stdin is None or (text is None and sys.stdin.isatty()):
+            raise click.UsageError("Give TEXT, or pipe it in: echo … | recollect append KEY")
+        try:
+            text = sys.stdin.buffer.read().decode("utf-8").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError as error:
+            raise click.UsageError(f"Standard input is not UTF-8 text: {error}") from error
+    if not text:
+        raise click.UsageError("There is nothing to append: the text is empty.")
+    return text
+
+
+def _refuse_with_messages(text: str | None, given: dict[str, Any]) -> None:
+    """The messages of a file say for themselves what these would say."""
+    if text is not None:
+        raise click.UsageError("Give TEXT or --messages, not both.")
+    for name in ("role", "name", "at", "metadata"):
+        if given[name] is not None:
+            raise click.UsageError(f"--{name} does not go with --messages.")
+
+
+def _file_name(file: BinaryIO) -> str:
+    name = getattr(file, "name", "<stdin>")
+    return "standard input" if name == "<stdin>" else str(name)
+
+
+def _append_entries(
+    session: recollect.Session, entries: list[Entry], key: str | None, batch_max: int
+) -> list[Record]:
+    """Store the messages batch by batch; an error on the way says how far they are stored."""
+    stored: list[Record] = []
+    for start in range(0, len(entries), batch_max):
+        batch = entries[start : start + batch_max]
+        try:
+            stored += session.append_many(list(_envelopes(batch, key, start)))
+        except RecollectError as error:
+            far = f"stored {len(stored):,} of {len(entries):,} messages, go on at {batch[0].place}"
+            raise type(error)(f"{error}; {far}") from error
+    return stored
+
+
+def _envelopes(batch: list[Entry], key: str | None, start: int) -> Iterator[recollect.Message]:
+    for position, entry in enumerate(batch, start=start + 1):
+        yield recollect.Message(
+            message=entry.message, key=None if key is None else f"{key}:{position}"
+        )
+
+
+def _write_shapes(records: list[Record], state: SessionState, *, as_list: bool) -> None:
+    if as_list:
+        write_json([record_shape(record) for record in records])
+    else:
+        write_json(record_shape(records[0]) | {"session": session_shape(state)})
+
+
+def _write_words(
+    records: list[Record], state: SessionState, settings: recollect.Settings, *, is_known: bool
+) -> None:
+    where = f"session {state.id} ({harmless(state.key)}, {harmless(agent_label(state.agent_id))})"
+    if not records:
+        note("There are no messages in it; nothing was stored.")
+        return
+    does = "Stored already, under this key:" if is_known else "Stored"
+    if len(records) == 1:
+        write(f"{does} record {records[0].seq} of {where}.")
+    else:
+        count = counted(len(records), "record")
+        write(f"{does} {count}, {records[0].seq} to {records[-1].seq} of {where}.")
+    write(_mark_in_words(state, settings))
+
+
+def _mark_in_words(state: SessionState, settings: recollect.Settings) -> str:
+    if state.invalidated_at is not None:
+        marked = click.style(f"Marked up to record {state.invalidated_at}", fg="green")
+        return f"{marked} ({state.marked_by}); {counted(state.unprocessed, 'record')} unprocessed."
+    if not state.remembered:
+        return "Not marked: this agent's sessions are never remembered."
+    if state.mode is not Mode.ENABLED:
+        return f"Not marked: memory is {state.mode} for this session."
+    unit = "records" if settings.mark_policy.unit is MarkUnit.RECORDS else "completed turns"
+    return (
+        f"Not marked: {counted(state.unprocessed, 'record')} unprocessed;"
+        f" more than {settings.mark_threshold:,} {unit} mark a session."
+    )

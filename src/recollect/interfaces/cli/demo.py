@@ -1,0 +1,159 @@
+"""`recollect demo`: where the demonstration takes place, and how it is told."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import click
+
+import recollect
+from recollect import demo
+from recollect.clock import ManualClock
+from recollect.domain import SessionState
+from recollect.errors import InvalidValue
+from recollect.interfaces.cli.history import digest
+from recollect.interfaces.cli.output import counted, number, one_line, write, write_json
+from recollect.interfaces.cli.sessions import mark_in_words, state_in_words
+from recollect.interfaces.cli.shapes import record_shape, session_shape, status_shape
+from recollect.interfaces.cli.status import status_lines
+from recollect.interfaces.cli.target import Target, agent_label, with_target
+
+WIDTH = 88
+
+
+@click.command("demo")
+@click.option(
+    "--keep",
+    type=click.Path(dir_okay=False),
+    metavar="PATH",
+    help="Keep the store in this SQLite file, to look around afterwards.",
+)
+@with_target
+def command(target: Target, keep: str | None) -> None:
+    """Play sample sessions of two agents into a temporary store and watch the marks appear.
+
+    Offline, in seconds, and nothing is left behind; RECOLLECT_STORE is not touched. With --keep or
+    --store the sessions stay there, in a space that was empty before: demo, demo-2, …
+
+    \b
+    Examples:
+      recollect demo
+      recollect demo --keep demo.db && recollect sessions --store demo.db --space demo
+    """
+    if keep is not None and target.store is not None:
+        raise click.UsageError("Give --keep or --store, not both.")
+    if keep is not None or target.store is not None:
+        where = dataclasses.replace(target, store=keep or target.store)
+        _run(where, dataclasses.replace(where.settings(), **demo.SETTINGS, agents={}))
+        return
+    with tempfile.TemporaryDirectory(prefix="recollect-demo-") as directory:
+        where = dataclasses.replace(target, store=str(Path(directory) / "memory.db"))
+        _run(where, recollect.Settings(**demo.SETTINGS), is_temporary=True)
+
+
+def _run(target: Target, settings: recollect.Settings, *, is_temporary: bool = False) -> None:
+    clock = ManualClock(demo.START)
+    with recollect.open(target.store, settings=settings, clock=clock) as memory:
+        space = _empty_space(memory, target.space)
+        steps = demo.play(demo.Stage(memory=memory, space=space, clock=clock))
+        if target.as_json:
+            shapes = [_step_shape(step) for step in steps]
+            status = status_shape(memory.status(space.name))
+            write_json({"space": space.name, "steps": shapes, "status": status})
+            return
+        for line in _told(steps):
+            write(line)
+        write(click.style("In the end, recollect status says:", bold=True))
+        for line in status_lines(memory.status(space.name), space.name):
+            write(f"  {line}")
+    write()
+    for line in _what_next(dataclasses.replace(target, space=space.name), is_temporary):
+        write(line)
+
+
+def _empty_space(memory: recollect.Memory, asked: str | None) -> recollect.Space:
+    """The space that was asked for, else the first of demo, demo-2, … that holds nothing."""
+    if asked is not None:
+        space = memory.space(asked)
+        if space.sessions.list(1):
+            raise InvalidValue(f"space {asked!r} holds sessions; the demo needs an empty space")
+        return space
+    names = ("demo" if turn == 1 else f"demo-{turn}" for turn in count(1))
+    return next(space for space in map(memory.space, names) if not space.sessions.list(1))
+
+
+def _told(steps: Iterator[demo.Step]) -> Iterator[str]:
+    yield click.style("Recollect: a memory that never loses a message", bold=True)
+    yield from _wrapped(
+        "Two agents, assistant and coder, talk with people. Every message is stored when append "
+        "returns. A session with enough to learn from gets a mark: the number of the record up to "
+        "which it is to be processed. The cursor says how far it has been."
+    )
+    for turn, step in enumerate(steps, start=1):
+        yield ""
+        yield click.style(f"{turn}. {step.title}", fg="cyan", bold=True)
+        yield from _wrapped(step.story)
+        yield ""
+        yield from map(_said_line, step.said)
+        yield from ("  " + click.style(result, dim=True) for result in map(one_line, step.results))
+        for change in step.changes:
+            yield from _change_lines(change)
+    yield ""
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    for line in textwrap.wrap(text, WIDTH - 2):
+        yield f"  {line}"
+
+
+def _said_line(record: recollect.Record) -> str:
+    speaker = record.name or record.role.value
+    words = one_line("  ".join(map(digest, record.parts)))
+    return (
+        f"    {record.seq}  {speaker:<9}  {textwrap.shorten(words, WIDTH - 18, placeholder=' …')}"
+    )
+
+
+def _change_lines(change: demo.Change) -> Iterator[str]:
+    yield f"  {one_line(change.after.key)} ({agent_label(change.after.agent_id)})"
+    yield f"    before  {_state_line(change.before)}"
+    yield f"    after   {click.style(_state_line(change.after), fg='green')}"
+
+
+def _state_line(state: SessionState) -> str:
+    return (
+        f"{counted(state.last_seq, 'record'):<10}  mark {mark_in_words(state):<14}"
+        f"  cursor {number(state.processed_until):<3}  {state_in_words(state)}"
+    )
+
+
+def _what_next(target: Target, is_temporary: bool) -> Iterator[str]:
+    yield click.style("What to try next", bold=True)
+    if is_temporary:
+        yield "  recollect demo --keep demo.db        the same, and the store stays to look around"
+        yield '  recollect append my:first:chat "Hi"  start a session of your own'
+        yield "  recollect history my:first:chat      read it back"
+        yield "  recollect status                     what is marked, and what waits"
+    else:
+        yield f"  recollect sessions{target.arguments}"
+        yield f"  recollect history cli:recollect:main --rotations{target.arguments}"
+        yield f"  recollect status{target.arguments}"
+
+
+def _step_shape(step: demo.Step) -> dict[str, Any]:
+    return {
+        "title": step.title,
+        "story": step.story,
+        "said": [record_shape(record) for record in step.said],
+        "changes": [
+            {"before": session_shape(change.before), "after": session_shape(change.after)}
+            for change in step.changes
+        ],
+        "results": step.results,
+    }

@@ -1,0 +1,59 @@
+"""The `recollect` command: which commands there are, and how the process starts and ends."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+import click
+
+import recollect
+from recollect.interfaces.cli.lazy import LazyGroup
+from recollect.interfaces.cli.target import target_options
+
+COMMANDS = {
+    "demo": "Play sample sessions into a temporary store and watch the marks appear.",
+    "append": "Add a message, or a file of messages, to a session.",
+    "history": "Show what was said in a session.",
+    "sessions": "List sessions, or show one.",
+    "status": "Say what is marked, what waits, and for what.",
+    "sweep": "Mark the sessions that were left without a word.",
+    "config": "Show every setting, its value and where it came from.",
+}
+
+
+@click.group(
+    "recollect",
+    cls=LazyGroup,
+    package="recollect.interfaces.cli",
+    summaries=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
+)
+@click.version_option(recollect.__version__, prog_name="recollect", message="%(prog)s %(version)s")
+@target_options
+@click.pass_context
+def cli(context: click.Context, /, **_given: object) -> None:
+    """Durable memory for AI agents: every message is kept, and marked when there is enough to
+    learn from.
+
+    \b
+    Try it:
+      recollect demo
+      recollect append telegram:42:main "I moved to Lisbon in May."
+      recollect history telegram:42:main
+
+    --store, --space and --json work before and after a command's name. Settings come from options,
+    then RECOLLECT_… in the environment, then recollect.toml or recollect.yaml.
+    """
+    if os.environ.get("NO_COLOR"):
+        context.color = False
+
+
+def main() -> None:
+    """Run the command line and leave the process: 0 fine, 1 the command failed, 2 wrong usage."""
+    for stream in (sys.stdout, sys.stderr):
+        # Where a character cannot be shown its number is, not a traceback.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    cli(prog_name="recollect")

@@ -1,0 +1,97 @@
+"""How commands print: data made harmless for a terminal, tables, times, and JSON for programs.
+
+What is stored is data: no character of it may move the cursor, colour the screen or change the
+direction of the text around it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+NONE = "–"
+
+# Control characters of ASCII and Latin-1, line and paragraph separators, changes of direction, and
+# halves of characters. A line feed is left to the callers; a tab moves nothing that matters.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def harmless(text: str) -> str:
+    """Text as a terminal may see it: control characters become visible escapes."""
+    return _UNSAFE.sub(_escaped, text.replace("\r\n", "\n"))
+
+
+def one_line(text: str) -> str:
+    """Harmless text on one line, runs of white space made one space."""
+    return harmless(" ".join(text.split()))
+
+
+def shortened(text: str, limit: int) -> str:
+    """One line of at most `limit` characters, and how much was left out."""
+    line = one_line(text)
+    return line if len(line) <= limit else f"{line[:limit]}… ({len(line):,} characters)"
+
+
+def moment(time: datetime | None) -> str:
+    return NONE if time is None else f"{time:%Y-%m-%d %H:%M:%S}Z"
+
+
+def number(value: int | None) -> str:
+    return NONE if value is None else str(value)
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Lines of a table with aligned columns; the last one is not padded."""
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
+
+    def line(row: Sequence[str]) -> str:
+        return "  ".join(
+            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
+
+    yield click.style(line(headers), bold=True)
+    yield from map(line, cells)
+
+
+def write(text: str = "") -> None:
+    """A line of the result."""
+    click.echo(text)
+
+
+def note(text: str) -> None:
+    """A line for the person at the terminal that is no part of the result."""
+    click.echo(text, err=True)
+
+
+def write_json(value: Any, *, to_stderr: bool = False) -> None:
+    """One JSON document; it holds no character that a terminal would obey."""
+    stream = sys.stderr if to_stderr else sys.stdout
+    is_unicode = (getattr(stream, "encoding", None) or "").lower().replace("-", "") == "utf8"
+    text = json.dumps(value, ensure_ascii=not is_unicode, indent=2, default=_plain)
+    click.echo(_UNSAFE.sub(_json_escaped, text), err=to_stderr)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def _json_escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is not JSON")

@@ -1,0 +1,153 @@
+"""What every command is told: which store, which space, and for whom to print; and how it fails."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import click
+
+import recollect
+from recollect import config
+from recollect.descriptors import from_cache_key
+from recollect.errors import InvalidSetting, InvalidValue, RecollectError
+from recollect.interfaces.cli.output import note, one_line, write_json
+from recollect.memory import DEFAULT_SPACE
+from recollect.store.address import without_password
+
+P = ParamSpec("P")
+TARGET_NAMES = ("store", "space", "as_json")
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where a command works and how it answers; None is what nobody said."""
+
+    store: str | None
+    space: str | None
+    as_json: bool
+
+    @property
+    def space_name(self) -> str:
+        return DEFAULT_SPACE if self.space is None else self.space
+
+    @property
+    def arguments(self) -> str:
+        """The options that lead another command to the same place, to be put into advice."""
+        store = None if self.store is None else without_password(self.store)
+        given = {"--store": store, "--space": self.space}
+        return "".join(
+            f" {option} {shlex.quote(one_line(value))}" for option, value in given.items() if value
+        )
+
+    def settings(self) -> recollect.Settings:
+        return config.load(None if self.store is None else {"store": self.store})
+
+    def open(self, agent: str | None = None) -> recollect.Memory:
+        """The memory to work on; where every agent has its own, the one of this agent."""
+        settings = self.settings()
+        if self.store is not None or settings.database != "per-agent":
+            return recollect.open(self.store, settings=settings)
+        if agent is None:
+            raise InvalidSetting(
+                "database is per-agent, each agent has a store of its own: name it with --store"
+                " (or the agent with --agent, where the command takes one)"
+            )
+        return recollect.open_agents(settings).memory(_agent_name(agent))
+
+
+def target_options(function: F) -> F:
+    """The options that every command takes, in the order of the help."""
+    options = (
+        click.option(
+            "--store",
+            metavar="URL",
+            help="A path, sqlite:///…, postgresql://… or :memory:. Default: RECOLLECT_STORE, else"
+            " a file in the user's data directory.",
+        ),
+        click.option("--space", metavar="NAME", help="The tenant's space. Default: default."),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def with_target(function: Callable[Concatenate[Target, P], None]) -> Callable[P, None]:
+    """Hand a command its target, and turn a RecollectError into one line and exit code 1."""
+
+    @target_options
+    @functools.wraps(function)
+    def run(*args: Any, **given: Any) -> None:
+        context = click.get_current_context()
+        target = _read_target(context)
+        own = {name: value for name, value in given.items() if name not in TARGET_NAMES}
+        try:
+            function(target, *args, **own)
+        except RecollectError as error:
+            report(error, as_json=target.as_json)
+            context.exit(1)
+
+    return run
+
+
+def report(error: RecollectError, *, as_json: bool) -> None:
+    """Say on standard error what went wrong."""
+    if as_json:
+        content = {
+            "type": type(error).__name__,
+            "message": str(error),
+            "retry_helps": error.retry_helps,
+            "mended_by": error.mended_by.value,
+        }
+        write_json({"error": content}, to_stderr=True)
+    else:
+        note(f"{click.style('Error:', fg='red')} {one_line(str(error))}")
+
+
+def read_agent(name: str | None) -> str | Mapping[str, str] | None:
+    """An agent as the user writes it: a name, or `/type/name` as `sessions` shows it."""
+    if name is None or not name.startswith("/"):
+        return name
+    _, type_name, agent_id = (*name.split("/", 2), "")[:3]
+    return {"type": type_name, "id": agent_id}
+
+
+def agent_label(agent_id: str) -> str:
+    """An agent as the user may write it: plain names for those that talk to people."""
+    agent = from_cache_key(agent_id)
+    return agent.id if agent_id == f"/user/{agent.id}" else agent_id
+
+
+def _read_target(context: click.Context) -> Target:
+    """What was said nearest to the command wins: after its name, then before it."""
+    chain: list[Mapping[str, Any]] = []
+    current: click.Context | None = context
+    while current is not None:
+        chain.append(current.params)
+        current = current.parent
+
+    def nearest(name: str) -> str | None:
+        return next((given[name] for given in chain if given.get(name) is not None), None)
+
+    for name in ("store", "space"):
+        if nearest(name) == "":
+            raise click.UsageError(f"--{name} is empty.", ctx=context)
+    return Target(
+        store=nearest("store"),
+        space=nearest("space"),
+        as_json=any(given.get("as_json") for given in chain),
+    )
+
+
+def _agent_name(agent: str) -> str:
+    read = read_agent(agent)
+    name = read if isinstance(read, str) else (read or {}).get("id")
+    if not name:
+        raise InvalidValue(f"not an agent: {agent!r}")
+    return name

@@ -1,0 +1,129 @@
+"""The demonstration: it shows every mark, on both databases, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import recollect
+from recollect.domain import MarkCause
+from recollect.interfaces.cli.main import cli
+
+TITLES = (
+    "Threshold",
+    "Reset",
+    "Compaction",
+    "Sleep",
+    "End",
+    "Idle sweep",
+    "A message arrives in between",
+    "Read again, then clear",
+    "The skip rule",
+    "A retry stores once",
+)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["demo", *arguments], catch_exceptions=False)
+
+
+@pytest.fixture(autouse=True)
+def temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the demo makes its own temporary store."""
+    directory = tmp_path / "temporary"
+    directory.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(directory))
+    return directory
+
+
+def steps_of(result: Result) -> dict[str, dict[str, Any]]:
+    return {step["title"]: step for step in json.loads(result.stdout)["steps"]}
+
+
+def test_the_demo_tells_every_step_in_order() -> None:
+    result = run()
+    assert result.exit_code == 0
+    found = re.findall(r"^\d+\. (.+)$", result.stdout, re.MULTILINE)
+    assert tuple(found) == TITLES
+    assert "What to try next" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("title", "mark"),
+    [
+        ("Threshold", "6 (threshold)"),
+        ("Reset", "3 (reset)"),
+        ("Compaction", "5 (compaction)"),
+        ("Sleep", "2 (sleep)"),
+        ("End", "3 (end)"),
+        ("Idle sweep", "2 (idle)"),
+    ],
+)
+def test_each_mark_appears_between_before_and_after(title: str, mark: str) -> None:
+    section = run().stdout.partition(f". {title}\n")[2]
+    before, after = re.findall(r"^    (?:before|after) .*$", section, re.MULTILINE)[:2]
+    assert "mark – " in before
+    assert f"mark {mark}" in after
+
+
+def test_a_message_in_between_makes_the_compare_and_swap_refuse(durable_store_url: str) -> None:
+    steps = steps_of(run("--store", durable_store_url, "--json"))
+    refused = steps["A message arrives in between"]
+    assert refused["results"][0].endswith("-> False")
+    assert refused["changes"][0]["after"]["processed_until"] is None
+    assert refused["changes"][0]["after"]["invalidated_at"] == 7
+    cleared = steps["Read again, then clear"]
+    assert cleared["results"][0].endswith("-> True")
+    assert cleared["changes"][0]["after"]["invalidated_at"] is None
+    assert cleared["changes"][0]["after"]["processed_until"] == 7
+
+
+def test_all_causes_are_shown_and_the_memory_agent_stays_unmarked(durable_store_url: str) -> None:
+    steps = steps_of(run("--store", durable_store_url, "--json"))
+    causes = {change["after"]["marked_by"] for s in steps.values() for change in s["changes"]}
+    assert causes == set(MarkCause) - {MarkCause.REQUEST} | {None}
+    skipped = steps["The skip rule"]["changes"][0]["after"]
+    assert (skipped["last_seq"], skipped["invalidated_at"]) == (8, None)
+    retry = steps["A retry stores once"]
+    assert retry["changes"][0]["before"]["last_seq"] == retry["changes"][0]["after"]["last_seq"]
+    assert "AppendKeyReused" in retry["results"][1]
+
+
+def test_the_temporary_store_is_gone_afterwards(temporary_directory: Path) -> None:
+    assert str(temporary_directory) in run().stdout
+    assert list(temporary_directory.iterdir()) == []
+
+
+def test_the_demo_leaves_the_store_of_the_environment_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own.db"
+    monkeypatch.setenv("RECOLLECT_STORE", str(own))
+    monkeypatch.setenv("RECOLLECT_MARK_THRESHOLD", "100")
+    result = run()
+    assert "mark 6 (threshold)" in result.stdout
+    assert not own.exists()
+
+
+def test_a_kept_store_can_be_read_and_a_second_run_takes_a_new_space(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.db"
+    assert f"--store {kept} --space demo" in run("--keep", str(kept)).stdout
+    assert f"--store {kept} --space demo-2" in run("--keep", str(kept)).stdout
+    with recollect.open(kept) as memory:
+        assert memory.spaces() == ["demo", "demo-2"]
+        session = memory.space("demo").session("cli:recollect:main", agent="coder")
+        assert session.all(rotations=True)[3].tool_calls[0].name == "grep"
+
+
+def test_a_space_that_holds_sessions_is_not_played_into(tmp_path: Path) -> None:
+    kept = str(tmp_path / "kept.db")
+    with recollect.open(kept) as memory:
+        memory.space("mine").session("k").append("user", "keep me")
+    result = run("--store", kept, "--space", "mine")
+    assert result.exit_code == 1
+    assert "needs an empty space" in result.stderr
