@@ -6,7 +6,6 @@ Knows nothing of models, nor of what a job is about.
 from __future__ import annotations
 
 import os
-import random
 from datetime import datetime
 
 from recollect.clock import Clock, SystemClock
@@ -23,7 +22,7 @@ from recollect.domain import (
     Renewed,
     StaleClaim,
 )
-from recollect.ids import SYSTEM_RANDOMNESS, Ids
+from recollect.ids import SYSTEM_RANDOMNESS, Ids, Randomness
 from recollect.store.protocol import Store
 
 
@@ -37,7 +36,7 @@ class Leaseholder:
         clock: Clock,
         *,
         owner: str | None = None,
-        randomness: random.Random = SYSTEM_RANDOMNESS,
+        randomness: Randomness = SYSTEM_RANDOMNESS,
     ) -> None:
         self._leases = store.leases
         self._clock = clock
@@ -77,5 +76,5 @@ class Leaseholder:
         return self._randomness.uniform(0, bound)
 
     def lease_time(self) -> datetime | None:
-        """None: the database's clock, which all workers share. A clock handed in is used instead."""
+        """None: the database's clock, which all workers share; an injected clock goes before it."""
         return None if isinstance(self._clock, SystemClock) else self._clock.now()
