@@ -235,7 +235,7 @@ class Job:
                     return f"the lease of {self.owner} has run out; next worker takes over"
                 return f"claimed by {self.owner}"
             case JobState.PARKED:
-                return f"parked after {self.failures} failures, {self.takeovers} takeovers"
+                return f"parked: failed {self.failures} x, taken over {self.takeovers} x"
             case JobState.DUE if self.due_at is not None and self.due_at > now:
                 return "waiting for its time" if not self.failures else "backing off"
             case _:

@@ -79,6 +79,7 @@ class WorkReport:
     failed: int = 0
     stale: int = 0
     released: int = 0
+    upkeep: int = 0  # sweeps and scans of the store itself
 
     def add(self, other: WorkReport, sign: int = 1) -> WorkReport:
         for each in dataclasses.fields(self):
@@ -134,6 +135,12 @@ class Worker:
     def lease_seconds(self) -> float:
         return self._holder.policy.lease_seconds
 
+    @property
+    def report(self) -> WorkReport:
+        """What came of everything so far."""
+        with self._changed:
+            return dataclasses.replace(self._report)
+
     # life
 
     def start(self) -> None:
@@ -186,14 +193,14 @@ class Worker:
     def tick(self) -> WorkReport:
         """Claim and process one batch, and wait until it is done."""
         with self._tick_lock:
-            before = self._copy_report()
+            before = self.report
             with _Heartbeat(self):
                 for _ in range(self._settings.worker_batch):
                     if not isinstance(self._claim_one(), Claim):
                         break
                 with self._changed:
                     self._changed.wait_for(lambda: not self._running)
-            return self._copy_report().add(before, sign=-1)
+            return self.report.add(before, sign=-1)
 
     def drain(self) -> WorkReport:
         """Tick until nothing is due; what backs off or runs elsewhere is left alone."""
@@ -320,8 +327,8 @@ class Worker:
                 again = self._settings.scan_every_seconds
             case other:
                 assert_never(other)
-        self._holder.finish_recurring(running.claim, again)
-        return WorkReport(processed=1)
+        finished = self._holder.finish_recurring(running.claim, again)
+        return WorkReport(stale=1) if isinstance(finished, StaleClaim) else WorkReport(upkeep=1)
 
     def _process_session(self, running: _Running) -> WorkReport:
         """Process a session piece by piece, each recorded with its cursor under the same token."""
@@ -387,10 +394,6 @@ class Worker:
             if isinstance(renewed, StaleClaim) and not each.done.is_set():
                 _log.warning("%s %s was taken over", each.claim.kind, each.claim.key)
                 each.lost.set()
-
-    def _copy_report(self) -> WorkReport:
-        with self._changed:
-            return dataclasses.replace(self._report)
 
 
 class _Heartbeat:

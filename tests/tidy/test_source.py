@@ -50,6 +50,7 @@ EXPECTED_EXPORTS: frozenset[str] = frozenset(
     {"Memory", "Space", "Session", "Settings", "open", "AgentMemories", "open_agents"}
     | {"Attachment", "Message", "Record", "Role", "ToolCall", "ToolResult"}
     | {"MarkCause", "Mode", "SessionState", "Status", "RecollectError"}
+    | {"Job", "JobState", "Outcome", "Processor", "Verdict", "Work", "Worker", "WorkReport"}
 )
 
 SKIPPED_DIRECTORIES = frozenset({"__pycache__", "build", "dist", "htmlcov", "node_modules"})
