@@ -152,7 +152,7 @@ class Record:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        return (Text(self.content),) if self.body is None else read(self.message).parts
+        return read(self.message).parts
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
