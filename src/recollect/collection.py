@@ -48,11 +48,15 @@ def encode_key(key: StableKey) -> str:
     match key:
         case str():
             encoded = key
-        case tuple() if key and all(type(part) in (str, int) for part in key):
+        case tuple() if key and all(_is_key_part(part) for part in key):
             encoded = ":".join(str(part).translate(_ESCAPED) for part in key)
         case _:
-            raise InvalidValue(f"a session key is text or a tuple of texts, not {key!r}")
+            raise InvalidValue("a session key is text, or a tuple of texts and whole numbers")
     return _checked_text(encoded, "a session key", KEY_BYTES_MAX)
+
+
+def _is_key_part(part: object) -> bool:
+    return type(part) is str or (type(part) is int and abs(part) < 2**64)  # a bool is no number
 
 
 def check_space(name: str) -> str:
@@ -61,6 +65,13 @@ def check_space(name: str) -> str:
 
 def check_label(value: str | None, what: str) -> str | None:
     return None if value is None else _checked_text(value, what, KEY_BYTES_MAX)
+
+
+def check_id(value: str) -> str:
+    """An id to look up: whatever a store can be asked for, known or not."""
+    if not isinstance(value, str) or not _is_storable(value):
+        raise InvalidValue(f"an id is text without control characters, not {value!r}")
+    return value
 
 
 def check_seq(value: int, what: str = "a seq") -> int:
@@ -85,9 +96,12 @@ def read_time(value: datetime | str | None) -> datetime | None:
             value = datetime.fromisoformat(value)
         except ValueError as error:
             raise InvalidValue(f"not an ISO time: {value!r}") from error
-    if not isinstance(value, datetime) or value.tzinfo is None:
+    if not isinstance(value, datetime) or value.utcoffset() is None:
         raise InvalidValue(f"a time needs a zone, as in 2026-05-01T12:00:00+00:00: {value!r}")
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidValue(f"a time lies in the years 1 to 9999, in UTC: {value!r}") from error
 
 
 def prepare_plain(
@@ -128,7 +142,9 @@ def prepare(given: Message | Mapping[str, Any] | object, *, record_bytes_max: in
     _check_size(body, record_bytes_max, "the record")
     text = _UNSTORABLE.sub("\ufffd", reading.text)
     is_plain = plain.keys() <= {"role", "content", "name"} and (
-        plain["role"] == reading.role.value and plain.get("content") == text
+        plain["role"] == reading.role.value
+        and plain.get("content") == text
+        and plain.get("name", "") is not None
     )
     return NewRecord(
         role=reading.role,

@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, get_type_hints
 from urllib.parse import quote
@@ -25,6 +26,7 @@ from recollect.errors import InvalidSetting
 
 FILE_NAMES = ("recollect.toml", "recollect.yaml", "recollect.yml")
 SQLITE_MODULE = "memory.sqlite"
+FOLDER_BYTES_MAX = 200  # file systems stop at 255
 
 
 def _setting(
@@ -183,6 +185,8 @@ class Settings:
     def __post_init__(self) -> None:
         for setting in described():
             object.__setattr__(self, setting.name, _checked(setting, getattr(self, setting.name)))
+        if not isinstance(self.agents, Mapping):
+            raise InvalidSetting(f"agents is a switch by name, not {self.agents!r}")
         for name, enabled in self.agents.items():
             if not isinstance(enabled, bool):
                 raise InvalidSetting(f"agents.{name}.memory.enabled is true or false: {enabled!r}")
@@ -209,6 +213,9 @@ class Settings:
         """The database file: the global one, or an agent's own."""
         if agent_name is not None:
             folder = quote(agent_name, safe="").replace(".", "%2E")  # a name is never a path
+            if len(folder) > FOLDER_BYTES_MAX:
+                digest = sha256(agent_name.encode()).hexdigest()[:16]
+                folder = f"{folder[: FOLDER_BYTES_MAX - 17]}-{digest}"
             return Path(self.data_dir).expanduser() / "agents" / folder / "memory.db"
         given = self.sqlite_path or "{data_dir}/memory.db"
         return Path(given.replace("{data_dir}", self.data_dir)).expanduser()
@@ -306,7 +313,7 @@ def _find_file(directory: Path) -> Path | None:
 def _parse_toml(file: Path, text: str) -> Any:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a TOMLDecodeError is a ValueError
         raise InvalidSetting(f"{file} is not TOML: {error}") from error
 
 
@@ -315,7 +322,7 @@ def _parse_yaml(file: Path, text: str) -> Any:
 
     try:
         return yaml.safe_load(text) or {}
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InvalidSetting(f"{file} is not YAML: {error}") from error
 
 
@@ -338,8 +345,7 @@ def _sqlite_module(section: Mapping[str, Any], file: Path) -> dict[str, Any]:
             raise InvalidSetting(
                 f"{file}: modules.{SQLITE_MODULE} has no {name!r}; it has {', '.join(names)}"
             )
-    given = {names[name]: value for name, value in section.items() if value is not None}
-    return {"database": "global", **given}
+    return {names[name]: value for name, value in section.items() if value is not None}
 
 
 def _is_enabled(agent: Mapping[str, Any], file: Path, name: str) -> Any:
@@ -388,9 +394,9 @@ def _parse(setting: Described, text: str) -> Any:
 def _checked(setting: Described, given: Any) -> Any:
     """A value of the right type and within its bounds, or InvalidSetting."""
     value = given
-    if value is None and setting.default is None:
-        return None
-    if setting.type is float and type(value) is int:
+    if setting.default is None and (value is None or value == ""):
+        return None  # an empty variable is how a shell says that there is none
+    if setting.type is float and type(value) is int and abs(value) < 2**53:
         value = float(value)
     if isinstance(value, Path) and setting.type is str:
         value = str(value)

@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from recollect.messages import Attachment, Part, Role, Text, ToolCall, ToolResult, read
+from recollect.messages import Attachment, Part, Role, ToolCall, ToolResult, read
 
 
 class Mode(StrEnum):
@@ -155,7 +155,7 @@ class Record:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        return (Text(self.content),) if self.body is None else read(self.message).parts
+        return read(self.message).parts
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:

@@ -21,7 +21,7 @@ from recollect.descriptors import (
     read_descriptor,
 )
 from recollect.domain import Mode, SessionBirth, Status
-from recollect.errors import AmbiguousKey, InvalidSetting
+from recollect.errors import AmbiguousKey, InvalidSetting, StoreClosed
 from recollect.ids import Ids
 from recollect.session import LIST_MAX, Session, Sessions, Surroundings, page_size
 from recollect.store.opening import open_store
@@ -68,6 +68,7 @@ class Memory:
         self._volatile: Store | None = None
         self._volatile_lock = threading.Lock()
         self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
+        self._closed = False
         self._around = Surroundings(settings=settings, clock=clock, ids=Ids(clock))
 
     def space(self, name: str = DEFAULT_SPACE) -> Space:
@@ -76,13 +77,14 @@ class Memory:
 
     def spaces(self, limit: int = LIST_MAX, after: str = "") -> list[str]:
         """The names of the spaces that hold anything, in order, a page at a time."""
-        return self.store.sessions.spaces(after, page_size(limit))
+        return self.store.sessions.spaces(collection.check_id(after), page_size(limit))
 
     def sweep_idle(self, space: str | None = None) -> int:
         """Mark every session that has unprocessed records and was left without a word.
 
         It catches what a process that died had no time to mark. Returns how many it marked.
         """
+        space = None if space is None else collection.check_space(space)
         return sweep_idle(self.store, self._around.now(), self.settings, space=space)
 
     def worker(self, processor: Processor | None = None, *, owner: str | None = None) -> Worker:
@@ -100,10 +102,13 @@ class Memory:
 
     def retry(self, key: str | None = None, space: str | None = None) -> int:
         """Give parked jobs another chance: one (by session id), those of a space, or all."""
+        space = None if space is None else collection.check_space(space)
+        key = None if key is None else collection.check_id(key)
         return self.store.leases.revive(space, key)
 
     def status(self, space: str | None = None, limit: int = 100) -> Status:
         """What is due and what waits, in one space or all; clean sessions cost it nothing."""
+        space = None if space is None else collection.check_space(space)
         marked, waiting = self.store.marks.counts(space)
         return Status(
             store=self.store.describe(),
@@ -121,6 +126,8 @@ class Memory:
         """Stop the workers, then close the store; a second time does nothing."""
         for worker in list(self._workers):
             worker.stop()
+        with self._volatile_lock:
+            self._closed = True
         for store in (self._store, self._volatile):
             if store is not None:
                 store.close()
@@ -153,6 +160,8 @@ class Memory:
     def _in_process(self) -> Store:
         with self._volatile_lock:
             if self._volatile is None:
+                if self._closed:
+                    raise StoreClosed("this memory is closed; open it again")
                 self._volatile = open_store(":memory:", self._around.settings, self._around.clock)
             return self._volatile
 

@@ -18,6 +18,8 @@ from recollect.errors import InvalidMessage
 
 Json = Any  # what json.loads gives: the one shape mypy cannot say
 
+NESTING_MAX = 100  # far more than any provider nests, far less than Python's stack
+
 
 class Role(StrEnum):
     """Who said it."""
@@ -144,6 +146,7 @@ def as_plain_json(message: object) -> tuple[dict[str, Json], str]:
         raise InvalidMessage(f"not a message that JSON can hold: {error}") from error
     if not isinstance(plain, dict):
         raise InvalidMessage(f"a message is a mapping, not {type(message).__name__}")
+    _check_nesting(plain, text)
     return plain, storable_json(text)
 
 
@@ -156,18 +159,32 @@ def storable_json(text: str) -> str:
     return text
 
 
+def _check_nesting(plain: Json, text: str) -> None:
+    """Whoever reads the message later may have less of the stack left than we have now."""
+    if text.count("{") + text.count("[") <= NESTING_MAX:
+        return
+    level = [plain]
+    for _ in range(NESTING_MAX):
+        inner = [value.values() if isinstance(value, dict) else value for value in level]
+        level = [value for values in inner for value in values if isinstance(value, dict | list)]
+    if level:
+        raise InvalidMessage(f"a message is nested at most {NESTING_MAX} levels deep")
+
+
 def _read_chat(message: Mapping[str, Json]) -> Reading:
     role = read_role(message.get("role"))
     name = message.get("name")
     if name is not None and not isinstance(name, str):
         raise InvalidMessage(f"a speaker's name is text, not {type(name).__name__}")
-    parts = tuple(_parts(message.get("content")))
+    parts = (*_parts(message.get("content")), *_refusal(message.get("refusal")))
     if role is Role.TOOL and not any(isinstance(part, ToolResult) for part in parts):
         call_id = _text_or_none(message.get("tool_call_id"))
-        parts = (ToolResult(call_id, Reading(role, name, parts).text, _is_error(message)),)
+        result = ToolResult(call_id, Reading(role, name, parts).text, _is_error(message))
+        parts = (result, *(part for part in parts if not isinstance(part, Text)))
     elif role is Role.USER and parts and all(isinstance(part, ToolResult) for part in parts):
         role = Role.TOOL  # Anthropic hands tool results back under the user's role
-    return Reading(role, name, (*parts, *_tool_calls(message.get("tool_calls"))))
+    calls = (*_tool_calls(message.get("tool_calls")), *_legacy_call(message.get("function_call")))
+    return Reading(role, name, (*parts, *calls))
 
 
 def _parts(content: Json) -> Iterator[Part]:
@@ -187,6 +204,12 @@ def _parts(content: Json) -> Iterator[Part]:
             )
 
 
+def _refusal(refusal: Json) -> Iterator[Text]:
+    """OpenAI puts what a model says instead of content beside it."""
+    if refusal is not None:
+        yield Text(_text(refusal, "a refusal is text"))
+
+
 def _part(block: Json) -> Part:
     if isinstance(block, str):
         return Text(block)
@@ -194,7 +217,7 @@ def _part(block: Json) -> Part:
         raise InvalidMessage(f"a content part is text or a mapping, not {type(block).__name__}")
     kind = str(block.get("type", "text" if "text" in block else "unknown"))
     match kind:
-        case "text" | "input_text" | "output_text":
+        case "text" | "input_text" | "output_text" | "summary_text" | "reasoning_text":
             return Text(_text(block.get("text"), "a text part needs text"))
         case "refusal":
             return Text(_text(block.get("refusal"), "a refusal needs text"))
@@ -210,6 +233,8 @@ def _part(block: Json) -> Part:
             return _attachment("image", block)
         case "audio" | "input_audio":
             return _attachment("audio", block)
+        case "video" | "video_url" | "input_video":
+            return _attachment("video", block)
         case "file" | "input_file" | "document":
             return _attachment("file", block)
         case _:
@@ -230,11 +255,22 @@ def _tool_calls(calls: Json) -> Iterator[ToolCall]:
         yield ToolCall(_text_or_none(call.get("id")), name, inner.get("arguments"))
 
 
+def _legacy_call(call: Json) -> Iterator[ToolCall]:
+    """OpenAI's form before `tool_calls`: one call, without an id."""
+    if call is not None:
+        yield from _tool_calls([call])
+
+
 def _attachment(kind: str, block: Mapping[str, Json]) -> Attachment:
     """Where an attachment lies; inline data is named as such and not repeated."""
-    nested = (block.get(field) for field in ("source", "image_url", "file", "input_audio"))
+    nested = (
+        block.get(field) for field in ("source", "image_url", "video_url", "file", "input_audio")
+    )
     inner = next((value for value in nested if isinstance(value, dict)), block)
-    candidates = (inner.get("url"), inner.get("uri"), inner.get("file_id"), block.get("image_url"))
+    candidates = (
+        *(inner.get(field) for field in ("url", "uri", "file_id")),
+        *(block.get(field) for field in ("image_url", "file_url")),
+    )
     uri = next((value for value in candidates if isinstance(value, str)), None)
     if uri is not None and uri.startswith("data:"):
         uri = uri.partition(",")[0]
@@ -295,6 +331,8 @@ def _text_or_none(value: Json) -> str | None:
 
 
 def _dump(value: object) -> Json:
+    if isinstance(value, Mapping):
+        return dict(value)
     dump = getattr(value, "model_dump", None)
     if dump is None:
         raise TypeError(f"{type(value).__name__} is not JSON")

@@ -51,7 +51,7 @@ class Sessions:
         self._space = space
 
     def get(self, session_id: str) -> SessionState | None:
-        return self._store.sessions.get(self._space, session_id)
+        return self._store.sessions.get(self._space, collection.check_id(session_id))
 
     def list(
         self, limit: int = 50, before: SessionState | None = None
@@ -62,6 +62,7 @@ class Sessions:
     def invalidate(self, session_id: str, seq: int) -> None:
         """Mark a session up to a record. Idempotent; a mark only rises until it is cleared."""
         seq = collection.check_seq(seq)
+        session_id = collection.check_id(session_id)
         self._store.marks.invalidate(
             self._space, session_id, seq, MarkCause.REQUEST, self._around.now()
         )
@@ -79,7 +80,7 @@ class Sessions:
         """
         return self._store.marks.mark_processed(
             self._space,
-            session_id,
+            collection.check_id(session_id),
             collection.check_seq(processed_until, "processed_until"),
             collection.check_seq(expected_invalidated_at, "expected_invalidated_at"),
             self._around.now(),
@@ -87,23 +88,25 @@ class Sessions:
 
     def max_seq(self, session_id: str) -> int | None:
         """The newest record's seq, None for an empty session."""
-        return self._store.marks.max_seq(self._space, session_id)
+        return self._store.marks.max_seq(self._space, collection.check_id(session_id))
 
     def count_since(self, session_id: str, seq: int) -> int:
         """How many records a session has above a seq."""
+        session_id = collection.check_id(session_id)
         return self._store.marks.count_since(self._space, session_id, collection.check_seq(seq))
 
     def records(
         self, session_id: str, after: int = 0, limit: int = LIST_MAX
     ) -> builtins.list[Record]:
         """Records of one session above a seq, a page at a time."""
+        session_id = collection.check_id(session_id)
         return self._store.records.after(
             self._space, session_id, collection.check_seq(after), page_size(limit)
         )
 
     def ranges(self, session_id: str) -> builtins.list[Range]:
         """What has become of a session's records so far."""
-        return self._store.marks.ranges(self._space, session_id)
+        return self._store.marks.ranges(self._space, collection.check_id(session_id))
 
 
 class Session:
@@ -301,7 +304,7 @@ class Session:
 
     def set_mode(self, mode: Mode | str) -> None:
         """Change the mode. What was said while it was not enabled is never learned later."""
-        if mode not in set(Mode):
+        if not isinstance(mode, str) or mode not in set(Mode):
             raise InvalidValue(f"a mode is one of {', '.join(Mode)}: {mode!r}")
         if self._is_kept:
             self._store.sessions.set_mode(self._ref, Mode(mode), self._around.now())

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit, urlunsplit
+import re
+
+# Up to the last @, because a password that nobody escaped may hold anything.
+_USER_AND_PASSWORD = re.compile(r"(?<=://)([^:/?#@]*):.+@", re.DOTALL)
 
 
 def without_password(address: str) -> str:
     """The address with its password masked, wherever it stands."""
     if "://" not in address:
         return address
-    parts = urlsplit(address)
-    user, at, host = parts.netloc.rpartition("@")
-    name, _, password = user.partition(":")
-    pairs = [pair for pair in parts.query.split("&") if "password=" not in pair.lower()]
-    netloc = f"{name}{':***' if password else ''}{at}{host}"
-    return urlunsplit(parts._replace(netloc=netloc, query="&".join(pairs)))
+    place, _, query = _USER_AND_PASSWORD.sub(r"\1:***@", address).partition("?")
+    pairs = [pair for pair in query.split("&") if pair and "password=" not in pair.lower()]
+    return "?".join([place, "&".join(pairs)] if pairs else [place])

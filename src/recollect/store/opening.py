@@ -41,7 +41,10 @@ def _open_database(address: str | Path, settings: Settings, clock: Clock) -> Dat
 
 
 def _open_sqlite_url(url: str, settings: Settings, clock: Clock) -> Database:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise InvalidUrl(f"{url}: {error}; {FORMS}") from error
     if parts.netloc:
         raise InvalidUrl(f"{url}: a file has no host; write sqlite:///path with three slashes")
     options = dict(parse_qsl(parts.query))
@@ -51,7 +54,7 @@ def _open_sqlite_url(url: str, settings: Settings, clock: Clock) -> Database:
     name = unquote(parts.path)
     if name in ("", "/", "/:memory:"):
         return _open_sqlite(None, options, settings, clock)
-    return _open_sqlite(Path(name), options, settings, clock)
+    return _open_sqlite(Path(name.removeprefix("/")), options, settings, clock)
 
 
 def _open_sqlite(

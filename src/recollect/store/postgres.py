@@ -334,13 +334,18 @@ def _grant(connection: psycopg.Connection[Any], schema: str) -> None:
         connection.execute(sql.SQL(grant).format(**names))
 
 
+# Since PostgreSQL 16 a member of a role, its creator for one, may not be allowed to take it.
+_MAY_TAKE = """
+CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END
+"""
+
 _CREATE_ROLE = f"""
 DO $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{ROLE}') THEN
         CREATE ROLE {ROLE} NOLOGIN;
     END IF;
-    IF NOT pg_has_role('{ROLE}', 'MEMBER') THEN
+    IF NOT pg_has_role('{ROLE}', {_MAY_TAKE}) THEN
         EXECUTE format('GRANT {ROLE} TO %I', current_user);
     END IF;
 EXCEPTION
@@ -353,7 +358,7 @@ $$
 def _application_role(connection: psycopg.Connection[Any]) -> str:
     """The role our transactions take: neither the owner of the tables nor a superuser."""
     row = connection.execute(
-        "SELECT 1 FROM pg_roles WHERE rolname = %s AND pg_has_role(oid, 'MEMBER')", (ROLE,)
+        f"SELECT 1 FROM pg_roles WHERE rolname = %s AND pg_has_role(oid, {_MAY_TAKE})", (ROLE,)
     ).fetchone()
     if row is not None:
         return ROLE

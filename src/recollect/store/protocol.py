@@ -85,7 +85,7 @@ class Sessions(Protocol):
         """Mark and close the current session and open the next one behind the key.
 
         `retain` keeps that many of the newest records for the new session, by reference and from
-        the start of a turn on; a summary that is not given is carried over if records are retained.
+        the start of a turn on; a compaction that is given no summary carries the old one over.
         """
         ...
 

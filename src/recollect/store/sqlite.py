@@ -106,7 +106,8 @@ class SqliteDatabase:
         self._vfs = vfs
         self._closed = False
         self._forked = False
-        self._lock = threading.Lock()
+        self._progress = threading.Condition(threading.Lock())
+        self._leading = False
         self._waiting: deque[_Turn] = deque()
         self._readers: deque[apsw.Connection] = deque()
         self._wakes: list[Callable[[], None]] = []
@@ -131,16 +132,20 @@ class SqliteDatabase:
     def write(self, space: str | None, job: Callable[[Connection], T]) -> T:  # noqa: ARG002
         """Run a job in a durable transaction, alone or together with others that wait.
 
-        Everybody queues a turn and asks for the lock. Who gets it commits all the turns it finds,
-        with one sync, so that most of those behind it find theirs done.
+        Everybody queues a turn. Whoever finds nobody leading leads: it commits all the turns there
+        are with one sync, and then wakes everybody. Those whose turn is done go on at once, one of
+        the others leads next.
         """
         self._check_usable()
         turn = _Turn(job)
         self._waiting.append(turn)
-        with self._lock:
-            while not turn.done:
-                self._check_usable()
-                self._commit_waiting(turn)
+        if self._lead(turn):
+            try:
+                while not turn.done:
+                    self._check_usable()
+                    self._commit_waiting(turn)
+            finally:
+                self._stop_leading()
         if turn.error is not None:
             raise _as_recollect_error(turn.error, self.location)
         return cast(T, turn.result)
@@ -166,15 +171,20 @@ class SqliteDatabase:
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Tell a worker of this process about new work; other processes look by themselves."""
-        with self._lock:
+        self._lead(None)
+        try:
+            self._check_usable()
             self._wakes.append(wake)
             self._writer.set_update_hook(self._note_change)
+        finally:
+            self._stop_leading()
 
         def stop() -> None:
-            with self._lock:
-                self._wakes.remove(wake)
-                if not self._wakes and not self._closed:
-                    self._writer.set_update_hook(None)
+            self._lead(None)
+            self._wakes.remove(wake)
+            if not self._wakes and not self._closed:
+                self._writer.set_update_hook(None)
+            self._stop_leading()
 
         return stop
 
@@ -185,13 +195,15 @@ class SqliteDatabase:
     def close(self) -> None:
         if self._forked or self._closed:
             return
-        with self._lock:
+        self._lead(None)
+        try:
             self._closed = True
             self._close_readers()
-            try:
-                self._writer.close()
-            except apsw.Error as error:  # the last checkpoint failed; the log has it all
-                raise translate(error, self.location) from error
+            self._writer.close()
+        except apsw.Error as error:  # the last checkpoint failed; the log has it all
+            raise translate(error, self.location) from error
+        finally:
+            self._stop_leading()
 
     def abandon(self) -> None:
         """Called in a forked child: SQLite's connections must not be used, nor closed, there."""
@@ -206,13 +218,28 @@ class SqliteDatabase:
         if self._closed:
             raise StoreClosed(f"the store {self.location} is closed; open it again")
 
+    def _lead(self, turn: _Turn | None) -> bool:
+        """Wait until nobody leads, and lead; False if somebody has done the turn meanwhile."""
+        with self._progress:
+            while self._leading and not (turn is not None and turn.done):
+                self._progress.wait()
+            if turn is not None and turn.done:
+                return False
+            self._leading = True
+            return True
+
+    def _stop_leading(self) -> None:
+        with self._progress:
+            self._leading = False
+            self._progress.notify_all()
+
     def _commit_waiting(self, own: _Turn) -> None:
-        batch = [self._waiting.popleft() for _ in range(min(BATCH_MAX, len(self._waiting)))]
+        batch = [self._waiting.popleft()]
         try:
-            if not self._commit(batch):
+            if not self._commit(batch, room=BATCH_MAX):
                 # One of them failed and took the rest along. Alone, each gets its own outcome.
                 for turn in batch:
-                    self._commit([turn])
+                    self._commit([turn], room=1)
         except BaseException:
             # The leader itself was interrupted. The others are still waiting for somebody.
             self._waiting.extendleft(t for t in reversed(batch) if t is not own and not t.done)
@@ -221,11 +248,18 @@ class SqliteDatabase:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
 
-    def _commit(self, batch: Sequence[_Turn]) -> bool:
-        """Run some turns in one transaction. False: nothing happened, try them one by one."""
+    def _commit(self, batch: list[_Turn], *, room: int) -> bool:
+        """Run turns in one transaction, adding those that wait or come while there is room.
+
+        False: nothing happened, try them one by one.
+        """
+        results = []
         try:
             self._writer.execute("BEGIN IMMEDIATE")
-            results = [turn.job(self._connection) for turn in batch]
+            for turn in batch:
+                results.append(turn.job(self._connection))
+                if self._waiting and len(batch) < room:
+                    batch.append(self._waiting.popleft())  # the loop comes to it
             reach("write.committing")
             self._writer.execute("COMMIT")
         except Exception as error:  # told to the one caller whose job it is

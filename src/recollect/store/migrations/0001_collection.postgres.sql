@@ -1,22 +1,23 @@
 -- Spaces, agents, stable keys, sessions, their history, and what became of it.
+-- Names are compared byte by byte, as SQLite does, whatever the database's locale.
 -- Times are microseconds since the epoch, UTC: to_timestamp(created_at / 1e6) shows one.
 
 CREATE TABLE spaces (
-    space TEXT PRIMARY KEY,
+    space TEXT COLLATE "C" PRIMARY KEY,
     created_at BIGINT NOT NULL
 );
 
 CREATE TABLE agents (
-    space TEXT NOT NULL REFERENCES spaces (space),
-    id TEXT NOT NULL,  -- the descriptor's key: /<type>/<id>
+    space TEXT COLLATE "C" NOT NULL REFERENCES spaces (space),
+    id TEXT COLLATE "C" NOT NULL,  -- the descriptor's key: /<type>/<id>
     created_at BIGINT NOT NULL,
     PRIMARY KEY (space, id)
 );
 
 CREATE TABLE session_keys (
     id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    space TEXT NOT NULL,
-    agent_id TEXT NOT NULL,
+    space TEXT COLLATE "C" NOT NULL,
+    agent_id TEXT COLLATE "C" NOT NULL,
     key TEXT COLLATE "C" NOT NULL,
     session_id TEXT NOT NULL,  -- the current session; an ended one stays until the next append
     UNIQUE (space, key, agent_id),
@@ -25,7 +26,7 @@ CREATE TABLE session_keys (
 
 CREATE TABLE sessions (
     id TEXT COLLATE "C" PRIMARY KEY,
-    space TEXT NOT NULL,
+    space TEXT COLLATE "C" NOT NULL,
     key_id BIGINT NOT NULL REFERENCES session_keys (id),
     rotation BIGINT NOT NULL,  -- 1 for the key's first session
     source TEXT NOT NULL,
@@ -61,7 +62,7 @@ CREATE UNIQUE INDEX idx_sessions_rotation ON sessions (key_id, rotation);
 CREATE INDEX idx_sessions_listed ON sessions (space, created_at, id);
 
 CREATE TABLE session_history (
-    space TEXT NOT NULL,
+    space TEXT COLLATE "C" NOT NULL,
     session_id TEXT COLLATE "C" NOT NULL REFERENCES sessions (id),
     seq BIGINT NOT NULL,
     key_id BIGINT NOT NULL,
@@ -81,7 +82,7 @@ CREATE UNIQUE INDEX idx_session_history_append_key
 
 -- The turns a compaction kept for the new session: references, so that nothing is learned twice.
 CREATE TABLE retained_records (
-    space TEXT NOT NULL,
+    space TEXT COLLATE "C" NOT NULL,
     session_id TEXT COLLATE "C" NOT NULL REFERENCES sessions (id),
     position BIGINT NOT NULL,
     source_session_id TEXT COLLATE "C" NOT NULL REFERENCES sessions (id),
@@ -91,7 +92,7 @@ CREATE TABLE retained_records (
 
 CREATE TABLE summaries (
     session_id TEXT COLLATE "C" PRIMARY KEY REFERENCES sessions (id),
-    space TEXT NOT NULL,
+    space TEXT COLLATE "C" NOT NULL,
     content TEXT NOT NULL,
     created_at BIGINT NOT NULL
 );
@@ -101,7 +102,7 @@ CREATE TABLE session_ranges (
     session_id TEXT COLLATE "C" NOT NULL REFERENCES sessions (id),
     first_seq BIGINT NOT NULL,
     last_seq BIGINT NOT NULL,
-    space TEXT NOT NULL,
+    space TEXT COLLATE "C" NOT NULL,
     outcome TEXT NOT NULL,
     reason TEXT,
     created_at BIGINT NOT NULL,

@@ -38,7 +38,7 @@ class RelationalRecords:
 
         def job(c: Connection) -> list[Record]:
             if not keyed:
-                return _store(c, ref, records, policy, now, new_id)
+                return _store(c, ref, records, policy, now, new_id) if records else []
             known = _known(c, ref, records)
             fresh = _first_uses(records, known)
             stored = iter(_store(c, ref, fresh, policy, now, new_id) if fresh else ())

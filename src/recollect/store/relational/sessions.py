@@ -102,9 +102,10 @@ class RelationalSessions:
             close_session(c, old, cause, now, reason)
             reach("rotate.closed")
             new = open_next_session(c, ref, old, cause, now, new_id)
-            kept = _retain(c, old, new, retain) if retain else 0
+            if retain:
+                _retain(c, old, new, retain)
             text = summary
-            if text is None and kept:
+            if text is None and cause is MarkCause.COMPACTION:
                 text = _summary(c, old)
             if text:
                 content = {"space": ref.space, "id": new, "content": text, "now": to_micros(now)}
@@ -212,7 +213,7 @@ def open_next_session(
     return session_id
 
 
-def _retain(c: Connection, old: SessionState, new: str, limit: int) -> int:
+def _retain(c: Connection, old: SessionState, new: str, limit: int) -> None:
     """Reference the newest records from the new session, from the start of a turn on."""
     names = {"space": old.space, "id": old.id, "limit": limit}
     newest = c.rows("recent_records", names)
@@ -233,7 +234,6 @@ def _retain(c: Connection, old: SessionState, new: str, limit: int) -> int:
             for position, record in enumerate(kept, start=1)
         ],
     )
-    return len(kept)
 
 
 def _first_of_a_turn(roles: builtins.list[Role]) -> int:

@@ -1,0 +1,112 @@
+"""The idle sweep: it marks what was left with unprocessed records, longest idle first."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from recollect.domain import MarkCause
+from recollect.store.conformance.case import case
+from recollect.store.conformance.harness import SPACE, Harness
+
+LIMIT_SECONDS = 600
+
+
+def _sweep(store: Harness, space: str | None = None, limit: int = 100) -> list[tuple[str, str]]:
+    idle_since = store.now() - timedelta(seconds=LIMIT_SECONDS)
+    return store.marks.mark_idle(space, idle_since, store.now(), limit)
+
+
+@case("M8", "a session is swept exactly at the limit, and not before")
+def a_session_is_swept_exactly_at_the_limit(store: Harness) -> None:
+    ref = store.key()
+    store.append(ref, 2)
+    session = store.current(ref)
+    store.clock.advance(LIMIT_SECONDS - 0.000001)
+    assert _sweep(store) == []
+    at = store.clock.advance(0.000001)
+    assert _sweep(store) == [(SPACE, session.id)]
+    swept = store.current(ref)
+    assert (swept.invalidated_at, swept.marked_at) == (2, at)
+    assert swept.marked_by is MarkCause.IDLE
+    assert swept.ended_at is None
+
+
+@case("M8", "activity puts the sweep off")
+def activity_puts_the_sweep_off(store: Harness) -> None:
+    ref = store.key()
+    store.append(ref)
+    store.clock.advance(LIMIT_SECONDS - 1)
+    store.append(ref)
+    store.clock.advance(2)
+    assert _sweep(store) == []
+
+
+@case("M7 M8", "only sessions with unprocessed records and without a mark are swept")
+def only_what_waits_is_swept(store: Harness) -> None:
+    store.key("empty")
+    store.append(store.key("marked"), 7)
+    done = store.key("done")
+    store.append(done, 3)
+    store.process_all(done)
+    waiting = store.key("waiting")
+    store.append(waiting, 3)
+    before = store.current(store.key("marked"))
+    store.clock.advance(LIMIT_SECONDS)
+    assert _sweep(store) == [(SPACE, store.current(waiting).id)]
+    assert store.current(store.key("marked")) == before
+    assert store.current(done).invalidated_at is None
+
+
+@case("M8", "a swept session is swept once, and again when something new was left")
+def a_swept_session_is_swept_once(store: Harness) -> None:
+    ref = store.key()
+    store.append(ref, 2)
+    store.clock.advance(LIMIT_SECONDS)
+    assert len(_sweep(store)) == 1
+    assert _sweep(store) == []
+    assert store.process(ref, 2, 2)
+    assert _sweep(store) == []
+    store.append(ref)
+    store.clock.advance(LIMIT_SECONDS)
+    assert len(_sweep(store)) == 1
+    assert store.current(ref).invalidated_at == 3
+
+
+@case("M8", "a sweep takes at most a batch, the longest idle first")
+def a_sweep_takes_a_batch(store: Harness) -> None:
+    expected = []
+    refs = [store.key(name) for name in ("c", "a", "d", "b", "e")]
+    for ref in (refs[3], refs[0], refs[4], refs[2], refs[1]):
+        store.append(ref)
+        expected.append((SPACE, store.current(ref).id))
+        store.clock.advance(1)
+    store.clock.advance(LIMIT_SECONDS)
+    assert _sweep(store, limit=0) == []
+    assert set(_sweep(store, limit=2)) == set(expected[:2])
+    assert set(_sweep(store, limit=2)) == set(expected[2:4])
+    assert _sweep(store, limit=2) == expected[4:]
+    assert _sweep(store, limit=2) == []
+
+
+@case("M8", "a sweep takes one space, or all of them")
+def a_sweep_takes_one_space_or_all(store: Harness) -> None:
+    sessions = {}
+    for space in ("a", "b", "c"):
+        ref = store.key(space=space)
+        store.append(ref)
+        sessions[space] = store.current(ref).id
+    store.clock.advance(LIMIT_SECONDS)
+    assert _sweep(store, "b") == [("b", sessions["b"])]
+    assert _sweep(store, "nowhere") == []
+    assert set(_sweep(store)) == {("a", sessions["a"]), ("c", sessions["c"])}
+
+
+@case("M8 M10", "a session of which a part was left unprocessed is swept, though it has ended")
+def what_was_left_unprocessed_is_swept(store: Harness) -> None:
+    ref = store.key()
+    store.append(ref, 4)
+    ended = store.end(ref)
+    assert store.process(ref, 1, 4)
+    store.clock.advance(LIMIT_SECONDS)
+    assert _sweep(store) == [(SPACE, ended.id)]
+    assert store.current(ref).invalidated_at == 4

@@ -1,0 +1,150 @@
+"""Memory modes: what was said while nothing may be learned is never learned later."""
+
+from __future__ import annotations
+
+from recollect.domain import Mode, Outcome, SessionBirth
+from recollect.store.conformance.case import case
+from recollect.store.conformance.harness import SPACE, Harness
+
+FORBIDDEN = (Mode.DISABLED, Mode.POLLUTED)
+
+
+@case("G12", "a mode is set, seen and set back")
+def a_mode_is_set_and_seen(store: Harness) -> None:
+    ref = store.key()
+    for mode in (Mode.DISABLED, Mode.POLLUTED, Mode.ENABLED):
+        session = store.set_mode(ref, mode)
+        assert session == store.current(ref)
+        assert session.mode is mode
+        assert session.remembered is (mode is Mode.ENABLED)
+
+
+@case("G12", "setting the mode there is already changes nothing")
+def setting_the_same_mode_changes_nothing(store: Harness) -> None:
+    for mode in Mode:
+        ref = store.key(mode.value, birth=SessionBirth(mode=mode))
+        store.append(ref, 3)
+        before = store.current(ref)
+        store.clock.advance(60)
+        assert store.set_mode(ref, mode) == before
+
+
+@case("G12 M8", "a session whose mode forbids it is never marked, at no marking point")
+def a_forbidden_session_is_never_marked(store: Harness) -> None:
+    for mode in FORBIDDEN:
+        ref = store.key(mode.value)
+        store.set_mode(ref, mode)
+        store.append(ref, 9)
+        assert store.invalidate(ref, 9).invalidated_at is None
+        assert store.sleep(ref).invalidated_at is None
+        old = store.current(ref)
+        store.compact(ref)
+        store.append(ref, 9)
+        store.end(ref)
+        assert store.session(old.id).invalidated_at is None
+        assert store.current(ref).invalidated_at is None
+    store.clock.advance(3600)
+    assert store.marks.mark_idle(None, store.now(), store.now(), 10) == []
+    assert store.marks.counts(None) == (0, 0)
+
+
+@case("G12", "a mark is taken away when the mode forbids it; the records stay")
+def a_mark_is_taken_away(store: Harness) -> None:
+    for mode in FORBIDDEN:
+        ref = store.key(mode.value)
+        said = store.append(ref, 7)
+        session = store.set_mode(ref, mode)
+        assert session.invalidated_at is None
+        assert session.marked_at is None
+        assert session.marked_by is None
+        assert (session.last_seq, session.processed_until) == (7, None)
+        assert store.everything(ref) == said
+    assert store.marks.find_invalidated(SPACE, 10) == []
+
+
+@case("G12", "enabling skips what was said before, and a range says why")
+def enabling_skips_what_was_said_before(store: Harness) -> None:
+    for mode in FORBIDDEN:
+        ref = store.key(mode.value)
+        store.append(ref, 6)
+        assert store.process(ref, 2, 6)
+        store.set_mode(ref, mode)
+        store.append(ref, 3)
+        at = store.clock.advance(1)
+        session = store.set_mode(ref, Mode.ENABLED)
+        assert (session.processed_until, session.invalidated_at) == (9, None)
+        done, skipped = store.marks.ranges(SPACE, session.id)
+        assert (done.first_seq, done.last_seq) == (1, 2)
+        assert (skipped.first_seq, skipped.last_seq) == (3, 9)
+        assert (skipped.outcome, skipped.at) == (Outcome.SKIPPED, at)
+        assert skipped.reason is not None
+        assert mode.value in skipped.reason
+
+
+@case("G12 M6", "after enabling the threshold counts from there on")
+def after_enabling_the_threshold_counts_anew(store: Harness) -> None:
+    ref = store.key(birth=SessionBirth(mode=Mode.DISABLED))
+    store.append(ref, 9)
+    store.set_mode(ref, Mode.ENABLED)
+    store.append(ref, 5)
+    assert store.current(ref).invalidated_at is None
+    store.append(ref)
+    assert store.current(ref).invalidated_at == 15
+
+
+@case("G12", "enabling an empty session leaves no range")
+def enabling_an_empty_session_leaves_no_range(store: Harness) -> None:
+    ref = store.key(birth=SessionBirth(mode=Mode.DISABLED))
+    session = store.set_mode(ref, Mode.ENABLED)
+    assert session.processed_until is None
+    assert store.marks.ranges(SPACE, session.id) == []
+
+
+@case("G12", "from one forbidding mode to the other nothing is skipped yet")
+def between_forbidding_modes_nothing_is_skipped(store: Harness) -> None:
+    ref = store.key()
+    store.append(ref, 3)
+    store.set_mode(ref, Mode.DISABLED)
+    session = store.set_mode(ref, Mode.POLLUTED)
+    assert session.processed_until is None
+    assert store.marks.ranges(SPACE, session.id) == []
+
+
+@case("G12 T1", "disabled stays disabled over every rotation")
+def disabled_survives_every_rotation(store: Harness) -> None:
+    ref = store.key()
+    store.append(ref)
+    store.set_mode(ref, Mode.DISABLED)
+    assert store.reset(ref).mode is Mode.DISABLED
+    assert store.compact(ref).mode is Mode.DISABLED
+    store.end(ref)
+    store.append(ref)
+    assert store.current(ref).mode is Mode.DISABLED
+    assert not store.current(ref).remembered
+
+
+@case(
+    "G12 T7", "pollution goes along with a compaction, which carries text over, and ends otherwise"
+)
+def pollution_goes_along_with_a_compaction_only(store: Harness) -> None:
+    ref = store.key()
+    store.append(ref)
+    store.set_mode(ref, Mode.POLLUTED)
+    assert store.compact(ref, retain=1).mode is Mode.POLLUTED
+    new = store.reset(ref)
+    assert new.mode is Mode.ENABLED
+    assert new.remembered
+    store.set_mode(ref, Mode.POLLUTED)
+    store.append(ref)
+    store.end(ref)
+    store.append(ref)
+    assert store.current(ref).mode is Mode.ENABLED
+
+
+@case("G12", "the mode of one session is not that of another")
+def a_mode_is_one_sessions(store: Harness) -> None:
+    one, two = store.key("one"), store.key("two")
+    store.append(two, 6)
+    before = store.current(two)
+    store.set_mode(one, Mode.DISABLED)
+    assert store.current(two) == before

@@ -1,0 +1,256 @@
+"""Stores that break one promise each, to show that the conformance suite has teeth."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from recollect.domain import (
+    KeyRef,
+    MarkCause,
+    MarkPolicy,
+    Mode,
+    NewRecord,
+    Range,
+    Record,
+    SessionBirth,
+    SessionState,
+)
+from recollect.store.protocol import NewId, Store
+from recollect.store.relational import Database, RelationalStore
+from recollect.store.relational.marks import RelationalMarks
+from recollect.store.relational.records import RelationalRecords
+from recollect.store.relational.sessions import RelationalSessions
+
+Aggregate = RelationalSessions | RelationalRecords | RelationalMarks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Break:
+    """An aggregate that is wrong, and the case that has to notice."""
+
+    aggregate: Callable[[Database], Aggregate]
+    caught_by: str
+
+
+def broken_store(store: Store, broken: Break) -> Store:
+    """A store as good as the one given but for one aggregate."""
+    assert isinstance(store, RelationalStore)
+    match broken.aggregate(store._database):
+        case RelationalSessions() as sessions:
+            store.sessions = sessions
+        case RelationalRecords() as records:
+            store.records = records
+        case RelationalMarks() as marks:
+            store.marks = marks
+    return store
+
+
+class LoweringMarks(RelationalMarks):
+    def invalidate(
+        self, space: str, session_id: str, seq: int, cause: MarkCause, now: datetime
+    ) -> None:
+        for session in self.find_invalidated(space, 100):
+            if session.id == session_id and seq < (session.invalidated_at or 0):
+                self.mark_processed(space, session_id, 0, session.invalidated_at or 0, now)
+        super().invalidate(space, session_id, seq, cause, now)
+
+
+class CarelessMarks(RelationalMarks):
+    def mark_processed(
+        self, space: str, session_id: str, processed_until: int, expected: int, now: datetime
+    ) -> bool:
+        for session in self.find_invalidated(space, 100):
+            if session.id == session_id:
+                expected = session.invalidated_at or expected
+        return super().mark_processed(space, session_id, processed_until, expected, now)
+
+
+class OverrunningMarks(RelationalMarks):
+    """Processes up to the last record, whatever was asked for."""
+
+    def mark_processed(
+        self, space: str, session_id: str, processed_until: int, expected: int, now: datetime
+    ) -> bool:
+        return super().mark_processed(space, session_id, 2**40, expected, now)
+
+
+class ForgetfulMarks(RelationalMarks):
+    def ranges(self, space: str, session_id: str) -> list[Range]:
+        return super().ranges(space, session_id)[1:]
+
+
+class HastyMarks(RelationalMarks):
+    def mark_idle(
+        self, space: str | None, idle_since: datetime, now: datetime, limit: int
+    ) -> list[tuple[str, str]]:
+        return super().mark_idle(space, idle_since + timedelta(microseconds=1), now, limit)
+
+
+class UnorderedMarks(RelationalMarks):
+    def find_invalidated(self, space: str, limit: int) -> list[SessionState]:
+        return super().find_invalidated(space, limit)[::-1]
+
+
+class LeakyMarks(RelationalMarks):
+    def find_invalidated(self, space: str, limit: int) -> list[SessionState]:
+        return self.marked(None, limit)
+
+
+class KeylessRecords(RelationalRecords):
+    def append(
+        self,
+        ref: KeyRef,
+        records: Sequence[NewRecord],
+        policy: MarkPolicy,
+        now: datetime,
+        new_id: NewId,
+    ) -> list[Record]:
+        keyless = [replace(record, append_key=None) for record in records]
+        return super().append(ref, keyless, policy, now, new_id)
+
+
+class HoleyRecords(RelationalRecords):
+    """Loses the third record of every batch of more, though its number is taken."""
+
+    def recent(self, ref: KeyRef, limit: int | None) -> list[Record]:
+        return [record for record in super().recent(ref, limit) if record.seq != 3]
+
+
+class PiecemealRecords(RelationalRecords):
+    """A batch is a row of single appends: what goes wrong in the middle leaves the beginning."""
+
+    def append(
+        self,
+        ref: KeyRef,
+        records: Sequence[NewRecord],
+        policy: MarkPolicy,
+        now: datetime,
+        new_id: NewId,
+    ) -> list[Record]:
+        single = super().append
+        return [stored for r in records for stored in single(ref, [r], policy, now, new_id)]
+
+
+class BackwardRecords(RelationalRecords):
+    def recent(self, ref: KeyRef, limit: int | None) -> list[Record]:
+        return super().recent(ref, limit)[::-1]
+
+
+class RoundingRecords(RelationalRecords):
+    def append(
+        self,
+        ref: KeyRef,
+        records: Sequence[NewRecord],
+        policy: MarkPolicy,
+        now: datetime,
+        new_id: NewId,
+    ) -> list[Record]:
+        rounded = [
+            r if r.said_at is None else replace(r, said_at=r.said_at.replace(microsecond=0))
+            for r in records
+        ]
+        return super().append(ref, rounded, policy, now, new_id)
+
+
+class LeakySessions(RelationalSessions):
+    def get(self, space: str, session_id: str) -> SessionState | None:
+        found = (super(LeakySessions, self).get(name, session_id) for name in self.spaces("", 100))
+        return next((session for session in found if session is not None), None)
+
+
+class EternalSessions(RelationalSessions):
+    """Takes an ephemeral session for a lasting one."""
+
+    def open_key(
+        self, space: str, key: str, agent_id: str, birth: SessionBirth, now: datetime, new_id: NewId
+    ) -> KeyRef:
+        lasting = replace(birth, ephemeral=False)
+        return super().open_key(space, key, agent_id, lasting, now, new_id)
+
+
+class StubbornSessions(RelationalSessions):
+    def set_mode(self, ref: KeyRef, mode: Mode, now: datetime) -> SessionState:
+        return self.current(ref)
+
+
+class RepeatingSessions(RelationalSessions):
+    """Pages by time alone, so that sessions of one moment are missed."""
+
+    def list(
+        self, space: str, limit: int, before: SessionState | None
+    ) -> builtins.list[SessionState]:
+        return super().list(space, limit, None if before is None else replace(before, id=""))
+
+
+class SummarisingSessions(RelationalSessions):
+    """A reset that keeps records as if it were a compaction."""
+
+    def rotate(
+        self,
+        ref: KeyRef,
+        cause: MarkCause,
+        now: datetime,
+        new_id: NewId,
+        *,
+        reason: str | None = None,
+        summary: str | None = None,
+        retain: int = 0,
+    ) -> SessionState:
+        kept = retain or 20
+        return super().rotate(ref, cause, now, new_id, reason=reason, summary=summary, retain=kept)
+
+
+BROKEN: dict[str, Break] = {
+    "a mark that can be lowered": Break(aggregate=LoweringMarks, caught_by="a_mark_only_rises"),
+    "a swap without a comparison": Break(
+        aggregate=CarelessMarks, caught_by="a_moved_mark_is_not_cleared"
+    ),
+    "a cursor past what was read": Break(
+        aggregate=OverrunningMarks, caught_by="a_record_that_arrives_meanwhile_is_next"
+    ),
+    "a range that is not written": Break(
+        aggregate=ForgetfulMarks, caught_by="each_move_leaves_one_range"
+    ),
+    "a sweep too early": Break(
+        aggregate=HastyMarks, caught_by="a_session_is_swept_exactly_at_the_limit"
+    ),
+    "marks in the wrong order": Break(
+        aggregate=UnorderedMarks, caught_by="marked_sessions_come_by_ascending_mark"
+    ),
+    "marks of other spaces": Break(
+        aggregate=LeakyMarks, caught_by="no_mark_of_another_space_is_found"
+    ),
+    "append keys that are lost": Break(
+        aggregate=KeylessRecords, caught_by="a_retry_stores_nothing"
+    ),
+    "a hole in the numbers": Break(
+        aggregate=HoleyRecords, caught_by="records_are_numbered_without_a_hole"
+    ),
+    "a batch in pieces": Break(
+        aggregate=PiecemealRecords, caught_by="a_refused_batch_takes_no_number"
+    ),
+    "recent in the wrong order": Break(
+        aggregate=BackwardRecords, caught_by="recent_gives_the_newest"
+    ),
+    "times without microseconds": Break(
+        aggregate=RoundingRecords, caught_by="times_keep_their_microseconds"
+    ),
+    "sessions of other spaces": Break(
+        aggregate=LeakySessions, caught_by="no_session_of_another_space_is_found"
+    ),
+    "an ephemeral session that is kept": Break(
+        aggregate=EternalSessions, caught_by="an_ephemeral_session_is_never_marked"
+    ),
+    "a mode that is not set": Break(
+        aggregate=StubbornSessions, caught_by="a_forbidden_session_is_never_marked"
+    ),
+    "pages that miss sessions": Break(
+        aggregate=RepeatingSessions, caught_by="pages_repeat_nothing_under_a_standing_clock"
+    ),
+    "a reset that keeps records": Break(
+        aggregate=SummarisingSessions, caught_by="a_reset_keeps_nothing"
+    ),
+}

@@ -1,0 +1,298 @@
+"""The second wall between spaces: PostgreSQL itself refuses what a forgotten WHERE would show."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from psycopg import errors as pg
+from psycopg import sql
+
+from recollect.clock import ManualClock
+from recollect.config import Settings
+from recollect.errors import StoreDenied
+from recollect.store.conformance import Harness
+from recollect.store.opening import open_store
+from recollect.store.postgres import ROLE, PostgresConnection, PostgresDatabase
+from recollect.store.protocol import Store
+from recollect.store.relational import Connection, RelationalStore
+from tests.postgres_server import url_with
+
+TENANT_TABLES = frozenset(
+    {"spaces", "agents", "session_keys", "sessions", "session_history"}
+    | {"retained_records", "summaries", "session_ranges", "jobs"}
+)
+OURS, THEIRS = "ours", "theirs"
+
+
+@pytest.fixture
+def database(postgres_store_url: str) -> Iterator[PostgresDatabase]:
+    """A store in which two spaces hold something in every table."""
+    with closing(Harness(lambda: open_at(postgres_store_url))) as store:
+        for space in (OURS, THEIRS):
+            ref = store.key(space=space)
+            store.append(ref, 6)
+            assert store.process(ref, 4, 6)
+            store.records.set_summary(ref, f"of {space}", store.now())
+            store.compact(ref, retain=2)
+    settings = Settings()
+    with closing(
+        PostgresDatabase(
+            postgres_store_url,
+            ManualClock(),
+            schema=settings.postgres_schema,
+            pool_max=2,
+            timeout_seconds=10,
+        )
+    ) as opened:
+        yield opened
+
+
+def open_at(url: str) -> Store:
+    return open_store(url, Settings(), ManualClock())
+
+
+def raw(statement: str, **values: object) -> Callable[[Connection], list[tuple[Any, ...]]]:
+    """A job that runs SQL of its own, as a bug or an injection would."""
+
+    def job(connection: Connection) -> list[tuple[Any, ...]]:
+        assert isinstance(connection, PostgresConnection)
+        cursor = connection._connection.execute(statement.encode(), values)
+        return cursor.fetchall() if cursor.description else []
+
+    return job
+
+
+def spaces_seen(database: PostgresDatabase, space: str | None, table: str) -> set[str]:
+    return {row[0] for row in database.read(space, raw(f"SELECT space FROM {table}"))}
+
+
+def test_row_level_security_is_on_and_forced_on_every_table_with_a_space(
+    database: PostgresDatabase, postgres_schema: str
+) -> None:
+    found = database.read(
+        OURS,
+        raw(
+            "SELECT c.relname, c.relrowsecurity, c.relforcerowsecurity, p.polcmd::text, a.attname"
+            " FROM pg_class c LEFT JOIN pg_policy p ON p.polrelid = c.oid"
+            " LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'space'"
+            " WHERE c.relnamespace = %(schema)s::regnamespace AND c.relkind IN ('r', 'p', 'v')",
+            schema=postgres_schema,
+        ),
+    )
+    tables = {row[0]: row[1:] for row in found}
+    assert tables.pop("schema_version")[0] is False
+    assert set(tables) == TENANT_TABLES
+    for name, protection in tables.items():
+        assert protection == (True, True, "*", "space"), name
+
+
+def test_a_transaction_runs_as_neither_owner_nor_superuser(
+    database: PostgresDatabase, postgres_schema: str
+) -> None:
+    for transact in (database.read, database.write):
+        [(user, is_super, bypasses, login)] = transact(
+            OURS,
+            raw(
+                "SELECT current_user::text, rolsuper, rolbypassrls, rolcanlogin"
+                " FROM pg_roles WHERE rolname = current_user"
+            ),
+        )
+        assert (user, is_super, bypasses, login) == (ROLE, False, False, False)
+    owners = database.read(
+        OURS,
+        raw(
+            "SELECT DISTINCT tableowner::text FROM pg_tables WHERE schemaname = %(schema)s",
+            schema=postgres_schema,
+        ),
+    )
+    assert owners == [("postgres",)]
+
+
+def test_the_role_is_given_back_with_the_connection(database: PostgresDatabase) -> None:
+    scope = raw(
+        "SELECT current_setting('recollect.space', true),"
+        " current_setting('recollect.operator', true)"
+    )
+    assert database.read(None, scope) == [("", "on")]
+    for _ in range(4):
+        assert database.read(OURS, scope) == [(OURS, "")]
+
+
+@pytest.mark.parametrize("table", sorted(TENANT_TABLES))
+def test_a_query_without_a_where_sees_one_space(database: PostgresDatabase, table: str) -> None:
+    assert spaces_seen(database, OURS, table) == {OURS}
+    assert spaces_seen(database, THEIRS, table) == {THEIRS}
+    assert spaces_seen(database, None, table) == {OURS, THEIRS}
+
+
+@pytest.mark.parametrize("table", sorted(TENANT_TABLES))
+def test_a_transaction_that_names_no_space_sees_nothing(
+    database: PostgresDatabase, postgres_url: str, postgres_schema: str, table: str
+) -> None:
+    assert spaces_seen(database, "", table) == set()
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute(f"SET LOCAL ROLE {ROLE}".encode())
+        rows = connection.execute(f'SELECT * FROM "{postgres_schema}".{table}'.encode())
+        assert rows.fetchall() == []
+
+
+@pytest.mark.parametrize("table", sorted(TENANT_TABLES))
+def test_an_update_or_delete_without_a_where_stays_inside_the_space(
+    database: PostgresDatabase, table: str
+) -> None:
+    count = raw(f"SELECT space, count(*) FROM {table} GROUP BY space ORDER BY space")
+    before = database.read(None, count)
+    changed = database.write(OURS, raw(f"UPDATE {table} SET space = space RETURNING space"))
+    assert set(changed) == {(OURS,)}
+    if table in ("session_ranges", "summaries", "retained_records"):
+        database.write(OURS, raw(f"DELETE FROM {table}"))
+        assert database.read(None, count) == [row for row in before if row[0] == THEIRS]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO spaces VALUES ('third', 0)",
+        "INSERT INTO agents VALUES ('theirs', '/user/spy', 0)",
+        "INSERT INTO session_ranges SELECT id, 90, 91, 'theirs', 'x', NULL, 0 FROM sessions",
+        "UPDATE sessions SET space = 'theirs'",
+        "UPDATE session_history SET space = 'theirs'",
+        "UPDATE summaries SET space = 'theirs', content = 'x'",
+    ],
+)
+def test_a_row_of_another_space_is_refused(database: PostgresDatabase, statement: str) -> None:
+    with pytest.raises(StoreDenied) as refusal:
+        database.write(OURS, raw(statement))
+    assert isinstance(refusal.value.__cause__, pg.InsufficientPrivilege)
+    assert "row-level security" in str(refusal.value.__cause__)
+
+
+def test_a_transaction_cannot_change_the_schema(database: PostgresDatabase) -> None:
+    for statement in (
+        "ALTER TABLE sessions DISABLE ROW LEVEL SECURITY",
+        "DROP POLICY one_space ON sessions",
+        "CREATE TABLE more (x BIGINT)",
+        "UPDATE schema_version SET version = 99",
+        "TRUNCATE sessions",
+    ):
+        with pytest.raises(StoreDenied):
+            database.write(OURS, raw(statement))
+
+
+# Login users: who opens a store need not be a superuser.
+
+
+@contextmanager
+def login_user(postgres_url: str, attributes: str = "") -> Iterator[str]:
+    """A user of the server without special rights, gone afterwards."""
+    name = f"t_{secrets.token_hex(6)}"
+    user = sql.Identifier(name)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        created = sql.SQL("CREATE ROLE {} LOGIN NOSUPERUSER " + attributes)
+        connection.execute(created.format(user))
+        try:
+            yield name
+        finally:
+            connection.execute(sql.SQL("DROP OWNED BY {}").format(user))
+            connection.execute(sql.SQL("DROP ROLE {}").format(user))
+
+
+@contextmanager
+def own_database(postgres_url: str, owner: str) -> Iterator[str]:
+    """A database that belongs to a user, gone afterwards."""
+    name = sql.Identifier(owner)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(name, name))
+        try:
+            yield owner
+        finally:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+
+
+def url_as(postgres_url: str, user: str, database: str = "postgres") -> str:
+    parts = urlsplit(postgres_url)
+    return urlunsplit(parts._replace(netloc=f"{user}@", path=f"/{database}"))
+
+
+def use(url: str) -> tuple[str, bool]:
+    """Work with a store; gives the role its transactions have and whether a space is a wall."""
+    with closing(Harness(lambda: open_at(url))) as store:
+        for space in (OURS, THEIRS):
+            ref = store.key(space=space)
+            store.append(ref, 6)
+            assert store.process(ref, 6, 6)
+            assert store.reset(ref).rotation == 2
+        assert isinstance(store.handle, RelationalStore)
+        database = store.handle._database
+        assert isinstance(database, PostgresDatabase)
+        [(role,)] = database.read(OURS, raw("SELECT current_user::text"))
+        return role, spaces_seen(database, OURS, "session_history") == {OURS}
+
+
+def test_a_member_of_the_role_can_use_a_store_that_somebody_else_made(
+    postgres_url: str, postgres_store_url: str, postgres_schema: str
+) -> None:
+    open_at(postgres_store_url).close()
+    with login_user(postgres_url, f"IN ROLE {ROLE}") as user:
+        url = url_with(url_as(postgres_url, user), schema=postgres_schema)
+        assert use(url) == (ROLE, True)
+
+
+def test_a_user_without_rights_is_told_so(
+    postgres_url: str, postgres_store_url: str, postgres_schema: str
+) -> None:
+    open_at(postgres_store_url).close()
+    with login_user(postgres_url) as user:
+        url = url_with(url_as(postgres_url, user), schema=postgres_schema)
+        with pytest.raises(StoreDenied):
+            use(url)
+
+
+def test_the_owner_of_a_database_can_make_a_store_without_more_rights(postgres_url: str) -> None:
+    with login_user(postgres_url) as user, own_database(postgres_url, user) as name:
+        role, is_walled = use(url_as(postgres_url, user, name))
+        assert role == user, "it may not take a role it is no member of"
+        assert is_walled, "row-level security is forced on the owner as well"
+
+
+def test_an_owner_who_is_a_member_of_the_role_takes_it(postgres_url: str) -> None:
+    with (
+        login_user(postgres_url, f"IN ROLE {ROLE}") as user,
+        own_database(postgres_url, user) as name,
+    ):
+        assert use(url_as(postgres_url, user, name)) == (ROLE, True)
+
+
+def test_an_owner_who_administers_the_role_but_may_not_take_it_can_make_a_store(
+    postgres_url: str, postgres_store_url: str
+) -> None:
+    open_at(postgres_store_url).close()  # so that the role is there
+    with login_user(postgres_url) as user, own_database(postgres_url, user) as name:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            # What whoever creates a role gets on PostgreSQL 16 and later.
+            connection.execute(
+                f"GRANT {ROLE} TO {user} WITH ADMIN TRUE, INHERIT FALSE, SET FALSE".encode()
+            )
+        assert use(url_as(postgres_url, user, name))[1]
+
+
+def test_a_user_who_bypasses_row_level_security_must_take_the_role(
+    postgres_url: str, postgres_store_url: str, postgres_schema: str
+) -> None:
+    open_at(postgres_store_url).close()
+    with login_user(postgres_url, "BYPASSRLS") as user:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            for grant in ("USAGE ON SCHEMA {}", "ALL ON ALL TABLES IN SCHEMA {}"):
+                granted = sql.SQL("GRANT " + grant + " TO {}")
+                connection.execute(
+                    granted.format(sql.Identifier(postgres_schema), sql.Identifier(user))
+                )
+        url = url_with(url_as(postgres_url, user), schema=postgres_schema)
+        with pytest.raises(StoreDenied, match="bypasses row-level security"):
+            open_at(url)

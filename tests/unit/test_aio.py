@@ -1,0 +1,211 @@
+"""The same memory for asyncio: the same names, the same signatures, the same errors."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import aio, memory, session
+from recollect.clock import ManualClock
+from recollect.domain import Mode
+from recollect.errors import InvalidMessage, InvalidValue, StoreClosed
+
+TWINS = [
+    (memory.Memory, aio.Memory),
+    (memory.Space, aio.Space),
+    (session.Sessions, aio.Sessions),
+    (session.Session, aio.Session),
+]
+# Not for callers who await: they have the synchronous twin as `.sync`.
+SYNC_ONLY = {"settings", "store", "store_of"}
+# What needs no store, and is therefore not awaited.
+PURE = {("Memory", "space")}
+
+
+def public(cls: type) -> dict[str, Any]:
+    return {
+        name: member
+        for name, member in inspect.getmembers_static(cls)
+        if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property))
+    }
+
+
+def attributes(instance: object) -> set[str]:
+    own = {name for name in vars(instance) if not name.startswith("_")}
+    return (own | set(public(type(instance)))) - SYNC_ONLY - {"sync"}
+
+
+def run(scenario: Callable[[aio.Memory], Awaitable[None]]) -> None:
+    async def inside() -> None:
+        async with await aio.open(":memory:") as opened:
+            await scenario(opened)
+
+    asyncio.run(inside())
+
+
+# the same names
+
+
+def test_every_name_has_its_twin() -> None:
+    async def compare(opened: aio.Memory) -> None:
+        space = opened.space()
+        found = await space.session("k")
+        for each in (opened, space, space.sessions, found):
+            assert attributes(each) == attributes(each.sync), type(each)
+
+    run(compare)
+
+
+@pytest.mark.parametrize(("core", "twin"), TWINS)
+def test_every_method_is_a_coroutine(core: type, twin: type) -> None:
+    for name, member in public(twin).items():
+        if inspect.isfunction(member) and (twin.__name__, name) not in PURE:
+            assert inspect.iscoroutinefunction(member), name
+            assert bool(member.__doc__) is bool(public(core)[name].__doc__), name
+
+
+@pytest.mark.parametrize(("core", "twin"), TWINS)
+def test_a_method_that_is_written_out_takes_what_its_twin_takes(core: type, twin: type) -> None:
+    for name, member in public(twin).items():
+        if not inspect.isfunction(member):
+            continue
+        parameters = inspect.signature(member).parameters
+        if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters.values()):
+            assert member.__name__ == name  # passed on as it is, to the method of that name
+            continue
+        assert parameters == inspect.signature(public(core)[name]).parameters, name
+
+
+def test_opening_takes_what_its_twin_takes() -> None:
+    assert inspect.signature(aio.open).parameters == inspect.signature(memory.open).parameters
+
+
+# the same behaviour
+
+
+def test_fifty_appends_at_once_leave_no_hole() -> None:
+    async def scenario(opened: aio.Memory) -> None:
+        found = await opened.space().session("k")
+        stored = await asyncio.gather(*(found.append("user", str(n)) for n in range(50)))
+        assert sorted(record.seq for record in stored) == list(range(1, 51))
+        assert [record.seq for record in await found.all()] == list(range(1, 51))
+        assert {record.content for record in await found.all()} == {str(n) for n in range(50)}
+        assert await found.count() == 50
+
+    run(scenario)
+
+
+def test_what_cannot_be_awaited_in_python_has_a_method() -> None:
+    async def scenario(opened: aio.Memory) -> None:
+        found = await opened.space().session("k")
+        assert await found.count() == 0
+        await found.set_summary("so far")
+        assert await found.get_summary() == await found.summary == "so far"
+        await found.set_mode("polluted")
+        assert await found.mode is Mode.POLLUTED
+
+    run(scenario)
+
+
+def test_properties_are_awaited_as_they_stand() -> None:
+    async def scenario(opened: aio.Memory) -> None:
+        found = await opened.space("acme").session("k", agent="a")
+        await found.append_many([{"role": "user", "content": "x"}])
+        state = await found.state
+        assert (await found.id, await found.max_seq) == (state.id, 1)
+        assert (found.key, found.agent.id, state.space) == ("k", "a", "acme")
+
+    run(scenario)
+
+
+def test_the_marking_interface_can_be_awaited() -> None:
+    async def scenario(opened: aio.Memory) -> None:
+        space = opened.space()
+        found = await space.session("k")
+        await found.append("user", "x")
+        await found.sleep()
+        (due,) = await space.sessions.find_invalidated(limit=1)
+        assert await space.sessions.mark_processed(
+            due.id, processed_until=1, expected_invalidated_at=1
+        )
+        assert await space.sessions.find_invalidated() == []
+        assert (await opened.status()).marked_count == 0
+        assert await opened.spaces() == ["default"]
+        assert await opened.sweep_idle() == 0
+
+    run(scenario)
+
+
+def test_finding_a_session_creates_nothing() -> None:
+    async def scenario(opened: aio.Memory) -> None:
+        assert await opened.space().find_session("k") is None
+        await opened.space().session("k", agent="a", source="web")
+        found = await opened.space().find_session("k")
+        assert found is not None
+        assert (await found.state).source == "web"
+
+    run(scenario)
+
+
+def test_errors_come_out_of_the_thread() -> None:
+    async def scenario(opened: aio.Memory) -> None:
+        found = await opened.space().session("k")
+        with pytest.raises(InvalidMessage):
+            await found.append("wizard", "x")
+        with pytest.raises(InvalidValue):
+            await found.recent(-1)
+        with pytest.raises(InvalidValue):
+            await opened.space().session("")
+        with pytest.raises(InvalidValue):
+            opened.space("")
+
+    run(scenario)
+
+
+def test_closing_twice_is_fine_and_everything_after_it_is_refused() -> None:
+    async def scenario() -> None:
+        opened = await aio.open(":memory:")
+        found = await opened.space().session("k")
+        await opened.close()
+        await opened.close()
+        with pytest.raises(StoreClosed):
+            await found.append("user", "x")
+        with pytest.raises(StoreClosed):
+            await found.state
+
+    asyncio.run(scenario())
+
+
+def test_leaving_the_block_closes_and_lets_errors_out() -> None:
+    async def scenario() -> None:
+        async with await aio.open(":memory:") as opened:
+            left.append(await opened.space().session("k"))
+            _ = 1 / 0
+
+    async def count(found: aio.Session) -> int:
+        return await found.count()
+
+    left: list[aio.Session] = []
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(scenario())
+    with pytest.raises(StoreClosed):
+        asyncio.run(count(left[0]))
+
+
+def test_settings_and_clock_are_passed_on(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+        settings = {"data_dir": str(tmp_path), "mark_threshold": 0}
+        async with await aio.open(settings=settings, clock=clock) as opened:
+            found = await opened.space().session("k")
+            record = await found.append("user", "x")
+            assert record.created_at == clock.now()
+            assert (await found.state).invalidated_at == 1
+        assert (tmp_path / "memory.db").exists()
+
+    asyncio.run(scenario())

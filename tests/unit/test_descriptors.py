@@ -1,0 +1,121 @@
+"""Agents: a closed set of types, a stable key for each, and which of them are remembered."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.descriptors import (
+    NAME_CHARS_MAX,
+    ConsolidationAgent,
+    CronAgent,
+    Descriptor,
+    MemoryAgent,
+    SearchAgent,
+    SubAgent,
+    SystemAgent,
+    UserAgent,
+    cache_key,
+    from_cache_key,
+    is_remembered,
+    read_descriptor,
+    type_of,
+)
+from recollect.errors import InvalidValue
+
+TYPES = get_args(Descriptor)
+names = st.text(min_size=1, max_size=NAME_CHARS_MAX).filter(
+    lambda name: bool(name.strip()) and name.isprintable()
+)
+
+
+@pytest.mark.parametrize(
+    ("agent", "key"),
+    [
+        (UserAgent("assistant"), "/user/assistant"),
+        (CronAgent("nightly"), "/cron/nightly"),
+        (SystemAgent("router"), "/system/router"),
+        (SubAgent("critic"), "/subagent/critic"),
+        (MemoryAgent("assistant"), "/memory-agent/assistant"),
+        (ConsolidationAgent("alice"), "/consolidation-agent/alice"),
+        (SearchAgent("assistant"), "/search-agent/assistant"),
+    ],
+)
+def test_an_agent_has_a_stable_key(agent: Descriptor, key: str) -> None:
+    assert cache_key(agent) == key
+    assert from_cache_key(key) == agent
+
+
+def test_the_table_above_names_every_type() -> None:
+    assert len(TYPES) == 7
+    assert len({type_of(kind("x")) for kind in TYPES}) == 7
+
+
+@given(st.sampled_from(TYPES), names)
+def test_a_key_leads_back_to_its_agent(kind: type[Any], name: str) -> None:
+    agent = kind(name)
+    assert from_cache_key(cache_key(agent)) == agent
+    assert type(from_cache_key(cache_key(agent))) is kind
+    assert read_descriptor(agent) == agent
+    assert read_descriptor({"type": type_of(agent), "id": name}) == agent
+
+
+@pytest.mark.parametrize("name", ["a/b", "/a", "a/", "//", "user/x", "../x"])
+def test_an_id_may_contain_slashes(name: str) -> None:
+    assert from_cache_key(cache_key(MemoryAgent(name))) == MemoryAgent(name)
+
+
+def test_a_name_alone_is_an_agent_that_talks_to_people() -> None:
+    assert read_descriptor("assistant") == UserAgent("assistant")
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_agents_that_work_on_memory_are_never_remembered(kind: type[Any]) -> None:
+    works_on_memory = kind in (MemoryAgent, ConsolidationAgent, SearchAgent)
+    assert is_remembered(kind("x")) is not works_on_memory
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "",
+        "   ",
+        "\n",
+        "a\nb",
+        "a\0b",
+        "\ud800",
+        "x" * (NAME_CHARS_MAX + 1),
+        None,
+        5,
+        b"assistant",
+        ["assistant"],
+        ("user", "assistant"),
+        UserAgent,
+        {},
+        {"type": "user"},
+        {"id": "x"},
+        {"type": "wizard", "id": "x"},
+        {"type": None, "id": "x"},
+        {"type": "user", "id": 5},
+        {"type": "user", "id": ""},
+        {"type": ["user"], "id": "x"},
+        UserAgent(""),
+        UserAgent(5),  # type: ignore[arg-type]
+        MemoryAgent("a\x1bb"),
+    ],
+)
+def test_what_is_no_agent_is_refused(agent: Any) -> None:
+    with pytest.raises(InvalidValue):
+        read_descriptor(agent)
+
+
+def test_the_longest_name_is_accepted() -> None:
+    assert read_descriptor("x" * NAME_CHARS_MAX).id == "x" * NAME_CHARS_MAX
+
+
+def test_an_unknown_type_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(InvalidValue, match="consolidation-agent, cron, memory-agent"):
+        read_descriptor({"type": "wizard", "id": "x"})

@@ -1,0 +1,71 @@
+"""The named queries: each is used, exists in both dialects, and takes the same parameters there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import recollect.store
+from recollect.store.sql import Dialect, queries
+
+STORE = Path(recollect.store.__file__).parent
+SQLITE = queries("sqlite")
+POSTGRES = queries("postgres")
+RUNNERS = {"row", "rows", "run", "run_many"}
+
+
+def used_names() -> set[str]:
+    """The first argument of every `c.row(…)` and its siblings."""
+    return {
+        node.args[0].value
+        for path in (STORE / "relational").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in RUNNERS
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+        and isinstance(node.args[0].value, str)
+    }
+
+
+def parameters(query: str, dialect: Dialect) -> set[str]:
+    pattern = r"%\((\w+)\)s" if dialect == "postgres" else r"(?<!:):(\w+)"
+    return set(re.findall(pattern, query))
+
+
+def test_every_query_that_is_used_exists_and_every_one_that_exists_is_used() -> None:
+    assert used_names() == set(SQLITE)
+    assert used_names() == set(POSTGRES)
+
+
+@pytest.mark.parametrize("name", sorted(SQLITE))
+def test_a_query_takes_the_same_parameters_in_both_dialects(name: str) -> None:
+    found = parameters(SQLITE[name], "sqlite")
+    assert found == parameters(POSTGRES[name], "postgres")
+    assert found, "a query without a parameter sees every space"
+
+
+@pytest.mark.parametrize("name", sorted(SQLITE))
+def test_a_query_has_nothing_a_driver_could_misread(name: str) -> None:
+    assert "%" not in SQLITE[name]
+    assert ":" not in re.sub(r":[a-z_]+", "", SQLITE[name])
+    assert not re.search(r"[:%]", re.sub(r"%\([a-z_]+\)s", "", POSTGRES[name]))
+    for query in (SQLITE[name], POSTGRES[name]):
+        assert "--" not in query
+        assert ";" not in query
+        assert query.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE")
+
+
+def test_only_what_must_differ_differs() -> None:
+    as_postgres = {name: re.sub(r":([a-z_]+)", r"%(\1)s", text) for name, text in SQLITE.items()}
+    differing = {name for name in SQLITE if as_postgres[name] != POSTGRES[name]}
+    assert differing == {"lock_key", "lock_session", "mark_idle"}
+
+
+def test_every_query_is_about_one_space_unless_it_says_otherwise() -> None:
+    unbound = {name for name in SQLITE if "space" not in parameters(SQLITE[name], "sqlite")}
+    assert unbound == {"list_spaces"}
