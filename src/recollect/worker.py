@@ -24,6 +24,7 @@ from recollect.domain import (
     NothingDue,
     Outcome,
     Record,
+    Released,
     SessionState,
     StaleClaim,
 )
@@ -34,6 +35,8 @@ from recollect.sweeps import scan, sweep_idle
 
 _log = logging.getLogger(__name__)
 
+CLAIM_SECONDS_MAX = 5.0  # that a worker that is told to stop waits for a claim under way
+PAUSE_SECONDS_MIN = 0.02  # before looking again at a job that somebody else holds for a moment
 PIECE_RECORDS = 500  # records handed to a processor at once; each piece is recorded by itself
 
 
@@ -121,6 +124,7 @@ class Worker:
         self._running: dict[int, _Running] = {}
         self._report = WorkReport()
         self._woken = False
+        self._claiming = False
         self._stopping = False
         self._loop: threading.Thread | None = None
         self._tick_lock = threading.Lock()  # ticks never overlap
@@ -172,7 +176,9 @@ class Worker:
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
-            self._changed.wait_for(lambda: not self._running, timeout=grace)
+            self._changed.wait_for(lambda: not self._running and not self._claiming, timeout=grace)
+            # What is being claimed right now must be known before it can be given back.
+            self._changed.wait_for(lambda: not self._claiming, timeout=CLAIM_SECONDS_MAX)
             unfinished = list(self._running.values())
         for running in unfinished:
             running.lost.set()
@@ -195,11 +201,13 @@ class Worker:
         with self._tick_lock:
             before = self.report
             with _Heartbeat(self):
-                for _ in range(self._settings.worker_batch):
-                    if not isinstance(self._claim_one(), Claim):
-                        break
-                with self._changed:
-                    self._changed.wait_for(lambda: not self._running)
+                try:
+                    for _ in range(self._settings.worker_batch):
+                        if not isinstance(self._claim_one(), Claim):
+                            break
+                finally:  # a claim that failed leaves those before it at work
+                    with self._changed:
+                        self._changed.wait_for(lambda: not self._running)
             return self.report.add(before, sign=-1)
 
     def drain(self) -> WorkReport:
@@ -227,6 +235,8 @@ class Worker:
                 with self._changed:
                     self._changed.wait_for(lambda: self._woken or self._stopping, pause)
                     self._woken = False
+            with self._changed:  # what still runs keeps its lease until it is done or given back
+                self._changed.wait_for(lambda: not self._running)
 
     def _is_stopping(self) -> bool:
         return self._stopping
@@ -238,7 +248,7 @@ class Worker:
             for _ in range(self._settings.worker_batch):
                 outcome = self._claim_one()
                 if isinstance(outcome, NothingDue) and outcome.next_in_seconds is not None:
-                    return min(tick, outcome.next_in_seconds)
+                    return min(tick, max(outcome.next_in_seconds, PAUSE_SECONDS_MIN))
                 if not isinstance(outcome, Claim):
                     return tick
         return 0.0
@@ -248,21 +258,33 @@ class Worker:
         with self._changed:
             concurrency = self._settings.worker_concurrency
             self._changed.wait_for(lambda: self._stopping or len(self._running) < concurrency)
-        if self._is_stopping():
-            return NothingDue(None)
-        claim = self._holder.claim()
-        if not isinstance(claim, Claim):
+            if self._stopping:
+                return NothingDue(None)
+            self._claiming = True
+        try:
+            claim = self._holder.claim()
+            if isinstance(claim, Claim):
+                self._put_a_thread_on(_Running(claim))
             return claim
-        running = _Running(claim)
+        finally:
+            with self._changed:
+                self._claiming = False
+                self._changed.notify_all()
+
+    def _put_a_thread_on(self, running: _Running) -> None:
         with self._changed:
-            self._running[claim.job_id] = running
+            self._running[running.claim.job_id] = running
         if self._is_stopping():  # told to stop while we claimed: nothing has begun
             self._give_back(running)
-            return NothingDue(None)
-        threading.Thread(
+            return
+        thread = threading.Thread(
             target=self._work_on, args=(running,), name="recollect-job", daemon=True
-        ).start()
-        return claim
+        )
+        try:
+            thread.start()
+        except RuntimeError:  # no more threads here: somebody who has room takes it
+            self._give_back(running)
+            raise
 
     def _work_on(self, running: _Running) -> None:
         report = WorkReport()
@@ -298,19 +320,20 @@ class Worker:
                 f"{type(error).__name__}: {error}",
                 is_final=isinstance(error, PermanentFailure),
             )
-        except StoreError as unreachable:  # the lease runs out by itself and somebody takes over
+        except RecollectError as unreachable:  # the lease runs out and somebody takes over
             _log.warning("%s %s: cannot report the failure: %s", claim.kind, claim.key, unreachable)
             return WorkReport(failed=1)
         return WorkReport(stale=1) if isinstance(outcome, StaleClaim) else WorkReport(failed=1)
 
     def _give_back(self, running: _Running) -> None:
+        released: Released | StaleClaim = StaleClaim()
         try:
-            self._holder.release(running.claim)
-        except StoreError as error:
+            released = self._holder.release(running.claim)
+        except RecollectError as error:
             _log.warning("cannot give %s back: %s", running.claim.key, error)
         with self._changed:
-            if self._running.pop(running.claim.job_id, None) is not None:
-                self._report.released += 1
+            self._running.pop(running.claim.job_id, None)
+            self._report.released += isinstance(released, Released)
             self._changed.notify_all()
 
     # what there is to do
@@ -338,14 +361,9 @@ class Worker:
             raise PermanentFailure(f"session {claim.key} does not exist")
         report = WorkReport()
         cursor = session.processed_until or 0
+        first = cursor + 1
         while True:
-            records = tuple(
-                record
-                for record in self._store.records.after(
-                    claim.space, claim.key, cursor, PIECE_RECORDS
-                )
-                if record.seq <= claim.read_upto
-            )
+            records = self._piece(claim, session, cursor)
             verdict = self._judge(running, session, records)
             upto = _reached(records, verdict, claim)
             if running.lost.is_set():
@@ -354,14 +372,21 @@ class Worker:
             if isinstance(recorded, StaleClaim):
                 _log.info("session %s: another worker has it now; result discarded", claim.key)
                 return WorkReport(stale=1)
-            _log.info(
-                "session %s: records %d to %d %s", claim.key, cursor + 1, upto, verdict.outcome
-            )
             report.records += upto - cursor
             cursor = upto
             if upto == claim.read_upto:
                 report.processed = 1
+                _log.info(
+                    "session %s: records %d to %d %s", claim.key, first, upto, verdict.outcome
+                )
                 return report
+
+    def _piece(self, claim: Claim, session: SessionState, cursor: int) -> tuple[Record, ...]:
+        """What to process next; nothing of a session from which nothing may be learned."""
+        if not session.remembered:
+            return ()
+        found = self._store.records.after(claim.space, claim.key, cursor, PIECE_RECORDS)
+        return tuple(record for record in found if record.seq <= claim.read_upto)
 
     def _judge(
         self, running: _Running, session: SessionState, records: tuple[Record, ...]
@@ -411,6 +436,8 @@ class _Heartbeat:
                 self._renew()
             except StoreClosed:
                 return
+            except Exception:  # nobody else keeps these leases alive
+                _log.exception("cannot renew, trying again in %g s", self._every)
 
     def __enter__(self) -> None:
         self._thread.start()
@@ -425,7 +452,7 @@ def _reached(records: tuple[Record, ...], verdict: Verdict, claim: Claim) -> int
     if verdict.upto is not None and records:
         assert records[0].seq <= verdict.upto <= records[-1].seq, "a verdict about other records"
         return verdict.upto
-    if verdict.outcome is Outcome.SKIPPED or len(records) < PIECE_RECORDS:
+    if len(records) < PIECE_RECORDS:
         return claim.read_upto
     return records[-1].seq
 

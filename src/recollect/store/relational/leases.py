@@ -128,7 +128,7 @@ class RelationalLeases:
             **_token(claim),
             "is_final": is_final,
             "failures_max": policy.failures_max,
-            "error": error[:ERROR_CHARS_MAX],
+            "error": _storable(error[:ERROR_CHARS_MAX]),
             "delay_micros": _span(delay_seconds),
             "now": _micros(now),
         }
@@ -189,6 +189,11 @@ def _claim(row: Row, owner: str) -> Claim:
         read_upto=row[7] or 0,
         claimed_mark=row[8] or 0,
     )
+
+
+def _storable(text: str) -> str:
+    """An error says what it likes; PostgreSQL holds no NUL, and UTF-8 no lone surrogate."""
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 def _token(claim: Claim) -> dict[str, object]:

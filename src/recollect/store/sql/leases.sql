@@ -50,9 +50,10 @@ RETURNING id, kind, space, key, token, failures + takeovers + 1, lease_expires_a
     claimed_mark;
 
 -- name: next_due
--- How long until the soonest backoff or lease runs out; none: nothing waits.
+-- How long until the soonest backoff or lease runs out; none: nothing waits. What is due and was not
+-- found is held for a moment by an append to its session, which tells nobody when it lets go.
 SELECT min(moment) - {now} FROM (
-    SELECT min(due_at) AS moment FROM jobs WHERE state = 'due'
+    SELECT min(COALESCE(due_at, {now})) AS moment FROM jobs WHERE state = 'due'
     UNION ALL
     SELECT min(lease_expires_at) FROM jobs WHERE state = 'claimed') AS moments;
 
