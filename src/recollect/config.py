@@ -302,10 +302,17 @@ def read_file(file: Path) -> dict[str, Any]:
     return values
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except PermissionError:  # somebody else's home: there are no settings for us
+        return False
+
+
 def _find_file(directory: Path) -> Path | None:
     for folder in (directory, Path(platformdirs.user_config_dir("recollect"))):
         for name in FILE_NAMES:
-            if (folder / name).is_file():
+            if _is_file(folder / name):
                 return folder / name
     return None
 

@@ -17,11 +17,12 @@ from recollect import crashpoints
 from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.errors import NotAStore, SchemaTooNew, StoreError
-from recollect.store import postgres, sqlite
+from recollect.store import postgres
 from recollect.store.conformance import Harness
 from recollect.store.migrations import Migration, migrations
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect.store.sqlite import files
 
 TABLES = {"sessions", "session_history", "summaries", "schema_version"}
 
@@ -39,7 +40,7 @@ class Catalogue:
 
     @property
     def is_sqlite(self) -> bool:
-        return self.module is sqlite
+        return self.module is files
 
     def tables(self) -> set[object]:
         where = "sqlite_schema WHERE type = 'table'"
@@ -81,7 +82,7 @@ def catalogue(durable_store_url: str, tmp_path: Path) -> Iterator[Catalogue]:
             with closing(apsw.Connection(str(path))) as connection:
                 return connection.execute(statement).fetchall()
 
-        yield Catalogue(run, sqlite)
+        yield Catalogue(run, files)
         return
     conninfo, schema = postgres.split_schema(durable_store_url, "")
     with psycopg.connect(conninfo, autocommit=True) as connection:
@@ -292,6 +293,6 @@ def test_the_file_says_whose_it_is(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     open_at(path).close()
     with closing(apsw.Connection(str(path))) as connection:
-        assert connection.pragma("application_id") == sqlite.APPLICATION_ID
+        assert connection.pragma("application_id") == files.APPLICATION_ID
         assert connection.pragma("integrity_check") == "ok"
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []

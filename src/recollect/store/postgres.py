@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import unquote
 
 import psycopg
 from psycopg import errors as pg
@@ -110,6 +110,9 @@ class PostgresDatabase:
             min_size=1,
             max_size=pool_max,
             timeout=timeout_seconds,
+            # The pool waits twice as long after every failure. Giving up early makes the next call
+            # start afresh, so that a server that is back is found at once.
+            reconnect_timeout=timeout_seconds,
             kwargs={"autocommit": True},
             name="recollect",
             open=True,
@@ -305,14 +308,15 @@ class _Listener(threading.Thread):
 
 def split_schema(url: str, default: str) -> tuple[str, str]:
     """Our own `schema` parameter out of a libpq URL."""
-    parts = urlsplit(url)
-    pairs = parse_qsl(parts.query, keep_blank_values=True)
-    schemas = [value for name, value in pairs if name == "schema"]
-    rest = urlencode([(name, value) for name, value in pairs if name != "schema"])
+    # Cut out as it stands: libpq's idea of quoting is not that of HTML forms (a + is a +).
+    address, _, query = url.partition("?")
+    options = [option for option in query.split("&") if option]
+    schemas = [unquote(option[7:]) for option in options if option.startswith("schema=")]
+    rest = "&".join(option for option in options if not option.startswith("schema="))
     schema = schemas[-1] if schemas else default
     if not schema or not schema.isidentifier() or len(schema) > 63:
         raise InvalidUrl(f"not a schema name: {schema!r}; use letters, digits and underscores")
-    return urlunsplit(parts._replace(query=rest)), schema
+    return f"{address}?{rest}" if rest else address, schema
 
 
 def _grant(connection: psycopg.Connection[Any], schema: str) -> None:
@@ -397,6 +401,8 @@ _ADVICE: tuple[tuple[type[psycopg.Error], type[RecollectError], str], ...] = (
 def translate(error: psycopg.Error, location: str) -> RecollectError:
     """An error of the database as one of ours: the type says what it means, the text what to do."""
     detail = " ".join(str(error).split())
+    if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
+        detail = detail.partition(': "')[0]  # libpq quotes the URL, and the password in it
     for theirs, ours, advice in _ADVICE:
         if isinstance(error, theirs) and not (
             theirs is psycopg.ProgrammingError and error.sqlstate is not None

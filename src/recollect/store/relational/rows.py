@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import datetime
+from typing import TypeVar
 
 from recollect.clock import from_micros
 from recollect.domain import (
@@ -17,12 +19,30 @@ from recollect.domain import (
     Record,
     SessionState,
 )
+from recollect.errors import StoreCorrupt
 from recollect.messages import Role, read
 from recollect.store.relational.database import Row
+
+T = TypeVar("T")
 
 UNSTORABLE = "\ufffd"  # stands in the content column for what no database can hold in text
 
 
+def _refusing_damage(decode: Callable[[Row], T]) -> Callable[[Row], T]:
+    """What no Recollect ever wrote is damage, not a bug of the reader's."""
+
+    def checked(row: Row) -> T:
+        try:
+            return decode(row)
+        except (ValueError, TypeError, LookupError, OverflowError) as error:
+            raise StoreCorrupt(
+                f"a row holds {error}; the store is damaged, restore a backup"
+            ) from error
+
+    return checked
+
+
+@_refusing_damage
 def session_state(row: Row) -> SessionState:
     return SessionState(
         id=row[0],
@@ -48,6 +68,7 @@ def session_state(row: Row) -> SessionState:
     )
 
 
+@_refusing_damage
 def record(row: Row) -> Record:
     return Record(
         session_id=row[0],
@@ -70,6 +91,7 @@ def said(content: str, body: str | None) -> str:
     return content
 
 
+@_refusing_damage
 def processed_range(row: Row) -> Range:
     return Range(
         session_id=row[0],
@@ -81,6 +103,7 @@ def processed_range(row: Row) -> Range:
     )
 
 
+@_refusing_damage
 def job(row: Row) -> Job:
     return Job(
         id=row[0],

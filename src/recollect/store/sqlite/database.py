@@ -6,46 +6,38 @@ invariant 8 (every write transaction is `BEGIN IMMEDIATE`) for SQLite.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 import apsw
 
-from recollect.clock import Clock, to_micros
+from recollect.clock import Clock
 from recollect.crashpoints import reach
 from recollect.domain import StoreDescription
-from recollect.errors import (
-    NotAStore,
-    RecollectError,
-    StoreBusy,
-    StoreClosed,
-    StoreCorrupt,
-    StoreDenied,
-    StoreError,
-    StoreForked,
-    StoreFull,
-    StoreUnavailable,
-    TooLarge,
-)
-from recollect.store.migrations import (
-    CREATE_VERSION_TABLE,
-    migrations,
-    newest_version,
-    refuse_newer,
-)
+from recollect.errors import StoreClosed, StoreForked
 from recollect.store.relational import Connection
 from recollect.store.relational.database import Params, Row
 from recollect.store.sql import queries
+from recollect.store.sqlite.errors import as_recollect_error, outcome_unknown, translate
+from recollect.store.sqlite.files import (
+    Snapshot,
+    check,
+    migrate,
+    prepare_file,
+    set_journal_mode,
+    wait_for_lock,
+)
 
 T = TypeVar("T")
 Synchronous = Literal["full", "off"]
 
-APPLICATION_ID = 0x52434C54  # "RCLT": tells our files from everybody else's
 BATCH_MAX = 64  # turns that one leader commits together
 _QUERIES = queries("sqlite")
 
@@ -85,6 +77,11 @@ class _Turn:
         self.error: Exception | None = None
 
 
+def _settle(batch: Sequence[_Turn]) -> None:
+    for turn in batch:
+        turn.done = True
+
+
 class SqliteDatabase:
     """Implements `Database` on one SQLite file, or in memory for as long as this lives."""
 
@@ -107,16 +104,19 @@ class SqliteDatabase:
         self._closed = False
         self._forked = False
         self._progress = threading.Condition(threading.Lock())
-        self._leading = False
+        self._leader: _Turn | None = None
         self._waiting: deque[_Turn] = deque()
         self._readers: deque[apsw.Connection] = deque()
         self._wakes: list[Callable[[], None]] = []
         self._jobs_touched = False
         if path is not None:
-            _prepare_file(path)
+            prepare_file(path)
         try:
-            self._writer = self._open_writer()
-            self._version = _migrate(self._writer, clock, self.location)
+            self._writer = self._connect()
+            with _closed_on_failure(self._writer):
+                check(self._writer, self.location)
+                self._make_durable(self._writer)
+                self._version = migrate(self._writer, clock, self.location)
         except apsw.Error as error:
             raise translate(error, self.location) from error
         self._connection = SqliteConnection(self._writer)
@@ -139,15 +139,20 @@ class SqliteDatabase:
         self._check_usable()
         turn = _Turn(job)
         self._waiting.append(turn)
-        if self._lead(turn):
-            try:
-                while not turn.done:
-                    self._check_usable()
-                    self._commit_waiting(turn)
-            finally:
-                self._stop_leading()
+        try:
+            self._lead(turn)
+            while not turn.done:
+                self._check_usable()
+                self._commit_waiting(turn)
+        except BaseException:
+            # Closed, or interrupted: nobody is to do later what its caller has given up.
+            with contextlib.suppress(ValueError):
+                self._waiting.remove(turn)
+            raise
+        finally:
+            self._stop_leading(turn)
         if turn.error is not None:
-            raise _as_recollect_error(turn.error, self.location)
+            raise as_recollect_error(turn.error, self.location)
         return cast(T, turn.result)
 
     def read(self, space: str | None, job: Callable[[Connection], T]) -> T:
@@ -160,9 +165,9 @@ class SqliteDatabase:
         except IndexError:
             reader = self._open_reader()
         try:
-            with _Snapshot(reader):
+            with Snapshot(reader):
                 return job(SqliteConnection(reader))
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise translate(error, self.location) from error
         finally:
             self._readers.append(reader)
@@ -171,20 +176,16 @@ class SqliteDatabase:
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Tell a worker of this process about new work; other processes look by themselves."""
-        self._lead(None)
-        try:
+        with self._alone():
             self._check_usable()
             self._wakes.append(wake)
             self._writer.set_update_hook(self._note_change)
-        finally:
-            self._stop_leading()
 
         def stop() -> None:
-            self._lead(None)
-            self._wakes.remove(wake)
-            if not self._wakes and not self._closed:
-                self._writer.set_update_hook(None)
-            self._stop_leading()
+            with self._alone():
+                self._wakes.remove(wake)
+                if not self._wakes and not self._closed:
+                    self._writer.set_update_hook(None)
 
         return stop
 
@@ -195,15 +196,13 @@ class SqliteDatabase:
     def close(self) -> None:
         if self._forked or self._closed:
             return
-        self._lead(None)
         try:
-            self._closed = True
-            self._close_readers()
-            self._writer.close()
+            with self._alone():
+                self._closed = True
+                self._close_readers()
+                self._writer.close()
         except apsw.Error as error:  # the last checkpoint failed; the log has it all
             raise translate(error, self.location) from error
-        finally:
-            self._stop_leading()
 
     def abandon(self) -> None:
         """Called in a forked child: SQLite's connections must not be used, nor closed, there."""
@@ -218,20 +217,36 @@ class SqliteDatabase:
         if self._closed:
             raise StoreClosed(f"the store {self.location} is closed; open it again")
 
-    def _lead(self, turn: _Turn | None) -> bool:
-        """Wait until nobody leads, and lead; False if somebody has done the turn meanwhile."""
+    def _lead(self, turn: _Turn) -> None:
+        """Wait until nobody leads, and lead, unless somebody has done the turn meanwhile."""
         with self._progress:
-            while self._leading and not (turn is not None and turn.done):
+            while self._leader is not None and not turn.done:
                 self._progress.wait()
-            if turn is not None and turn.done:
-                return False
-            self._leading = True
-            return True
+            if not turn.done:
+                self._leader = turn
 
-    def _stop_leading(self) -> None:
-        with self._progress:
-            self._leading = False
-            self._progress.notify_all()
+    def _stop_leading(self, turn: _Turn) -> None:
+        # Everybody asks on the way out, so that no interrupt leaves a leader behind.
+        if self._leader is turn:
+            with self._progress:
+                self._leader = None
+                self._progress.notify_all()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Lead without a job: nobody writes meanwhile."""
+        turn = _Turn(lambda _: None)
+        try:
+            self._lead(turn)
+            yield
+        finally:
+            self._stop_leading(turn)
+
+    def _announce(self) -> None:
+        if self._jobs_touched:
+            self._jobs_touched = False
+            for wake in self._wakes:
+                wake()
 
     def _commit_waiting(self, own: _Turn) -> None:
         batch = [self._waiting.popleft()]
@@ -253,48 +268,49 @@ class SqliteDatabase:
 
         False: nothing happened, try them one by one.
         """
-        results = []
+        committing = False
         try:
             self._writer.execute("BEGIN IMMEDIATE")
             for turn in batch:
-                results.append(turn.job(self._connection))
+                turn.result = turn.job(self._connection)
                 if self._waiting and len(batch) < room:
                     batch.append(self._waiting.popleft())  # the loop comes to it
             reach("write.committing")
+            committing = True
             self._writer.execute("COMMIT")
+            reach("write.committed")
+            _settle(batch)
         except Exception as error:  # told to the one caller whose job it is
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
             if len(batch) > 1:
                 return False
+            if committing and isinstance(error, apsw.IOError):
+                error = outcome_unknown(error, self.location)
             batch[0].error = error
             batch[0].done = True
-            return True
-        reach("write.committed")
-        if self._jobs_touched:
-            self._jobs_touched = False
-            for wake in self._wakes:
-                wake()
-        for turn, result in zip(batch, results, strict=True):
-            turn.result = result
-            turn.done = True
+        except BaseException:
+            # The leader was interrupted. What it has committed must not be done a second time.
+            if committing and not self._writer.in_transaction:
+                _settle(batch)
+            raise
+        self._announce()
         return True
 
-    def _open_writer(self) -> apsw.Connection:
-        writer = self._connect()
+    def _make_durable(self, writer: apsw.Connection) -> None:
         journal = "wal" if self._wal else "delete"
         if self._path is not None:
-            _set_journal_mode(writer, journal)
+            set_journal_mode(writer, journal)
         # With a rollback journal only EXTRA syncs the directory after the journal is gone.
         durable = "FULL" if self._wal else "EXTRA"
         writer.pragma("synchronous", durable if self._synchronous == "full" else "OFF")
         writer.pragma("foreign_keys", "ON")
-        return writer
 
     def _open_reader(self) -> apsw.Connection:
         try:
             reader = self._connect()
-            reader.pragma("query_only", "ON")
+            with _closed_on_failure(reader):
+                reader.pragma("query_only", "ON")
         except apsw.Error as error:
             raise translate(error, self.location) from error
         return reader
@@ -302,7 +318,7 @@ class SqliteDatabase:
     def _connect(self) -> apsw.Connection:
         name = ":memory:" if self._path is None else str(self._path)
         connection = apsw.Connection(name, vfs=self._vfs)
-        connection.set_busy_timeout(self._busy_timeout_ms)
+        connection.set_busy_handler(partial(wait_for_lock, self._busy_timeout_ms))
         return connection
 
     def _close_readers(self) -> None:
@@ -314,124 +330,15 @@ class SqliteDatabase:
                 return
 
 
-class _Snapshot:
-    """A read transaction: every statement inside sees the same state."""
-
-    __slots__ = ("_connection",)
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
-
-    def __enter__(self) -> None:
-        self._connection.execute("BEGIN")
-
-    def __exit__(self, *_: object) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-
-
-def _prepare_file(path: Path) -> None:
-    """Create the directory (0700) and the file (0600), durably, if they are missing."""
+@contextlib.contextmanager
+def _closed_on_failure(connection: apsw.Connection) -> Iterator[None]:
+    """A connection that is of no use keeps no file open until somebody collects it."""
     try:
-        missing = [parent for parent in path.parents if not parent.exists()]
-        for directory in reversed(missing):
-            directory.mkdir(mode=0o700, exist_ok=True)
-            _sync_directory(directory.parent)
-        # Only a file that is new: closing a descriptor of one that is open elsewhere in this
-        # process would drop SQLite's locks on it.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        _sync_directory(path.parent)
-    except FileExistsError:
-        return
-    except OSError as error:
-        raise StoreDenied(
-            f"cannot open {path}: {error.strerror}; check that the path is right and that this "
-            "user may write to it and to its directory"
-        ) from error
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _set_journal_mode(connection: apsw.Connection, mode: str) -> None:
-    """Switching needs the file alone, and SQLite does not wait for that by itself."""
-    for _ in range(100):
-        try:
-            connection.pragma("journal_mode", mode)
-            return
-        except apsw.BusyError:
-            connection.execute("BEGIN IMMEDIATE; ROLLBACK")  # waits for whoever holds it
-    connection.pragma("journal_mode", mode)
-
-
-def _migrate(writer: apsw.Connection, clock: Clock, location: str) -> int:
-    version = _version(writer, location)
-    for migration in migrations("sqlite")[version:]:
-        writer.execute("BEGIN IMMEDIATE")
-        try:
-            if _version(writer, location) < migration.version:
-                writer.execute(CREATE_VERSION_TABLE)
-                writer.execute(migration.script)
-                reach("migration.applied")
-                writer.execute(
-                    "INSERT INTO schema_version VALUES (?, ?, ?)",
-                    (migration.version, migration.name, to_micros(clock.now())),
-                )
-                writer.pragma("application_id", APPLICATION_ID)
-            writer.execute("COMMIT")
-        finally:
-            if writer.in_transaction:
-                writer.execute("ROLLBACK")
-    return max(version, newest_version("sqlite"))
-
-
-def _version(writer: apsw.Connection, location: str) -> int:
-    if writer.pragma("application_id") != APPLICATION_ID:
-        if writer.execute("SELECT count(*) FROM sqlite_schema").get:
-            raise NotAStore(f"{location} is a database of another program; choose another path")
-        return 0
-    version = int(writer.execute("SELECT max(version) FROM schema_version").get)
-    refuse_newer(version, "sqlite", location)
-    return version
-
-
-_ADVICE: tuple[tuple[type[apsw.Error], type[RecollectError], str], ...] = (
-    (apsw.BusyError, StoreBusy, "another process kept it locked; retry, or raise the busy timeout"),
-    (apsw.LockedError, StoreBusy, "it is locked; retry"),
-    (apsw.FullError, StoreFull, "the disk is full; free some room and retry"),
-    (apsw.CorruptError, StoreCorrupt, "the file is damaged; restore a backup"),
-    (apsw.NotADBError, NotAStore, "the file is not a database; choose another path"),
-    (
-        apsw.ReadOnlyError,
-        StoreDenied,
-        "it is read only; check the permissions of file and directory",
-    ),
-    (apsw.PermissionsError, StoreDenied, "permission denied; check file and directory"),
-    (apsw.CantOpenError, StoreDenied, "it cannot be opened; check the path and its permissions"),
-    (apsw.IOError, StoreUnavailable, "reading or writing failed; check the disk and retry"),
-    (apsw.TooBigError, TooLarge, "a value is larger than the database can hold"),
-)
-
-
-def translate(error: apsw.Error, location: str) -> RecollectError:
-    """An error of the database as one of ours: the type says what it means, the text what to do."""
-    for theirs, ours, advice in _ADVICE:
-        if isinstance(error, theirs):
-            return ours(f"{location}: {advice} ({error})")
-    return StoreError(f"{location}: {error}")
-
-
-def _as_recollect_error(error: Exception, location: str) -> Exception:
-    if isinstance(error, apsw.Error):
-        translated = translate(error, location)
-        translated.__cause__ = error
-        return translated
-    return error
+        yield
+    except BaseException:
+        with contextlib.suppress(apsw.Error):
+            connection.close()
+        raise
 
 
 _open_databases: weakref.WeakSet[SqliteDatabase] = weakref.WeakSet()

@@ -1,0 +1,5 @@
+"""SQLite through apsw."""
+
+from recollect.store.sqlite.database import SqliteDatabase, Synchronous
+
+__all__ = ["SqliteDatabase", "Synchronous"]
