@@ -205,10 +205,15 @@ class Worker:
                     for _ in range(self._settings.worker_batch):
                         if not isinstance(self._claim_one(), Claim):
                             break
-                finally:  # a claim that failed leaves those before it at work
-                    with self._changed:
-                        self._changed.wait_for(lambda: not self._running)
+                except Exception:
+                    self._wait_until_idle()  # those claimed before it are seen through
+                    raise
+                self._wait_until_idle()
             return self.report.add(before, sign=-1)
+
+    def _wait_until_idle(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running)
 
     def drain(self) -> WorkReport:
         """Tick until nothing is due; what backs off or runs elsewhere is left alone."""
@@ -235,8 +240,7 @@ class Worker:
                 with self._changed:
                     self._changed.wait_for(lambda: self._woken or self._stopping, pause)
                     self._woken = False
-            with self._changed:  # what still runs keeps its lease until it is done or given back
-                self._changed.wait_for(lambda: not self._running)
+            self._wait_until_idle()  # what runs keeps its lease until it is done or given back
 
     def _is_stopping(self) -> bool:
         return self._stopping
