@@ -29,6 +29,7 @@ from recollect.domain import (
     StaleClaim,
 )
 from recollect.errors import PermanentFailure, RecollectError, StoreClosed, StoreError
+from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.leases import Leaseholder
 from recollect.store.protocol import Store
 from recollect.sweeps import scan, sweep_idle
@@ -114,12 +115,15 @@ class Worker:
         processor: Processor | None = None,
         *,
         owner: str | None = None,
+        randomness: Randomness = SYSTEM_RANDOMNESS,
     ) -> None:
         self._store = store
         self._settings = settings
         self._clock = clock
         self._processor = processor or LoggingProcessor()
-        self._holder = Leaseholder(store, settings.lease_policy, clock, owner=owner)
+        self._holder = Leaseholder(
+            store, settings.lease_policy, clock, owner=owner, randomness=randomness
+        )
         self._changed = threading.Condition()  # guards what follows; notified on every change
         self._running: dict[int, _Running] = {}
         self._report = WorkReport()

@@ -91,6 +91,7 @@ class RelationalLeases:
             before = c.row("lock_session", session)
             if before is None or c.row("lock_claim", _token(claim)) is None:
                 return StaleClaim()
+            assert upto >= (before[1] or 0), "a cursor never goes back"
             moved = c.row(
                 "advance_cursor",
                 {
@@ -98,6 +99,7 @@ class RelationalLeases:
                     "session_id": claim.key,
                     "upto": upto,
                     "is_last": is_last,
+                    "read_upto": claim.read_upto,
                     "claimed_mark": claim.claimed_mark,
                 },
             )

@@ -2,11 +2,13 @@
 -- {now} is the database's clock, unless a clock was handed in.
 
 -- name: park_exhausted
--- A job whose owners keep dying is not given to the next one for ever.
+-- A job whose owners keep dying is not given to the next one for ever. The work of the store itself
+-- (its space is empty) is never parked: who would mark what was left behind, if the sweep were?
 UPDATE jobs SET
     state = 'parked', token = token + 1, owner = NULL, lease_expires_at = NULL,
     last_error = :error, last_error_at = {now}
-WHERE state = 'claimed' AND lease_expires_at <= {now} AND takeovers >= :takeovers_max;
+WHERE state = 'claimed' AND lease_expires_at <= {now} AND takeovers >= :takeovers_max
+    AND space <> '';
 
 -- name: count_running
 SELECT count(*) FROM jobs WHERE state = 'claimed' AND lease_expires_at > {now};
@@ -70,13 +72,17 @@ SELECT 1 FROM jobs WHERE id = :id AND token = :token AND state = 'claimed' FOR U
 
 -- name: advance_cursor
 -- Moves the cursor to what was read. The last piece of a claim also clears the mark, if it is the
--- one that was claimed or lies not beyond what was read: clearing it makes the job idle.
+-- one that was claimed or lies not beyond what was read: clearing it makes the job idle. A piece
+-- that passes the mark raises it to the end of the claim, for the mark lies above the cursor.
 UPDATE sessions SET
     processed_until = :upto,
     unprocessed_turns = (
         SELECT count(*) FROM session_history h
         WHERE h.space = :space AND h.session_id = :session_id AND h.role = 'user' AND h.seq > :upto),
-    invalidated_at = CASE WHEN {is_covered} THEN NULL ELSE invalidated_at END,
+    invalidated_at = CASE
+        WHEN {is_covered} THEN NULL
+        WHEN invalidated_at <= :upto THEN :read_upto
+        ELSE invalidated_at END,
     marked_at = CASE WHEN {is_covered} THEN NULL ELSE marked_at END,
     marked_by = CASE WHEN {is_covered} THEN NULL ELSE marked_by END
 WHERE space = :space AND id = :session_id
@@ -100,7 +106,9 @@ RETURNING id;
 
 -- name: fail_claim
 UPDATE jobs SET
-    state = CASE WHEN :is_final OR failures + 1 >= :failures_max THEN 'parked' ELSE 'due' END,
+    state = CASE
+        WHEN space <> '' AND (:is_final OR failures + 1 >= :failures_max) THEN 'parked'
+        ELSE 'due' END,
     token = token + 1, owner = NULL, lease_expires_at = NULL,
     failures = failures + 1, last_error = :error, last_error_at = {now},
     due_at = {now} + :delay_micros

@@ -38,6 +38,7 @@ from recollect.store.sqlite.files import (
 T = TypeVar("T")
 Synchronous = Literal["full", "off"]
 
+STATEMENTS_CACHED = 512  # every query we have, and room
 BATCH_MAX = 64  # turns that one leader commits together
 _QUERIES = queries("sqlite")
 
@@ -317,7 +318,7 @@ class SqliteDatabase:
 
     def _connect(self) -> apsw.Connection:
         name = ":memory:" if self._path is None else str(self._path)
-        connection = apsw.Connection(name, vfs=self._vfs)
+        connection = apsw.Connection(name, vfs=self._vfs, statementcachesize=STATEMENTS_CACHED)
         connection.set_busy_handler(partial(wait_for_lock, self._busy_timeout_ms))
         return connection
 
