@@ -8,9 +8,7 @@ against its bounds wherever it comes from; an unknown name is an error, not a si
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -318,6 +316,8 @@ def _find_file(directory: Path) -> Path | None:
 
 
 def _parse_toml(file: Path, text: str) -> Any:
+    import tomllib  # as with YAML: only for those who have such a file
+
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a TOMLDecodeError is a ValueError
@@ -373,6 +373,8 @@ def _known(values: Mapping[str, Any], origin: str) -> dict[str, Any]:
     names = [each.name for each in dataclasses.fields(Settings) if each.name != "origins"]
     for name in values:
         if name not in names:
+            import difflib  # only for a typing error
+
             near = difflib.get_close_matches(str(name), names, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise InvalidSetting(f"{origin}: there is no setting {name!r}{hint}")

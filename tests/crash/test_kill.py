@@ -56,7 +56,7 @@ def start(writers: Writers, choice: random.Random, retries: object = ()) -> Writ
 
 
 def wait_for_work(writer: Writer) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not writer.acknowledged() and not writer.failures():
         assert time.monotonic() < deadline, writer.entries()
         time.sleep(0.001)

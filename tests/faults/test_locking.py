@@ -57,7 +57,7 @@ def test_a_busy_timeout_of_zero_does_not_wait(tmp_path: Path) -> None:
             started = time.monotonic()
             with pytest.raises(StoreBusy):
                 session.append("user", "too late")
-            assert time.monotonic() - started < 0.1
+            assert time.monotonic() - started < 1
         session.append("user", "one")
 
 

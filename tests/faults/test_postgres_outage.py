@@ -19,7 +19,7 @@ from tests.crash.soundness import assert_store_is_sound
 from tests.postgres_server import PostgresServer, url_with
 
 IMPATIENT = {"postgres_timeout_seconds": 0.3}
-RECOVERY_SECONDS_MAX = 15
+RECOVERY_SECONDS_MAX = 30
 SPACE = "s"
 
 

@@ -1,0 +1,112 @@
+"""The one command of the benchmark: measure, show, keep."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench.appending import measure_append, measure_postgres_append, measure_session_length
+from bench.marking import measure_due
+from bench.peers.compare import measure_peers
+from bench.postgres import postgres, schemas_of_our_own
+from bench.report import Line, Verdict, as_json, as_table, describe_machine
+from bench.settings import Run
+from bench.starting import measure_start
+from bench.threads import measure_threads
+
+RESULTS = Path(__file__).with_name("results")
+
+MEASUREMENTS: dict[str, Callable[[Run], Iterator[Line]]] = {
+    "append": measure_append,
+    "length": measure_session_length,
+    "due": measure_due,
+    "threads": measure_threads,
+    "start": measure_start,
+    "postgres": measure_postgres_append,
+    "peers": measure_peers,
+}
+NEED_POSTGRES = frozenset({"due", "postgres"})
+
+
+def main() -> None:
+    options = _options()
+    wanted = options.only or [name for name in MEASUREMENTS if options.peers or name != "peers"]
+    context = describe_machine() | {"quick": options.quick}
+    with (
+        tempfile.TemporaryDirectory(dir=options.dir, prefix="recollect-bench-") as directory,
+        postgres(options.postgres, needed=bool(NEED_POSTGRES & set(wanted))) as (url, missing),
+    ):
+        run = Run(
+            directory=Path(directory).resolve(),
+            quick=options.quick,
+            postgres_url=url,
+            postgres_missing=missing,
+        )
+        with schemas_of_our_own(options.postgres):
+            lines = _measured(run, wanted, quiet=options.json)
+    if "peers" not in wanted and not options.only:
+        _say("Other libraries were not run; add --peers.", quiet=options.json)
+    _keep(as_json(lines, context), options.name, print_it=options.json)
+    if not options.json:
+        print("\n".join(as_table(lines)))
+    missed = [line.name for line in lines if line.verdict is Verdict.MISSED]
+    _say(f"\nMissed: {'; '.join(missed)}" if missed else "\nNo target missed.", quiet=options.json)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument(
+        "--quick", action="store_true", help="smaller counts: minutes become seconds"
+    )
+    parser.add_argument(
+        "--only", action="append", choices=MEASUREMENTS, help="this measurement; may be repeated"
+    )
+    parser.add_argument(
+        "--peers", action="store_true", help="also other libraries, installed into .venv-bench"
+    )
+    parser.add_argument(
+        "--postgres", metavar="URL", help="measure on this server instead of one of our own"
+    )
+    parser.add_argument("--dir", help="put the databases here; the disk decides what a sync takes")
+    parser.add_argument(
+        "--name", default="latest", help="keep the result as bench/results/NAME.json"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    return parser.parse_args()
+
+
+def _measured(run: Run, wanted: list[str], *, quiet: bool) -> list[Line]:
+    lines: list[Line] = []
+    for name in wanted:
+        _say(f"measuring {name} ...", quiet=quiet)
+        lines += MEASUREMENTS[name](run)
+    return lines
+
+
+def _keep(result: dict[str, object], name: str, *, print_it: bool) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    rows = ",\n".join(
+        "  " + json.dumps(line, ensure_ascii=False) for line in _list(result["lines"])
+    )
+    context = json.dumps(result["context"], ensure_ascii=False)
+    text = f'{{\n "context": {context},\n "lines": [\n{rows}\n ]\n}}\n'
+    (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
+    if print_it:
+        print(text, end="")
+
+
+def _list(value: object) -> list[object]:
+    assert isinstance(value, list)
+    return value
+
+
+def _say(text: str, *, quiet: bool) -> None:
+    print(text, file=sys.stderr if quiet else sys.stdout, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""The peers' own virtual environment: made and filled here, never the one Recollect runs in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DIRECTORY = ROOT / ".venv-bench"
+REQUIREMENTS = Path(__file__).with_name("requirements.txt")
+
+
+class PeersUnavailable(Exception):
+    """The peers cannot be installed here; the message says why."""
+
+
+def ensure_environment() -> Path:
+    """The interpreter of the peers' environment, with everything installed."""
+    python = DIRECTORY / "bin" / "python"
+    stamp = DIRECTORY / "installed.txt"
+    wanted = REQUIREMENTS.read_text(encoding="utf-8")
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+        return python
+    _run([sys.executable, "-m", "venv", "--clear", str(DIRECTORY)], "making .venv-bench")
+    (DIRECTORY / ".gitignore").write_text("*\n", encoding="utf-8")
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run([*pip, "--requirement", str(REQUIREMENTS)], "installing the peers")
+    stamp.write_text(wanted, encoding="utf-8")
+    return python
+
+
+def _run(command: list[str], what: str) -> None:
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PeersUnavailable(f"{what} failed: {error}") from error
+    if result.returncode != 0:
+        said = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
+        reason = said[-1] if said else f"exit status {result.returncode}"
+        raise PeersUnavailable(f"{what} failed: {reason}")

@@ -1,0 +1,19 @@
+"""What a run is told: where, how much, and on which databases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run of the benchmark. Everything it makes lies in `directory`."""
+
+    directory: Path
+    quick: bool
+    postgres_url: str | None
+    postgres_missing: str  # why there is no URL
+
+    def scaled(self, full: int, quick: int) -> int:
+        return quick if self.quick else full
