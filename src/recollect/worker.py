@@ -38,6 +38,7 @@ _log = logging.getLogger(__name__)
 
 CLAIM_SECONDS_MAX = 5.0  # that a worker that is told to stop waits for a claim under way
 PAUSE_SECONDS_MIN = 0.02  # before looking again at a job that somebody else holds for a moment
+CAP_SECONDS = 1.0  # before asking again whether other workers have finished
 PIECE_RECORDS = 500  # records handed to a processor at once; each piece is recorded by itself
 
 
@@ -255,10 +256,15 @@ class Worker:
         with self._tick_lock:
             for _ in range(self._settings.worker_batch):
                 outcome = self._claim_one()
-                if isinstance(outcome, NothingDue) and outcome.next_in_seconds is not None:
-                    return min(tick, max(outcome.next_in_seconds, PAUSE_SECONDS_MIN))
-                if not isinstance(outcome, Claim):
-                    return tick
+                match outcome:
+                    case NothingDue(next_in_seconds=float(seconds)):
+                        return min(tick, max(seconds, PAUSE_SECONDS_MIN))
+                    case CapReached():
+                        return min(tick, CAP_SECONDS)
+                    case NothingDue():
+                        return tick
+                    case Claim():
+                        continue
         return 0.0
 
     def _claim_one(self) -> Claim | NothingDue | CapReached:
@@ -313,6 +319,12 @@ class Worker:
         claim = running.claim
         if running.lost.is_set():
             return WorkReport(stale=1)
+        if isinstance(error, StoreError) and error.retry_helps:
+            _log.warning(
+                "%s %s: the store is at fault, not the job: %s", claim.kind, claim.key, error
+            )
+            self._give_back(running)
+            return WorkReport()
         _log.warning(
             "%s %s failed (attempt %d): %s: %s",
             claim.kind,
