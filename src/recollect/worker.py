@@ -11,8 +11,7 @@ import dataclasses
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from recollect.clock import Clock
 from recollect.config import Settings
@@ -31,8 +30,11 @@ from recollect.domain import (
 from recollect.errors import PermanentFailure, RecollectError, StoreClosed, StoreError
 from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.leases import Leaseholder
+from recollect.processing import LoggingProcessor, Processor, Verdict, Work, WorkReport
 from recollect.store.protocol import Store
 from recollect.sweeps import scan, sweep_idle
+
+__all__ = ["LoggingProcessor", "Processor", "Verdict", "Work", "WorkReport", "Worker"]
 
 _log = logging.getLogger(__name__)
 
@@ -40,60 +42,6 @@ CLAIM_SECONDS_MAX = 5.0  # that a worker that is told to stop waits for a claim 
 PAUSE_SECONDS_MIN = 0.02  # before looking again at a job that somebody else holds for a moment
 CAP_SECONDS = 1.0  # before asking again whether other workers have finished
 PIECE_RECORDS = 500  # records handed to a processor at once; each piece is recorded by itself
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """A piece of a session, to be processed."""
-
-    claim: Claim
-    session: SessionState
-    records: tuple[Record, ...]
-    is_lost: Callable[[], bool]  # the claim has gone to somebody else; results would be discarded
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What became of a piece: of all of it, or up to a record from which it goes on next."""
-
-    outcome: Outcome
-    reason: str | None = None
-    upto: int | None = None
-
-
-class Processor(Protocol):
-    """What a claim is processed by. Raise PermanentFailure if trying again would not help."""
-
-    def process(self, work: Work) -> Verdict: ...
-
-
-class LoggingProcessor:
-    """Reads every record and learns nothing yet; extraction takes its place."""
-
-    def process(self, work: Work) -> Verdict:
-        _log.debug("session %s: %d records read", work.session.id, len(work.records))
-        return Verdict(outcome=Outcome.NO_OUTPUT)
-
-
-@dataclass(slots=True)
-class WorkReport:
-    """What came of the jobs that were claimed."""
-
-    processed: int = 0
-    records: int = 0
-    failed: int = 0
-    stale: int = 0
-    released: int = 0
-    upkeep: int = 0  # sweeps and scans of the store itself
-
-    def add(self, other: WorkReport, sign: int = 1) -> WorkReport:
-        for each in dataclasses.fields(self):
-            total = getattr(self, each.name) + sign * getattr(other, each.name)
-            setattr(self, each.name, total)
-        return self
-
-    def __bool__(self) -> bool:
-        return any(dataclasses.astuple(self))
 
 
 class _Running:

@@ -20,7 +20,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"config"}),
     frozenset({"store"}),
     frozenset({"collection"}),
-    frozenset({"leases", "sweeps"}),
+    frozenset({"leases", "sweeps", "processing"}),
     frozenset({"session", "worker"}),
     frozenset({"memory", "resolver", "aio"}),
     frozenset({"__init__"}),  # the public names: only the interfaces may start from them
