@@ -31,4 +31,5 @@ j.token, j.failures, j.takeovers, j.last_error, j.last_error_at, j.finished_at
 COALESCE(:now, CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 
 -- fragment: now (postgres)
-COALESCE(:now::bigint, (EXTRACT(epoch FROM clock_timestamp()) * 1000000)::bigint)
+COALESCE(
+    CAST(:now AS BIGINT), CAST(EXTRACT(epoch FROM clock_timestamp()) * 1000000 AS BIGINT))
