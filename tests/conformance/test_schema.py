@@ -210,7 +210,7 @@ def test_a_migration_that_fails_keeps_those_before_it_and_resumes(
 ) -> None:
     with closing(Harness(lambda: open_at(durable_store_url))) as store:
         store.append(store.key(), 3)
-    _with_one_more_migration(monkeypatch, catalogue, "CREATE TABLE more (x BIGINT); SELECT nonsense")
+    _with_one_more_migration(monkeypatch, catalogue, "CREATE TABLE more (x BIGINT); SELECT oops")
     with pytest.raises(StoreError):
         open_at(durable_store_url)
     assert "more" not in catalogue.tables()
