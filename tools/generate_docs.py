@@ -24,7 +24,7 @@ CLI_PREFACE = """\
 Every command takes `--store`, `--space` and `--json`, before its name or after it; what stands
 after the name wins.
 
-* **Exit codes**: 0 fine, 1 the command failed, 2 wrong usage.
+* **Exit codes**: 0 fine, 1 the command failed (`work`: or a session did), 2 wrong usage.
 * **Standard output** carries the result and nothing else. Advice and errors go to standard error:
   one line `Error: …`, or with `--json` an object
   `{"error": {"type", "message", "retry_helps", "mended_by"}}`.

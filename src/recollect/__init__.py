@@ -2,31 +2,27 @@
 
 from recollect.collection import Message
 from recollect.config import Settings
-from recollect.domain import (
-    Attachment,
-    MarkCause,
-    Mode,
-    Record,
-    Role,
-    SessionState,
-    Status,
-    ToolCall,
-    ToolResult,
-)
+from recollect.domain import Job, JobState, MarkCause, Mode, Outcome, Record, SessionState, Status
 from recollect.errors import RecollectError
 from recollect.memory import Memory, Space, open
+from recollect.messages import Attachment, Role, ToolCall, ToolResult
 from recollect.resolver import AgentMemories, open_agents
 from recollect.session import Session
+from recollect.worker import Processor, Verdict, Work, Worker, WorkReport
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AgentMemories",
     "Attachment",
+    "Job",
+    "JobState",
     "MarkCause",
     "Memory",
     "Message",
     "Mode",
+    "Outcome",
+    "Processor",
     "RecollectError",
     "Record",
     "Role",
@@ -37,6 +33,10 @@ __all__ = [
     "Status",
     "ToolCall",
     "ToolResult",
+    "Verdict",
+    "Work",
+    "WorkReport",
+    "Worker",
     "open",
     "open_agents",
 ]

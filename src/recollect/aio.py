@@ -16,11 +16,13 @@ from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from recollect import memory as core
 from recollect import session as core_session
+from recollect import worker as core_worker
 from recollect.clock import Clock
 from recollect.collection import StableKey
 from recollect.config import Settings
 from recollect.descriptors import Descriptor
 from recollect.domain import Mode, SessionState
+from recollect.processing import Processor
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -67,8 +69,13 @@ class Memory:
 
     spaces = _in_thread(core.Memory.spaces)
     sweep_idle = _in_thread(core.Memory.sweep_idle)
+    work = _in_thread(core.Memory.work)
+    retry = _in_thread(core.Memory.retry)
     status = _in_thread(core.Memory.status)
     close = _in_thread(core.Memory.close)
+
+    def worker(self, processor: Processor | None = None, *, owner: str | None = None) -> Worker:
+        return Worker(self.sync.worker(processor, owner=owner))
 
     async def __aenter__(self) -> Self:
         return self
@@ -80,6 +87,23 @@ class Memory:
         traceback: TracebackType | None,
     ) -> None:
         await self.close()
+
+
+class Worker:
+    """`recollect.Worker` for asyncio; processors stay synchronous, they run in its threads."""
+
+    def __init__(self, sync: core_worker.Worker) -> None:
+        self.sync = sync
+        self.owner = sync.owner
+
+    start = _in_thread(core_worker.Worker.start)
+    stop = _in_thread(core_worker.Worker.stop)
+    tick = _in_thread(core_worker.Worker.tick)
+    drain = _in_thread(core_worker.Worker.drain)
+
+    def wake(self) -> None:
+        """Look for work now instead of at the next tick."""
+        self.sync.wake()
 
 
 class Space:

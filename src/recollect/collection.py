@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from recollect.domain import NewRecord, Role
+from recollect.domain import NewRecord
 from recollect.errors import InvalidMessage, InvalidValue, TooLarge
-from recollect.messages import as_plain_json, read, read_role, storable_json
+from recollect.messages import Role, as_plain_json, read, read_role, storable_json
 
 KEY_BYTES_MAX = 1024
 NAME_CHARS_MAX = 256

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import platformdirs
 
-from recollect.domain import MarkPolicy, MarkUnit
+from recollect.domain import LeasePolicy, MarkPolicy, MarkUnit
 from recollect.errors import InvalidSetting
 
 FILE_NAMES = ("recollect.toml", "recollect.yaml", "recollect.yml")
@@ -93,6 +93,72 @@ class Settings:
         minimum=1,
         maximum=31_536_000,
     )
+    idle_sweep_every_seconds: float = _setting(
+        60.0, "How often a worker sweeps.", minimum=0.1, maximum=86_400
+    )
+    worker_tick_seconds: float = _setting(
+        30.0, "How often a worker looks for due jobs by itself.", minimum=0.01, maximum=3600
+    )
+    worker_batch: int = _setting(
+        10, "The most jobs one tick of a worker claims.", minimum=1, maximum=1000
+    )
+    worker_concurrency: int = _setting(
+        8, "Jobs a worker processes at the same time.", minimum=1, maximum=256
+    )
+    worker_running_max: int = _setting(
+        64, "Jobs that run at the same time in the whole store.", minimum=1, maximum=100_000
+    )
+    worker_wake: bool = _setting(
+        True, "Look at once when new work is announced, by this process or by PostgreSQL."
+    )
+    worker_grace_seconds: float = _setting(
+        10.0, "How long a worker that is told to stop lets jobs finish.", minimum=0, maximum=3600
+    )
+    lease_seconds: float = _setting(
+        60.0,
+        "How long a claim lives without being renewed; it is renewed three times as often.",
+        minimum=0.1,
+        maximum=3600,
+    )
+    job_failures_max: int = _setting(
+        5, "Failures after which a job is parked.", minimum=1, maximum=1000
+    )
+    job_takeovers_max: int = _setting(
+        20,
+        "Takeovers without progress after which a job is parked.",
+        minimum=1,
+        maximum=1000,
+    )
+    backoff_seconds: float = _setting(
+        60.0,
+        "The bound of the first backoff; it doubles with each failure, with full jitter.",
+        minimum=0,
+        maximum=86_400,
+    )
+    backoff_seconds_max: float = _setting(
+        3600.0, "The highest bound of a backoff.", minimum=0, maximum=604_800
+    )
+    scan_sessions_max: int = _setting(
+        16, "The most sessions a start-up scan marks.", minimum=1, maximum=10_000
+    )
+    scan_rows_max: int = _setting(
+        5000, "The most sessions a start-up scan looks at.", minimum=1, maximum=1_000_000
+    )
+    scan_age_days_max: float = _setting(
+        30.0, "Older sessions are not scanned.", minimum=0, maximum=36_500
+    )
+    scan_idle_seconds: float = _setting(
+        21_600.0, "Sessions active more recently are not scanned.", minimum=0, maximum=31_536_000
+    )
+    scan_sources: str = _setting(
+        "", "Sources a start-up scan takes, separated by commas; empty: any."
+    )
+    scan_every_seconds: float = _setting(
+        86_400.0,
+        "How long after a scan the next one is due by itself.",
+        minimum=1,
+        maximum=31_536_000,
+    )
     record_bytes_max: int = _setting(
         1_048_576,
         "The largest record, as UTF-8 or JSON; also the largest summary.",
@@ -126,6 +192,17 @@ class Settings:
     @property
     def mark_policy(self) -> MarkPolicy:
         return _mark_policy(self.mark_threshold, self.mark_unit)
+
+    @property
+    def lease_policy(self) -> LeasePolicy:
+        return LeasePolicy(
+            lease_seconds=self.lease_seconds,
+            failures_max=self.job_failures_max,
+            takeovers_max=self.job_takeovers_max,
+            backoff_seconds=self.backoff_seconds,
+            backoff_seconds_max=self.backoff_seconds_max,
+            running_max=self.worker_running_max,
+        )
 
     def is_memory_enabled(self, agent_name: str) -> bool:
         return self.agents.get(agent_name, True)

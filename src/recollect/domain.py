@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from recollect.messages import Attachment, Part, Reading, Role, Text, ToolCall, ToolResult, read
+from recollect.messages import Attachment, Part, Role, ToolCall, ToolResult, read
 
 
 class Mode(StrEnum):
@@ -33,6 +33,7 @@ class MarkCause(StrEnum):
     SLEEP = "sleep"
     END = "end"
     IDLE = "idle"
+    SCAN = "scan"  # the start-up scan found it
     REQUEST = "request"  # somebody called invalidate()
 
 
@@ -46,6 +47,8 @@ class MarkUnit(StrEnum):
 class Outcome(StrEnum):
     """What became of a range of records."""
 
+    EXTRACTED = "extracted"
+    NO_OUTPUT = "no_output"  # read, and nothing in it is worth remembering
     EXTERNAL = "external"  # mark_processed() said so
     SKIPPED = "skipped"  # nothing may be learned from it; the reason says why
 
@@ -185,6 +188,141 @@ class Range:
     at: datetime
 
 
+class JobKind(StrEnum):
+    """What there is to do."""
+
+    EXTRACT = "extract"  # one per session; due while the session is marked
+    IDLE_SWEEP = "idle-sweep"  # one per store; comes round again
+    STARTUP_SCAN = "startup-scan"  # one per store; due when a worker starts
+
+
+class JobState(StrEnum):
+    """Where a job stands. Backing off is due, with a time before which it is not claimed."""
+
+    IDLE = "idle"
+    DUE = "due"
+    CLAIMED = "claimed"
+    PARKED = "parked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A permanent row of due work; the mark says how far, the job says when."""
+
+    id: int
+    space: str
+    kind: JobKind
+    key: str
+    state: JobState
+    due_at: datetime | None
+    first_due_at: datetime
+    owner: str | None
+    lease_expires_at: datetime | None
+    token: int
+    failures: int
+    takeovers: int
+    last_error: str | None
+    last_error_at: datetime | None
+    finished_at: datetime | None
+
+    def why(self, now: datetime) -> str:
+        """Why it is not running, or who runs it."""
+        match self.state:
+            case JobState.IDLE:
+                return "nothing to do"
+            case JobState.CLAIMED if self.lease_expires_at is not None:
+                if self.lease_expires_at <= now:
+                    return f"the lease of {self.owner} has run out; next worker takes over"
+                return f"claimed by {self.owner}"
+            case JobState.PARKED:
+                return f"parked: failed {self.failures} x, taken over {self.takeovers} x"
+            case JobState.DUE if self.due_at is not None and self.due_at > now:
+                return "waiting for its time" if not self.failures else "backing off"
+            case _:
+                return "waiting for a worker"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeasePolicy:
+    """How long a claim lives, and when to give up on a job."""
+
+    lease_seconds: float = 60.0
+    failures_max: int = 5
+    takeovers_max: int = 20
+    backoff_seconds: float = 60.0
+    backoff_seconds_max: float = 3600.0
+    running_max: int = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A lease on a job: only this token can finish it.
+
+    `read_upto` is the last record there was when it was claimed; the claim is about nothing beyond.
+    """
+
+    job_id: int
+    kind: JobKind
+    space: str
+    key: str
+    owner: str
+    token: int
+    attempt: int
+    expires_at: datetime
+    read_upto: int
+    claimed_mark: int
+
+
+@dataclass(frozen=True, slots=True)
+class NothingDue:
+    """No job can be claimed now; the next one in so many seconds, if any waits."""
+
+    next_in_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CapReached:
+    """As many jobs are running in the whole store as may."""
+
+    running: int
+
+
+@dataclass(frozen=True, slots=True)
+class StaleClaim:
+    """The claim is not the current one any more; nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """The lease lives longer."""
+
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Result, range and cursor are stored together. `is_done`: the mark is cleared as well."""
+
+    is_done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BackedOff:
+    """The job failed and is tried again, not before `until`."""
+
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """The job failed too often, or for good, and waits for a retry by hand or for new activity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The job is due again, and nothing was counted against it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreDescription:
     """Which store this is; the location carries no password."""
@@ -204,28 +342,6 @@ class Status:
     marked_count: int
     waiting: tuple[SessionState, ...]
     waiting_count: int
+    jobs: tuple[Job, ...]
+    job_counts: Mapping[JobState, int]
     idle_sweep_seconds: float
-
-
-__all__ = [
-    "Attachment",
-    "KeyRef",
-    "MarkCause",
-    "MarkPolicy",
-    "MarkUnit",
-    "Mode",
-    "NewRecord",
-    "Outcome",
-    "Part",
-    "Range",
-    "Reading",
-    "Record",
-    "Role",
-    "SessionBirth",
-    "SessionState",
-    "Status",
-    "StoreDescription",
-    "Text",
-    "ToolCall",
-    "ToolResult",
-]

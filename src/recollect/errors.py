@@ -11,6 +11,7 @@
     │   ├── AmbiguousKey           a stable key several agents use, and no agent given
     │   ├── StoreClosed            use after close()
     │   └── StoreForked            use after fork(); open the store again in the child
+    ├── PermanentFailure           processing failed and would fail again: the job is parked
     └── StoreError                 the operator mends the store
         ├── MissingExtra           an optional dependency is not installed
         ├── NotAStore              the file or schema belongs to something else
@@ -84,6 +85,12 @@ class StoreClosed(UsageError):
 
 class StoreForked(UsageError):
     """The store was opened before a fork and used in the child."""
+
+
+class PermanentFailure(RecollectError):
+    """What a processor raises when trying again would not help."""
+
+    mended_by = Mender.OPERATOR
 
 
 class StoreError(RecollectError):

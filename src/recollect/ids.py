@@ -6,13 +6,14 @@ import random
 
 from recollect.clock import Clock, to_micros
 
-SYSTEM_RANDOMNESS: random.Random = random.SystemRandom()
+Randomness = random.Random
+SYSTEM_RANDOMNESS: Randomness = random.SystemRandom()
 
 
 class Ids:
     """Makes time-ordered ids (UUID version 7) from a clock and a source of randomness."""
 
-    def __init__(self, clock: Clock, randomness: random.Random = SYSTEM_RANDOMNESS) -> None:
+    def __init__(self, clock: Clock, randomness: Randomness = SYSTEM_RANDOMNESS) -> None:
         self._clock = clock
         self._randomness = randomness
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Mapping
-from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,10 +26,11 @@ from recollect.ids import Ids
 from recollect.session import LIST_MAX, Session, Sessions, Surroundings, page_size
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect.sweeps import sweep_idle
+from recollect.worker import Processor, Worker, WorkReport
 
 DEFAULT_SPACE = "default"
 DEFAULT_AGENT = "assistant"
-SWEEP_BATCH = 500  # sessions marked in one transaction of the idle sweep
 
 
 def open(
@@ -66,6 +67,7 @@ class Memory:
         self._store = store
         self._volatile: Store | None = None
         self._volatile_lock = threading.Lock()
+        self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
         self._closed = False
         self._around = Surroundings(settings=settings, clock=clock, ids=Ids(clock))
 
@@ -83,14 +85,26 @@ class Memory:
         It catches what a process that died had no time to mark. Returns how many it marked.
         """
         space = None if space is None else collection.check_space(space)
-        now = self._around.now()
-        idle_since = now - timedelta(seconds=self._around.settings.idle_sweep_seconds)
-        total = 0
-        while True:
-            marked = len(self.store.marks.mark_idle(space, idle_since, now, SWEEP_BATCH))
-            total += marked
-            if marked < SWEEP_BATCH:
-                return total
+        return sweep_idle(self.store, self._around.now(), self.settings, space=space)
+
+    def worker(self, processor: Processor | None = None, *, owner: str | None = None) -> Worker:
+        """A worker on this memory: `start()` it, or `tick()` it by hand. `close()` stops it."""
+        around = self._around
+        worker = Worker(self.store, around.settings, around.clock, processor, owner=owner)
+        self._workers.add(worker)
+        return worker
+
+    def work(self, processor: Processor | None = None, *, all: bool = False) -> WorkReport:  # noqa: A002
+        """Run every due job now, until nothing is due; `all` first marks what is unprocessed."""
+        if all:
+            sweep_idle(self.store, self._around.now(), self.settings, idle_seconds=0)
+        return self.worker(processor).drain()
+
+    def retry(self, key: str | None = None, space: str | None = None) -> int:
+        """Give parked jobs another chance: one (by session id), those of a space, or all."""
+        space = None if space is None else collection.check_space(space)
+        key = None if key is None else collection.check_id(key)
+        return self.store.leases.revive(space, key)
 
     def status(self, space: str | None = None, limit: int = 100) -> Status:
         """What is due and what waits, in one space or all; clean sessions cost it nothing."""
@@ -103,11 +117,15 @@ class Memory:
             marked_count=marked,
             waiting=tuple(self.store.marks.waiting(space, page_size(limit))),
             waiting_count=waiting,
+            jobs=tuple(self.store.leases.jobs(space, page_size(limit))),
+            job_counts=self.store.leases.counts(space),
             idle_sweep_seconds=self._around.settings.idle_sweep_seconds,
         )
 
     def close(self) -> None:
-        """Close the store; a second time does nothing."""
+        """Stop the workers, then close the store; a second time does nothing."""
+        for worker in list(self._workers):
+            worker.stop()
         with self._volatile_lock:
             self._closed = True
         for store in (self._store, self._volatile):

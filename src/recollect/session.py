@@ -14,7 +14,6 @@ from recollect.collection import Message
 from recollect.config import Settings
 from recollect.descriptors import Descriptor, from_cache_key
 from recollect.domain import (
-    Attachment,
     KeyRef,
     MarkCause,
     Mode,
@@ -25,6 +24,7 @@ from recollect.domain import (
 )
 from recollect.errors import InvalidValue
 from recollect.ids import Ids
+from recollect.messages import Attachment
 from recollect.store.protocol import Store
 
 LIST_MAX = 1000  # rows of one page, whoever asks

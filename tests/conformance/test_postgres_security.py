@@ -25,7 +25,7 @@ from tests.postgres_server import url_with
 
 TENANT_TABLES = frozenset(
     {"spaces", "agents", "session_keys", "sessions", "session_history"}
-    | {"retained_records", "summaries", "session_ranges"}
+    | {"retained_records", "summaries", "session_ranges", "jobs"}
 )
 OURS, THEIRS = "ours", "theirs"
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
+import signal
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,10 +23,26 @@ from click.testing import CliRunner, Result
 import recollect
 from recollect import config
 from recollect.clock import ManualClock
+from recollect.domain import Claim, JobKind, JobState, LeasePolicy, Outcome
+from recollect.errors import PermanentFailure
 from recollect.interfaces.cli.main import COMMANDS, cli
+from recollect.worker import LoggingProcessor, Verdict, Work
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY_POINT = "from recollect.interfaces.cli.main import main; main()"
+# A worker that says when it has a session in hand, and goes on when it is sent a byte.
+STALLING = """
+import os
+from recollect import worker
+from recollect.domain import Outcome
+
+def process(self, work):
+    os.write(1, b"reading\\n")
+    os.read(0, 1)
+    return worker.Verdict(outcome=Outcome.NO_OUTPUT)
+
+worker.LoggingProcessor.process = process
+"""
 ESCAPES = "hello \x1b[31mred\x1b[0m \x07\x9b2J\u202etxt\r\nlast line"
 
 
@@ -153,6 +172,14 @@ def test_a_failed_command_says_so_in_json_when_asked() -> None:
         ("sessions", "--marked", "--after", "x"),
         ("--store", "", "status"),
         ("demo", "--keep", "a.db", "--store", "b.db"),
+        ("work", "--space", "alice"),
+        ("worker", "--space", "alice"),
+        ("worker", "--concurrency", "0"),
+        ("worker", "--verbose", "--quiet"),
+        ("worker", "--name", " "),
+        ("retry",),
+        ("retry", ""),
+        ("retry", "some-session", "--all"),
     ],
 )
 def test_wrong_usage_exits_2_and_touches_no_store(arguments: Sequence[str], tmp_path: Path) -> None:
@@ -232,7 +259,8 @@ def test_append_history_sessions_and_status_tell_one_story(durable_store_url: st
     assert [s["key"] for s in run_json("sessions", "--marked", *store)] == ["telegram:42:main"]
 
     status = run("status", *store).stdout
-    assert re.search(r"Marked +1 session\n.*\n.* telegram:42:main +assistant +threshold ", status)
+    row = r"telegram:42:main +assistant +threshold .* 6 +6 +due +waiting for a worker +now +– +–"
+    assert re.search(rf"Marked +1 session: 1 due\n.*\n.* {row}\n", status)
     assert re.search(r"cli:x:main .* will be marked by the idle sweep at \d{4}-", status)
     shape = run_json("status", *store)
     assert (shape["marked_count"], shape["waiting_count"]) == (1, 1)
@@ -488,6 +516,272 @@ def test_sessions_are_listed_page_by_page() -> None:
     rest = run_json("sessions", "--after", everything[2])
     assert [state["id"] for state in rest] == everything[3:]
     assert run("sessions", "--after", "nonsense").exit_code == 1
+
+
+# work, worker, retry, and what status says about jobs
+
+
+class Moody:
+    """Fails where the key says so."""
+
+    def process(self, work: Work) -> Verdict:
+        if work.session.key == "hopeless":
+            raise PermanentFailure("it never will \x1b[31mwork")
+        if work.session.key == "failing":
+            raise RuntimeError("not today")
+        return Verdict(outcome=Outcome.NO_OUTPUT)
+
+
+def fill(url: str, *keys: str, space: str = "default") -> dict[str, str]:
+    """A marked session of one record behind each key; their ids by key."""
+    with recollect.open(url) as memory:
+        found = {}
+        for key in keys:
+            session = memory.space(space).session(key)
+            session.append("user", f"remember {key}")
+            found[key] = session.sleep().id
+        return found
+
+
+@contextmanager
+def started(
+    *arguments: str, before: str = "", stderr: int = subprocess.PIPE
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A running command; `before` is what its process does first."""
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{before}\n{ENTRY_POINT}", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+    ) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
+
+
+def line_with(stream: Any, words: bytes) -> bytes:
+    """The next line that has these words in it."""
+    for line in stream:
+        if words in line:
+            return bytes(line)
+    raise AssertionError(f"the stream ended without {words!r}")
+
+
+def test_work_drains_what_is_due_and_reports(durable_store_url: str) -> None:
+    fill(durable_store_url, "a", "b", space="alice")
+    fill(durable_store_url, "c")
+    store = ("--store", durable_store_url)
+    result = run("work", *store)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "Processed 3 sessions, 3 records; 0 failed.\n"
+    assert run_json("status", *store)["marked_count"] == 0
+    assert run_json("work", *store) == {
+        "processed": 0,
+        "records": 0,
+        "failed": 0,
+        "stale": 0,
+        "released": 0,
+        "still_marked": 0,
+    }
+
+
+def test_work_on_all_takes_what_nobody_marked(durable_store_url: str) -> None:
+    run("append", "k", "just said", "--store", durable_store_url)
+    assert run_json("work", "--store", durable_store_url)["records"] == 0
+    assert run_json("work", "--all", "--store", durable_store_url)["records"] == 1
+    assert run_json("status", "--store", durable_store_url)["waiting_count"] == 0
+
+
+def test_a_failed_session_makes_work_exit_1_and_retry_gives_it_another_chance(
+    durable_store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = fill(durable_store_url, "hopeless", "fine")
+    store = ("--store", durable_store_url)
+    with monkeypatch.context() as patch:
+        patch.setattr(LoggingProcessor, "process", Moody.process)
+        failed = run("work", *store)
+    assert failed.exit_code == 1
+    assert failed.stdout == "Processed 1 session, 1 record; 1 failed.\n"
+    assert re.search(r"warning .* failed .* it never will \\x1b\[31mwork\n", failed.stderr)
+    assert "1 session is still marked; why: recollect status" in failed.stderr
+    assert run("work", *store).stdout == "Processed 0 sessions, 0 records; 0 failed.\n"
+
+    retried = run("retry", ids["hopeless"], *store)
+    assert (retried.exit_code, retried.stdout) == (0, "1 parked job is due again.\n")
+    again = run("retry", ids["hopeless"], *store)
+    assert (again.exit_code, again.stdout) == (0, "0 parked jobs are due again.\n")
+    assert "It is not parked, but due: waiting for a worker." in again.stderr
+    assert run_json("work", *store)["processed"] == 1
+
+
+def test_retry_takes_one_session_a_space_or_all(
+    durable_store_url: str,
+) -> None:
+    ids = {space: fill(durable_store_url, "hopeless", space=space) for space in ("a", "b", "c")}
+    with recollect.open(durable_store_url) as memory:
+        assert memory.work(Moody()).failed == 3
+    store = ("--store", durable_store_url)
+    assert run("retry", ids["a"]["hopeless"], "--space", "b", *store).exit_code == 1
+    assert run("retry", "nobody", *store).exit_code == 1
+    assert run_json("retry", "--space", "b", *store)["revived"] == 1
+    assert run_json("retry", ids["a"]["hopeless"], *store)["revived"] == 1
+    assert run_json("retry", "--all", *store)["revived"] == 1
+    assert run_json("status", *store)["job_counts"] == {"due": 3, "claimed": 0, "parked": 0}
+
+
+def test_status_says_of_every_job_why_it_is_not_running_and_when_it_will(
+    durable_store_url: str,
+) -> None:
+    settings = {"backoff_seconds": 86_400.0, "backoff_seconds_max": 86_400.0}
+    fill(durable_store_url, "failing", "hopeless")
+    with recollect.open(durable_store_url, settings=settings) as memory:
+        memory.work(Moody())
+        claims = []
+        for key, lease_seconds in (("held", 300.0), ("lost", 0.0)):
+            fill(durable_store_url, key)
+            policy = LeasePolicy(lease_seconds=lease_seconds)
+            claims.append(memory.store.leases.claim(f"worker of {key}", policy, None))
+        assert all(isinstance(claim, Claim) for claim in claims)
+    fill(durable_store_url, "fresh")
+    store = ("--store", durable_store_url)
+    words = run("status", *store).stdout
+    time = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"
+    assert "Marked   5 sessions: 2 claimed, 2 due, 1 parked\n" in words
+    parked = "parked +parked: .* +recollect retry +1 failed"
+    expired = "the lease of worker of lost has run out; next worker takes over"
+    for row in (
+        f"failing .* due +backing off +{time} +1 failed +RuntimeError: not today$",
+        rf"hopeless .* {parked} +PermanentFailure: it never will \\x1b\[31mwork$",
+        f"held .* claimed +claimed by worker of held +{time}, if it dies +– +–$",
+        f"lost .* claimed +{expired} +now +– +–$",
+        "fresh .* due +waiting for a worker +now +– +–$",
+    ):
+        assert re.search(row, words, re.MULTILINE), (row, words)
+
+    shape = run_json("status", *store)
+    jobs = {job["key"]: job for job in shape["jobs"]}
+    by_key = {state["key"]: jobs[state["id"]] for state in shape["marked"]}
+    assert {key: (job["kind"], job["state"]) for key, job in by_key.items()} == {
+        "failing": ("extract", "due"),
+        "hopeless": ("extract", "parked"),
+        "held": ("extract", "claimed"),
+        "lost": ("extract", "claimed"),
+        "fresh": ("extract", "due"),
+    }
+    assert by_key["failing"]["next_attempt_at"] == by_key["failing"]["due_at"] > shape["at"]
+    assert by_key["held"]["next_attempt_at"] == by_key["held"]["lease_expires_at"]
+    assert by_key["lost"]["next_attempt_at"] == by_key["fresh"]["next_attempt_at"] == shape["at"]
+    assert by_key["hopeless"]["next_attempt_at"] is None
+    assert (by_key["hopeless"]["failures"], by_key["held"]["owner"]) == (1, "worker of held")
+
+
+def test_a_short_status_still_knows_the_jobs_of_the_sessions_it_lists(
+    durable_store_url: str,
+) -> None:
+    fill(durable_store_url, "first", "second")
+    with recollect.open(durable_store_url) as memory:
+        claim = memory.store.leases.claim("me", LeasePolicy(), None)
+        assert isinstance(claim, Claim)
+        fill(durable_store_url, "first")  # said while it is claimed: it goes to the back
+        memory.store.leases.record(
+            claim, claim.read_upto, Outcome.NO_OUTPUT, None, datetime.now(UTC)
+        )
+        for kind in (JobKind.IDLE_SWEEP, JobKind.STARTUP_SCAN):
+            memory.store.leases.ensure_recurring(kind, None)
+    status = run("status", "--limit", "1", "--store", durable_store_url).stdout
+    assert "Marked   2 sessions: 2 due\n" in status
+    assert re.search(r" first .* due +waiting for a worker +now .*\n  … and 1 more", status)
+    upkeep = r"Upkeep +2 jobs\n +JOB .*\n +idle-sweep +– +due .*\n +startup-scan +– +due "
+    assert re.search(upkeep, status)
+    assert "Upkeep" not in run("status", "--space", "x", "--store", durable_store_url).stdout
+
+
+def test_a_worker_processes_what_comes_and_stops_at_once_when_idle(durable_store_url: str) -> None:
+    store = ("--store", durable_store_url)
+    ids = fill(durable_store_url, "k")
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        with started("worker", "--name", "busy bee", *store) as running:
+            ready = line_with(running.stderr, b"is ready")
+            assert ready.startswith(b"Worker busy bee is ready: ")
+            if signum is signal.SIGTERM:
+                line = line_with(running.stderr, b"session ").decode()
+                assert f"info     session {ids['k']}: records 1 to 1 no_output" in line
+            running.send_signal(signum)
+            _, rest = running.communicate(timeout=30)
+            assert (running.returncode, f"Stopping ({signum.name})" in rest.decode()) == (0, True)
+    assert run_json("status", *store)["marked_count"] == 0
+
+
+def test_a_worker_speaks_json_when_asked(tmp_path: Path) -> None:
+    store = str(tmp_path / "memory.db")
+    fill(store, "k")
+    with started("worker", "--json", "--concurrency", "3", "--store", store) as running:
+        ready = json.loads(line_with(running.stderr, b"ready"))["ready"]
+        assert (ready["concurrency"], ready["store"]["kind"]) == (3, "sqlite")
+        assert json.loads(line_with(running.stderr, b"records 1"))["level"] == "info"
+        running.terminate()
+        printed, _ = running.communicate(timeout=30)
+    assert json.loads(printed) == {"owner": ready["owner"], "stopped_by": "SIGTERM"}
+
+
+def test_a_worker_told_to_stop_lets_a_session_finish(durable_store_url: str) -> None:
+    fill(durable_store_url, "k")
+    with started("worker", "--store", durable_store_url, before=STALLING) as running:
+        line_with(running.stdout, b"reading")
+        running.terminate()
+        line_with(running.stderr, b"Stopping")
+        assert running.stdin is not None
+        running.stdin.write(b"x")
+        running.stdin.flush()
+        assert running.wait(timeout=30) == 0
+    with recollect.open(durable_store_url) as memory:
+        assert memory.space().session("k").state.processed_until == 1
+
+
+@pytest.mark.parametrize("command", ["worker", "work"])
+def test_what_does_not_finish_in_time_is_given_back_and_costs_no_attempt(
+    command: str, durable_store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_WORKER_GRACE_SECONDS", "0.1")
+    fill(durable_store_url, "k")
+    with started(command, "--store", durable_store_url, before=STALLING) as running:
+        line_with(running.stdout, b"reading")
+        running.terminate()
+        assert running.wait(timeout=30) == (0 if command == "worker" else 1)
+    job = run_json("status", "--space", "default", "--store", durable_store_url)["jobs"][0]
+    assert (job["state"], job["failures"], job["takeovers"]) == ("due", 0, 0)
+
+
+def test_a_second_signal_ends_a_worker_where_it_stands_and_its_lease_runs_out(
+    durable_store_url: str,
+) -> None:
+    fill(durable_store_url, "k")
+    with started("worker", "--store", durable_store_url, before=STALLING) as running:
+        line_with(running.stdout, b"reading")
+        running.terminate()
+        line_with(running.stderr, b"Stopping")
+        running.send_signal(signal.SIGINT)
+        assert running.wait(timeout=30) == -signal.SIGINT
+    with recollect.open(durable_store_url) as memory:
+        assert memory.status("default").job_counts == {JobState.CLAIMED: 1}
+        state = memory.space().session("k").state
+        assert (state.invalidated_at, state.processed_until) == (1, None)
+
+
+def test_a_long_drain_says_on_a_terminal_how_much_is_left(tmp_path: Path) -> None:
+    store = str(tmp_path / "memory.db")
+    fill(store, "k")
+    impatient = "from recollect.interfaces.cli import work; work.PROGRESS_SECONDS = 0.01"
+    ours, theirs = pty.openpty()
+    with started("work", "--store", store, before=STALLING + impatient, stderr=theirs) as running:
+        os.close(theirs)
+        shown = b""
+        while b"1 session to go" not in shown:
+            shown += os.read(ours, 1000)
+        printed, _ = running.communicate(b"x", timeout=30)
+    os.close(ours)
+    assert (running.returncode, b"Processed 1 session" in printed) == (0, True)
 
 
 # config

@@ -1,8 +1,9 @@
-"""The demonstration: it shows every mark, on both databases, and leaves nothing behind."""
+"""The demonstration: every mark and a takeover, on both databases, and nothing is left behind."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ TITLES = (
     "Read again, then clear",
     "The skip rule",
     "A retry stores once",
+    "A worker is killed",
+    "Another one takes over",
+    "Work goes on where it stopped",
 )
 
 
@@ -65,7 +69,7 @@ def test_the_demo_tells_every_step_in_order() -> None:
     ],
 )
 def test_each_mark_appears_between_before_and_after(title: str, mark: str) -> None:
-    section = run().stdout.partition(f". {title}\n")[2]
+    section = run("--store", ":memory:").stdout.partition(f". {title}\n")[2]
     before, after = re.findall(r"^    (?:before|after) .*$", section, re.MULTILINE)[:2]
     assert "mark – " in before
     assert f"mark {mark}" in after
@@ -86,12 +90,57 @@ def test_a_message_in_between_makes_the_compare_and_swap_refuse(durable_store_ur
 def test_all_causes_are_shown_and_the_memory_agent_stays_unmarked(durable_store_url: str) -> None:
     steps = steps_of(run("--store", durable_store_url, "--json"))
     causes = {change["after"]["marked_by"] for s in steps.values() for change in s["changes"]}
-    assert causes == set(MarkCause) - {MarkCause.REQUEST} | {None}
+    assert causes == set(MarkCause) - {MarkCause.REQUEST, MarkCause.SCAN} | {None}
     skipped = steps["The skip rule"]["changes"][0]["after"]
     assert (skipped["last_seq"], skipped["invalidated_at"]) == (8, None)
     retry = steps["A retry stores once"]
     assert retry["changes"][0]["before"]["last_seq"] == retry["changes"][0]["after"]["last_seq"]
     assert "AppendKeyReused" in retry["results"][1]
+
+
+def test_a_killed_worker_is_replaced_and_every_record_is_processed_once(
+    durable_store_url: str,
+) -> None:
+    result = run("--store", durable_store_url, "--json")
+    steps = steps_of(result)
+    killed = steps["A worker is killed"]
+    assert "claimed by first, with token 1" in killed["results"][-1]
+    assert killed["changes"][0]["after"] == killed["changes"][0]["before"]
+    pid = re.search(r"process (\d+)", killed["results"][0])
+    assert pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid[1]), 0)
+    taken = steps["Another one takes over"]
+    assert any("taken over from first, token 2" in line for line in taken["results"])
+    assert taken["results"][-1] == "the ranges of telegram:42:gifts: 1–3 no_output"
+    worked = steps["Work goes on where it stopped"]["results"]
+    assert worked[-1] == "the ranges of telegram:42:main: 1–7 external, 8–8 no_output"
+    status = json.loads(result.stdout)["status"]
+    assert (status["marked_count"], status["waiting_count"], status["jobs"]) == (0, 0, [])
+    with recollect.open(durable_store_url) as memory:
+        sessions = memory.space("demo").sessions
+        for state in sessions.list():
+            covered = [(each.first_seq, each.last_seq) for each in sessions.ranges(state.id)]
+            seqs = [seq for first, last in covered for seq in range(first, last + 1)]
+            assert seqs == (list(range(1, state.last_seq + 1)) if state.remembered else [])
+
+
+def test_a_store_in_memory_is_shown_without_workers_and_says_so() -> None:
+    result = run("--store", ":memory:", "--json")
+    steps = steps_of(result)
+    assert list(steps)[-1] == "Workers, left out"
+    assert "use a file" in steps["Workers, left out"]["story"]
+    assert json.loads(result.stdout)["status"]["marked_count"] == 5
+
+
+def test_sessions_of_others_are_left_alone(durable_store_url: str) -> None:
+    with recollect.open(durable_store_url) as memory:
+        memory.space("mine").session("k").append("user", "not for the demo")
+        memory.space("mine").session("k").sleep()
+    steps = steps_of(run("--store", durable_store_url, "--json"))
+    assert "left alone" in steps["Workers, left out"]["story"]
+    with recollect.open(durable_store_url) as memory:
+        assert memory.space("mine").session("k").state.invalidated_at == 1
 
 
 def test_the_temporary_store_is_gone_afterwards(temporary_directory: Path) -> None:

@@ -16,10 +16,10 @@ from recollect.domain import (
     NewRecord,
     Outcome,
     Record,
-    Role,
     SessionBirth,
     SessionState,
 )
+from recollect.messages import Role
 
 
 class Reused(Exception):

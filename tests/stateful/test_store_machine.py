@@ -35,11 +35,11 @@ from recollect.domain import (
     MarkUnit,
     Mode,
     NewRecord,
-    Role,
     SessionBirth,
     SessionState,
 )
 from recollect.errors import AppendKeyReused
+from recollect.messages import Role
 from recollect.store.conformance import Harness, OpenStore
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store

@@ -24,7 +24,7 @@ TWINS = [
 # Not for callers who await: they have the synchronous twin as `.sync`.
 SYNC_ONLY = {"settings", "store", "store_of"}
 # What needs no store, and is therefore not awaited.
-PURE = {("Memory", "space")}
+PURE = {("Memory", "space"), ("Memory", "worker"), ("Worker", "wake")}
 
 
 def public(cls: type) -> dict[str, Any]:
@@ -209,3 +209,21 @@ def test_settings_and_clock_are_passed_on(tmp_path: Path) -> None:
         assert (tmp_path / "memory.db").exists()
 
     asyncio.run(scenario())
+
+
+def test_a_worker_is_started_ticked_and_stopped_by_coroutines() -> None:
+    async def main() -> None:
+        async with await aio.open(":memory:", settings={}) as opened:
+            session = await opened.space("alice").session("k")
+            await session.append("user", "hello")
+            await session.sleep()
+            worker = opened.worker(owner="one")
+            report = await worker.tick()
+            assert (worker.owner, report.processed, report.records) == ("one", 1, 1)
+            await worker.start()
+            worker.wake()
+            await worker.stop()
+            assert (await opened.work()).processed == 0
+            assert await opened.retry() == 0
+
+    asyncio.run(main())

@@ -56,7 +56,7 @@ def test_every_error_says_who_mends_it_and_whether_a_retry_helps(
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_the_side_of_the_tree_says_who_mends(cls: type[RecollectError]) -> None:
-    if not issubclass(cls, errors.StoreError):
+    if not issubclass(cls, errors.StoreError | errors.PermanentFailure):
         assert cls.mended_by is Mender.CALLER
     elif cls.__name__ in MENDED_BY_TIME:
         assert cls.mended_by is Mender.TIME

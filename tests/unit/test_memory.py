@@ -225,7 +225,7 @@ def test_the_sweep_marks_what_was_left_without_a_word(clock: ManualClock) -> Non
 def test_the_sweep_goes_on_until_nothing_is_left(
     memory: recollect.Memory, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.memory.SWEEP_BATCH", 2)
+    monkeypatch.setattr("recollect.sweeps.BATCH", 2)
     for number in range(5):
         memory.space().session(f"k{number}").append("user", "x")
     clock.advance(10_000)
@@ -317,6 +317,8 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
     "Sessions.count_since": lambda memory, space, session: space.sessions.count_since("x", 0),
     "Sessions.records": lambda memory, space, session: space.sessions.records("x"),
     "Sessions.ranges": lambda memory, space, session: space.sessions.ranges("x"),
+    "Memory.work": lambda memory, space, session: memory.work(),
+    "Memory.retry": lambda memory, space, session: memory.retry(),
     "Session.state": lambda memory, space, session: session.state,
     "Session.id": lambda memory, space, session: session.id,
     "Session.append": lambda memory, space, session: session.append("user", "x"),
@@ -338,7 +340,8 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
     "Session.set_mode": lambda memory, space, session: session.set_mode("disabled"),
 }
 # What touches no store: closing itself, values, and the seams the resolver and the tools use.
-WITHOUT_STORE = {"Memory.close", "Memory.space", "Memory.settings", "Session.key", "Session.agent"}
+WITHOUT_STORE = {"Memory.close", "Memory.space", "Memory.settings", "Memory.worker"}
+WITHOUT_STORE |= {"Session.key", "Session.agent"}
 SEAMS = {"Memory.store", "Memory.store_of"}
 
 

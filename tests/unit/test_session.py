@@ -10,8 +10,8 @@ import pytest
 import recollect
 from recollect import Attachment, Message, Mode, Role
 from recollect.descriptors import MemoryAgent
-from recollect.domain import Text, ToolCall, ToolResult
 from recollect.errors import AppendKeyReused, InvalidMessage, InvalidValue, TooLarge
+from recollect.messages import Text, ToolCall, ToolResult
 
 
 @pytest.fixture

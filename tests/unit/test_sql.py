@@ -46,7 +46,7 @@ def test_every_query_that_is_used_exists_and_every_one_that_exists_is_used() -> 
 def test_a_query_takes_the_same_parameters_in_both_dialects(name: str) -> None:
     found = parameters(SQLITE[name], "sqlite")
     assert found == parameters(POSTGRES[name], "postgres")
-    assert found, "a query without a parameter sees every space"
+    assert found or name == "lock_claims", "a query without a parameter sees every space"
 
 
 @pytest.mark.parametrize("name", sorted(SQLITE))
@@ -60,12 +60,29 @@ def test_a_query_has_nothing_a_driver_could_misread(name: str) -> None:
         assert query.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE")
 
 
+def without_clock(query: str) -> str:
+    """A query with the one expression that reads the database's clock taken out."""
+    query = re.sub(r"COALESCE\(\s*CAST\(%\(now\)s AS BIGINT\).*?AS BIGINT\)\)", "NOW", query)
+    return re.sub(r"COALESCE\(%\(now\)s, CAST\(unixepoch.*?AS INTEGER\)\)", "NOW", query)
+
+
 def test_only_what_must_differ_differs() -> None:
     as_postgres = {name: re.sub(r":([a-z_]+)", r"%(\1)s", text) for name, text in SQLITE.items()}
-    differing = {name for name in SQLITE if as_postgres[name] != POSTGRES[name]}
-    assert differing == {"lock_key", "lock_session", "mark_idle"}
+    differing = {
+        name for name in SQLITE if without_clock(as_postgres[name]) != without_clock(POSTGRES[name])
+    }
+    assert differing == {
+        *("lock_key", "lock_session", "lock_claim", "lock_claims"),
+        *("mark_idle", "find_due", "find_expired"),
+    }
 
 
 def test_every_query_is_about_one_space_unless_it_says_otherwise() -> None:
     unbound = {name for name in SQLITE if "space" not in parameters(SQLITE[name], "sqlite")}
-    assert unbound == {"list_spaces"}
+    operators = {"list_spaces", "waiting_newest"}
+    # Claims are made over all spaces; from then on a job has its id and its token.
+    claims = {"lock_claims", "park_exhausted", "count_running", "find_expired", "find_due"}
+    by_id = {"claim_job", "renew_claim", "lock_claim", "give_back", "fail_claim"}
+    notes = {"note_progress", "note_finished", "next_due"}
+    upkeep = {"ensure_recurring", "make_due", "finish_recurring"}
+    assert unbound == operators | claims | by_id | notes | upkeep

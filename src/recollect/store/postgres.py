@@ -6,7 +6,9 @@ superuser and names the one space it may see.
 
 from __future__ import annotations
 
+import logging
 import os
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -55,6 +57,9 @@ _SCOPE = (
     b" set_config('recollect.space', %(space)s, true),"
     b" set_config('recollect.operator', %(operator)s, true)"
 )
+LISTEN_SECONDS = 0.5  # how long a listener that is told to stop may take
+RELISTEN_SECONDS = 5.0
+_log = logging.getLogger(__name__)
 _CONFLICTS = (pg.SerializationFailure, pg.DeadlockDetected)
 
 _Pg = psycopg.Connection[Row]
@@ -124,6 +129,12 @@ class PostgresDatabase:
 
     def read(self, space: str | None, job: Callable[[Connection], T]) -> T:
         return self._transact(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", space, job)
+
+    def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Pass on the server's notifications, from whatever host they come."""
+        listener = _Listener(self._conninfo, self._schema, wake)
+        listener.start()
+        return listener.stop
 
     def close(self) -> None:
         if self._forked or self._closed:
@@ -258,6 +269,41 @@ class PostgresDatabase:
         version = int((row and row[0]) or 0)
         refuse_newer(version, "postgres", self._location)
         return version
+
+
+class _Listener(threading.Thread):
+    """Waits for notifications on a connection of its own, and connects again when that breaks.
+
+    A notification that is missed meanwhile costs nothing but time: workers also look by themselves.
+    """
+
+    def __init__(self, conninfo: str, schema: str, wake: Callable[[], None]) -> None:
+        super().__init__(name="recollect-listen", daemon=True)
+        self._conninfo = conninfo
+        self._schema = schema
+        self._wake = wake
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                with psycopg.connect(self._conninfo, autocommit=True) as connection:
+                    connection.execute("LISTEN recollect_due")
+                    self._wake()  # for what became due before we listened
+                    self._pass_on(connection)
+            except psycopg.Error as error:
+                _log.info("listening again in %g s: %s", RELISTEN_SECONDS, error)
+                self._stopping.wait(RELISTEN_SECONDS)
+
+    def _pass_on(self, connection: psycopg.Connection[Any]) -> None:
+        while not self._stopping.is_set():
+            for notice in connection.notifies(timeout=LISTEN_SECONDS, stop_after=1):
+                if notice.payload == self._schema:
+                    self._wake()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.join(timeout=2 * LISTEN_SECONDS)
 
 
 def split_schema(url: str, default: str) -> tuple[str, str]:

@@ -13,15 +13,29 @@ from datetime import datetime
 from typing import Protocol
 
 from recollect.domain import (
+    BackedOff,
+    CapReached,
+    Claim,
+    Job,
+    JobKind,
+    JobState,
     KeyRef,
+    LeasePolicy,
     MarkCause,
     MarkPolicy,
     Mode,
     NewRecord,
+    NothingDue,
+    Outcome,
+    Parked,
     Range,
     Record,
+    Recorded,
+    Released,
+    Renewed,
     SessionBirth,
     SessionState,
+    StaleClaim,
     StoreDescription,
 )
 
@@ -172,6 +186,80 @@ class Marks(Protocol):
         """Sessions with unprocessed records and no mark, longest without activity first."""
         ...
 
+    def waiting_newest(self, limit: int) -> list[SessionState]:
+        """The same over all spaces, the most recent activity first."""
+        ...
+
+
+class Leases(Protocol):
+    """Jobs, claimed under leases with fencing tokens.
+
+    `now=None` is the database's own clock, the one that all workers share.
+    """
+
+    def claim(
+        self, owner: str, policy: LeasePolicy, now: datetime | None
+    ) -> Claim | NothingDue | CapReached:
+        """Take over the job whose lease ran out first, else the one that has been due longest."""
+        ...
+
+    def renew(
+        self, claim: Claim, policy: LeasePolicy, now: datetime | None
+    ) -> Renewed | StaleClaim: ...
+
+    def record(
+        self, claim: Claim, upto: int, outcome: Outcome, reason: str | None, now: datetime
+    ) -> Recorded | StaleClaim:
+        """Store what became of the records up to `upto`, with the cursor, fenced by the token.
+
+        Below `read_upto` it is a piece of a longer job, which stays claimed; at `read_upto` it is
+        the last one: the mark is cleared, or the job is due again if the mark has moved on.
+        """
+        ...
+
+    def fail(
+        self,
+        claim: Claim,
+        error: str,
+        delay_seconds: float,
+        policy: LeasePolicy,
+        now: datetime | None,
+        *,
+        is_final: bool = False,
+    ) -> BackedOff | Parked | StaleClaim:
+        """Count a failure. `is_final`: trying again would not help, park it at once."""
+        ...
+
+    def release(self, claim: Claim) -> Released | StaleClaim:
+        """Give a job back unharmed."""
+        ...
+
+    def ensure_recurring(self, kind: JobKind, now: datetime | None) -> None:
+        """Make sure the store has its one job of a kind that comes round again."""
+        ...
+
+    def make_due(self, kind: JobKind) -> None:
+        """Let a recurring job come round at once, unless it is being worked on."""
+        ...
+
+    def finish_recurring(
+        self, claim: Claim, delay_seconds: float, now: datetime | None
+    ) -> Released | StaleClaim:
+        """Done for this time; due again after the delay."""
+        ...
+
+    def revive(self, space: str | None, key: str | None) -> int:
+        """Give parked jobs another chance: one, those of a space, or all. How many it were."""
+        ...
+
+    def jobs(self, space: str | None, limit: int) -> list[Job]:
+        """What is due, claimed or parked, first due first."""
+        ...
+
+    def get(self, space: str | None, kind: JobKind, key: str) -> Job | None: ...
+
+    def counts(self, space: str | None) -> dict[JobState, int]: ...
+
 
 class Store(Protocol):
     """A place to keep everything. Safe to use from any number of threads."""
@@ -184,6 +272,13 @@ class Store(Protocol):
 
     @property
     def marks(self) -> Marks: ...
+
+    @property
+    def leases(self) -> Leases: ...
+
+    def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` from any thread when work may have become due; returns how to stop it."""
+        ...
 
     def describe(self) -> StoreDescription: ...
 

@@ -11,12 +11,13 @@ import click
 
 import recollect
 from recollect.clock import SystemClock
-from recollect.domain import MarkUnit, Mode, Record, Role, SessionState
+from recollect.domain import MarkUnit, Mode, Record, SessionState
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.messages_file import Entry, check_entries, read_entries
 from recollect.interfaces.cli.output import counted, harmless, note, one_line, write, write_json
 from recollect.interfaces.cli.shapes import record_shape, session_shape
 from recollect.interfaces.cli.target import Target, agent_label, read_agent, with_target
+from recollect.messages import Role
 
 
 def _read_metadata(

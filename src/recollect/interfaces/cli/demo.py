@@ -6,7 +6,7 @@ import dataclasses
 import tempfile
 import textwrap
 from collections.abc import Iterator
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,11 @@ from recollect.interfaces.cli.history import digest
 from recollect.interfaces.cli.output import counted, number, one_line, write, write_json
 from recollect.interfaces.cli.sessions import mark_in_words, state_in_words
 from recollect.interfaces.cli.shapes import record_shape, session_shape, status_shape
-from recollect.interfaces.cli.status import status_lines
+from recollect.interfaces.cli.status import read_status, status_lines
 from recollect.interfaces.cli.target import Target, agent_label, with_target
 
 WIDTH = 88
+SHOWN_MAX = 100
 
 
 @click.command("demo")
@@ -36,7 +37,8 @@ WIDTH = 88
 )
 @with_target
 def command(target: Target, keep: str | None) -> None:
-    """Play sample sessions of two agents into a temporary store and watch the marks appear.
+    """Play sample sessions of two agents into a temporary store, watch the marks appear, kill a
+    worker in the middle of its work and see another one take over.
 
     Offline, in seconds, and nothing is left behind; RECOLLECT_STORE is not touched. With --keep or
     --store the sessions stay there, in a space that was empty before: demo, demo-2, …
@@ -61,16 +63,18 @@ def _run(target: Target, settings: recollect.Settings, *, is_temporary: bool = F
     clock = ManualClock(demo.START)
     with recollect.open(target.store, settings=settings, clock=clock) as memory:
         space = _empty_space(memory, target.space)
-        steps = demo.play(demo.Stage(memory=memory, space=space, clock=clock))
+        stage = demo.Stage(memory=memory, space=space, clock=clock)
+        assert target.store is not None
+        steps = chain(demo.play(stage), demo.play_workers(stage, target.store))
         if target.as_json:
             shapes = [_step_shape(step) for step in steps]
-            status = status_shape(memory.status(space.name))
+            status = status_shape(read_status(memory, space.name, SHOWN_MAX))
             write_json({"space": space.name, "steps": shapes, "status": status})
             return
         for line in _told(steps):
             write(line)
         write(click.style("In the end, recollect status says:", bold=True))
-        for line in status_lines(memory.status(space.name), space.name):
+        for line in status_lines(read_status(memory, space.name, SHOWN_MAX), space.name):
             write(f"  {line}")
     write()
     for line in _what_next(dataclasses.replace(target, space=space.name), is_temporary):
@@ -93,7 +97,8 @@ def _told(steps: Iterator[demo.Step]) -> Iterator[str]:
     yield from _wrapped(
         "Two agents, assistant and coder, talk with people. Every message is stored when append "
         "returns. A session with enough to learn from gets a mark: the number of the record up to "
-        "which it is to be processed. The cursor says how far it has been."
+        "which it is to be processed. The cursor says how far it has been. Workers process what is "
+        "marked: each record once, whoever dies."
     )
     for turn, step in enumerate(steps, start=1):
         yield ""
@@ -140,6 +145,7 @@ def _what_next(target: Target, is_temporary: bool) -> Iterator[str]:
         yield '  recollect append my:first:chat "Hi"  start a session of your own'
         yield "  recollect history my:first:chat      read it back"
         yield "  recollect status                     what is marked, and what waits"
+        yield "  recollect work --all                 process it now"
     else:
         yield f"  recollect sessions{target.arguments}"
         yield f"  recollect history cli:recollect:main --rotations{target.arguments}"

@@ -13,11 +13,14 @@ from recollect.interfaces.cli.lazy import LazyGroup
 from recollect.interfaces.cli.target import target_options
 
 COMMANDS = {
-    "demo": "Play sample sessions into a temporary store and watch the marks appear.",
+    "demo": "Play sample sessions into a temporary store, and kill a worker in the middle.",
     "append": "Add a message, or a file of messages, to a session.",
     "history": "Show what was said in a session.",
     "sessions": "List sessions, or show one.",
     "status": "Say what is marked, what waits, and for what.",
+    "work": "Process what is due now, then stop.",
+    "worker": "Process sessions as they are marked, until told to stop.",
+    "retry": "Give parked sessions another chance.",
     "sweep": "Mark the sessions that were left without a word.",
     "config": "Show every setting, its value and where it came from.",
 }
@@ -34,14 +37,15 @@ COMMANDS = {
 @target_options
 @click.pass_context
 def cli(context: click.Context, /, **_given: object) -> None:
-    """Durable memory for AI agents: every message is kept, and marked when there is enough to
-    learn from.
+    """Durable memory for AI agents: every message is kept, marked when there is enough to learn
+    from, and processed exactly once, whoever dies.
 
     \b
     Try it:
       recollect demo
       recollect append telegram:42:main "I moved to Lisbon in May."
       recollect history telegram:42:main
+      recollect work --all
 
     --store, --space and --json work before and after a command's name. Settings come from options,
     then RECOLLECT_… in the environment, then recollect.toml or recollect.yaml.

@@ -82,6 +82,11 @@ def write_json(value: Any, *, to_stderr: bool = False) -> None:
     click.echo(_UNSAFE.sub(_json_escaped, text), err=to_stderr)
 
 
+def json_line(value: Any) -> str:
+    """A JSON document on one line, for streams of them; as harmless as the others."""
+    return _UNSAFE.sub(_json_escaped, json.dumps(value, default=_plain))
+
+
 def _escaped(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -1,10 +1,11 @@
-"""The JSON shapes the commands print: records, sessions, ranges and status, field by field."""
+"""The JSON shapes the commands print: records, sessions, ranges, jobs, status, field by field."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
-from recollect.domain import Range, Record, SessionState, Status
+from recollect.domain import Job, JobState, Range, Record, SessionState, Status
 from recollect.interfaces.cli.target import agent_label
 
 
@@ -60,6 +61,39 @@ def range_shape(dealt_with: Range) -> dict[str, Any]:
     }
 
 
+def next_attempt(job: Job, now: datetime) -> datetime | None:
+    """When it is worked on next: as soon as there is a worker, or once its time has come."""
+    match job.state:
+        case JobState.IDLE | JobState.PARKED:
+            return None
+        case JobState.DUE:
+            return max(job.due_at or now, now)
+        case JobState.CLAIMED:
+            return max(job.lease_expires_at or now, now)
+
+
+def job_shape(job: Job, now: datetime) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "space": job.space,
+        "kind": job.kind.value,
+        "key": job.key,
+        "state": job.state.value,
+        "why": job.why(now),
+        "next_attempt_at": next_attempt(job, now),
+        "first_due_at": job.first_due_at,
+        "due_at": job.due_at,
+        "owner": job.owner,
+        "lease_expires_at": job.lease_expires_at,
+        "token": job.token,
+        "failures": job.failures,
+        "takeovers": job.takeovers,
+        "last_error": job.last_error,
+        "last_error_at": job.last_error_at,
+        "finished_at": job.finished_at,
+    }
+
+
 def status_shape(status: Status) -> dict[str, Any]:
     return {
         "store": {
@@ -72,5 +106,11 @@ def status_shape(status: Status) -> dict[str, Any]:
         "marked": [session_shape(state) for state in status.marked],
         "waiting_count": status.waiting_count,
         "waiting": [session_shape(state) for state in status.waiting],
+        "job_counts": {
+            state.value: status.job_counts.get(state, 0)
+            for state in JobState
+            if state is not JobState.IDLE
+        },
+        "jobs": [job_shape(job, status.at) for job in status.jobs],
         "idle_sweep_seconds": status.idle_sweep_seconds,
     }

@@ -1,19 +1,33 @@
-"""`recollect status`: what is marked and why, what waits and for what."""
+"""`recollect status`: what is marked and why it is not being processed, what waits and for what."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import click
 
-from recollect.domain import SessionState, Status
-from recollect.interfaces.cli.output import counted, moment, one_line, table, write, write_json
-from recollect.interfaces.cli.shapes import status_shape
+import recollect
+from recollect.domain import Job, JobKind, JobState, SessionState, Status
+from recollect.interfaces.cli.output import (
+    NONE,
+    counted,
+    moment,
+    one_line,
+    shortened,
+    table,
+    write,
+    write_json,
+)
+from recollect.interfaces.cli.shapes import next_attempt, status_shape
 from recollect.interfaces.cli.target import Target, agent_label, with_target
 from recollect.session import LIST_MAX
 
 WHO = ("SPACE", "SESSION", "KEY", "AGENT")
+MARK = ("MARKED BY", "SINCE", "UP TO", "UNPROCESSED")
+JOB = ("STATE", "WHY", "NEXT TRY", "TRIES", "LAST ERROR")
+ERROR_CHARS = 100
 
 
 @click.command("status")
@@ -29,8 +43,10 @@ WHO = ("SPACE", "SESSION", "KEY", "AGENT")
 def command(target: Target, limit: int) -> None:
     """Say what is due and what waits, over all spaces or, with --space, in one.
 
-    A marked session is ready to be processed. A waiting one has unprocessed records and no mark
-    yet; the idle sweep marks it once nothing has been said for a while.
+    A marked session is to be processed: STATE and WHY say where that stands, NEXT TRY when it is
+    worked on, TRIES what went wrong since something was last recorded. A waiting session has
+    unprocessed records and no mark yet; the idle sweep marks it once nothing has been said for a
+    while. Upkeep is what workers do for the store itself.
 
     \b
     Examples:
@@ -40,7 +56,7 @@ def command(target: Target, limit: int) -> None:
     with target.open() as memory:
         if target.space is not None:
             memory.space(target.space)  # checks the name
-        status = memory.status(target.space, limit)
+        status = read_status(memory, target.space, limit)
     if target.as_json:
         write_json({"space": target.space} | status_shape(status))
         return
@@ -48,16 +64,36 @@ def command(target: Target, limit: int) -> None:
         write(line)
 
 
+def read_status(memory: recollect.Memory, space: str | None, limit: int) -> Status:
+    """The status, with the job of every marked session and of all upkeep that is listed.
+
+    Jobs have an order of their own: the first N of them need not be those of the first N sessions.
+    """
+    status = memory.status(space, limit)
+    wanted = [(JobKind.EXTRACT, state.id) for state in status.marked]
+    if space is None:
+        wanted += [(kind, kind.value) for kind in JobKind if kind is not JobKind.EXTRACT]
+    known = {(job.kind, job.key) for job in status.jobs}
+    found = (memory.store.leases.get(space, *which) for which in wanted if which not in known)
+    missing = [job for job in found if job is not None]
+    return dataclasses.replace(status, jobs=(*status.jobs, *missing)) if missing else status
+
+
 def status_lines(status: Status, space: str | None) -> Iterator[str]:
     """The status as people read it."""
     store = status.store
+    sessions = {job.key: job for job in status.jobs if job.kind is JobKind.EXTRACT}
+    upkeep = [job for job in status.jobs if job.kind is not JobKind.EXTRACT]
     yield _headed("Store", f"{store.kind}, {one_line(store.location)}")
     yield _headed("Schema", f"version {store.schema_version}")
     yield _headed("Space", "all" if space is None else one_line(space))
-    yield _headed("Marked", counted(status.marked_count, "session"))
+    yield _headed("Marked", _marked_in_words(status, upkeep))
     yield from _listed(
-        ("WHY", "SINCE", "UP TO", "UNPROCESSED"),
-        [(state, _marked_row(state)) for state in status.marked],
+        (*MARK, *JOB),
+        [
+            (state, (*_mark_cells(state), *_job_cells(sessions.get(state.id), status.at)))
+            for state in status.marked
+        ],
         status.marked_count,
         space,
     )
@@ -68,10 +104,25 @@ def status_lines(status: Status, space: str | None) -> Iterator[str]:
         status.waiting_count,
         space,
     )
+    if upkeep:
+        yield _headed("Upkeep", counted(len(upkeep), "job"))
+        rows = [
+            (job.kind.value, moment(job.finished_at), *_job_cells(job, status.at)) for job in upkeep
+        ]
+        yield from (f"  {line}" for line in table(("JOB", "LAST RUN", *JOB), rows))
 
 
 def _headed(name: str, value: str) -> str:
     return f"{click.style(name.ljust(8), bold=True)} {value}"
+
+
+def _marked_in_words(status: Status, upkeep: list[Job]) -> str:
+    counts = {
+        state: count - sum(job.state is state for job in upkeep)
+        for state, count in status.job_counts.items()
+    }
+    words = [f"{count:,} {state}" for state, count in sorted(counts.items()) if count > 0]
+    return ": ".join(filter(None, (counted(status.marked_count, "session"), ", ".join(words))))
 
 
 def _listed(
@@ -92,13 +143,39 @@ def _who(state: SessionState) -> tuple[str, ...]:
     return state.space, state.id, state.key, agent_label(state.agent_id)
 
 
-def _marked_row(state: SessionState) -> tuple[str, ...]:
+def _mark_cells(state: SessionState) -> tuple[str, ...]:
     return (
         str(state.marked_by),
         moment(state.marked_at),
         str(state.invalidated_at),
         str(state.unprocessed),
     )
+
+
+def _job_cells(job: Job | None, now: datetime) -> tuple[str, ...]:
+    if job is None:
+        return (NONE,) * len(JOB)
+    return (
+        job.state.value,
+        job.why(now),
+        _next_in_words(job, now),
+        _tries_in_words(job),
+        NONE if job.last_error is None else shortened(job.last_error, ERROR_CHARS),
+    )
+
+
+def _next_in_words(job: Job, now: datetime) -> str:
+    time = next_attempt(job, now)
+    if time is None:
+        return "recollect retry" if job.state is JobState.PARKED else NONE
+    if time <= now:
+        return "now"
+    return f"{moment(time)}, if it dies" if job.state is JobState.CLAIMED else moment(time)
+
+
+def _tries_in_words(job: Job) -> str:
+    counts = {"failed": job.failures, "taken over": job.takeovers}
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or NONE
 
 
 def _waiting_row(state: SessionState, status: Status) -> tuple[str, ...]:

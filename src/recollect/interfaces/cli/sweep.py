@@ -14,8 +14,8 @@ def command(target: Target) -> None:
     """Mark every session that has unprocessed records and was left without a word.
 
     It catches what a process that died had no time to mark, after idle_sweep_seconds (10 minutes
-    by default). The background worker will do this by itself; until there is one, or when you do
-    not want to wait for it, do it by hand. Over all spaces or, with --space, in one.
+    by default). A running worker does this by itself; this is for when there is none, or when you
+    do not want to wait for it. Over all spaces or, with --space, in one.
 
     \b
     Examples:

@@ -45,12 +45,14 @@ class Target:
             f" {option} {shlex.quote(one_line(value))}" for option, value in given.items() if value
         )
 
-    def settings(self) -> recollect.Settings:
-        return config.load(None if self.store is None else {"store": self.store})
+    def settings(self, **options: Any) -> recollect.Settings:
+        """The settings, with those on top that options of a command set; None is not given."""
+        given = {"store": self.store, **options}
+        return config.load({name: value for name, value in given.items() if value is not None})
 
-    def open(self, agent: str | None = None) -> recollect.Memory:
+    def open(self, agent: str | None = None, **options: Any) -> recollect.Memory:
         """The memory to work on; where every agent has its own, the one of this agent."""
-        settings = self.settings()
+        settings = self.settings(**options)
         if self.store is not None or settings.database != "per-agent":
             return recollect.open(self.store, settings=settings)
         if agent is None:
@@ -59,6 +61,11 @@ class Target:
                 " (or the agent with --agent, where the command takes one)"
             )
         return recollect.open_agents(settings).memory(_agent_name(agent))
+
+    def refuse_space(self) -> None:
+        """For commands that are about the whole store: a space would be heard and not heeded."""
+        if self.space is not None:
+            raise click.UsageError("Workers work for all spaces of a store; leave --space out.")
 
 
 def target_options(function: F) -> F:

@@ -17,10 +17,10 @@ from recollect.domain import (
     Mode,
     NewRecord,
     Record,
-    Role,
     SessionBirth,
     SessionState,
 )
+from recollect.messages import Role
 from recollect.store.protocol import Marks, Records, Sessions, Store
 
 T = TypeVar("T")

@@ -116,6 +116,10 @@ class RelationalMarks:
         found = self._database.read(space, lambda c: c.rows("list_waiting", page))
         return [rows.session_state(row) for row in found]
 
+    def waiting_newest(self, limit: int) -> list[SessionState]:
+        found = self._database.read(None, lambda c: c.rows("waiting_newest", {"limit": limit}))
+        return [rows.session_state(row) for row in found]
+
 
 def _scope(space: str | None) -> dict[str, object]:
     return {"any_space": space is None, "space": space or ""}

@@ -8,8 +8,9 @@ from datetime import datetime
 
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
-from recollect.domain import KeyRef, MarkCause, MarkPolicy, MarkUnit, NewRecord, Record, Role
+from recollect.domain import KeyRef, MarkCause, MarkPolicy, MarkUnit, NewRecord, Record
 from recollect.errors import AppendKeyReused
+from recollect.messages import Role
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.cursor import skip_unprocessed

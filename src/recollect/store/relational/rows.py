@@ -8,9 +8,19 @@ from datetime import datetime
 from typing import TypeVar
 
 from recollect.clock import from_micros
-from recollect.domain import MarkCause, Mode, Outcome, Range, Record, Role, SessionState
+from recollect.domain import (
+    Job,
+    JobKind,
+    JobState,
+    MarkCause,
+    Mode,
+    Outcome,
+    Range,
+    Record,
+    SessionState,
+)
 from recollect.errors import StoreCorrupt
-from recollect.messages import read
+from recollect.messages import Role, read
 from recollect.store.relational.database import Row
 
 T = TypeVar("T")
@@ -49,11 +59,11 @@ def session_state(row: Row) -> SessionState:
         last_seq=row[11],
         invalidated_at=row[12],
         processed_until=row[13],
-        marked_at=_moment(row[14]),
+        marked_at=moment(row[14]),
         marked_by=None if row[15] is None else MarkCause(row[15]),
         created_at=from_micros(row[16]),
         last_activity_at=from_micros(row[17]),
-        ended_at=_moment(row[18]),
+        ended_at=moment(row[18]),
         ended_by=None if row[19] is None else MarkCause(row[19]),
     )
 
@@ -93,5 +103,26 @@ def processed_range(row: Row) -> Range:
     )
 
 
-def _moment(micros: int | None) -> datetime | None:
+@_refusing_damage
+def job(row: Row) -> Job:
+    return Job(
+        id=row[0],
+        space=row[1],
+        kind=JobKind(row[2]),
+        key=row[3],
+        state=JobState(row[4]),
+        due_at=moment(row[5]),
+        first_due_at=from_micros(row[6]),
+        owner=row[7],
+        lease_expires_at=moment(row[8]),
+        token=row[9],
+        failures=row[10],
+        takeovers=row[11],
+        last_error=row[12],
+        last_error_at=moment(row[13]),
+        finished_at=moment(row[14]),
+    )
+
+
+def moment(micros: int | None) -> datetime | None:
     return None if micros is None else from_micros(micros)

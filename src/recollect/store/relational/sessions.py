@@ -8,7 +8,8 @@ from datetime import datetime
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
 from recollect.descriptors import from_cache_key, is_remembered
-from recollect.domain import KeyRef, MarkCause, Mode, Role, SessionBirth, SessionState
+from recollect.domain import KeyRef, MarkCause, Mode, SessionBirth, SessionState
+from recollect.messages import Role
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.cursor import skip_unprocessed

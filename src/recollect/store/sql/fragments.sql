@@ -19,3 +19,17 @@ NULLIF(CASE
     WHEN :processed_until < COALESCE(processed_until, 0) THEN processed_until
     WHEN :processed_until > last_seq THEN last_seq
     ELSE :processed_until END, 0)
+
+-- fragment: job
+j.id, j.space, j.kind, j.key, j.state, j.due_at, j.first_due_at, j.owner, j.lease_expires_at,
+j.token, j.failures, j.takeovers, j.last_error, j.last_error_at, j.finished_at
+
+-- fragment: is_covered
+(:is_last AND (invalidated_at = :claimed_mark OR invalidated_at <= :upto))
+
+-- fragment: now (sqlite)
+COALESCE(:now, CAST(unixepoch('subsec') * 1000000 AS INTEGER))
+
+-- fragment: now (postgres)
+COALESCE(
+    CAST(:now AS BIGINT), CAST(EXTRACT(epoch FROM clock_timestamp()) * 1000000 AS BIGINT))

@@ -99,3 +99,7 @@ ORDER BY s.marked_at, s.id LIMIT :limit;
 SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
 WHERE s.waiting AND (:any_space OR s.space = :space)
 ORDER BY s.last_activity_at, s.id LIMIT :limit;
+
+-- name: waiting_newest
+SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
+WHERE s.waiting ORDER BY s.last_activity_at DESC, s.id LIMIT :limit;

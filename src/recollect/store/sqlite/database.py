@@ -38,6 +38,7 @@ from recollect.store.sqlite.files import (
 T = TypeVar("T")
 Synchronous = Literal["full", "off"]
 
+STATEMENTS_CACHED = 512  # every query we have, and room
 BATCH_MAX = 64  # turns that one leader commits together
 _QUERIES = queries("sqlite")
 
@@ -107,6 +108,8 @@ class SqliteDatabase:
         self._leader: _Turn | None = None
         self._waiting: deque[_Turn] = deque()
         self._readers: deque[apsw.Connection] = deque()
+        self._wakes: list[Callable[[], None]] = []
+        self._jobs_touched = False
         if path is not None:
             prepare_file(path)
         try:
@@ -172,19 +175,35 @@ class SqliteDatabase:
             if self._closed:
                 self._close_readers()
 
+    def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Tell a worker of this process about new work; other processes look by themselves."""
+        with self._alone():
+            self._check_usable()
+            self._wakes.append(wake)
+            self._writer.set_update_hook(self._note_change)
+
+        def stop() -> None:
+            with self._alone():
+                self._wakes.remove(wake)
+                if not self._wakes and not self._closed:
+                    self._writer.set_update_hook(None)
+
+        return stop
+
+    def _note_change(self, _kind: int, _database: str, table: str, _row: int) -> None:
+        if table == "jobs":
+            self._jobs_touched = True
+
     def close(self) -> None:
         if self._forked or self._closed:
             return
-        turn = _Turn(lambda _: None)
         try:
-            self._lead(turn)
-            self._closed = True
-            self._close_readers()
-            self._writer.close()
+            with self._alone():
+                self._closed = True
+                self._close_readers()
+                self._writer.close()
         except apsw.Error as error:  # the last checkpoint failed; the log has it all
             raise translate(error, self.location) from error
-        finally:
-            self._stop_leading(turn)
 
     def abandon(self) -> None:
         """Called in a forked child: SQLite's connections must not be used, nor closed, there."""
@@ -213,6 +232,22 @@ class SqliteDatabase:
             with self._progress:
                 self._leader = None
                 self._progress.notify_all()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Lead without a job: nobody writes meanwhile."""
+        turn = _Turn(lambda _: None)
+        try:
+            self._lead(turn)
+            yield
+        finally:
+            self._stop_leading(turn)
+
+    def _announce(self) -> None:
+        if self._jobs_touched:
+            self._jobs_touched = False
+            for wake in self._wakes:
+                wake()
 
     def _commit_waiting(self, own: _Turn) -> None:
         batch = [self._waiting.popleft()]
@@ -260,6 +295,7 @@ class SqliteDatabase:
             if committing and not self._writer.in_transaction:
                 _settle(batch)
             raise
+        self._announce()
         return True
 
     def _make_durable(self, writer: apsw.Connection) -> None:
@@ -282,7 +318,7 @@ class SqliteDatabase:
 
     def _connect(self) -> apsw.Connection:
         name = ":memory:" if self._path is None else str(self._path)
-        connection = apsw.Connection(name, vfs=self._vfs)
+        connection = apsw.Connection(name, vfs=self._vfs, statementcachesize=STATEMENTS_CACHED)
         connection.set_busy_handler(partial(wait_for_lock, self._busy_timeout_ms))
         return connection
 

@@ -6,8 +6,9 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from recollect.domain import NewRecord, Role
+from recollect.domain import NewRecord
 from recollect.errors import AppendKeyReused
+from recollect.messages import Role
 from recollect.store.conformance.case import case, refused
 from recollect.store.conformance.harness import Harness, seqs
 

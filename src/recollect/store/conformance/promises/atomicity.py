@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from recollect.domain import MarkCause, MarkPolicy, NewRecord, Role, SessionBirth
+from recollect.domain import MarkCause, MarkPolicy, NewRecord, SessionBirth
 from recollect.errors import AppendKeyReused
+from recollect.messages import Role
 from recollect.store.conformance.case import case, refused
 from recollect.store.conformance.harness import AGENT, KEY, SPACE, Harness, seqs
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
-from recollect.domain import KeyRef, NewRecord, Record, Role
+from recollect.domain import KeyRef, NewRecord, Record
+from recollect.messages import Role
 from recollect.store.conformance.case import case
 from recollect.store.conformance.harness import KEY, NEVER, SPACE, Harness, seqs
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from recollect.domain import KeyRef, MarkCause, Mode, NewRecord, Role
+from recollect.domain import KeyRef, MarkCause, Mode, NewRecord
 from recollect.errors import AppendKeyReused
+from recollect.messages import Role
 from recollect.store.conformance.case import case
 from recollect.store.conformance.harness import AGENT, KEY, Harness
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from recollect.domain import KeyRef, MarkCause, Mode, NewRecord, Role
+from recollect.domain import KeyRef, MarkCause, Mode, NewRecord
 from recollect.errors import StoreClosed
+from recollect.messages import Role
 from recollect.store.conformance.case import case, refused
 from recollect.store.conformance.harness import AGENT, KEY, SPACE, Harness
 

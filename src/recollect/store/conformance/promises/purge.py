@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.domain import KeyRef, MarkPolicy, MarkUnit, NewRecord, Outcome, Role
+from recollect.domain import KeyRef, MarkPolicy, MarkUnit, NewRecord, Outcome
+from recollect.messages import Role
 from recollect.store.conformance.case import case
 from recollect.store.conformance.harness import NEVER, SPACE, Harness, seqs
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-from recollect.domain import NewRecord, Record, Role
+from recollect.domain import NewRecord, Record
+from recollect.messages import Role
 from recollect.store.conformance.case import case
 from recollect.store.conformance.harness import NEVER, SPACE, Harness, seqs
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.domain import KeyRef, Record, Role
+from recollect.domain import KeyRef, Record
+from recollect.messages import Role
 from recollect.store.conformance.case import case
 from recollect.store.conformance.harness import SPACE, Harness, seqs
 

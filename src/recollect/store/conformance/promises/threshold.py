@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.domain import MarkCause, MarkPolicy, MarkUnit, Role
+from recollect.domain import MarkCause, MarkPolicy, MarkUnit
+from recollect.messages import Role
 from recollect.store.conformance.case import case
 from recollect.store.conformance.harness import Harness
 

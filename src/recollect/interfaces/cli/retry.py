@@ -1,0 +1,62 @@
+"""`recollect retry`: parked jobs get another chance."""
+
+from __future__ import annotations
+
+import click
+
+import recollect
+from recollect.domain import Job, JobKind, JobState
+from recollect.errors import InvalidValue
+from recollect.interfaces.cli.output import counted, note, one_line, write, write_json
+from recollect.interfaces.cli.target import Target, with_target
+
+
+@click.command("retry")
+@click.argument("session_id", required=False)
+@click.option("--all", "is_all", is_flag=True, help="Everything that is parked.")
+@with_target
+def command(target: Target, session_id: str | None, is_all: bool) -> None:
+    """Give parked sessions another chance: one, with --space those of a space, or with --all all.
+
+    A session is parked when it failed too often, or in a way that trying again would not mend;
+    recollect status shows the error. Mend the cause first: it is due at once, and its failures are
+    counted from zero. New messages in a parked session do the same.
+
+    \b
+    Examples:
+      recollect retry 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
+      recollect retry --space alice
+      recollect retry --all
+    """
+    if session_id is not None and is_all:
+        raise click.UsageError("Give SESSION_ID or --all, not both.")
+    if session_id == "":
+        raise click.UsageError("SESSION_ID is empty.")
+    if session_id is None and not is_all and target.space is None:
+        raise click.UsageError("Say what to retry: SESSION_ID, --space NAME or --all.")
+    with target.open() as memory:
+        if target.space is not None:
+            memory.space(target.space)  # checks the name
+        revived = memory.retry(session_id, target.space)
+        if session_id is not None and not revived:
+            _say_why_not(memory, target, _job_of(memory, target, session_id))
+    if target.as_json:
+        write_json({"space": target.space, "session_id": session_id, "revived": revived})
+    else:
+        are = "is" if revived == 1 else "are"
+        write(f"{counted(revived, 'parked job')} {are} due again.")
+
+
+def _job_of(memory: recollect.Memory, target: Target, key: str) -> Job:
+    for kind in JobKind:
+        job = memory.store.leases.get(target.space, kind, key)
+        if job is not None:
+            return job
+    where = "" if target.space is None else f" in space {target.space!r}"
+    raise InvalidValue(f"no session {key!r} was ever marked{where}; recollect status lists them")
+
+
+def _say_why_not(memory: recollect.Memory, target: Target, job: Job) -> None:
+    if not target.as_json and job.state is not JobState.PARKED:
+        now = memory.status(target.space, limit=0).at
+        note(f"It is not parked, but {job.state}: {one_line(job.why(now))}.")

@@ -1,0 +1,93 @@
+"""`recollect worker`: a worker in the foreground, until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+
+import click
+
+import recollect
+from recollect.interfaces.cli.logs import logged
+from recollect.interfaces.cli.output import counted, json_line, note, one_line, write_json
+from recollect.interfaces.cli.signals import told_to_stop
+from recollect.interfaces.cli.target import Target, with_target
+from recollect.worker import Worker
+
+
+@click.command("worker")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Sessions processed at the same time. Default: the setting worker_concurrency.",
+)
+@click.option(
+    "--name",
+    metavar="OWNER",
+    help="What status calls this worker. Default: host, process and a random part.",
+)
+@click.option("--verbose", is_flag=True, help="Also log what is read, not only what came of it.")
+@click.option("--quiet", is_flag=True, help="Log only what goes wrong.")
+@with_target
+def command(
+    target: Target, concurrency: int | None, name: str | None, verbose: bool, quiet: bool
+) -> None:
+    """Process sessions as they are marked, until told to stop.
+
+    Any number of workers, on any number of machines, may share a store: each session is processed
+    by one at a time, and if that one dies another takes over when its lease has run out. A worker
+    also runs the idle sweep, and looks for forgotten sessions when it starts.
+
+    SIGTERM and Ctrl-C stop it: it claims nothing more, lets what runs finish, and after
+    worker_grace_seconds gives back what has not. A second one ends it at once, which costs the
+    others no more than the time of a lease. It logs a line for each session on standard error;
+    with --json each is an object.
+
+    \b
+    Examples:
+      recollect worker
+      recollect worker --store postgresql://localhost/memory --concurrency 16 --name worker-1
+      RECOLLECT_LEASE_SECONDS=300 recollect worker --quiet
+    """
+    target.refuse_space()
+    if verbose and quiet:
+        raise click.UsageError("Give --verbose or --quiet, not both.")
+    if name is not None and not name.strip():
+        raise click.UsageError("--name is empty.")
+    level = logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO
+    with (
+        logged(level, as_json=target.as_json),
+        target.open(worker_concurrency=concurrency) as memory,
+        told_to_stop() as wait_until_told,
+    ):
+        worker = memory.worker(owner=name)
+        worker.start()
+        _say_ready(worker, memory, as_json=target.as_json)
+        told = wait_until_told()
+        if not target.as_json:
+            grace = memory.settings.worker_grace_seconds
+            note(f"Stopping ({told.name}), within {grace:g} s; once more ends it at once.")
+        worker.stop()
+    if target.as_json:
+        write_json({"owner": worker.owner, "stopped_by": told.name})
+    else:
+        note("Stopped.")
+
+
+def _say_ready(worker: Worker, memory: recollect.Memory, *, as_json: bool) -> None:
+    settings, store = memory.settings, memory.store.describe()
+    if as_json:
+        ready = {
+            "owner": worker.owner,
+            "store": {"kind": store.kind, "location": store.location},
+            "concurrency": settings.worker_concurrency,
+            "tick_seconds": settings.worker_tick_seconds,
+            "lease_seconds": worker.lease_seconds,
+        }
+        note(json_line({"ready": ready}))
+        return
+    note(
+        f"Worker {one_line(worker.owner)} is ready: {store.kind}, {one_line(store.location)};"
+        f" {counted(settings.worker_concurrency, 'session')} at a time,"
+        f" looks every {settings.worker_tick_seconds:g} s, lease {worker.lease_seconds:g} s."
+    )

@@ -1,0 +1,80 @@
+"""Claims as a worker takes them: the policy from the settings, backoff with full jitter, one owner.
+
+Knows nothing of models, nor of what a job is about.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+
+from recollect.clock import Clock, SystemClock
+from recollect.domain import (
+    BackedOff,
+    CapReached,
+    Claim,
+    LeasePolicy,
+    NothingDue,
+    Outcome,
+    Parked,
+    Recorded,
+    Released,
+    Renewed,
+    StaleClaim,
+)
+from recollect.ids import SYSTEM_RANDOMNESS, Ids, Randomness
+from recollect.store.protocol import Store
+
+
+class Leaseholder:
+    """One worker's view of the jobs: claim, renew, record, fail, release."""
+
+    def __init__(
+        self,
+        store: Store,
+        policy: LeasePolicy,
+        clock: Clock,
+        *,
+        owner: str | None = None,
+        randomness: Randomness = SYSTEM_RANDOMNESS,
+    ) -> None:
+        self._leases = store.leases
+        self._clock = clock
+        self._randomness = randomness
+        self.policy = policy
+        self.owner = owner or f"{os.uname().nodename}:{os.getpid()}:{Ids(clock).new()[-6:]}"
+
+    def claim(self) -> Claim | NothingDue | CapReached:
+        return self._leases.claim(self.owner, self.policy, self.lease_time())
+
+    def renew(self, claim: Claim) -> Renewed | StaleClaim:
+        return self._leases.renew(claim, self.policy, self.lease_time())
+
+    def record(
+        self, claim: Claim, upto: int, outcome: Outcome, reason: str | None = None
+    ) -> Recorded | StaleClaim:
+        return self._leases.record(claim, upto, outcome, reason, self._clock.now())
+
+    def fail(
+        self, claim: Claim, error: str, *, is_final: bool = False
+    ) -> BackedOff | Parked | StaleClaim:
+        delay = self.backoff_seconds(claim.attempt)
+        return self._leases.fail(
+            claim, error, delay, self.policy, self.lease_time(), is_final=is_final
+        )
+
+    def release(self, claim: Claim) -> Released | StaleClaim:
+        return self._leases.release(claim)
+
+    def finish_recurring(self, claim: Claim, delay_seconds: float) -> Released | StaleClaim:
+        return self._leases.finish_recurring(claim, delay_seconds, self.lease_time())
+
+    def backoff_seconds(self, attempt: int) -> float:
+        """Somewhere between nothing and a bound that doubles: full jitter keeps a crowd apart."""
+        doublings = min(attempt - 1, 32)
+        bound = min(self.policy.backoff_seconds * 2**doublings, self.policy.backoff_seconds_max)
+        return self._randomness.uniform(0, bound)
+
+    def lease_time(self) -> datetime | None:
+        """None: the database's clock, which all workers share; an injected clock goes before it."""
+        return None if isinstance(self._clock, SystemClock) else self._clock.now()

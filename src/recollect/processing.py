@@ -1,0 +1,70 @@
+"""What a claim is processed by: a piece of a session goes in, a verdict comes out.
+
+The worker knows only this protocol, and whoever implements it knows nothing of leases.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from recollect.domain import Claim, Outcome, Record, SessionState
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A piece of a session, to be processed."""
+
+    claim: Claim
+    session: SessionState
+    records: tuple[Record, ...]
+    is_lost: Callable[[], bool]  # the claim has gone to somebody else; results would be discarded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What became of a piece: of all of it, or up to a record from which it goes on next."""
+
+    outcome: Outcome
+    reason: str | None = None
+    upto: int | None = None
+
+
+class Processor(Protocol):
+    """What a claim is processed by. Raise PermanentFailure if trying again would not help."""
+
+    def process(self, work: Work) -> Verdict: ...
+
+
+class LoggingProcessor:
+    """Reads every record and learns nothing yet; extraction takes its place."""
+
+    def process(self, work: Work) -> Verdict:
+        _log.debug("session %s: %d records read", work.session.id, len(work.records))
+        return Verdict(outcome=Outcome.NO_OUTPUT)
+
+
+@dataclass(slots=True)
+class WorkReport:
+    """What came of the jobs that were claimed."""
+
+    processed: int = 0
+    records: int = 0
+    failed: int = 0
+    stale: int = 0
+    released: int = 0
+    upkeep: int = 0  # sweeps and scans of the store itself
+
+    def add(self, other: WorkReport, sign: int = 1) -> WorkReport:
+        for each in dataclasses.fields(self):
+            total = getattr(self, each.name) + sign * getattr(other, each.name)
+            setattr(self, each.name, total)
+        return self
+
+    def __bool__(self) -> bool:
+        return any(dataclasses.astuple(self))

@@ -1,0 +1,223 @@
+"""Claims on jobs: taken just in time, fenced by a token, finished together with their results.
+
+Owns invariant 4 (at most one live claim per job; only its token can finish it) for rows. On
+PostgreSQL a transaction that needs both locks the session before the job, as an append does through
+its trigger.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from recollect.clock import from_micros, to_micros
+from recollect.crashpoints import reach
+from recollect.domain import (
+    BackedOff,
+    CapReached,
+    Claim,
+    Job,
+    JobKind,
+    JobState,
+    LeasePolicy,
+    NothingDue,
+    Outcome,
+    Parked,
+    Recorded,
+    Released,
+    Renewed,
+    StaleClaim,
+)
+from recollect.store.relational import rows
+from recollect.store.relational.cursor import record_range
+from recollect.store.relational.database import Connection, Database, Row
+
+ERROR_CHARS_MAX = 2000
+_EXHAUSTED = "its workers died {} times without recording anything"
+
+
+class RelationalLeases:
+    """Implements `recollect.store.protocol.Leases`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def claim(
+        self, owner: str, policy: LeasePolicy, now: datetime | None
+    ) -> Claim | NothingDue | CapReached:
+        at = _micros(now)
+
+        def job(c: Connection) -> Claim | NothingDue | CapReached:
+            c.row("lock_claims", {})
+            error = _EXHAUSTED.format(policy.takeovers_max)
+            exhausted = {"takeovers_max": policy.takeovers_max, "error": error, "now": at}
+            c.run("park_exhausted", exhausted)
+            running = _count(c.row("count_running", {"now": at}))
+            if running >= policy.running_max:
+                return CapReached(running)
+            found = c.row("find_expired", {"now": at}) or c.row("find_due", {"now": at})
+            if found is None:
+                return NothingDue(_seconds(c.row("next_due", {"now": at})))
+            row = c.row(
+                "claim_job",
+                {
+                    "id": found[0],
+                    "owner": owner,
+                    "lease_micros": _span(policy.lease_seconds),
+                    "now": at,
+                },
+            )
+            assert row is not None, "the job is held since it was found"
+            reach("claim.claimed")
+            return _claim(row, owner)
+
+        return self._database.write(None, job)
+
+    def renew(
+        self, claim: Claim, policy: LeasePolicy, now: datetime | None
+    ) -> Renewed | StaleClaim:
+        span = {"lease_micros": _span(policy.lease_seconds), "now": _micros(now)}
+        row = self._database.write(None, lambda c: c.row("renew_claim", {**_token(claim), **span}))
+        return StaleClaim() if row is None else Renewed(from_micros(row[0]))
+
+    def record(
+        self, claim: Claim, upto: int, outcome: Outcome, reason: str | None, now: datetime
+    ) -> Recorded | StaleClaim:
+        assert upto <= claim.read_upto, "a claim covers nothing beyond what it froze"
+        is_last = upto == claim.read_upto
+        at = to_micros(now)
+        session = {"space": claim.space, "id": claim.key}
+
+        def job(c: Connection) -> Recorded | StaleClaim:
+            before = c.row("lock_session", session)
+            if before is None or c.row("lock_claim", _token(claim)) is None:
+                return StaleClaim()
+            assert upto >= (before[1] or 0), "a cursor never goes back"
+            moved = c.row(
+                "advance_cursor",
+                {
+                    "space": claim.space,
+                    "session_id": claim.key,
+                    "upto": upto,
+                    "is_last": is_last,
+                    "read_upto": claim.read_upto,
+                    "claimed_mark": claim.claimed_mark,
+                },
+            )
+            assert moved is not None
+            reach("record.advanced")
+            record_range(c, claim.space, claim.key, before[1], upto, outcome, reason, now)
+            c.run("note_progress", {"id": claim.job_id})
+            if is_last:
+                if moved[0] is not None:  # more was said meanwhile: to the back of the queue
+                    c.row("give_back", {**_token(claim), "due_at": None, "first_due_at": at})
+                c.run("note_finished", {"id": claim.job_id, "now": at})
+            reach("record.ranged")
+            return Recorded(is_done=is_last and moved[0] is None)
+
+        return self._database.write(claim.space, job)
+
+    def fail(
+        self,
+        claim: Claim,
+        error: str,
+        delay_seconds: float,
+        policy: LeasePolicy,
+        now: datetime | None,
+        *,
+        is_final: bool = False,
+    ) -> BackedOff | Parked | StaleClaim:
+        failure = {
+            **_token(claim),
+            "is_final": is_final,
+            "failures_max": policy.failures_max,
+            "error": _storable(error[:ERROR_CHARS_MAX]),
+            "delay_micros": _span(delay_seconds),
+            "now": _micros(now),
+        }
+        row = self._database.write(None, lambda c: c.row("fail_claim", failure))
+        if row is None:
+            return StaleClaim()
+        return Parked() if row[0] == JobState.PARKED else BackedOff(from_micros(row[1]))
+
+    def release(self, claim: Claim) -> Released | StaleClaim:
+        back = {**_token(claim), "due_at": None, "first_due_at": None}
+        row = self._database.write(None, lambda c: c.row("give_back", back))
+        return StaleClaim() if row is None else Released()
+
+    def ensure_recurring(self, kind: JobKind, now: datetime | None) -> None:
+        names = {"kind": kind.value, "key": kind.value, "now": _micros(now)}
+        self._database.write(None, lambda c: c.run("ensure_recurring", names))
+
+    def make_due(self, kind: JobKind) -> None:
+        names = {"kind": kind.value, "key": kind.value}
+        self._database.write(None, lambda c: c.run("make_due", names))
+
+    def finish_recurring(
+        self, claim: Claim, delay_seconds: float, now: datetime | None
+    ) -> Released | StaleClaim:
+        again = {**_token(claim), "delay_micros": _span(delay_seconds), "now": _micros(now)}
+        row = self._database.write(None, lambda c: c.row("finish_recurring", again))
+        return StaleClaim() if row is None else Released()
+
+    def revive(self, space: str | None, key: str | None) -> int:
+        which = {**_scope(space), "any_key": key is None, "key": key or ""}
+        return len(self._database.write(space, lambda c: c.rows("revive_jobs", which)))
+
+    def jobs(self, space: str | None, limit: int) -> list[Job]:
+        page = {**_scope(space), "limit": limit}
+        found = self._database.read(space, lambda c: c.rows("list_jobs", page))
+        return [rows.job(row) for row in found]
+
+    def get(self, space: str | None, kind: JobKind, key: str) -> Job | None:
+        names = {**_scope(space), "kind": kind.value, "key": key}
+        row = self._database.read(space, lambda c: c.row("get_job", names))
+        return None if row is None else rows.job(row)
+
+    def counts(self, space: str | None) -> dict[JobState, int]:
+        found = self._database.read(space, lambda c: c.rows("count_jobs", _scope(space)))
+        return {JobState(row[0]): int(row[1]) for row in found}
+
+
+def _claim(row: Row, owner: str) -> Claim:
+    return Claim(
+        job_id=row[0],
+        kind=JobKind(row[1]),
+        space=row[2],
+        key=row[3],
+        owner=owner,
+        token=row[4],
+        attempt=row[5],
+        expires_at=from_micros(row[6]),
+        read_upto=row[7] or 0,
+        claimed_mark=row[8] or 0,
+    )
+
+
+def _storable(text: str) -> str:
+    """An error says what it likes; PostgreSQL holds no NUL, and UTF-8 no lone surrogate."""
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
+
+
+def _token(claim: Claim) -> dict[str, object]:
+    return {"id": claim.job_id, "token": claim.token}
+
+
+def _scope(space: str | None) -> dict[str, object]:
+    return {"any_space": space is None, "space": space or ""}
+
+
+def _micros(now: datetime | None) -> int | None:
+    return None if now is None else to_micros(now)
+
+
+def _span(seconds: float) -> int:
+    return round(seconds * 1_000_000)
+
+
+def _seconds(row: Row | None) -> float | None:
+    return None if row is None or row[0] is None else max(row[0], 0) / 1_000_000
+
+
+def _count(row: Row | None) -> int:
+    assert row is not None
+    return int(row[0])

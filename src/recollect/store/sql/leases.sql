@@ -1,0 +1,154 @@
+-- Jobs: due work, claimed under a lease with a fencing token.
+-- {now} is the database's clock, unless a clock was handed in.
+
+-- name: park_exhausted
+-- A job whose owners keep dying is not given to the next one for ever. The work of the store itself
+-- (its space is empty) is never parked: who would mark what was left behind, if the sweep were?
+UPDATE jobs SET
+    state = 'parked', token = token + 1, owner = NULL, lease_expires_at = NULL,
+    last_error = :error, last_error_at = {now}
+WHERE state = 'claimed' AND lease_expires_at <= {now} AND takeovers >= :takeovers_max
+    AND space <> '';
+
+-- name: count_running
+SELECT count(*) FROM jobs WHERE state = 'claimed' AND lease_expires_at > {now};
+
+-- name: lock_claims (sqlite)
+SELECT 1;
+
+-- name: lock_claims (postgres)
+-- Claims are made one at a time, so that the cap on running jobs is exact.
+SELECT pg_advisory_xact_lock(hashtext('recollect claims'), hashtext(current_schema()));
+
+-- name: find_expired (sqlite)
+SELECT id FROM jobs WHERE state = 'claimed' AND lease_expires_at <= {now}
+ORDER BY lease_expires_at LIMIT 1;
+
+-- name: find_expired (postgres)
+SELECT id FROM jobs WHERE state = 'claimed' AND lease_expires_at <= {now}
+ORDER BY lease_expires_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+
+-- name: find_due (sqlite)
+SELECT id FROM jobs WHERE state = 'due' AND (due_at IS NULL OR due_at <= {now})
+ORDER BY first_due_at, id LIMIT 1;
+
+-- name: find_due (postgres)
+SELECT id FROM jobs WHERE state = 'due' AND (due_at IS NULL OR due_at <= {now})
+ORDER BY first_due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED;
+
+-- name: claim_job
+UPDATE jobs SET
+    takeovers = takeovers + CASE WHEN state = 'claimed' THEN 1 ELSE 0 END,
+    state = 'claimed',
+    owner = :owner,
+    token = token + 1,
+    lease_expires_at = {now} + :lease_micros,
+    due_at = NULL,
+    read_upto = (SELECT last_seq FROM sessions s WHERE s.id = jobs.key AND kind = 'extract'),
+    claimed_mark = (
+        SELECT invalidated_at FROM sessions s WHERE s.id = jobs.key AND kind = 'extract')
+WHERE id = :id
+RETURNING id, kind, space, key, token, failures + takeovers + 1, lease_expires_at, read_upto,
+    claimed_mark;
+
+-- name: next_due
+-- How long until the soonest backoff or lease runs out; none: nothing waits. What is due and was not
+-- found is held for a moment by an append to its session, which tells nobody when it lets go.
+SELECT min(moment) - {now} FROM (
+    SELECT min(COALESCE(due_at, {now})) AS moment FROM jobs WHERE state = 'due'
+    UNION ALL
+    SELECT min(lease_expires_at) FROM jobs WHERE state = 'claimed') AS moments;
+
+-- name: renew_claim
+UPDATE jobs SET lease_expires_at = {now} + :lease_micros
+WHERE id = :id AND token = :token AND state = 'claimed'
+RETURNING lease_expires_at;
+
+-- name: lock_claim (sqlite)
+SELECT 1 FROM jobs WHERE id = :id AND token = :token AND state = 'claimed';
+
+-- name: lock_claim (postgres)
+SELECT 1 FROM jobs WHERE id = :id AND token = :token AND state = 'claimed' FOR UPDATE;
+
+-- name: advance_cursor
+-- Moves the cursor to what was read. The last piece of a claim also clears the mark, if it is the
+-- one that was claimed or lies not beyond what was read: clearing it makes the job idle. A piece
+-- that passes the mark raises it to the end of the claim, for the mark lies above the cursor.
+UPDATE sessions SET
+    processed_until = :upto,
+    unprocessed_turns = (
+        SELECT count(*) FROM session_history h
+        WHERE h.space = :space AND h.session_id = :session_id AND h.role = 'user' AND h.seq > :upto),
+    invalidated_at = CASE
+        WHEN {is_covered} THEN NULL
+        WHEN invalidated_at <= :upto THEN :read_upto
+        ELSE invalidated_at END,
+    marked_at = CASE WHEN {is_covered} THEN NULL ELSE marked_at END,
+    marked_by = CASE WHEN {is_covered} THEN NULL ELSE marked_by END
+WHERE space = :space AND id = :session_id
+RETURNING invalidated_at;
+
+-- name: note_progress
+-- Something was recorded: what failed before no longer counts.
+UPDATE jobs SET failures = 0, takeovers = 0, last_error = NULL, last_error_at = NULL
+WHERE id = :id;
+
+-- name: note_finished
+UPDATE jobs SET finished_at = {now} WHERE id = :id;
+
+-- name: give_back
+-- The job is due again; whoever held it is stale from now on.
+UPDATE jobs SET
+    state = 'due', token = token + 1, owner = NULL, lease_expires_at = NULL,
+    due_at = :due_at, first_due_at = COALESCE(:first_due_at, first_due_at)
+WHERE id = :id AND token = :token AND state = 'claimed'
+RETURNING id;
+
+-- name: fail_claim
+UPDATE jobs SET
+    state = CASE
+        WHEN space <> '' AND (:is_final OR failures + 1 >= :failures_max) THEN 'parked'
+        ELSE 'due' END,
+    token = token + 1, owner = NULL, lease_expires_at = NULL,
+    failures = failures + 1, last_error = :error, last_error_at = {now},
+    due_at = {now} + :delay_micros
+WHERE id = :id AND token = :token AND state = 'claimed'
+RETURNING state, due_at;
+
+-- name: finish_recurring
+-- A job of the store itself that comes round again.
+UPDATE jobs SET
+    state = 'due', token = token + 1, owner = NULL, lease_expires_at = NULL,
+    failures = 0, takeovers = 0, last_error = NULL, last_error_at = NULL,
+    finished_at = {now}, due_at = {now} + :delay_micros, first_due_at = {now} + :delay_micros
+WHERE id = :id AND token = :token AND state = 'claimed'
+RETURNING id;
+
+-- name: ensure_recurring
+INSERT INTO jobs (space, kind, key, state, first_due_at) VALUES ('', :kind, :key, 'due', {now})
+ON CONFLICT (kind, key) DO NOTHING;
+
+-- name: make_due
+-- Due at once, unless it is being worked on.
+UPDATE jobs SET state = 'due', due_at = NULL WHERE kind = :kind AND key = :key
+    AND state IN ('idle', 'due');
+
+-- name: revive_jobs
+-- Parked jobs get another chance: one, those of a space, or all.
+UPDATE jobs SET state = 'due', due_at = NULL, failures = 0, takeovers = 0
+WHERE state <> 'idle' AND state = 'parked' AND (:any_space OR space = :space) AND (:any_key OR key = :key)
+RETURNING id;
+
+-- name: list_jobs
+-- What is not idle, in the order in which it became due.
+SELECT {job} FROM jobs j
+WHERE j.state <> 'idle' AND (:any_space OR j.space = :space)
+ORDER BY j.first_due_at, j.id LIMIT :limit;
+
+-- name: get_job
+SELECT {job} FROM jobs j WHERE j.kind = :kind AND j.key = :key
+    AND (:any_space OR j.space = :space);
+
+-- name: count_jobs
+SELECT state, count(*) FROM jobs
+WHERE state <> 'idle' AND (:any_space OR space = :space) GROUP BY state;

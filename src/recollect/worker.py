@@ -1,0 +1,431 @@
+"""The worker: claims due jobs just in time, has them processed, records what came of it.
+
+Owns promises P4 (a dead worker is replaced within lease + one poll), P5 (a worker that lost its
+claim changes nothing) and P7 (told to stop: no new claims, finish or give back, no attempt burned).
+It is a supervisor: an error of one job is logged, counted against it and never reaches another.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import threading
+from collections.abc import Callable
+from typing import assert_never
+
+from recollect.clock import Clock
+from recollect.config import Settings
+from recollect.domain import (
+    CapReached,
+    Claim,
+    JobKind,
+    Mode,
+    NothingDue,
+    Outcome,
+    Record,
+    Released,
+    SessionState,
+    StaleClaim,
+)
+from recollect.errors import PermanentFailure, RecollectError, StoreClosed, StoreError
+from recollect.ids import SYSTEM_RANDOMNESS, Randomness
+from recollect.leases import Leaseholder
+from recollect.processing import LoggingProcessor, Processor, Verdict, Work, WorkReport
+from recollect.store.protocol import Store
+from recollect.sweeps import scan, sweep_idle
+
+__all__ = ["LoggingProcessor", "Processor", "Verdict", "Work", "WorkReport", "Worker"]
+
+_log = logging.getLogger(__name__)
+
+CLAIM_SECONDS_MAX = 5.0  # that a worker that is told to stop waits for a claim under way
+PAUSE_SECONDS_MIN = 0.02  # before looking again at a job that somebody else holds for a moment
+CAP_SECONDS = 1.0  # before asking again whether other workers have finished
+PIECE_RECORDS = 500  # records handed to a processor at once; each piece is recorded by itself
+
+
+class _Running:
+    """A claim that is being worked on, by a thread of its own."""
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim = claim
+        self.lost = threading.Event()
+        self.done = threading.Event()
+
+
+class Worker:
+    """Runs jobs: `tick()` one batch now, or `start()` for ever in the background until `stop()`."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        clock: Clock,
+        processor: Processor | None = None,
+        *,
+        owner: str | None = None,
+        randomness: Randomness = SYSTEM_RANDOMNESS,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self._processor = processor or LoggingProcessor()
+        self._holder = Leaseholder(
+            store, settings.lease_policy, clock, owner=owner, randomness=randomness
+        )
+        self._changed = threading.Condition()  # guards what follows; notified on every change
+        self._running: dict[int, _Running] = {}
+        self._report = WorkReport()
+        self._woken = False
+        self._claiming = False
+        self._stopping = False
+        self._loop: threading.Thread | None = None
+        self._tick_lock = threading.Lock()  # ticks never overlap
+        self._life = threading.Lock()
+        self._unlisten: Callable[[], None] | None = None
+
+    @property
+    def owner(self) -> str:
+        return self._holder.owner
+
+    @property
+    def lease_seconds(self) -> float:
+        return self._holder.policy.lease_seconds
+
+    @property
+    def report(self) -> WorkReport:
+        """What came of everything so far."""
+        with self._changed:
+            return dataclasses.replace(self._report)
+
+    # life
+
+    def start(self) -> None:
+        """Begin to work in the background; a second time does nothing."""
+        with self._life:
+            if self._loop is None:
+                self._begin()
+
+    def _begin(self) -> None:
+        self._stopping = False
+        self._store.leases.ensure_recurring(JobKind.IDLE_SWEEP, self._holder.lease_time())
+        self._store.leases.ensure_recurring(JobKind.STARTUP_SCAN, self._holder.lease_time())
+        self._store.leases.make_due(JobKind.STARTUP_SCAN)
+        if self._settings.worker_wake:
+            self._unlisten = self._store.listen(self.wake)
+        self._loop = threading.Thread(target=self._run, name="recollect-worker", daemon=True)
+        self._loop.start()
+
+    def stop(self, grace_seconds: float | None = None) -> None:
+        """Claim nothing more; let what runs finish, and give back what does not in time.
+
+        A second time does nothing. No tick runs after it, until it is started again.
+        """
+        with self._life:
+            self._end(grace_seconds)
+
+    def _end(self, grace_seconds: float | None) -> None:
+        grace = self._settings.worker_grace_seconds if grace_seconds is None else grace_seconds
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._running and not self._claiming, timeout=grace)
+            # What is being claimed right now must be known before it can be given back.
+            self._changed.wait_for(lambda: not self._claiming, timeout=CLAIM_SECONDS_MAX)
+            unfinished = list(self._running.values())
+        for running in unfinished:
+            running.lost.set()
+            self._give_back(running)
+        if self._unlisten is not None:
+            self._unlisten()
+            self._unlisten = None
+        if self._loop is not None:
+            self._loop.join()
+            self._loop = None
+
+    def wake(self) -> None:
+        """Look for work now instead of at the next tick."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify_all()
+
+    def tick(self) -> WorkReport:
+        """Claim and process one batch, and wait until it is done."""
+        with self._tick_lock:
+            before = self.report
+            with _Heartbeat(self):
+                try:
+                    for _ in range(self._settings.worker_batch):
+                        if not isinstance(self._claim_one(), Claim):
+                            break
+                except Exception:
+                    self._wait_until_idle()  # those claimed before it are seen through
+                    raise
+                self._wait_until_idle()
+            return self.report.add(before, sign=-1)
+
+    def _wait_until_idle(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running)
+
+    def drain(self) -> WorkReport:
+        """Tick until nothing is due; what backs off or runs elsewhere is left alone."""
+        total = WorkReport()
+        while not self._stopping:
+            report = self.tick()
+            total.add(report)
+            if not report:
+                break
+        return total
+
+    # the background loop
+
+    def _run(self) -> None:
+        with _Heartbeat(self):
+            while not self._is_stopping():
+                pause = self._settings.worker_tick_seconds
+                try:
+                    pause = self._claim_batch()
+                except StoreClosed:
+                    return
+                except Exception:  # the loop must outlive a bad moment of the store
+                    _log.exception("cannot claim; looking again in %g s", pause)
+                with self._changed:
+                    self._changed.wait_for(lambda: self._woken or self._stopping, pause)
+                    self._woken = False
+            self._wait_until_idle()  # what runs keeps its lease until it is done or given back
+
+    def _is_stopping(self) -> bool:
+        return self._stopping
+
+    def _claim_batch(self) -> float:
+        """Claim up to a batch; how long to wait before the next look."""
+        tick = self._settings.worker_tick_seconds
+        with self._tick_lock:
+            for _ in range(self._settings.worker_batch):
+                outcome = self._claim_one()
+                match outcome:
+                    case NothingDue(next_in_seconds=float(seconds)):
+                        return min(tick, max(seconds, PAUSE_SECONDS_MIN))
+                    case CapReached():
+                        return min(tick, CAP_SECONDS)
+                    case NothingDue():
+                        return tick
+                    case Claim():
+                        continue
+        return 0.0
+
+    def _claim_one(self) -> Claim | NothingDue | CapReached:
+        """Wait for a free slot, then claim a job and put a thread on it."""
+        with self._changed:
+            concurrency = self._settings.worker_concurrency
+            self._changed.wait_for(lambda: self._stopping or len(self._running) < concurrency)
+            if self._stopping:
+                return NothingDue(None)
+            self._claiming = True
+        try:
+            claim = self._holder.claim()
+            if isinstance(claim, Claim):
+                self._put_a_thread_on(_Running(claim))
+            return claim
+        finally:
+            with self._changed:
+                self._claiming = False
+                self._changed.notify_all()
+
+    def _put_a_thread_on(self, running: _Running) -> None:
+        with self._changed:
+            self._running[running.claim.job_id] = running
+        if self._is_stopping():  # told to stop while we claimed: nothing has begun
+            self._give_back(running)
+            return
+        thread = threading.Thread(
+            target=self._work_on, args=(running,), name="recollect-job", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError:  # no more threads here: somebody who has room takes it
+            self._give_back(running)
+            raise
+
+    def _work_on(self, running: _Running) -> None:
+        report = WorkReport()
+        try:
+            report = self._process(running)
+        except Exception as error:  # one job's error: logged, counted against it, kept from others
+            report = self._failed(running, error)
+        finally:
+            with self._changed:
+                self._report.add(report)
+                if self._running.get(running.claim.job_id) is running:
+                    del self._running[running.claim.job_id]
+                running.done.set()
+                self._woken = True
+                self._changed.notify_all()
+
+    def _failed(self, running: _Running, error: Exception) -> WorkReport:
+        claim = running.claim
+        if running.lost.is_set():
+            return WorkReport(stale=1)
+        if isinstance(error, StoreError) and error.retry_helps:
+            _log.warning(
+                "%s %s: the store is at fault, not the job: %s", claim.kind, claim.key, error
+            )
+            self._give_back(running)
+            return WorkReport()
+        _log.warning(
+            "%s %s failed (attempt %d): %s: %s",
+            claim.kind,
+            claim.key,
+            claim.attempt,
+            type(error).__name__,
+            error,
+            exc_info=not isinstance(error, RecollectError),
+        )
+        try:
+            outcome = self._holder.fail(
+                claim,
+                f"{type(error).__name__}: {error}",
+                is_final=isinstance(error, PermanentFailure),
+            )
+        except RecollectError as unreachable:  # the lease runs out and somebody takes over
+            _log.warning("%s %s: cannot report the failure: %s", claim.kind, claim.key, unreachable)
+            return WorkReport(failed=1)
+        return WorkReport(stale=1) if isinstance(outcome, StaleClaim) else WorkReport(failed=1)
+
+    def _give_back(self, running: _Running) -> None:
+        released: Released | StaleClaim = StaleClaim()
+        try:
+            released = self._holder.release(running.claim)
+        except RecollectError as error:
+            _log.warning("cannot give %s back: %s", running.claim.key, error)
+        with self._changed:
+            self._running.pop(running.claim.job_id, None)
+            self._report.released += isinstance(released, Released)
+            self._changed.notify_all()
+
+    # what there is to do
+
+    def _process(self, running: _Running) -> WorkReport:
+        match running.claim.kind:
+            case JobKind.EXTRACT:
+                return self._process_session(running)
+            case JobKind.IDLE_SWEEP:
+                sweep_idle(self._store, self._clock.now(), self._settings)
+                again = self._settings.idle_sweep_every_seconds
+            case JobKind.STARTUP_SCAN:
+                scan(self._store, self._clock.now(), self._settings)
+                again = self._settings.scan_every_seconds
+            case other:
+                assert_never(other)
+        finished = self._holder.finish_recurring(running.claim, again)
+        return WorkReport(stale=1) if isinstance(finished, StaleClaim) else WorkReport(upkeep=1)
+
+    def _process_session(self, running: _Running) -> WorkReport:
+        """Process a session piece by piece, each recorded with its cursor under the same token."""
+        claim = running.claim
+        session = self._store.sessions.get(claim.space, claim.key)
+        if session is None:
+            raise PermanentFailure(f"session {claim.key} does not exist")
+        report = WorkReport()
+        cursor = session.processed_until or 0
+        first = cursor + 1
+        while True:
+            records = self._piece(claim, session, cursor)
+            verdict = self._judge(running, session, records)
+            upto = _reached(records, verdict, claim)
+            if running.lost.is_set():
+                return WorkReport(stale=1)
+            recorded = self._holder.record(claim, upto, verdict.outcome, verdict.reason)
+            if isinstance(recorded, StaleClaim):
+                _log.info("session %s: another worker has it now; result discarded", claim.key)
+                return WorkReport(stale=1)
+            report.records += upto - cursor
+            cursor = upto
+            if upto == claim.read_upto:
+                report.processed = 1
+                _log.info(
+                    "session %s: records %d to %d %s", claim.key, first, upto, verdict.outcome
+                )
+                return report
+
+    def _piece(self, claim: Claim, session: SessionState, cursor: int) -> tuple[Record, ...]:
+        """What to process next; nothing of a session from which nothing may be learned."""
+        if not session.remembered:
+            return ()
+        found = self._store.records.after(claim.space, claim.key, cursor, PIECE_RECORDS)
+        return tuple(record for record in found if record.seq <= claim.read_upto)
+
+    def _judge(
+        self, running: _Running, session: SessionState, records: tuple[Record, ...]
+    ) -> Verdict:
+        if not session.remembered:
+            return Verdict(outcome=Outcome.SKIPPED, reason=_why_skipped(session))
+        if not records:
+            return Verdict(outcome=Outcome.SKIPPED, reason="no records")
+        return self._processor.process(
+            Work(
+                claim=running.claim,
+                session=session,
+                records=records,
+                is_lost=running.lost.is_set,
+            )
+        )
+
+    # leases
+
+    def renew_leases(self) -> None:
+        """Renew what runs. One passing error is tolerated: the lease outlives two more attempts."""
+        with self._changed:
+            running = list(self._running.values())
+        for each in running:
+            try:
+                renewed = self._holder.renew(each.claim)
+            except StoreError as error:
+                _log.warning("cannot renew %s, trying again: %s", each.claim.key, error)
+                continue
+            if isinstance(renewed, StaleClaim) and not each.done.is_set():
+                _log.warning("%s %s was taken over", each.claim.kind, each.claim.key)
+                each.lost.set()
+
+
+class _Heartbeat:
+    """Renews a worker's leases in the background, three times in the life of a lease."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._renew = worker.renew_leases
+        self._every = worker.lease_seconds / 3
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="recollect-renew", daemon=True)
+
+    def _run(self) -> None:
+        while not self._over.wait(self._every):
+            try:
+                self._renew()
+            except StoreClosed:
+                return
+            except Exception:  # nobody else keeps these leases alive
+                _log.exception("cannot renew, trying again in %g s", self._every)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def _reached(records: tuple[Record, ...], verdict: Verdict, claim: Claim) -> int:
+    """How far a verdict goes: to the record it names, else to the end of its piece."""
+    if verdict.upto is not None and records:
+        assert records[0].seq <= verdict.upto <= records[-1].seq, "a verdict about other records"
+        return verdict.upto
+    if len(records) < PIECE_RECORDS:
+        return claim.read_upto
+    return records[-1].seq
+
+
+def _why_skipped(session: SessionState) -> str:
+    if session.mode is not Mode.ENABLED:
+        return f"mode {session.mode}"
+    return "ephemeral" if session.ephemeral else "agent type"
