@@ -26,7 +26,7 @@ export PIP_NO_INPUT := 1
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(READY) ## Play sample sessions into a temporary store and watch the marks appear
+demo: $(READY) ## Play sample sessions, watch the marks appear, and kill a worker in the middle
 	@$(VENV)/bin/recollect demo $(ARGS)
 
 test: check ## Check, then run every test on SQLite and PostgreSQL

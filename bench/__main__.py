@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench.appending import measure_append, measure_postgres_append, measure_session_length
+from bench.claiming import measure_claims
+from bench.draining import measure_drain
 from bench.marking import measure_due
 from bench.peers.compare import measure_peers
 from bench.postgres import postgres, schemas_of_our_own
@@ -17,6 +19,7 @@ from bench.report import Line, Verdict, as_json, as_table, describe_machine
 from bench.settings import Run
 from bench.starting import measure_start
 from bench.threads import measure_threads
+from bench.working import measure_worker
 
 RESULTS = Path(__file__).with_name("results")
 
@@ -27,9 +30,12 @@ MEASUREMENTS: dict[str, Callable[[Run], Iterator[Line]]] = {
     "threads": measure_threads,
     "start": measure_start,
     "postgres": measure_postgres_append,
+    "claims": measure_claims,
+    "worker": measure_worker,
+    "drain": measure_drain,
     "peers": measure_peers,
 }
-NEED_POSTGRES = frozenset({"due", "postgres"})
+NEED_POSTGRES = frozenset({"due", "postgres", "claims", "worker", "drain"})
 
 
 def main() -> None:
@@ -43,6 +49,7 @@ def main() -> None:
         run = Run(
             directory=Path(directory).resolve(),
             quick=options.quick,
+            peers=options.peers,
             postgres_url=url,
             postgres_missing=missing,
         )

@@ -1,11 +1,11 @@
-"""Writes a kept result into docs/benchmarks.md: `python -m bench.document step1`."""
+"""Writes a kept result into its parts of docs/benchmarks.md: `python -m bench.document step1`."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,38 @@ Row = dict[str, Any]  # a line of the kept result
 
 
 def main() -> None:
-    result = json.loads((RESULTS / f"{sys.argv[1]}.json").read_text(encoding="utf-8"))
+    name = sys.argv[1]
+    result = _kept(name)
     lines: list[Row] = result["lines"]
+    earlier = _earlier_groups(name)
     own = [line for line in lines if not line["group"].startswith(PEERS)]
-    peers = [line for line in lines if line["group"].startswith(PEERS)]
+    parts: dict[str, Iterable[str]] = {
+        "machine": [_machine(result["context"])],
+        "run": _own_table([line for line in own if line["group"] not in earlier]),
+        "again": _own_table([line for line in own if line["group"] in earlier]),
+        "peers": _peer_table([line for line in lines if line["group"].startswith(PEERS)]),
+        "missed": _missed(lines),
+    }
     text = DOCUMENT.read_text(encoding="utf-8")
-    text = _replaced(text, "machine", [_machine(result["context"])])
-    text = _replaced(text, "run", _own_table(own))
-    text = _replaced(text, "peers", _peer_table(peers))
-    text = _replaced(text, "missed", _missed(lines))
+    if not earlier:
+        del parts["again"]
+    for part, body in parts.items():
+        text = _replaced(text, f"{name} {part}", body)
     DOCUMENT.write_text(text, encoding="utf-8")
 
 
-def _replaced(text: str, name: str, lines: Iterator[str] | list[str]) -> str:
+def _kept(name: str) -> Row:
+    result: Row = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return result
+
+
+def _earlier_groups(name: str) -> set[str]:
+    """What the steps before this one measured already."""
+    steps = sorted(file.stem for file in RESULTS.glob("step*.json"))
+    return {line["group"] for step in steps if step < name for line in _kept(step)["lines"]}
+
+
+def _replaced(text: str, name: str, lines: Iterable[str]) -> str:
     """Put lines between the two comments that name a part of the document."""
     part = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
     body = "\n".join(lines)
@@ -87,8 +106,12 @@ def _peer_table(lines: list[Row]) -> Iterator[str]:
 def _missed(lines: list[Row]) -> list[str]:
     missed = [line for line in lines if line["verdict"] == "missed"]
     if not missed:
-        return ["Every target of this step was reached in this run."]
-    return [f"* Missed: {each['name']}, {_ratio(each)} (target {_target(each)})" for each in missed]
+        return ["Every target was reached in this run."]
+    return [
+        f"* Missed: {each['name']}, {_ratio(each) or _number(each, 'measured')}"
+        f" (target {_target(each)})"
+        for each in missed
+    ]
 
 
 def _ratio(line: Row) -> str:

@@ -12,6 +12,7 @@ class Run:
 
     directory: Path
     quick: bool
+    peers: bool  # other libraries may be installed and run
     postgres_url: str | None
     postgres_missing: str  # why there is no URL
 

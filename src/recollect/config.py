@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any, get_type_hints
 from urllib.parse import quote
 
-import platformdirs
-
 from recollect.domain import LeasePolicy, MarkPolicy, MarkUnit
 from recollect.errors import InvalidSetting
 
@@ -36,7 +34,21 @@ def _setting(
     choices: tuple[str, ...] | None = None,
 ) -> Any:
     metadata = {"doc": doc, "minimum": minimum, "maximum": maximum, "choices": choices}
+    if callable(default):
+        return field(default_factory=default, metadata=metadata)
     return field(default=default, metadata=metadata)
+
+
+def _user_data_dir() -> str:
+    import platformdirs  # asked for when settings are made, not when Recollect is imported
+
+    return platformdirs.user_data_dir("recollect")
+
+
+def _user_config_dir() -> Path:
+    import platformdirs  # see above
+
+    return Path(platformdirs.user_config_dir("recollect"))
 
 
 @cache
@@ -53,7 +65,7 @@ class Settings:
         "Store to open when none is given: a path, `sqlite:///…`, `postgresql://…`, `:memory:`.",
     )
     data_dir: str = _setting(
-        platformdirs.user_data_dir("recollect"),
+        _user_data_dir,
         "Where databases without a path of their own lie. Empty: memory is off, no file is made.",
     )
     database: str = _setting(
@@ -246,9 +258,14 @@ def described() -> Iterator[Described]:
         yield Described(
             name=each.name,
             type=str if kind == str | None else kind,
-            default=each.default,
+            default=_default(each),
             **each.metadata,
         )
+
+
+def _default(setting: dataclasses.Field[Any]) -> Any:
+    factory = setting.default_factory
+    return setting.default if factory is dataclasses.MISSING else factory()
 
 
 def load(
@@ -308,7 +325,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _find_file(directory: Path) -> Path | None:
-    for folder in (directory, Path(platformdirs.user_config_dir("recollect"))):
+    for folder in (directory, _user_config_dir()):
         for name in FILE_NAMES:
             if _is_file(folder / name):
                 return folder / name

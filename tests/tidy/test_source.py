@@ -31,6 +31,7 @@ LAYERS: tuple[frozenset[str], ...] = (
 LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
     {
         ("recollect.config", "yaml"),  # only for settings written in YAML
+        ("recollect.config", "platformdirs"),  # when settings are made
         ("recollect.config", "tomllib"),  # only for settings written in TOML
         ("recollect.config", "difflib"),  # only for the hint about a name that is not known
         ("recollect.store.opening", "recollect.store.postgres"),  # psycopg is an extra

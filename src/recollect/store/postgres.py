@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
+import selectors
+import socket
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -55,9 +57,12 @@ _QUERIES = {name: text.encode() for name, text in queries("postgres").items()}
 _SCOPE = (
     b"SELECT set_config('search_path', %(schema)s, true), set_config('role', %(role)s, true),"
     b" set_config('recollect.space', %(space)s, true),"
-    b" set_config('recollect.operator', %(operator)s, true)"
+    b" set_config('recollect.operator', %(operator)s, true),"
+    # Whoever freezes in the middle of a transaction lets go of its locks, so that others take over.
+    b" set_config('idle_in_transaction_session_timeout', '60s', true)"
 )
-LISTEN_SECONDS = 0.5  # how long a listener that is told to stop may take
+STOP_SECONDS = 2.0  # that a listener that is told to stop may take
+LOOK_SECONDS = 30.0  # between looks at a silent connection: TLS may hold something back
 RELISTEN_SECONDS = 5.0
 _log = logging.getLogger(__name__)
 _CONFLICTS = (pg.SerializationFailure, pg.DeadlockDetected)
@@ -283,6 +288,7 @@ class _Listener(threading.Thread):
         self._schema = schema
         self._wake = wake
         self._stopping = threading.Event()
+        self._told, self._tell = socket.socketpair()
 
     def run(self) -> None:
         while not self._stopping.is_set():
@@ -296,14 +302,23 @@ class _Listener(threading.Thread):
                 self._stopping.wait(RELISTEN_SECONDS)
 
     def _pass_on(self, connection: psycopg.Connection[Any]) -> None:
-        while not self._stopping.is_set():
-            for notice in connection.notifies(timeout=LISTEN_SECONDS, stop_after=1):
-                if notice.payload == self._schema:
+        # We wait ourselves: psycopg's own wait looks up ten times a second for Ctrl-C, which a
+        # worker with nothing to do would pay for.
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection.fileno(), selectors.EVENT_READ)
+            selector.register(self._told, selectors.EVENT_READ)
+            while not self._stopping.is_set():
+                selector.select(LOOK_SECONDS)
+                notices = [notice.payload for notice in connection.notifies(timeout=0)]
+                if self._schema in notices:
                     self._wake()
 
     def stop(self) -> None:
         self._stopping.set()
-        self.join(timeout=2 * LISTEN_SECONDS)
+        self._tell.send(b".")
+        self.join(timeout=STOP_SECONDS)
+        self._tell.close()
+        self._told.close()
 
 
 def split_schema(url: str, default: str) -> tuple[str, str]:

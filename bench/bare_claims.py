@@ -1,0 +1,138 @@
+"""The limit of a claim: its statements and those of its finish on the bare driver.
+
+Same SQL, same order, same two commits; no checks and no values made from rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+from typing import Any, Protocol
+
+import apsw
+
+from bench.bare import NOW
+from recollect.store.sql import queries
+
+LEASE_MICROS = 60_000_000  # the default lease
+Params = Mapping[str, Any]
+
+
+class Statements(Protocol):
+    """Runs a query by its name, on a driver's connection."""
+
+    def begin(self) -> None: ...
+
+    def row(self, name: str, params: Params) -> Any: ...
+
+    def run(self, name: str, params: Params) -> None: ...
+
+    def commit(self) -> None: ...
+
+
+class SqliteStatements:
+    """On an apsw connection."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._execute = connection.execute
+        self._queries = queries("sqlite")
+
+    def begin(self) -> None:
+        self._execute("BEGIN IMMEDIATE")
+
+    def row(self, name: str, params: Params) -> Any:
+        return self._execute(self._queries[name], params).fetchone()
+
+    def run(self, name: str, params: Params) -> None:
+        self._execute(self._queries[name], params)
+
+    def commit(self) -> None:
+        self._execute("COMMIT")
+
+
+class PostgresStatements:
+    """On a psycopg connection, outside Recollect's role and its pool."""
+
+    def __init__(self, connection: Any, schema: str) -> None:
+        # Any: psycopg is an extra, and this module has to load without it.
+        self._execute = connection.execute
+        self._queries = {name: text.encode() for name, text in queries("postgres").items()}
+        connection.execute("SELECT set_config('search_path', %s, false)", (schema,))
+        connection.execute("SELECT set_config('recollect.operator', 'on', false)")
+
+    def begin(self) -> None:
+        self._execute(b"BEGIN")
+
+    def row(self, name: str, params: Params) -> Any:
+        return self._execute(self._queries[name], params).fetchone()
+
+    def run(self, name: str, params: Params) -> None:
+        self._execute(self._queries[name], params)
+
+    def commit(self) -> None:
+        self._execute(b"COMMIT")
+
+
+class BareClaims:
+    """Claims the next session that is due and finishes it, in two transactions."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+        self._moments = count(NOW)  # SQLite does not write a row that stays as it was
+
+    def claim_and_finish(self) -> None:
+        self._finish(self._claim())
+
+    def _claim(self) -> Any:
+        do = self._statements
+        do.begin()
+        do.row("lock_claims", {})
+        do.run("park_exhausted", {"takeovers_max": 20, "error": "died", "now": None})
+        do.row("count_running", {"now": None})
+        found = do.row("find_expired", {"now": None}) or do.row("find_due", {"now": None})
+        claim = do.row(
+            "claim_job",
+            {"id": found[0], "owner": "bench", "lease_micros": LEASE_MICROS, "now": None},
+        )
+        do.commit()
+        return claim
+
+    def _finish(self, claim: Any) -> None:
+        do = self._statements
+        job_id, _, space, key, token, _, _, upto, mark = claim
+        do.begin()
+        before = do.row("lock_session", {"space": space, "id": key})
+        do.row("lock_claim", {"id": job_id, "token": token})
+        do.row(
+            "advance_cursor",
+            {
+                "space": space,
+                "session_id": key,
+                "upto": upto,
+                "is_last": True,
+                "read_upto": upto,
+                "claimed_mark": mark,
+            },
+        )
+        do.run(
+            "insert_range",
+            {
+                "space": space,
+                "id": key,
+                "first_seq": before[1] + 1,
+                "last_seq": upto,
+                "outcome": "no_output",
+                "reason": None,
+                "now": NOW,
+            },
+        )
+        do.run("note_progress", {"id": job_id})
+        do.run("note_finished", {"id": job_id, "now": next(self._moments)})
+        do.commit()
+
+    def commit_one_row(self) -> None:
+        """What one commit takes by itself: the smallest durable change there is."""
+        do = self._statements
+        do.begin()
+        do.run("note_finished", {"id": 1, "now": next(self._moments)})
+        do.commit()

@@ -1,0 +1,99 @@
+"""Processes with a worker in them: one that idles and says what it cost, one that is to be killed.
+
+`python -m bench.children idle|hold ADDRESS…`; everything else is said over its pipes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import recollect
+from recollect.worker import Verdict, Work
+
+ROOT = Path(__file__).resolve().parents[1]
+# As the default lease is to the default tick. A claim's expiry is known to whoever looked once
+# during its life, so that a tick shorter than the lease misses none.
+LEASE_SECONDS, TICK_SECONDS = 1.0, 0.5
+SHORT_LEASE = recollect.Settings(
+    lease_seconds=LEASE_SECONDS, worker_tick_seconds=TICK_SECONDS, job_takeovers_max=1000
+)
+
+
+class Holding:
+    """Says that it holds a claim, and never lets go."""
+
+    def process(self, work: Work) -> Verdict:
+        os.write(1, f"{work.session.id}\n".encode())
+        threading.Event().wait()
+        raise AssertionError("nobody sets it")
+
+
+@contextlib.contextmanager
+def start_child(life: str, *addresses: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that is ready; it does not outlive the block."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "bench.children", life, *addresses],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    with child:
+        try:
+            assert read(child) == "ready"
+            yield child
+        finally:
+            child.kill()
+
+
+def ask(child: subprocess.Popen[str], question: str) -> str:
+    assert child.stdin is not None
+    child.stdin.write(f"{question}\n")
+    child.stdin.flush()
+    return read(child)
+
+
+def read(child: subprocess.Popen[str]) -> str:
+    assert child.stdout is not None
+    line = child.stdout.readline()
+    if not line:
+        raise RuntimeError(f"a child ended with {child.wait()}")
+    return line.strip()
+
+
+def _idle(address: str) -> None:
+    """A worker at its defaults; the CPU time of the process to whoever asks."""
+    with recollect.open(address, settings=recollect.Settings()) as memory:
+        memory.worker().start()
+        print("ready", flush=True)
+        for _ in sys.stdin:
+            print(time.process_time(), flush=True)
+
+
+def _hold(addresses: list[str]) -> None:
+    """A worker on each store that claims what is due once it is told to, and keeps it."""
+    memories = [recollect.open(address, settings=SHORT_LEASE) for address in addresses]
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for memory in memories:
+        memory.worker(Holding()).start()
+    threading.Event().wait()
+
+
+def main() -> None:
+    life, *addresses = sys.argv[1:]
+    if life == "idle":
+        _idle(addresses[0])
+    else:
+        _hold(addresses)
+
+
+if __name__ == "__main__":
+    main()
