@@ -332,8 +332,9 @@ def drain(memory: recollect.Memory) -> None:
     def is_empty() -> bool:
         memory.work(all=True)
         status = memory.status()
-        extracting = [job for job in status.jobs if job.kind == "extract"]
-        return not (status.marked_count or status.waiting_count or extracting)
+        # A sweep that died with its worker is claimed until its lease runs out, too.
+        left = [job for job in status.jobs if job.kind == "extract" or job.state == "claimed"]
+        return not (status.marked_count or status.waiting_count or left)
 
     wait_for(is_empty)
 

@@ -221,7 +221,7 @@ def test_a_directory_is_no_place_to_write_to(tmp_path: Path) -> None:
 # Root may write everywhere, so that another user has to try.
 AS_SOMEBODY_ELSE = """
 import os, sys
-import recollect
+import platformdirs, recollect  # somebody else may not be allowed to read what Python is made of
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid({nobody})
