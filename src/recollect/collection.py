@@ -84,6 +84,11 @@ def check_summary(text: str, bytes_max: int) -> str:
     if not isinstance(text, str):
         raise InvalidValue(f"a summary is text, not {type(text).__name__}")
     _check_size(text, bytes_max, "the summary")
+    return storable(text)
+
+
+def storable(text: str) -> str:
+    """Text as every store holds it: what it cannot hold is replaced."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
@@ -128,7 +133,7 @@ def prepare_plain(
         name=_check_name(name),
         said_at=read_time(at),
         append_key=check_label(key, "an append key"),
-        metadata=_encode_metadata(metadata),
+        metadata=encode_metadata(metadata),
     )
 
 
@@ -140,7 +145,7 @@ def prepare(given: Message | Mapping[str, Any] | object, *, record_bytes_max: in
     plain, body = as_plain_json(given if envelope is None else envelope.message)
     reading = read(plain)
     _check_size(body, record_bytes_max, "the record")
-    text = _UNSTORABLE.sub("\ufffd", reading.text)
+    text = storable(reading.text)
     is_plain = plain.keys() <= {"role", "content", "name"} and (
         plain["role"] == reading.role.value
         and plain.get("content") == text
@@ -153,7 +158,7 @@ def prepare(given: Message | Mapping[str, Any] | object, *, record_bytes_max: in
         body=None if is_plain else body,
         said_at=None if envelope is None else read_time(envelope.at),
         append_key=None if envelope is None else check_label(envelope.key, "an append key"),
-        metadata=None if envelope is None else _encode_metadata(envelope.metadata),
+        metadata=None if envelope is None else encode_metadata(envelope.metadata),
     )
 
 
@@ -231,7 +236,8 @@ def _check_size(text: str, bytes_max: int, what: str) -> None:
             )
 
 
-def _encode_metadata(metadata: Mapping[str, Any] | None) -> str | None:
+def encode_metadata(metadata: Mapping[str, Any] | None) -> str | None:
+    """Metadata as the store keeps it: JSON, none for nothing."""
     if not metadata:
         return None
     if not isinstance(metadata, Mapping):

@@ -14,9 +14,11 @@ POINTS = (
     "rotate.closed",  # the old session is marked and closed, the new one does not exist yet
     "rotate.opened",  # the new session exists, not yet committed
     "processed.cleared",  # the mark is cleared, its range is not written yet
+    "forget.deleted",  # the records are gone, what hangs on them not yet
     "purge.deleted",  # the records are gone, the cursor has not moved yet
     "claim.claimed",  # a job has a new owner and token, not yet committed
     "record.advanced",  # cursor and mark have moved, the range is not written yet
+    "record.learned",  # extraction and facts are written, not yet committed
     "record.ranged",  # result, range and cursor are written, not yet committed
     "migration.applied",  # a migration ran, its number is not recorded yet
     "write.committing",  # everything is written; the commit is next

@@ -117,6 +117,19 @@ def is_remembered(agent: Descriptor) -> bool:
             assert_never(agent)
 
 
+def is_background(agent_id: str) -> bool:
+    """Whether no person takes part in the sessions of the agent with this id."""
+    match from_cache_key(agent_id):
+        case UserAgent():
+            return False
+        case CronAgent() | SystemAgent() | SubAgent():
+            return True
+        case MemoryAgent() | ConsolidationAgent() | SearchAgent():
+            return True
+        case agent:
+            assert_never(agent)
+
+
 def cache_key(agent: Descriptor) -> str:
     """The stable key `/<type>/<id>`; it is also the agent's id in the store."""
     return f"/{type_of(agent)}/{agent.id}"

@@ -13,6 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from recollect.knowledge import NOTHING_SPENT, Extraction, Spent
 from recollect.messages import Attachment, Part, Role, ToolCall, ToolResult, read
 
 
@@ -106,6 +107,7 @@ class SessionState:
     last_activity_at: datetime
     ended_at: datetime | None
     ended_by: MarkCause | None
+    pass_number: int = 1
 
     @property
     def unprocessed(self) -> int:
@@ -186,12 +188,17 @@ class Range:
     outcome: Outcome
     reason: str | None
     at: datetime
+    pass_number: int = 1
+    extractor: str | None = None
+    attempt: int | None = None
+    spent: Spent = NOTHING_SPENT
 
 
 class JobKind(StrEnum):
     """What there is to do."""
 
     EXTRACT = "extract"  # one per session; due while the session is marked
+    EXTRACT_AGAIN = "extract-again"  # a new pass over a session, by request
     IDLE_SWEEP = "idle-sweep"  # one per store; comes round again
     STARTUP_SCAN = "startup-scan"  # one per store; due when a worker starts
 
@@ -237,7 +244,9 @@ class Job:
             case JobState.PARKED:
                 return f"parked: failed {self.failures} x, taken over {self.takeovers} x"
             case JobState.DUE if self.due_at is not None and self.due_at > now:
-                return "waiting for its time" if not self.failures else "backing off"
+                if self.last_error is None:
+                    return "waiting for its time"
+                return "backing off" if self.failures else "paused"
             case _:
                 return "waiting for a worker"
 
@@ -319,8 +328,63 @@ class Parked:
 
 
 @dataclass(frozen=True, slots=True)
+class Deferred:
+    """The job waits until then, and nothing was counted against it."""
+
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A pass has to go on: the session has been processed further meanwhile."""
+
+    processed_until: int
+
+
+@dataclass(frozen=True, slots=True)
 class Released:
     """The job is due again, and nothing was counted against it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """What a claim is to be worked on with: a piece of the session, and what it came to so far."""
+
+    session: SessionState
+    records: tuple[Record, ...]
+    extraction: Extraction | None
+
+
+class SessionOutcome(StrEnum):
+    """How the last run on a session ended."""
+
+    SUCCEEDED = "succeeded"
+    SUCCEEDED_NO_OUTPUT = "succeeded_no_output"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    EXTERNAL = "external"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionProgress:
+    """One line of `status`: how a session's extraction stands, and what it took."""
+
+    session_id: str
+    space: str
+    key: str
+    mode: Mode
+    last_activity_at: datetime
+    last_seq: int
+    processed_until: int | None
+    outcome: SessionOutcome | None  # none: it has not been processed yet
+    attempt: int | None
+    finished_at: datetime | None
+    extractor: str | None
+    facts: int
+    spent: Spent
+    state: JobState
+    next_try_at: datetime | None
+    last_error: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -345,3 +409,6 @@ class Status:
     jobs: tuple[Job, ...]
     job_counts: Mapping[JobState, int]
     idle_sweep_seconds: float
+    sessions: tuple[SessionProgress, ...] = ()
+    spent_today: Spent = NOTHING_SPENT
+    consolidations_due: int = 0

@@ -9,9 +9,19 @@
     │   ├── InvalidUrl             a store address we do not understand
     │   ├── AppendKeyReused        one idempotency key, two different contents
     │   ├── AmbiguousKey           a stable key several agents use, and no agent given
+    │   ├── NotFound               no such fact, session or record in this space
     │   ├── StoreClosed            use after close()
     │   └── StoreForked            use after fork(); open the store again in the child
     ├── PermanentFailure           processing failed and would fail again: the job is parked
+    ├── Postponed                  nothing is wrong with the job; it waits, and nothing is counted
+    │   └── SpendCapReached        the tokens or calls of a day or a run are used up
+    ├── ModelError                 a language model is at fault
+    │   ├── ModelUnavailable       refused, reset, slow, overloaded, rate limited; retry later
+    │   ├── ModelDenied            the key is wrong or may not do this: everything waits
+    │   ├── ModelRejected          this request will never be answered: the job is parked
+    │   ├── PromptTooLong          more than the model's window holds; send less
+    │   ├── InvalidOutput          an answer we cannot use; retry, then the job is parked
+    │   └── CallCancelled          nobody waits for the answer any more
     └── StoreError                 the operator mends the store
         ├── MissingExtra           an optional dependency is not installed
         ├── NotAStore              the file or schema belongs to something else
@@ -87,10 +97,72 @@ class StoreForked(UsageError):
     """The store was opened before a fork and used in the child."""
 
 
+class NotFound(UsageError, LookupError):
+    """There is no such thing in this space."""
+
+
 class PermanentFailure(RecollectError):
     """What a processor raises when trying again would not help."""
 
     mended_by = Mender.OPERATOR
+
+
+class Postponed(RecollectError):
+    """A job waits for its time or for somebody; it did not fail."""
+
+    mended_by = Mender.TIME
+    retry_helps = True
+
+    def __init__(self, message: str, *, delay_seconds: float) -> None:
+        super().__init__(message)
+        self.delay_seconds = delay_seconds
+
+
+class SpendCapReached(Postponed):
+    """The tokens or calls that a space may use in a day, or a run, are used up."""
+
+    mended_by = Mender.OPERATOR
+
+
+class ModelError(RecollectError):
+    """A language model, or the way to it, is at fault."""
+
+    mended_by = Mender.OPERATOR
+
+
+class ModelUnavailable(ModelError):
+    """The provider cannot answer now. `retry_after_seconds`: it said when to come back."""
+
+    mended_by = Mender.TIME
+    retry_helps = True
+
+    def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class ModelDenied(ModelError, Postponed):
+    """The provider does not accept the key, or the key may not use the model: everything waits."""
+
+    mended_by = Mender.OPERATOR
+
+
+class ModelRejected(ModelError, PermanentFailure):
+    """The provider understood the request and will never answer it."""
+
+
+class PromptTooLong(ModelError):
+    """The prompt is longer than the model's window."""
+
+
+class InvalidOutput(ModelError):
+    """The model answered, and the answer cannot be used; nothing of it was stored."""
+
+    retry_helps = True
+
+
+class CallCancelled(ModelError):
+    """The answer was given up half-way, because nobody waits for it any more."""
 
 
 class StoreError(RecollectError):

@@ -11,9 +11,12 @@ from datetime import datetime
 from recollect.clock import Clock, SystemClock
 from recollect.domain import (
     BackedOff,
+    Behind,
     CapReached,
     Claim,
+    Deferred,
     LeasePolicy,
+    Loaded,
     NothingDue,
     Outcome,
     Parked,
@@ -23,6 +26,7 @@ from recollect.domain import (
     StaleClaim,
 )
 from recollect.ids import SYSTEM_RANDOMNESS, Ids, Randomness
+from recollect.knowledge import Learned
 from recollect.store.protocol import Store
 
 
@@ -41,8 +45,9 @@ class Leaseholder:
         self._leases = store.leases
         self._clock = clock
         self._randomness = randomness
+        self._ids = Ids(clock)
         self.policy = policy
-        self.owner = owner or f"{os.uname().nodename}:{os.getpid()}:{Ids(clock).new()[-6:]}"
+        self.owner = owner or f"{os.uname().nodename}:{os.getpid()}:{self._ids.new()[-6:]}"
 
     def claim(self) -> Claim | NothingDue | CapReached:
         return self._leases.claim(self.owner, self.policy, self.lease_time())
@@ -50,15 +55,38 @@ class Leaseholder:
     def renew(self, claim: Claim) -> Renewed | StaleClaim:
         return self._leases.renew(claim, self.policy, self.lease_time())
 
+    def load(self, claim: Claim, after: int | None, limit: int) -> Loaded | None:
+        return self._leases.load(claim, after, limit)
+
     def record(
-        self, claim: Claim, upto: int, outcome: Outcome, reason: str | None = None
+        self,
+        claim: Claim,
+        upto: int,
+        outcome: Outcome,
+        reason: str | None = None,
+        learned: Learned | None = None,
     ) -> Recorded | StaleClaim:
-        return self._leases.record(claim, upto, outcome, reason, self._clock.now())
+        return self._leases.record(
+            claim, upto, outcome, reason, self._clock.now(), learned, self._ids.new
+        )
+
+    def record_pass(
+        self, claim: Claim, upto: int, learned: Learned | None
+    ) -> Recorded | Behind | StaleClaim:
+        return self._leases.record_pass(claim, upto, learned, self._clock.now(), self._ids.new)
+
+    def defer(self, claim: Claim, reason: str, delay_seconds: float) -> Deferred | StaleClaim:
+        return self._leases.defer(claim, reason, delay_seconds, self.lease_time())
 
     def fail(
-        self, claim: Claim, error: str, *, is_final: bool = False
+        self,
+        claim: Claim,
+        error: str,
+        *,
+        is_final: bool = False,
+        delay_seconds_min: float = 0.0,
     ) -> BackedOff | Parked | StaleClaim:
-        delay = self.backoff_seconds(claim.attempt)
+        delay = max(self.backoff_seconds(claim.attempt), delay_seconds_min)
         return self._leases.fail(
             claim, error, delay, self.policy, self.lease_time(), is_final=is_final
         )

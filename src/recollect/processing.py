@@ -12,37 +12,53 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from recollect.domain import Claim, Outcome, Record, SessionState
+from recollect.knowledge import NOTHING_SPENT, Draft, Extraction, Spent
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """A piece of a session, to be processed."""
+    """A piece of a session, to be processed: the next records, and what it came to so far."""
 
     claim: Claim
     session: SessionState
     records: tuple[Record, ...]
     is_lost: Callable[[], bool]  # the claim has gone to somebody else; results would be discarded
+    previous: Extraction | None = None
+
+    @property
+    def upto(self) -> int:
+        """The last record of the piece."""
+        return self.records[-1].seq
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What became of a piece: of all of it, or up to a record from which it goes on next."""
+    """What became of a piece: of all of it, or up to a record from which it goes on next.
+
+    A draft is stored together with the cursor; `extractor` says what made it.
+    """
 
     outcome: Outcome
     reason: str | None = None
     upto: int | None = None
+    draft: Draft | None = None
+    extractor: str = "unnamed"
+    spent: Spent = NOTHING_SPENT
 
 
 class Processor(Protocol):
-    """What a claim is processed by. Raise PermanentFailure if trying again would not help."""
+    """What a claim is processed by.
+
+    Raise PermanentFailure if trying again would not help, Postponed if it is not the time yet.
+    """
 
     def process(self, work: Work) -> Verdict: ...
 
 
 class LoggingProcessor:
-    """Reads every record and learns nothing yet; extraction takes its place."""
+    """Reads every record and learns nothing."""
 
     def process(self, work: Work) -> Verdict:
         _log.debug("session %s: %d records read", work.session.id, len(work.records))
@@ -58,6 +74,7 @@ class WorkReport:
     failed: int = 0
     stale: int = 0
     released: int = 0
+    postponed: int = 0
     upkeep: int = 0  # sweeps and scans of the store itself
 
     def add(self, other: WorkReport, sign: int = 1) -> WorkReport:

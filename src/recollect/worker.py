@@ -19,17 +19,21 @@ from recollect.domain import (
     CapReached,
     Claim,
     JobKind,
-    Mode,
     NothingDue,
-    Outcome,
-    Record,
     Released,
-    SessionState,
     StaleClaim,
 )
-from recollect.errors import PermanentFailure, RecollectError, StoreClosed, StoreError
+from recollect.errors import (
+    ModelUnavailable,
+    PermanentFailure,
+    Postponed,
+    RecollectError,
+    StoreClosed,
+    StoreError,
+)
 from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.leases import Leaseholder
+from recollect.phase1 import Run, extract_again, extract_new, extract_whole
 from recollect.processing import LoggingProcessor, Processor, Verdict, Work, WorkReport
 from recollect.store.protocol import Store
 from recollect.sweeps import scan, sweep_idle
@@ -41,7 +45,6 @@ _log = logging.getLogger(__name__)
 CLAIM_SECONDS_MAX = 5.0  # that a worker that is told to stop waits for a claim under way
 PAUSE_SECONDS_MIN = 0.02  # before looking again at a job that somebody else holds for a moment
 CAP_SECONDS = 1.0  # before asking again whether other workers have finished
-PIECE_RECORDS = 500  # records handed to a processor at once; each piece is recorded by itself
 
 
 class _Running:
@@ -273,6 +276,8 @@ class Worker:
             )
             self._give_back(running)
             return WorkReport()
+        if isinstance(error, Postponed):
+            return self._postpone(claim, error)
         _log.warning(
             "%s %s failed (attempt %d): %s: %s",
             claim.kind,
@@ -287,11 +292,24 @@ class Worker:
                 claim,
                 f"{type(error).__name__}: {error}",
                 is_final=isinstance(error, PermanentFailure),
+                delay_seconds_min=_asked_to_wait(error),
             )
         except RecollectError as unreachable:  # the lease runs out and somebody takes over
             _log.warning("%s %s: cannot report the failure: %s", claim.kind, claim.key, unreachable)
             return WorkReport(failed=1)
         return WorkReport(stale=1) if isinstance(outcome, StaleClaim) else WorkReport(failed=1)
+
+    def _postpone(self, claim: Claim, error: Postponed) -> WorkReport:
+        """Nothing is wrong with the job: it waits, visibly, and nothing is counted against it."""
+        _log.warning("%s %s waits %g s: %s", claim.kind, claim.key, error.delay_seconds, error)
+        try:
+            deferred = self._holder.defer(
+                claim, f"{type(error).__name__}: {error}", error.delay_seconds
+            )
+        except RecollectError as unreachable:  # the lease runs out and somebody takes over
+            _log.warning("%s %s: cannot be postponed: %s", claim.kind, claim.key, unreachable)
+            return WorkReport(postponed=1)
+        return WorkReport(stale=1) if isinstance(deferred, StaleClaim) else WorkReport(postponed=1)
 
     def _give_back(self, running: _Running) -> None:
         released: Released | StaleClaim = StaleClaim()
@@ -308,8 +326,12 @@ class Worker:
 
     def _process(self, running: _Running) -> WorkReport:
         match running.claim.kind:
+            case JobKind.EXTRACT if self._settings.extract_whole_session:
+                return extract_whole(self._run_on(running))
             case JobKind.EXTRACT:
-                return self._process_session(running)
+                return extract_new(self._run_on(running))
+            case JobKind.EXTRACT_AGAIN:
+                return extract_again(self._run_on(running))
             case JobKind.IDLE_SWEEP:
                 sweep_idle(self._store, self._clock.now(), self._settings)
                 again = self._settings.idle_sweep_every_seconds
@@ -321,55 +343,13 @@ class Worker:
         finished = self._holder.finish_recurring(running.claim, again)
         return WorkReport(stale=1) if isinstance(finished, StaleClaim) else WorkReport(upkeep=1)
 
-    def _process_session(self, running: _Running) -> WorkReport:
-        """Process a session piece by piece, each recorded with its cursor under the same token."""
-        claim = running.claim
-        session = self._store.sessions.get(claim.space, claim.key)
-        if session is None:
-            raise PermanentFailure(f"session {claim.key} does not exist")
-        report = WorkReport()
-        cursor = session.processed_until or 0
-        first = cursor + 1
-        while True:
-            records = self._piece(claim, session, cursor)
-            verdict = self._judge(running, session, records)
-            upto = _reached(records, verdict, claim)
-            if running.lost.is_set():
-                return WorkReport(stale=1)
-            recorded = self._holder.record(claim, upto, verdict.outcome, verdict.reason)
-            if isinstance(recorded, StaleClaim):
-                _log.info("session %s: another worker has it now; result discarded", claim.key)
-                return WorkReport(stale=1)
-            report.records += upto - cursor
-            cursor = upto
-            if upto == claim.read_upto:
-                report.processed = 1
-                _log.info(
-                    "session %s: records %d to %d %s", claim.key, first, upto, verdict.outcome
-                )
-                return report
-
-    def _piece(self, claim: Claim, session: SessionState, cursor: int) -> tuple[Record, ...]:
-        """What to process next; nothing of a session from which nothing may be learned."""
-        if not session.remembered:
-            return ()
-        found = self._store.records.after(claim.space, claim.key, cursor, PIECE_RECORDS)
-        return tuple(record for record in found if record.seq <= claim.read_upto)
-
-    def _judge(
-        self, running: _Running, session: SessionState, records: tuple[Record, ...]
-    ) -> Verdict:
-        if not session.remembered:
-            return Verdict(outcome=Outcome.SKIPPED, reason=_why_skipped(session))
-        if not records:
-            return Verdict(outcome=Outcome.SKIPPED, reason="no records")
-        return self._processor.process(
-            Work(
-                claim=running.claim,
-                session=session,
-                records=records,
-                is_lost=running.lost.is_set,
-            )
+    def _run_on(self, running: _Running) -> Run:
+        return Run(
+            holder=self._holder,
+            processor=self._processor,
+            claim=running.claim,
+            lost=running.lost,
+            now=self._clock.now(),
         )
 
     # leases
@@ -415,17 +395,8 @@ class _Heartbeat:
         self._thread.join()
 
 
-def _reached(records: tuple[Record, ...], verdict: Verdict, claim: Claim) -> int:
-    """How far a verdict goes: to the record it names, else to the end of its piece."""
-    if verdict.upto is not None and records:
-        assert records[0].seq <= verdict.upto <= records[-1].seq, "a verdict about other records"
-        return verdict.upto
-    if len(records) < PIECE_RECORDS:
-        return claim.read_upto
-    return records[-1].seq
-
-
-def _why_skipped(session: SessionState) -> str:
-    if session.mode is not Mode.ENABLED:
-        return f"mode {session.mode}"
-    return "ephemeral" if session.ephemeral else "agent type"
+def _asked_to_wait(error: Exception) -> float:
+    """How long a provider asked us to stay away."""
+    if isinstance(error, ModelUnavailable) and error.retry_after_seconds is not None:
+        return error.retry_after_seconds
+    return 0.0

@@ -26,6 +26,8 @@ from tests.postgres_server import url_with
 TENANT_TABLES = frozenset(
     {"spaces", "agents", "session_keys", "sessions", "session_history"}
     | {"retained_records", "summaries", "session_ranges", "jobs"}
+    | {"extractions", "facts", "fact_sources", "fact_history"}
+    | {"ledger", "spending", "consolidations"}
 )
 OURS, THEIRS = "ours", "theirs"
 
@@ -87,6 +89,7 @@ def test_row_level_security_is_on_and_forced_on_every_table_with_a_space(
     )
     tables = {row[0]: row[1:] for row in found}
     assert tables.pop("schema_version")[0] is False
+    assert tables.pop("properties")[0] is False
     assert set(tables) == TENANT_TABLES
     for name, protection in tables.items():
         assert protection == (True, True, "*", "space"), name

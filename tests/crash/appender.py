@@ -116,6 +116,9 @@ def reach_every_point(order: Order, journal: Journal) -> None:
         other = space.session(KEYS[1], agent=AGENT)
         other.append("user", f"{name}-purged")
         other.purge()
+        third = space.session(KEYS[2], agent=AGENT)
+        third.append("user", f"{name}-forgotten")
+        space.forget(session=third)
         memory.sweep_idle()
     crashpoints.arm(None)
 

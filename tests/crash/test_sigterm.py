@@ -14,6 +14,7 @@ from recollect.domain import JobState
 from tests.crash.worker_child import (
     SETTINGS,
     Children,
+    Telling,
     assert_all_is_processed_exactly_once,
     assert_marks_and_jobs_agree,
 )
@@ -47,7 +48,7 @@ def terminate_at_random(url: str, directory: Path, rounds: int, seed: int) -> No
             assert children.wait(worker.pid) == 0, worker.said("trace")
             slowest = max(slowest, time.monotonic() - started)
             given_back += assert_no_attempt_was_burned(memory)
-        while memory.work():
+        while memory.work(Telling()):
             pass
         assert_no_attempt_was_burned(memory)
         texts = [f"{number} {session.key}" for number in range(rounds) for session in sessions]

@@ -34,6 +34,7 @@ REACHED_MAX = 500  # far above how often one life passes a point
 POINTS = (
     "claim.claimed",
     "record.advanced",
+    "record.learned",
     "record.ranged",
     "write.committing",
     "write.committed",

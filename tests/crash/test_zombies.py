@@ -14,6 +14,7 @@ from tests.crash.worker_child import (
     SETTINGS,
     Child,
     Children,
+    Telling,
     assert_all_is_processed_exactly_once,
     dump,
     wait_for,
@@ -44,7 +45,7 @@ def raise_zombies(url: str, directory: Path, rounds: int) -> None:
             session.sleep()
             # Every other one records at once, before it can notice that it is one.
             zombie = freeze(children, notices=number % 2 == 0)
-            wait_for(lambda: memory.work() and session.state.invalidated_at is None)
+            wait_for(lambda: memory.work(Telling()) and session.state.invalidated_at is None)
             takeovers += 1
             before = dump(memory)
             zombie.send(signal.SIGCONT)

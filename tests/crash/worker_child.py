@@ -9,6 +9,7 @@ write(), which a kill -9 cannot take back.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import json
 import os
@@ -35,6 +36,7 @@ from recollect import crashpoints
 from recollect.clock import ManualClock
 from recollect.domain import JobState, Outcome, SessionState
 from recollect.interfaces.cli.signals import told_to_stop
+from recollect.knowledge import Draft, FactQuery, NewFact, Trust
 from recollect.store.sqlite import SqliteDatabase
 from recollect.worker import Verdict, Work, Worker
 
@@ -89,7 +91,41 @@ class Slow:
         if mood < self._stubborn:
             wait_for(work.is_lost)
         upto = last if whole < 0.7 else (first + last) // 2
-        return Verdict(outcome=Outcome.NO_OUTPUT, reason=work.claim.owner, upto=upto)
+        return Verdict(
+            outcome=Outcome.EXTRACTED,
+            reason=work.claim.owner,
+            upto=upto,
+            draft=draft_of(work, upto),
+            extractor="slow/1",
+        )
+
+
+class Telling:
+    """Learns from every record, at once."""
+
+    def process(self, work: Work) -> Verdict:
+        return Verdict(outcome=Outcome.EXTRACTED, draft=draft_of(work, work.upto))
+
+
+def draft_of(work: Work, upto: int) -> Draft:
+    """A fact for every record, and a memory that grows with the session."""
+    heard = [record for record in work.records if record.seq <= upto]
+    before = "" if work.previous is None else work.previous.raw_memory + " "
+    return Draft(
+        upto=upto,
+        raw_memory=before + " ".join(record.content for record in heard),
+        rollout_summary=f"up to {upto}",
+        facts=tuple(
+            NewFact(
+                content=f"somebody said {record.content}",
+                seq=record.seq,
+                seq_to=record.seq,
+                valid_from=record.at,
+                trust=Trust.USER,
+            )
+            for record in heard
+        ),
+    )
 
 
 def work_until_told(order: Order, journal: Journal) -> None:
@@ -171,7 +207,8 @@ def freeze_in_the_middle(order: Order, journal: Journal) -> None:
                 wait_for(continued.is_set)
             if order["notices"]:
                 wait_for(work.is_lost)
-            return Verdict(outcome=Outcome.EXTRACTED, reason="zombie")
+            draft = draft_of(work, work.upto)
+            return Verdict(outcome=Outcome.EXTRACTED, reason="zombie", draft=draft)
 
     with recollect.open(order["url"], settings=order["settings"]) as memory:
         renew = memory.store.leases.renew
@@ -330,7 +367,7 @@ def drain(memory: recollect.Memory) -> None:
     """Process all there is; what dead workers held is taken over when their leases run out."""
 
     def is_empty() -> bool:
-        memory.work(all=True)
+        memory.work(Telling(), all=True)
         status = memory.status()
         # A sweep that died with its worker is claimed until its lease runs out, too.
         left = [job for job in status.jobs if job.kind == "extract" or job.state == "claimed"]
@@ -349,11 +386,32 @@ def assert_all_is_processed_exactly_once(
             assert_ranges_are_sound(memory, session)
             assert (session.processed_until or 0) == session.last_seq, session
             assert session.invalidated_at is None, session
-            contents.update(texts_of(memory, session))
+            texts = texts_of(memory, session)
+            contents.update(texts)
+            assert_learned_exactly_once(memory, session, texts)
     assert not [text for text, times in contents.items() if times > 1], "stored twice"
     assert not [text for text in acknowledged if text not in contents], "acknowledged and lost"
     assert set(memory.store.leases.counts(None)) <= {JobState.DUE}, "a job is stuck"
     return contents.total()
+
+
+def assert_learned_exactly_once(
+    memory: recollect.Memory, session: SessionState, texts: list[str]
+) -> None:
+    """P3: every record's effects are there once; the extraction speaks of each record once."""
+    facts: Counter[str] = Counter()
+    query = FactQuery(at=session.last_activity_at, every=True, session_id=session.id)
+    page = memory.store.facts.list(session.space, query, PAGE)
+    while page:
+        for fact in page:
+            facts[fact.content] += len(fact.sources)
+        page = memory.store.facts.list(
+            session.space, dataclasses.replace(query, before=page[-1]), PAGE
+        )
+    assert facts == Counter(f"somebody said {text}" for text in texts), session
+    extraction = memory.store.extractions.get(session.space, session.id)
+    said = "" if extraction is None else extraction.raw_memory
+    assert Counter(said.split()) == Counter(" ".join(texts).split()), session
 
 
 def assert_ranges_are_sound(memory: recollect.Memory, session: SessionState) -> None:

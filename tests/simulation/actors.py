@@ -16,6 +16,7 @@ from recollect.collection import Message
 from recollect.domain import Claim, JobKind, Mode, Outcome, StaleClaim
 from recollect.errors import PermanentFailure, StoreError
 from recollect.ids import Ids
+from recollect.redaction import Redactor
 from recollect.session import Session, Sessions, Surroundings
 from recollect.sweeps import scan, sweep_idle
 from recollect.worker import Verdict, Work, Worker
@@ -33,6 +34,10 @@ class Crash(BaseException):
     """The process is gone: nothing of it is cleaned up."""
 
 
+def _nobody_redacts() -> Redactor:
+    raise AssertionError("nothing is redacted on append")
+
+
 class Appender:
     """Talks, forgets, rotates; delivers a keyed message until it is acknowledged, or once more."""
 
@@ -42,7 +47,11 @@ class Appender:
         self._random = world.random
         self._clock = world.skewed_clock()
         self._around = Surroundings(
-            settings=world.settings, clock=self._clock, ids=Ids(self._clock, world.random)
+            settings=world.settings,
+            clock=self._clock,
+            ids=Ids(self._clock, world.random),
+            redactor=_nobody_redacts,
+            began=lambda _session, _now: None,
         )
         self._outbox: list[tuple[Session, str]] = []
         self._delivered: list[tuple[Session, str]] = []

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from recollect import worker
+from recollect import phase1
 from recollect.store.protocol import Store
 from tests.simulation.actors import Appender, OriginalWorker, PlainWorker, SomeWorker
 from tests.simulation.checkers import Violation
@@ -25,13 +25,13 @@ class SeedFailed(AssertionError):
 @contextmanager
 def stage() -> Iterator[None]:
     """Small pieces, and no word about failures: here they are the point, not news."""
-    piece_records, disabled = worker.PIECE_RECORDS, logging.root.manager.disable
-    worker.PIECE_RECORDS = PIECE_RECORDS
+    piece_records, disabled = phase1.PIECE_RECORDS, logging.root.manager.disable
+    phase1.PIECE_RECORDS = PIECE_RECORDS
     logging.disable(logging.CRITICAL)
     try:
         yield
     finally:
-        worker.PIECE_RECORDS = piece_records
+        phase1.PIECE_RECORDS = piece_records
         logging.disable(disabled)
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from recollect import worker
+from recollect import phase1
 from recollect.domain import Claim, Outcome, Recorded, StaleClaim
+from recollect.knowledge import Learned
 from recollect.store.protocol import Store
 from recollect.store.sql import queries
 from tests.simulation.play import SeedFailed, play, stage
@@ -66,7 +67,11 @@ SQL_MISTAKES = {
     "a piece clears the mark": ("advance_cursor", "(:is_last AND", "(1 AND"),
     "the mark stays": ("advance_cursor", "(:is_last AND", "(0 AND"),
     "the turns are not counted again": ("advance_cursor", "h.role = 'user'", "h.role = 'x'"),
-    "no range is written": ("insert_range", "VALUES (:id", "SELECT :id"),
+    "a range begins too late": (
+        "insert_range",
+        ":first_seq, :last_seq",
+        ":last_seq, :last_seq",
+    ),
     "progress is not noted": ("note_progress", "failures = 0", "failures = failures"),
     "giving back burns an attempt": (
         "give_back",
@@ -147,12 +152,17 @@ class ReadsTheMaximumAgain(SharedTimeHolder):
     """Takes what is there when the model is done for what the model has seen."""
 
     def record(
-        self, claim: Claim, upto: int, outcome: Outcome, reason: str | None = None
+        self,
+        claim: Claim,
+        upto: int,
+        outcome: Outcome,
+        reason: str | None = None,
+        learned: Learned | None = None,
     ) -> Recorded | StaleClaim:
         newest = self.store.marks.max_seq(claim.space, claim.key)
         if upto == claim.read_upto and newest is not None:
             claim, upto = dataclasses.replace(claim, read_upto=newest), newest
-        return super().record(claim, upto, outcome, reason)
+        return super().record(claim, upto, outcome, reason, learned)
 
 
 def test_reading_the_maximum_after_the_model_call_is_caught(store: Store) -> None:
@@ -162,5 +172,5 @@ def test_reading_the_maximum_after_the_model_call_is_caught(store: Store) -> Non
 def test_a_worker_that_records_what_it_has_not_read_is_caught(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "_reached", lambda records, verdict, claim: claim.read_upto)
+    monkeypatch.setattr(phase1.Run, "reached", lambda run, loaded, verdict: run.claim.read_upto)
     assert "P3" in caught(store)

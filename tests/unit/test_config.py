@@ -10,6 +10,7 @@ import pytest
 
 from recollect import config
 from recollect.config import Described, Settings, described, load, read_file
+from recollect.config.sources import FILE_NAMES
 from recollect.domain import MarkPolicy, MarkUnit
 from recollect.errors import InvalidSetting
 
@@ -86,7 +87,7 @@ def test_the_environment_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch)
 # files
 
 
-@pytest.mark.parametrize("name", config.FILE_NAMES)
+@pytest.mark.parametrize("name", FILE_NAMES)
 def test_a_file_in_the_working_directory_is_found(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

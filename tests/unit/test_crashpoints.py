@@ -64,6 +64,7 @@ def test_every_point_is_reached_somewhere_and_no_other() -> None:
 
 def test_a_write_passes_its_points_in_order(memory: recollect.Memory) -> None:
     session = memory.space().session("k")
+    session.append("user", "the first, which also tells that a session begins")
     seen: list[str] = []
     crashpoints.arm(seen.append)
     session.append("user", "x")

@@ -12,8 +12,9 @@ from recollect.errors import Mender, RecollectError
 CLASSES = [
     cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, RecollectError)
 ]
-RETRYABLE = {"StoreFull", "StoreBusy", "StoreUnavailable", "OutcomeUnknown"}
-MENDED_BY_TIME = RETRYABLE - {"StoreFull"}
+BY_TIME = {"StoreBusy", "StoreUnavailable", "OutcomeUnknown", "Postponed", "ModelUnavailable"}
+# Trying again helps after somebody has done something, or may help by itself.
+RETRYABLE = BY_TIME | {"StoreFull", "SpendCapReached", "ModelDenied", "InvalidOutput"}
 
 
 def drawn_tree() -> dict[str, str]:
@@ -56,9 +57,9 @@ def test_every_error_says_who_mends_it_and_whether_a_retry_helps(
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_the_side_of_the_tree_says_who_mends(cls: type[RecollectError]) -> None:
-    if not issubclass(cls, errors.StoreError | errors.PermanentFailure):
+    if cls is RecollectError or issubclass(cls, errors.UsageError):
         assert cls.mended_by is Mender.CALLER
-    elif cls.__name__ in MENDED_BY_TIME:
+    elif cls.__name__ in BY_TIME:
         assert cls.mended_by is Mender.TIME
     else:
         assert cls.mended_by is Mender.OPERATOR
@@ -68,3 +69,10 @@ def test_wrong_values_are_value_errors_too() -> None:
     for cls in (errors.InvalidValue, errors.InvalidSetting, errors.InvalidUrl):
         assert issubclass(cls, ValueError)
     assert issubclass(errors.MissingExtra, ImportError)
+    assert issubclass(errors.NotFound, LookupError)
+
+
+def test_what_postpones_everything_is_told_from_what_parks_a_job() -> None:
+    assert issubclass(errors.ModelDenied, errors.Postponed)
+    assert issubclass(errors.ModelRejected, errors.PermanentFailure)
+    assert not issubclass(errors.InvalidOutput, errors.PermanentFailure | errors.Postponed)

@@ -317,6 +317,22 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
     "Sessions.count_since": lambda memory, space, session: space.sessions.count_since("x", 0),
     "Sessions.records": lambda memory, space, session: space.sessions.records("x"),
     "Sessions.ranges": lambda memory, space, session: space.sessions.ranges("x"),
+    "Sessions.extraction": lambda memory, space, session: space.sessions.extraction("x"),
+    "Sessions.extractions": lambda memory, space, session: space.sessions.extractions(),
+    "Sessions.calls": lambda memory, space, session: space.sessions.calls(),
+    "Space.forget": lambda memory, space, session: space.forget(session="x"),
+    "Facts.add": lambda memory, space, session: space.facts.add("x"),
+    "Facts.get": lambda memory, space, session: space.facts.get("x"),
+    "Facts.update": lambda memory, space, session: space.facts.update("x", "y"),
+    "Facts.delete": lambda memory, space, session: space.facts.delete("x"),
+    "Facts.list": lambda memory, space, session: space.facts.list(),
+    "Facts.search": lambda memory, space, session: space.facts.search("x"),
+    "Facts.search_metadata": lambda memory, space, session: space.facts.search_metadata("x", 1),
+    "Facts.count": lambda memory, space, session: space.facts.count(),
+    "Facts.history": lambda memory, space, session: space.facts.history("x"),
+    "Memory.worker": lambda memory, space, session: memory.worker(),
+    "Memory.plan": lambda memory, space, session: memory.plan(),
+    "Memory.request_again": lambda memory, space, session: memory.request_again(),
     "Memory.work": lambda memory, space, session: memory.work(),
     "Memory.retry": lambda memory, space, session: memory.retry(),
     "Session.state": lambda memory, space, session: session.state,
@@ -340,7 +356,7 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
     "Session.set_mode": lambda memory, space, session: session.set_mode("disabled"),
 }
 # What touches no store: closing itself, values, and the seams the resolver and the tools use.
-WITHOUT_STORE = {"Memory.close", "Memory.space", "Memory.settings", "Memory.worker"}
+WITHOUT_STORE = {"Memory.close", "Memory.space", "Memory.settings"}
 WITHOUT_STORE |= {"Session.key", "Session.agent"}
 SEAMS = {"Memory.store", "Memory.store_of"}
 
@@ -348,7 +364,7 @@ SEAMS = {"Memory.store", "Memory.store_of"}
 def test_the_calls_after_closing_are_all_there_are() -> None:
     public = {
         f"{cls.__name__}.{name}"
-        for cls in (recollect.Memory, recollect.Space, Sessions, Session)
+        for cls in (recollect.Memory, recollect.Space, recollect.Facts, Sessions, Session)
         for name, member in inspect.getmembers_static(cls)
         if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property))
     }

@@ -24,6 +24,7 @@ from recollect.domain import (
     JobKind,
     JobState,
     LeasePolicy,
+    Loaded,
     NothingDue,
     Outcome,
     Released,
@@ -458,15 +459,15 @@ def test_a_record_appended_between_claim_and_reading_waits_for_its_own_claim(
 ) -> None:
     memory = opened(worker_batch=1)
     session = marked(memory)
-    after = memory.store.records.after
+    load = memory.store.leases.load
 
-    def late(*args: Any) -> list[recollect.Record]:
+    def late(*args: Any) -> Loaded | None:
         if session.state.last_seq == 3:
             session.append("user", "just before it reads")
             session.sleep()
-        return after(*args)
+        return load(*args)
 
-    monkeypatch.setattr(memory.store.records, "after", late)
+    monkeypatch.setattr(memory.store.leases, "load", late)
     reader = Reader()
     worker = memory.worker(reader)
     worker.tick()
@@ -593,7 +594,7 @@ def test_a_result_is_discarded_even_if_the_worker_had_not_noticed(
         assert memory.space(SPACE).sessions.mark_processed(session.id, 2, 3)
         return Verdict(outcome=Outcome.EXTRACTED)
 
-    with caplog.at_level(logging.INFO, logger="recollect.worker"):
+    with caplog.at_level(logging.INFO, logger="recollect.phase1"):
         assert memory.worker(Doing(process)).tick().stale == 1
     assert spans(memory, session) == [(1, 2)]
     assert "result discarded" in caplog.text
@@ -1102,7 +1103,7 @@ def test_a_long_session_is_one_line_in_the_log(
     memory: recollect.Memory, caplog: pytest.LogCaptureFixture
 ) -> None:
     session = long_session(memory)
-    with caplog.at_level(logging.INFO, logger="recollect.worker"):
+    with caplog.at_level(logging.INFO, logger="recollect.phase1"):
         memory.work()
     (line,) = [record.getMessage() for record in caplog.records]
     assert line == f"session {session.id}: records 1 to 1200 no_output"

@@ -61,6 +61,8 @@ _SCOPE = (
     # Whoever freezes in the middle of a transaction lets go of its locks, so that others take over.
     b" set_config('idle_in_transaction_session_timeout', '60s', true)"
 )
+WRITE = b"BEGIN"
+READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 STOP_SECONDS = 2.0  # that a listener that is told to stop may take
 LOOK_SECONDS = 30.0  # between looks at a silent connection: TLS may hold something back
 RELISTEN_SECONDS = 5.0
@@ -130,16 +132,19 @@ class PostgresDatabase:
         )
 
     def write(self, space: str | None, job: Callable[[Connection], T]) -> T:
-        return self._transact(b"BEGIN", space, job)
+        return self._transact(WRITE, space, job)
 
     def read(self, space: str | None, job: Callable[[Connection], T]) -> T:
-        return self._transact(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", space, job)
+        return self._transact(READ, space, job)
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Pass on the server's notifications, from whatever host they come."""
         listener = _Listener(self._conninfo, self._schema, wake)
         listener.start()
         return listener.stop
+
+    def scrub(self) -> None:
+        """Dead rows are the server's to clear away: autovacuum does."""
 
     def close(self) -> None:
         if self._forked or self._closed:
@@ -156,9 +161,7 @@ class PostgresDatabase:
             connection = self._begun(begin, space)
             try:
                 result = job(PostgresConnection(connection))
-                reach("write.committing")
-                self._commit(connection)
-                reach("write.committed")
+                self._finish(connection, begin)
                 return result
             except _CONFLICTS as error:
                 if attempt == ATTEMPTS_MAX:
@@ -170,6 +173,14 @@ class PostgresDatabase:
             finally:
                 self._give_back(connection)
         raise AssertionError("the loop returns or raises")
+
+    def _finish(self, connection: _Pg, begin: bytes) -> None:
+        if begin is READ:
+            self._commit(connection)
+            return
+        reach("write.committing")
+        self._commit(connection)
+        reach("write.committed")
 
     def _begun(self, begin: bytes, space: str | None) -> _Pg:
         """A connection inside a transaction that sees one space.

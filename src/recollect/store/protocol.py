@@ -14,13 +14,16 @@ from typing import Protocol
 
 from recollect.domain import (
     BackedOff,
+    Behind,
     CapReached,
     Claim,
+    Deferred,
     Job,
     JobKind,
     JobState,
     KeyRef,
     LeasePolicy,
+    Loaded,
     MarkCause,
     MarkPolicy,
     Mode,
@@ -34,12 +37,30 @@ from recollect.domain import (
     Released,
     Renewed,
     SessionBirth,
+    SessionProgress,
     SessionState,
     StaleClaim,
     StoreDescription,
 )
+from recollect.knowledge import (
+    Call,
+    CallOutcome,
+    Caps,
+    Extraction,
+    Fact,
+    FactChange,
+    FactQuery,
+    Learned,
+    NewCall,
+    OverCap,
+    Receipt,
+    Reserved,
+    Revision,
+    Spent,
+)
 
 NewId = Callable[[], str]
+MetadataValue = str | int | float | bool | None
 
 
 class Sessions(Protocol):
@@ -207,14 +228,47 @@ class Leases(Protocol):
         self, claim: Claim, policy: LeasePolicy, now: datetime | None
     ) -> Renewed | StaleClaim: ...
 
+    def load(self, claim: Claim, after: int | None, limit: int) -> Loaded | None:
+        """A piece of the claimed session, with what it came to so far; none: it is gone.
+
+        The records above the cursor that the claim covers, `limit` at most; or, of a run that goes
+        through all of it, those above `after`, without the ones that were skipped before.
+        """
+        ...
+
     def record(
-        self, claim: Claim, upto: int, outcome: Outcome, reason: str | None, now: datetime
+        self,
+        claim: Claim,
+        upto: int,
+        outcome: Outcome,
+        reason: str | None,
+        now: datetime,
+        learned: Learned | None = None,
+        new_id: NewId | None = None,
     ) -> Recorded | StaleClaim:
         """Store what became of the records up to `upto`, with the cursor, fenced by the token.
 
-        Below `read_upto` it is a piece of a longer job, which stays claimed; at `read_upto` it is
-        the last one: the mark is cleared, or the job is due again if the mark has moved on.
+        Extraction, facts, cursor and the news for consolidation go together. Below `read_upto` it
+        is a piece of a longer job, which stays claimed; at `read_upto` it is the last one: the mark
+        is cleared, or the job is due again if the mark has moved on. What was learned in another
+        pass than the session's is refused as stale.
         """
+        ...
+
+    def record_pass(
+        self, claim: Claim, upto: int, learned: Learned | None, now: datetime, new_id: NewId
+    ) -> Recorded | Behind | StaleClaim:
+        """Replace what was learned from a session by a new pass over all of it, fenced.
+
+        None: there is nothing left to go through, and what was learned stays. Behind: the session
+        has been processed beyond `upto` meanwhile, and nothing was stored.
+        """
+        ...
+
+    def defer(
+        self, claim: Claim, reason: str, delay_seconds: float, now: datetime | None
+    ) -> Deferred | StaleClaim:
+        """Let a job wait without counting anything against it."""
         ...
 
     def fail(
@@ -261,6 +315,101 @@ class Leases(Protocol):
     def counts(self, space: str | None) -> dict[JobState, int]: ...
 
 
+class Extractions(Protocol):
+    """What sessions came to."""
+
+    def get(self, space: str, session_id: str) -> Extraction | None: ...
+
+    def list(self, space: str, limit: int, before: Extraction | None) -> builtins.list[Extraction]:
+        """A page of extractions, the most recently made first."""
+        ...
+
+    def revision(self, space: str) -> Revision:
+        """How often the space's memory has changed, and how much consolidation has seen."""
+        ...
+
+    def count_due(self, space: str | None) -> int:
+        """How many spaces have changes that consolidation has not seen."""
+        ...
+
+    def progress(self, space: str | None, limit: int) -> builtins.list[SessionProgress]:
+        """How extraction stands per session, the most recently active first."""
+        ...
+
+    def request_passes(self, space: str | None, session_id: str | None, now: datetime) -> int:
+        """Make a new pass due over one session, those of a space, or all; how many it are."""
+        ...
+
+
+class Facts(Protocol):
+    """Statements with sources, validity and history. Deleted ones are as if they were not there."""
+
+    def add(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Fact:
+        """Store a fact: under its id as it is, replacing what was there; without an id, once.
+
+        A live fact that says the same gains its sources, and is what comes back.
+        """
+        ...
+
+    def get(self, space: str, fact_id: str) -> Fact | None: ...
+
+    def update(self, space: str, fact: Fact, now: datetime) -> Fact | None:
+        """Replace what a fact says; it is somebody's own from then on. None: there is none."""
+        ...
+
+    def delete(self, space: str, fact_id: str, now: datetime) -> bool:
+        """Delete a fact; its history stays, and its session does not bring it back."""
+        ...
+
+    def list(self, space: str, query: FactQuery, limit: int) -> builtins.list[Fact]:
+        """A page of facts, newest first."""
+        ...
+
+    def search(
+        self, space: str, terms: Sequence[str], at: datetime, limit: int
+    ) -> builtins.list[Fact]:
+        """Facts that hold at a time and have any of the words, the best first."""
+        ...
+
+    def search_metadata(
+        self, space: str, key: str, value: MetadataValue, at: datetime, limit: int
+    ) -> builtins.list[Fact]:
+        """Facts that hold at a time and whose metadata has this value under this very key."""
+        ...
+
+    def count(self, space: str, at: datetime) -> int: ...
+
+    def history(self, space: str, fact_id: str) -> builtins.list[FactChange]: ...
+
+
+class Ledger(Protocol):
+    """What model calls take, held against what a space may use."""
+
+    def reserve(self, call: NewCall, caps: Caps, now: datetime) -> Reserved | OverCap:
+        """Enter a call with what it may take at most, unless that exceeds a cap."""
+        ...
+
+    def settle(self, space: str, call_id: int, spent: Spent, outcome: CallOutcome) -> bool:
+        """Replace the estimate by what the call took. False: it was settled before."""
+        ...
+
+    def spent(self, space: str | None, day: datetime) -> Spent: ...
+
+    def calls(
+        self, space: str, session_id: str | None, limit: int, before: Call | None
+    ) -> list[Call]:
+        """A page of calls, newest first."""
+        ...
+
+
+class Erasure(Protocol):
+    """Forgetting for good."""
+
+    def forget_session(self, space: str, session_id: str, now: datetime) -> Receipt | None:
+        """Erase a session and what rests on it alone; none: there is no such session."""
+        ...
+
+
 class Store(Protocol):
     """A place to keep everything. Safe to use from any number of threads."""
 
@@ -275,6 +424,22 @@ class Store(Protocol):
 
     @property
     def leases(self) -> Leases: ...
+
+    @property
+    def extractions(self) -> Extractions: ...
+
+    @property
+    def facts(self) -> Facts: ...
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+    @property
+    def erasure(self) -> Erasure: ...
+
+    def keep(self, name: str, value: str) -> str:
+        """What the store keeps under a name; the first one to come with a value sets it."""
+        ...
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` from any thread when work may have become due; returns how to stop it."""

@@ -1,4 +1,7 @@
-"""The cursor of a session: it moves with the range that says what became of the records."""
+"""The cursor of a session: it moves with the range that says what became of the records.
+
+Owns invariant 3: every record below the cursor is in exactly one range of every pass.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,31 @@ from datetime import datetime
 
 from recollect.clock import to_micros
 from recollect.domain import Outcome
-from recollect.store.relational.database import Connection
+from recollect.knowledge import Learned
+from recollect.store.relational.database import Connection, Params
 
 
 def skip_unprocessed(
     c: Connection, space: str, session_id: str, reason: str, now: datetime
 ) -> None:
     """Move the cursor to the last record without learning anything, and say why."""
-    row = c.row("lock_session", {"space": space, "id": session_id})
+    names = {"space": space, "id": session_id}
+    row = c.row("lock_session", names)
     assert row is not None
-    last_seq, processed_until = row
-    c.run("skip_to_end", {"space": space, "id": session_id})
-    record_range(c, space, session_id, processed_until, last_seq, Outcome.SKIPPED, reason, now)
+    last_seq, processed_until = row[:2]
+    c.run("skip_to_end", names)
+    record_range(c, names, processed_until, last_seq, Outcome.SKIPPED, reason, now)
 
 
 def record_range(
     c: Connection,
-    space: str,
-    session_id: str,
+    session: Params,
     old_cursor: int | None,
     new_cursor: int | None,
     outcome: Outcome,
     reason: str | None,
     now: datetime,
+    learned: Learned | None = None,
 ) -> None:
     """Write down what lies between two positions of the cursor, if anything does."""
     first, last = (old_cursor or 0) + 1, new_cursor or 0
@@ -37,12 +42,39 @@ def record_range(
     c.run(
         "insert_range",
         {
-            "space": space,
-            "id": session_id,
+            **session,
             "first_seq": first,
             "last_seq": last,
             "outcome": outcome.value,
             "reason": reason,
+            "extractor": None if learned is None else learned.extractor,
+            "attempt": None if learned is None else learned.attempt,
+            "input_tokens": None if learned is None else learned.spent.input_tokens,
+            "output_tokens": None if learned is None else learned.spent.output_tokens,
+            "cost_micros": None if learned is None else learned.spent.cost_micros,
             "now": to_micros(now),
         },
     )
+
+
+def begin_pass(
+    c: Connection, space: str, session_id: str, upto: int, learned: Learned, now: datetime
+) -> None:
+    """Start a session's next pass with ranges for all that the pass before had.
+
+    What was skipped stays skipped, for the same reason; the rest is what the new pass makes of it.
+    """
+    names = {"space": space, "id": session_id}
+    skipped = [
+        (row[1], row[2], row[4])
+        for row in c.rows("list_ranges", names)
+        if row[3] == Outcome.SKIPPED and row[1] <= upto
+    ]
+    c.run("next_pass", {**names, "pass": learned.pass_number})
+    outcome = Outcome.NO_OUTPUT if learned.draft.is_empty else Outcome.EXTRACTED
+    cursor = 0
+    for first, last, reason in skipped:
+        record_range(c, names, cursor, first - 1, outcome, None, now, learned)
+        record_range(c, names, first - 1, last, Outcome.SKIPPED, reason, now)
+        cursor = last
+    record_range(c, names, cursor, upto, outcome, None, now, learned)

@@ -13,12 +13,15 @@ from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
 from recollect.domain import (
     BackedOff,
+    Behind,
     CapReached,
     Claim,
+    Deferred,
     Job,
     JobKind,
     JobState,
     LeasePolicy,
+    Loaded,
     NothingDue,
     Outcome,
     Parked,
@@ -27,9 +30,13 @@ from recollect.domain import (
     Renewed,
     StaleClaim,
 )
+from recollect.knowledge import Learned
+from recollect.store.protocol import NewId
 from recollect.store.relational import rows
-from recollect.store.relational.cursor import record_range
+from recollect.store.relational.cursor import begin_pass, record_range
 from recollect.store.relational.database import Connection, Database, Row
+from recollect.store.relational.learning import Lesson, learn
+from recollect.store.relational.text import storable
 
 ERROR_CHARS_MAX = 2000
 _EXHAUSTED = "its workers died {} times without recording anything"
@@ -79,8 +86,38 @@ class RelationalLeases:
         row = self._database.write(None, lambda c: c.row("renew_claim", {**_token(claim), **span}))
         return StaleClaim() if row is None else Renewed(from_micros(row[0]))
 
+    def load(self, claim: Claim, after: int | None, limit: int) -> Loaded | None:
+        names = {"space": claim.space, "id": claim.key}
+
+        def job(c: Connection) -> Loaded | None:
+            row = c.row("get_session", names)
+            if row is None:
+                return None
+            session = rows.session_state(row)
+            if after is None:
+                page = {**names, "after": session.processed_until or 0, "limit": limit}
+                found = [rows.record(each) for each in c.rows("records_after", page)]
+            else:
+                page = {**names, "after": after, "limit": limit}
+                found = [rows.record(each) for each in c.rows("learnable_after", page)]
+            extraction = c.row("get_extraction", names)
+            return Loaded(
+                session=session,
+                records=tuple(record for record in found if record.seq <= claim.read_upto),
+                extraction=None if extraction is None else rows.extraction(extraction),
+            )
+
+        return self._database.read(claim.space, job)
+
     def record(
-        self, claim: Claim, upto: int, outcome: Outcome, reason: str | None, now: datetime
+        self,
+        claim: Claim,
+        upto: int,
+        outcome: Outcome,
+        reason: str | None,
+        now: datetime,
+        learned: Learned | None = None,
+        new_id: NewId | None = None,
     ) -> Recorded | StaleClaim:
         assert upto <= claim.read_upto, "a claim covers nothing beyond what it froze"
         is_last = upto == claim.read_upto
@@ -90,6 +127,8 @@ class RelationalLeases:
         def job(c: Connection) -> Recorded | StaleClaim:
             before = c.row("lock_session", session)
             if before is None or c.row("lock_claim", _token(claim)) is None:
+                return StaleClaim()
+            if learned is not None and learned.pass_number != before[2]:
                 return StaleClaim()
             assert upto >= (before[1] or 0), "a cursor never goes back"
             moved = c.row(
@@ -105,7 +144,11 @@ class RelationalLeases:
             )
             assert moved is not None
             reach("record.advanced")
-            record_range(c, claim.space, claim.key, before[1], upto, outcome, reason, now)
+            record_range(c, session, before[1], upto, outcome, reason, now, learned)
+            if learned is not None:
+                assert new_id is not None
+                learn(c, _lesson(claim, learned, now, new_id), learned, upto)
+                reach("record.learned")
             c.run("note_progress", {"id": claim.job_id})
             if is_last:
                 if moved[0] is not None:  # more was said meanwhile: to the back of the queue
@@ -115,6 +158,40 @@ class RelationalLeases:
             return Recorded(is_done=is_last and moved[0] is None)
 
         return self._database.write(claim.space, job)
+
+    def record_pass(
+        self, claim: Claim, upto: int, learned: Learned | None, now: datetime, new_id: NewId
+    ) -> Recorded | Behind | StaleClaim:
+        session = {"space": claim.space, "id": claim.key}
+
+        def job(c: Connection) -> Recorded | Behind | StaleClaim:
+            before = c.row("lock_session", session)
+            if before is None or c.row("lock_claim", _token(claim)) is None:
+                return StaleClaim()
+            if learned is not None:
+                if learned.pass_number != before[2] + 1:
+                    return StaleClaim()
+                if (before[1] or 0) > upto:
+                    return Behind(before[1])
+                begin_pass(c, claim.space, claim.key, upto, learned, now)
+                learn(c, _lesson(claim, learned, now, new_id), learned, upto)
+                reach("record.learned")
+            c.row("finish_pass", {**_token(claim), "now": to_micros(now)})
+            return Recorded(is_done=True)
+
+        return self._database.write(claim.space, job)
+
+    def defer(
+        self, claim: Claim, reason: str, delay_seconds: float, now: datetime | None
+    ) -> Deferred | StaleClaim:
+        wait = {
+            **_token(claim),
+            "error": storable(reason[:ERROR_CHARS_MAX]),
+            "delay_micros": _span(delay_seconds),
+            "now": _micros(now),
+        }
+        row = self._database.write(None, lambda c: c.row("defer_claim", wait))
+        return StaleClaim() if row is None else Deferred(from_micros(row[0]))
 
     def fail(
         self,
@@ -130,7 +207,7 @@ class RelationalLeases:
             **_token(claim),
             "is_final": is_final,
             "failures_max": policy.failures_max,
-            "error": _storable(error[:ERROR_CHARS_MAX]),
+            "error": storable(error[:ERROR_CHARS_MAX]),
             "delay_micros": _span(delay_seconds),
             "now": _micros(now),
         }
@@ -178,6 +255,16 @@ class RelationalLeases:
         return {JobState(row[0]): int(row[1]) for row in found}
 
 
+def _lesson(claim: Claim, learned: Learned, now: datetime, new_id: NewId) -> Lesson:
+    return Lesson(
+        space=claim.space,
+        session_id=claim.key,
+        extractor=learned.extractor,
+        now=now,
+        new_id=new_id,
+    )
+
+
 def _claim(row: Row, owner: str) -> Claim:
     return Claim(
         job_id=row[0],
@@ -191,11 +278,6 @@ def _claim(row: Row, owner: str) -> Claim:
         read_upto=row[7] or 0,
         claimed_mark=row[8] or 0,
     )
-
-
-def _storable(text: str) -> str:
-    """An error says what it likes; PostgreSQL holds no NUL, and UTF-8 no lone surrogate."""
-    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 def _token(claim: Claim) -> dict[str, object]:

@@ -64,7 +64,7 @@ class RelationalMarks:
             if after is None:
                 return False
             reach("processed.cleared")
-            record_range(c, space, session_id, before[1], after[0], Outcome.EXTERNAL, None, now)
+            record_range(c, names, before[1], after[0], Outcome.EXTERNAL, None, now)
             return True
 
         return self._database.write(space, job)

@@ -17,9 +17,22 @@ from recollect.domain import (
     Outcome,
     Range,
     Record,
+    SessionOutcome,
+    SessionProgress,
     SessionState,
 )
 from recollect.errors import StoreCorrupt
+from recollect.knowledge import (
+    Call,
+    CallOutcome,
+    Extraction,
+    Fact,
+    FactChange,
+    FactEvent,
+    Source,
+    Spent,
+    Trust,
+)
 from recollect.messages import Role, read
 from recollect.store.relational.database import Row
 
@@ -65,6 +78,7 @@ def session_state(row: Row) -> SessionState:
         last_activity_at=from_micros(row[17]),
         ended_at=moment(row[18]),
         ended_by=None if row[19] is None else MarkCause(row[19]),
+        pass_number=row[20],
     )
 
 
@@ -100,6 +114,10 @@ def processed_range(row: Row) -> Range:
         outcome=Outcome(row[3]),
         reason=row[4],
         at=from_micros(row[5]),
+        pass_number=row[6],
+        extractor=row[7],
+        attempt=row[8],
+        spent=Spent(input_tokens=row[9] or 0, output_tokens=row[10] or 0, cost_micros=row[11]),
     )
 
 
@@ -121,6 +139,125 @@ def job(row: Row) -> Job:
         last_error=row[12],
         last_error_at=moment(row[13]),
         finished_at=moment(row[14]),
+    )
+
+
+@_refusing_damage
+def extraction(row: Row) -> Extraction:
+    return Extraction(
+        session_id=row[0],
+        space=row[1],
+        raw_memory=row[2],
+        rollout_summary=row[3],
+        rollout_slug=row[4],
+        extractor=row[5],
+        pass_number=row[6],
+        upto=row[7],
+        source_updated_at=from_micros(row[8]),
+        generated_at=from_micros(row[9]),
+        usage_count=row[10],
+        last_usage=moment(row[11]),
+        selected_for_phase2=bool(row[12]),
+        selected_for_phase2_source_updated_at=moment(row[13]),
+    )
+
+
+@_refusing_damage
+def fact(row: Row) -> Fact:
+    sources = tuple(
+        Source(session_id=session_id, seq=seq, seq_to=seq_to, quote=quote)
+        for session_id, seq, seq_to, quote in json.loads(row[16] or "[]")
+    )
+    ends = [end for end in (row[11], row[12]) if end is not None]
+    return Fact(
+        row[2],
+        id=row[0],
+        space=row[1],
+        source=sources[0].session_id if sources else None,
+        sources=sources,
+        tags=tuple(json.loads(row[3])),
+        metadata=json.loads(row[4]),
+        trust=Trust(row[5]),
+        topic=row[6],
+        extractor=row[7],
+        created_at=from_micros(row[8]),
+        updated_at=from_micros(row[9]),
+        valid_from=from_micros(row[10]),
+        valid_to=from_micros(min(ends)) if ends else None,
+        superseded_by=row[13],
+        usage_count=row[14],
+        last_usage=moment(row[15]),
+    )
+
+
+@_refusing_damage
+def fact_change(row: Row) -> FactChange:
+    return FactChange(
+        fact_id=row[0],
+        event=FactEvent(row[1]),
+        content=row[2],
+        at=from_micros(row[3]),
+        by=row[4],
+        other_id=row[5],
+    )
+
+
+@_refusing_damage
+def call(row: Row) -> Call:
+    return Call(
+        id=row[0],
+        space=row[1],
+        session_id=row[2],
+        purpose=row[3],
+        model=row[4],
+        attempt=row[5],
+        input_tokens=row[6],
+        output_tokens=row[7],
+        cost_micros=row[8],
+        outcome=CallOutcome(row[9]),
+        at=from_micros(row[10]),
+    )
+
+
+def spent(row: Row) -> Spent:
+    """Calls, tokens in, tokens out, cost: the order in which every query sums them up."""
+    return Spent(
+        calls=int(row[0]),
+        input_tokens=int(row[1]),
+        output_tokens=int(row[2]),
+        cost_micros=None if row[3] is None else int(row[3]),
+    )
+
+
+_ENDS = {
+    Outcome.EXTRACTED: SessionOutcome.SUCCEEDED,
+    Outcome.NO_OUTPUT: SessionOutcome.SUCCEEDED_NO_OUTPUT,
+    Outcome.SKIPPED: SessionOutcome.SKIPPED,
+    Outcome.EXTERNAL: SessionOutcome.EXTERNAL,
+}
+
+
+@_refusing_damage
+def progress(row: Row) -> SessionProgress:
+    failures = (row[18] or 0) + (row[19] or 0)
+    outcome = None if row[7] is None else _ENDS[Outcome(row[7])]
+    return SessionProgress(
+        session_id=row[0],
+        space=row[1],
+        key=row[2],
+        last_activity_at=from_micros(row[3]),
+        last_seq=row[4],
+        processed_until=row[5],
+        mode=Mode(row[6]),
+        outcome=SessionOutcome.FAILED if failures else outcome,
+        attempt=failures or row[8],
+        finished_at=moment(row[9]),
+        extractor=row[14],
+        facts=int(row[15]),
+        spent=spent(row[10:14]),
+        state=JobState.IDLE if row[16] is None else JobState(row[16]),
+        next_try_at=moment(row[17]),
+        last_error=row[20],
     )
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from recollect.domain import StoreDescription
-from recollect.store.relational.database import Database
+from recollect.store.relational.database import Connection, Database
+from recollect.store.relational.extractions import RelationalExtractions
+from recollect.store.relational.facts import RelationalFacts
+from recollect.store.relational.forgetting import RelationalErasure
 from recollect.store.relational.leases import RelationalLeases
+from recollect.store.relational.ledger import RelationalLedger
 from recollect.store.relational.marks import RelationalMarks
 from recollect.store.relational.records import RelationalRecords
 from recollect.store.relational.sessions import RelationalSessions
@@ -21,9 +25,23 @@ class RelationalStore:
         self.records = RelationalRecords(database)
         self.marks = RelationalMarks(database)
         self.leases = RelationalLeases(database)
+        self.extractions = RelationalExtractions(database)
+        self.facts = RelationalFacts(database)
+        self.ledger = RelationalLedger(database)
+        self.erasure = RelationalErasure(database)
 
     def describe(self) -> StoreDescription:
         return self._database.describe()
+
+    def keep(self, name: str, value: str) -> str:
+        def job(c: Connection) -> str:
+            c.run("put_property", {"name": name, "value": value})
+            row = c.row("get_property", {"name": name})
+            assert row is not None
+            return str(row[0])
+
+        known = self._database.read(None, lambda c: c.row("get_property", {"name": name}))
+        return self._database.write(None, job) if known is None else str(known[0])
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         return self._database.listen(wake)

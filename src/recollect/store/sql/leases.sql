@@ -44,7 +44,9 @@ UPDATE jobs SET
     token = token + 1,
     lease_expires_at = {now} + :lease_micros,
     due_at = NULL,
-    read_upto = (SELECT last_seq FROM sessions s WHERE s.id = jobs.key AND kind = 'extract'),
+    read_upto = (
+        SELECT CASE kind WHEN 'extract' THEN last_seq ELSE processed_until END
+        FROM sessions s WHERE s.id = jobs.key AND kind IN ('extract', 'extract-again')),
     claimed_mark = (
         SELECT invalidated_at FROM sessions s WHERE s.id = jobs.key AND kind = 'extract')
 WHERE id = :id
@@ -104,6 +106,14 @@ UPDATE jobs SET
 WHERE id = :id AND token = :token AND state = 'claimed'
 RETURNING id;
 
+-- name: defer_claim
+-- Nothing is wrong with the job: it waits, and nothing is counted against it.
+UPDATE jobs SET
+    state = 'due', token = token + 1, owner = NULL, lease_expires_at = NULL,
+    last_error = :error, last_error_at = {now}, due_at = {now} + :delay_micros
+WHERE id = :id AND token = :token AND state = 'claimed'
+RETURNING due_at;
+
 -- name: fail_claim
 UPDATE jobs SET
     state = CASE
@@ -131,12 +141,15 @@ ON CONFLICT (kind, key) DO NOTHING;
 -- name: make_due
 -- Due at once, unless it is being worked on.
 UPDATE jobs SET state = 'due', due_at = NULL WHERE kind = :kind AND key = :key
-    AND state IN ('idle', 'due');
+    AND (state = 'idle' OR (state = 'due' AND due_at IS NOT NULL));
 
 -- name: revive_jobs
--- Parked jobs get another chance: one, those of a space, or all.
+-- Jobs that are parked or paused get another chance: one, those of a space, or all.
 UPDATE jobs SET state = 'due', due_at = NULL, failures = 0, takeovers = 0
-WHERE state <> 'idle' AND state = 'parked' AND (:any_space OR space = :space) AND (:any_key OR key = :key)
+WHERE state <> 'idle'
+    AND (state = 'parked' OR (state = 'due' AND due_at IS NOT NULL AND last_error IS NOT NULL
+        AND failures = 0 AND space <> ''))
+    AND (:any_space OR space = :space) AND (:any_key OR key = :key)
 RETURNING id;
 
 -- name: list_jobs

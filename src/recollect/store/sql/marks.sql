@@ -42,18 +42,26 @@ UPDATE sessions SET
 WHERE space = :space AND id = :id;
 
 -- name: insert_range
-INSERT INTO session_ranges (session_id, first_seq, last_seq, space, outcome, reason, created_at)
-VALUES (:id, :first_seq, :last_seq, :space, :outcome, :reason, :now);
+INSERT INTO session_ranges (
+    session_id, pass, first_seq, last_seq, space, outcome, reason, extractor, attempt, input_tokens,
+    output_tokens, cost_micros, created_at
+) VALUES (
+    :id, (SELECT pass FROM sessions s WHERE s.space = :space AND s.id = :id), :first_seq, :last_seq,
+    :space, :outcome, :reason, :extractor, :attempt, :input_tokens, :output_tokens, :cost_micros, :now
+);
 
 -- name: list_ranges
-SELECT session_id, first_seq, last_seq, outcome, reason, created_at FROM session_ranges
-WHERE space = :space AND session_id = :id ORDER BY first_seq;
+-- Of the pass that counts, the newest.
+SELECT r.session_id, r.first_seq, r.last_seq, r.outcome, r.reason, r.created_at, r.pass, r.extractor,
+    r.attempt, r.input_tokens, r.output_tokens, r.cost_micros
+FROM session_ranges r JOIN sessions s ON s.id = r.session_id AND s.pass = r.pass
+WHERE r.space = :space AND s.space = :space AND r.session_id = :id ORDER BY r.first_seq;
 
 -- name: lock_session (sqlite)
-SELECT last_seq, processed_until FROM sessions WHERE space = :space AND id = :id;
+SELECT last_seq, processed_until, pass FROM sessions WHERE space = :space AND id = :id;
 
 -- name: lock_session (postgres)
-SELECT last_seq, processed_until FROM sessions WHERE space = :space AND id = :id FOR UPDATE;
+SELECT last_seq, processed_until, pass FROM sessions WHERE space = :space AND id = :id FOR UPDATE;
 
 -- name: max_seq
 -- The newest record of a session, none when it is empty.

@@ -7,6 +7,7 @@ invariant 8 (every write transaction is `BEGIN IMMEDIATE`) for SQLite.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 import weakref
@@ -41,6 +42,7 @@ Synchronous = Literal["full", "off"]
 STATEMENTS_CACHED = 512  # every query we have, and room
 BATCH_MAX = 64  # turns that one leader commits together
 _QUERIES = queries("sqlite")
+_log = logging.getLogger(__name__)
 
 
 class SqliteConnection:
@@ -194,6 +196,22 @@ class SqliteDatabase:
         if table == "jobs":
             self._jobs_touched = True
 
+    def scrub(self) -> None:
+        """Move everything out of the log, so that what was deleted is not there either.
+
+        The deleted bytes themselves are overwritten as they are deleted (`secure_delete`).
+        """
+        with self._alone():
+            self._check_usable()
+            try:
+                self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            except apsw.BusyError:
+                _log.warning(
+                    "%s is being read; the log is emptied at the next chance", self.location
+                )
+            except apsw.Error as error:
+                raise translate(error, self.location) from error
+
     def close(self) -> None:
         if self._forked or self._closed:
             return
@@ -306,6 +324,7 @@ class SqliteDatabase:
         durable = "FULL" if self._wal else "EXTRA"
         writer.pragma("synchronous", durable if self._synchronous == "full" else "OFF")
         writer.pragma("foreign_keys", "ON")
+        writer.pragma("secure_delete", "ON")
 
     def _open_reader(self) -> apsw.Connection:
         try:

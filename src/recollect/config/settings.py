@@ -1,14 +1,8 @@
-"""Settings: where they come from, their defaults and their bounds.
-
-Explicit argument > environment (`RECOLLECT_…`) > `recollect.toml` or `recollect.yaml` in the
-working directory, else in the user's configuration directory > default. Every value is checked
-against its bounds wherever it comes from; an unknown name is an error, not a silent nothing.
-"""
+"""Every setting with its default, its bounds and what it is for."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,8 +14,6 @@ from urllib.parse import quote
 from recollect.domain import LeasePolicy, MarkPolicy, MarkUnit
 from recollect.errors import InvalidSetting
 
-FILE_NAMES = ("recollect.toml", "recollect.yaml", "recollect.yml")
-SQLITE_MODULE = "memory.sqlite"
 FOLDER_BYTES_MAX = 200  # file systems stop at 255
 
 
@@ -43,12 +35,6 @@ def _user_data_dir() -> str:
     import platformdirs  # asked for when settings are made, not when Recollect is imported
 
     return platformdirs.user_data_dir("recollect")
-
-
-def _user_config_dir() -> Path:
-    import platformdirs  # see above
-
-    return Path(platformdirs.user_config_dir("recollect"))
 
 
 @cache
@@ -171,6 +157,105 @@ class Settings:
         minimum=1,
         maximum=31_536_000,
     )
+    extractor: str = _setting(
+        "auto",
+        "What distils sessions: a model, the rules that need none, or nothing. "
+        "auto: the model where one is set, else the rules.",
+        choices=("auto", "model", "rules", "none"),
+    )
+    extract_whole_session: bool = _setting(
+        False, "Read a session from its first record every time, not only what is new."
+    )
+    extract_chunk_tokens: int = _setting(
+        24_000,
+        "The longest stretch of a session sent to a model at once; its window may set less.",
+        minimum=500,
+        maximum=2_000_000,
+    )
+    extract_known_facts: int = _setting(
+        20, "Facts shown to a model that new records may contradict.", minimum=0, maximum=500
+    )
+    extract_repairs: int = _setting(
+        1, "Times a model is told what is wrong with its answer.", minimum=0, maximum=10
+    )
+    extract_on_session_start: str = _setting(
+        "wake",
+        "When a session of a person begins: wake the worker there is, start one in this process, "
+        "or neither.",
+        choices=("wake", "worker", "off"),
+    )
+    prompts_dir: str | None = _setting(
+        None, "A directory whose files replace the prompts of the same name."
+    )
+    model: str | None = _setting(
+        None,
+        "The language model: a name, or `openai:<name>`, `anthropic:<name>`. The key is taken from "
+        "`OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.",
+    )
+    model_base_url: str | None = _setting(
+        None, "Where the model is served; default `OPENAI_BASE_URL`, else the provider's own."
+    )
+    model_structured: str = _setting(
+        "auto",
+        "How answers are kept in form: by a JSON schema, as JSON, as plain lines. "
+        "auto: by a schema, as JSON where the server has none.",
+        choices=("auto", "schema", "json", "lines"),
+    )
+    model_window_tokens: int = _setting(
+        128_000, "Tokens that a prompt and its answer may have.", minimum=2000, maximum=10_000_000
+    )
+    model_output_tokens_max: int = _setting(
+        4096, "Tokens that an answer may have.", minimum=64, maximum=1_000_000
+    )
+    model_answer_bytes_max: int = _setting(
+        4_194_304, "Bytes of an answer that are read.", minimum=1024, maximum=1_073_741_824
+    )
+    model_timeout_seconds: float = _setting(
+        120.0, "How long one answer may take.", minimum=0.1, maximum=3600
+    )
+    model_retries: int = _setting(
+        2, "Times a call is repeated at once after a passing error.", minimum=0, maximum=20
+    )
+    model_concurrency: int = _setting(
+        8, "Calls to the model at the same time, in one process.", minimum=1, maximum=256
+    )
+    model_pause_seconds: float = _setting(
+        300.0, "How long all waits after the key was refused.", minimum=1, maximum=86_400
+    )
+    model_input_price: float = _setting(
+        0.0, "Price of a million tokens sent, in your currency. 0: unknown.", minimum=0, maximum=1e6
+    )
+    model_output_price: float = _setting(
+        0.0, "Price of a million tokens answered. 0: unknown.", minimum=0, maximum=1e6
+    )
+    spend_tokens_per_day: int = _setting(
+        5_000_000, "Tokens a space may use in a day (UTC).", minimum=0, maximum=10**15
+    )
+    spend_calls_per_day: int = _setting(
+        5000, "Model calls a space may make in a day (UTC).", minimum=0, maximum=10**9
+    )
+    spend_tokens_per_run: int = _setting(
+        20_000_000, "Tokens one worker may use while it runs.", minimum=0, maximum=10**15
+    )
+    spend_calls_per_run: int = _setting(
+        20_000, "Model calls one worker may make while it runs.", minimum=0, maximum=10**9
+    )
+    redaction_rules: str | None = _setting(
+        None, "A TOML or YAML file with rules of your own for what is secret."
+    )
+    redaction_allow: str = _setting(
+        "", "Values that are not secret whatever they look like, separated by commas."
+    )
+    redact_on_append: bool = _setting(
+        False, "Redact records before they are stored; what was redacted is gone."
+    )
+    fact_chars_max: int = _setting(2000, "The longest fact.", minimum=50, maximum=100_000)
+    memory_chars_max: int = _setting(
+        40_000,
+        "The longest memory of a session; the same for its summary.",
+        minimum=500,
+        maximum=4_000_000,
+    )
     record_bytes_max: int = _setting(
         1_048_576,
         "The largest record, as UTF-8 or JSON; also the largest summary.",
@@ -266,155 +351,6 @@ def described() -> Iterator[Described]:
 def _default(setting: dataclasses.Field[Any]) -> Any:
     factory = setting.default_factory
     return setting.default if factory is dataclasses.MISSING else factory()
-
-
-def load(
-    explicit: Settings | Mapping[str, Any] | str | Path | None = None,
-    *,
-    environ: Mapping[str, str] | None = None,
-    directory: Path | None = None,
-) -> Settings:
-    """Settings from all sources. `explicit` is settings, a mapping of some, or a file to read.
-
-    Complete settings are taken as they are; a file that is named replaces the search for one.
-    """
-    if isinstance(explicit, Settings):
-        return explicit
-    named = Path(explicit) if isinstance(explicit, str | Path) else None
-    file = _find_file(directory or Path.cwd()) if named is None else named
-    sources = [
-        ({}, "") if file is None else (read_file(file), str(file)),
-        _from_environment(os.environ if environ is None else environ),
-        (_known(explicit, "argument") if isinstance(explicit, Mapping) else {}, "argument"),
-    ]
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
-    for found, origin in sources:
-        values.update(found)
-        origins.update({name: origin or f"RECOLLECT_{name.upper()}" for name in found})
-    return Settings(**values, origins=origins)
-
-
-def read_file(file: Path) -> dict[str, Any]:
-    """The settings in a TOML or YAML file, the `modules` and `agents` sections included."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidSetting(f"cannot read {file}: {error}") from error
-    content = _parse_toml(file, text) if file.suffix == ".toml" else _parse_yaml(file, text)
-    if not isinstance(content, dict):
-        raise InvalidSetting(f"{file}: expected settings by name, found {type(content).__name__}")
-    modules = _section(content.pop("modules", None), file, "modules")
-    agents = _section(content.pop("agents", None), file, "agents")
-    values = _known(content, str(file))
-    if SQLITE_MODULE in modules:
-        values |= _sqlite_module(_section(modules[SQLITE_MODULE], file, SQLITE_MODULE), file)
-    if agents:
-        values["agents"] = {
-            str(name): _is_enabled(_section(agent, file, f"agents.{name}"), file, name)
-            for name, agent in agents.items()
-        }
-    return values
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except PermissionError:  # somebody else's home: there are no settings for us
-        return False
-
-
-def _find_file(directory: Path) -> Path | None:
-    for folder in (directory, _user_config_dir()):
-        for name in FILE_NAMES:
-            if _is_file(folder / name):
-                return folder / name
-    return None
-
-
-def _parse_toml(file: Path, text: str) -> Any:
-    import tomllib  # as with YAML: only for those who have such a file
-
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # a TOMLDecodeError is a ValueError
-        raise InvalidSetting(f"{file} is not TOML: {error}") from error
-
-
-def _parse_yaml(file: Path, text: str) -> Any:
-    import yaml  # slow to import, and few have such a file
-
-    try:
-        return yaml.safe_load(text) or {}
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InvalidSetting(f"{file} is not YAML: {error}") from error
-
-
-def _section(value: Any, file: Path, name: str) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise InvalidSetting(f"{file}: {name} is a section, not {value!r}")
-    return value
-
-
-def _sqlite_module(section: Mapping[str, Any], file: Path) -> dict[str, Any]:
-    names = {
-        "path": "sqlite_path",
-        "wal": "sqlite_wal",
-        "busy_timeout": "sqlite_busy_timeout_ms",
-    }
-    for name in section:
-        if name not in names:
-            raise InvalidSetting(
-                f"{file}: modules.{SQLITE_MODULE} has no {name!r}; it has {', '.join(names)}"
-            )
-    return {names[name]: value for name, value in section.items() if value is not None}
-
-
-def _is_enabled(agent: Mapping[str, Any], file: Path, name: str) -> Any:
-    enabled = _section(agent.get("memory"), file, f"agents.{name}.memory").get("enabled")
-    return True if enabled is None else enabled
-
-
-def _from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], str]:
-    found = {}
-    for setting in described():
-        text = environ.get(setting.environment_name)
-        if text is not None:
-            found[setting.name] = _parse(setting, text)
-    return found, ""
-
-
-def _known(values: Mapping[str, Any], origin: str) -> dict[str, Any]:
-    names = [each.name for each in dataclasses.fields(Settings) if each.name != "origins"]
-    for name in values:
-        if name not in names:
-            import difflib  # only for a typing error
-
-            near = difflib.get_close_matches(str(name), names, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise InvalidSetting(f"{origin}: there is no setting {name!r}{hint}")
-    return dict(values)
-
-
-_WORDS = {"1": True, "true": True, "yes": True, "on": True} | {
-    "0": False,
-    "false": False,
-    "no": False,
-    "off": False,
-}
-
-
-def _parse(setting: Described, text: str) -> Any:
-    try:
-        if setting.type is bool:
-            return _WORDS[text.strip().lower()]
-        return setting.type(text)
-    except (KeyError, ValueError) as error:
-        raise InvalidSetting(
-            f"{setting.environment_name} is {setting.type.__name__}, not {text!r}"
-        ) from error
 
 
 def _checked(setting: Described, given: Any) -> Any:

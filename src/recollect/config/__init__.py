@@ -1,0 +1,11 @@
+"""Settings: where they come from, their defaults and their bounds.
+
+Explicit argument > environment (`RECOLLECT_…`) > `recollect.toml` or `recollect.yaml` in the
+working directory, else in the user's configuration directory > default. Every value is checked
+against its bounds wherever it comes from; an unknown name is an error, not a silent nothing.
+"""
+
+from recollect.config.settings import Described, Settings, described
+from recollect.config.sources import load, read_file
+
+__all__ = ["Described", "Settings", "described", "load", "read_file"]

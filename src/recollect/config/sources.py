@@ -1,0 +1,170 @@
+"""Where settings come from: an argument, the environment, a TOML or YAML file."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from recollect.config.settings import Described, Settings, described
+from recollect.errors import InvalidSetting
+
+FILE_NAMES = ("recollect.toml", "recollect.yaml", "recollect.yml")
+SQLITE_MODULE = "memory.sqlite"
+
+
+def _user_config_dir() -> Path:
+    import platformdirs  # see above
+
+    return Path(platformdirs.user_config_dir("recollect"))
+
+
+def load(
+    explicit: Settings | Mapping[str, Any] | str | Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    directory: Path | None = None,
+) -> Settings:
+    """Settings from all sources. `explicit` is settings, a mapping of some, or a file to read.
+
+    Complete settings are taken as they are; a file that is named replaces the search for one.
+    """
+    if isinstance(explicit, Settings):
+        return explicit
+    named = Path(explicit) if isinstance(explicit, str | Path) else None
+    file = _find_file(directory or Path.cwd()) if named is None else named
+    sources = [
+        ({}, "") if file is None else (read_file(file), str(file)),
+        _from_environment(os.environ if environ is None else environ),
+        (_known(explicit, "argument") if isinstance(explicit, Mapping) else {}, "argument"),
+    ]
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for found, origin in sources:
+        values.update(found)
+        origins.update({name: origin or f"RECOLLECT_{name.upper()}" for name in found})
+    return Settings(**values, origins=origins)
+
+
+def read_file(file: Path) -> dict[str, Any]:
+    """The settings in a TOML or YAML file, the `modules` and `agents` sections included."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidSetting(f"cannot read {file}: {error}") from error
+    content = _parse_toml(file, text) if file.suffix == ".toml" else _parse_yaml(file, text)
+    if not isinstance(content, dict):
+        raise InvalidSetting(f"{file}: expected settings by name, found {type(content).__name__}")
+    modules = _section(content.pop("modules", None), file, "modules")
+    agents = _section(content.pop("agents", None), file, "agents")
+    values = _known(content, str(file))
+    if SQLITE_MODULE in modules:
+        values |= _sqlite_module(_section(modules[SQLITE_MODULE], file, SQLITE_MODULE), file)
+    if agents:
+        values["agents"] = {
+            str(name): _is_enabled(_section(agent, file, f"agents.{name}"), file, name)
+            for name, agent in agents.items()
+        }
+    return values
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except PermissionError:  # somebody else's home: there are no settings for us
+        return False
+
+
+def _find_file(directory: Path) -> Path | None:
+    for folder in (directory, _user_config_dir()):
+        for name in FILE_NAMES:
+            if _is_file(folder / name):
+                return folder / name
+    return None
+
+
+def _parse_toml(file: Path, text: str) -> Any:
+    import tomllib  # as with YAML: only for those who have such a file
+
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # a TOMLDecodeError is a ValueError
+        raise InvalidSetting(f"{file} is not TOML: {error}") from error
+
+
+def _parse_yaml(file: Path, text: str) -> Any:
+    import yaml  # slow to import, and few have such a file
+
+    try:
+        return yaml.safe_load(text) or {}
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InvalidSetting(f"{file} is not YAML: {error}") from error
+
+
+def _section(value: Any, file: Path, name: str) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidSetting(f"{file}: {name} is a section, not {value!r}")
+    return value
+
+
+def _sqlite_module(section: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    names = {
+        "path": "sqlite_path",
+        "wal": "sqlite_wal",
+        "busy_timeout": "sqlite_busy_timeout_ms",
+    }
+    for name in section:
+        if name not in names:
+            raise InvalidSetting(
+                f"{file}: modules.{SQLITE_MODULE} has no {name!r}; it has {', '.join(names)}"
+            )
+    return {names[name]: value for name, value in section.items() if value is not None}
+
+
+def _is_enabled(agent: Mapping[str, Any], file: Path, name: str) -> Any:
+    enabled = _section(agent.get("memory"), file, f"agents.{name}.memory").get("enabled")
+    return True if enabled is None else enabled
+
+
+def _from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], str]:
+    found = {}
+    for setting in described():
+        text = environ.get(setting.environment_name)
+        if text is not None:
+            found[setting.name] = _parse(setting, text)
+    return found, ""
+
+
+def _known(values: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    names = [each.name for each in dataclasses.fields(Settings) if each.name != "origins"]
+    for name in values:
+        if name not in names:
+            import difflib  # only for a typing error
+
+            near = difflib.get_close_matches(str(name), names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InvalidSetting(f"{origin}: there is no setting {name!r}{hint}")
+    return dict(values)
+
+
+_WORDS = {"1": True, "true": True, "yes": True, "on": True} | {
+    "0": False,
+    "false": False,
+    "no": False,
+    "off": False,
+}
+
+
+def _parse(setting: Described, text: str) -> Any:
+    try:
+        if setting.type is bool:
+            return _WORDS[text.strip().lower()]
+        return setting.type(text)
+    except (KeyError, ValueError) as error:
+        raise InvalidSetting(
+            f"{setting.environment_name} is {setting.type.__name__}, not {text!r}"
+        ) from error

@@ -1,0 +1,320 @@
+"""The words of what was learned: what a session came to, facts, where they come from, what it cost.
+
+Frozen values without behaviour beyond reading themselves. A draft is what an extractor proposes;
+nothing in it is trusted until it has been checked and stored.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+from typing import Any
+
+
+class Trust(StrEnum):
+    """Whose word a fact is. Decided by the records it comes from, never by a model."""
+
+    USER = "user"  # a person said so
+    AGENT = "agent"  # an agent said or observed it
+    TOOL = "tool"  # a tool or a web page put it into the conversation
+
+
+class FactTag(StrEnum):
+    """What kind of statement a fact is: its first tag."""
+
+    PREFERENCE = "preference"
+    DETAIL = "detail"  # a personal detail
+    RELATION = "relation"  # who is who
+    DECISION = "decision"
+    GOAL = "goal"
+    INSTRUCTION = "instruction"  # a standing one: "always", "never", "remember that"
+    COMMITMENT = "commitment"  # something to happen, with its date where one was given
+    CORRECTION = "correction"
+    EVENT = "event"  # something that happened
+    PROCEDURE = "procedure"  # a command that worked, a file touched
+    LESSON = "lesson"  # an error and what mended it
+    OBSERVATION = "observation"  # anything else
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where something comes from: records of a session, and the words. 0: nobody said which."""
+
+    session_id: str
+    seq: int
+    seq_to: int
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFact:
+    """A statement an extractor proposes, with the records of the session that bear it out.
+
+    `topic` names what it is about: a newer statement on the same topic supersedes an older one.
+    `valid_from` is when it was said; `valid_to` is when it will be over, if it says so itself.
+    """
+
+    content: str
+    seq: int
+    seq_to: int
+    valid_from: datetime
+    trust: Trust
+    quote: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    topic: str | None = None
+    supersedes: tuple[str, ...] = ()
+    valid_to: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What an extractor makes of a piece of a session, up to the record `upto`.
+
+    The three texts stand for the whole session so far: the previous ones went in, and these replace
+    them. All empty and no facts: there is nothing worth remembering.
+    """
+
+    upto: int
+    raw_memory: str = ""
+    rollout_summary: str = ""
+    rollout_slug: str | None = None
+    facts: tuple[NewFact, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.raw_memory.strip() or self.rollout_summary.strip() or self.facts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extraction:
+    """Phase 1's result for a session, one row: read so far up to `upto`, in pass `pass_number`."""
+
+    session_id: str
+    space: str
+    raw_memory: str
+    rollout_summary: str
+    rollout_slug: str | None
+    extractor: str
+    pass_number: int
+    upto: int
+    source_updated_at: datetime
+    generated_at: datetime
+    usage_count: int
+    last_usage: datetime | None
+    selected_for_phase2: bool
+    selected_for_phase2_source_updated_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One searchable statement, as it is given and as it is stored.
+
+    `source` is the session it was first learned from, `sources` are all of them. What is not given
+    is filled in when it is stored; `extractor` stays none for what somebody added or edited.
+    """
+
+    content: str
+    _: KW_ONLY
+    id: str = ""
+    source: str | None = None
+    sources: tuple[Source, ...] = ()
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    trust: Trust = Trust.USER
+    topic: str | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    superseded_by: str | None = None
+    usage_count: int = 0
+    last_usage: datetime | None = None
+    extractor: str | None = None
+    space: str = ""
+
+    def is_valid(self, at: datetime) -> bool:
+        """Whether it held at a time: said by then, and neither over nor superseded."""
+        said = self.valid_from is None or self.valid_from <= at
+        return said and (self.valid_to is None or at < self.valid_to)
+
+
+class FactEvent(StrEnum):
+    """What can happen to a fact."""
+
+    ADDED = "added"
+    EDITED = "edited"
+    SUPERSEDED = "superseded"
+    RESTORED = "restored"  # what had superseded it is gone
+    WITHDRAWN = "withdrawn"  # a new pass over its sessions does not say it any more
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactChange:
+    """One entry of a fact's history: what it said from then on, and who said so."""
+
+    fact_id: str
+    event: FactEvent
+    content: str
+    at: datetime
+    by: str  # an extractor, or `user`
+    other_id: str | None  # the fact that superseded it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactQuery:
+    """Which facts to list: those that hold at `at`, unless `every` asks for all there are."""
+
+    at: datetime
+    every: bool = False
+    tag: str | None = None
+    session_id: str | None = None
+    before: Fact | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What model calls took. `cost_micros` is in millionths of the currency; none: unknown."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_micros: int | None = None
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def plus(self, other: Spent) -> Spent:
+        costs = [cost for cost in (self.cost_micros, other.cost_micros) if cost is not None]
+        return Spent(
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_micros=sum(costs) if costs else None,
+        )
+
+
+NOTHING_SPENT = Spent()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """A checked draft on its way into the store, with what is known about its making.
+
+    `is_whole`: the run read the session from its first record, so it replaces what was learned
+    before. `pass_number` is the pass it was read in; the store refuses it in any other.
+    """
+
+    draft: Draft
+    extractor: str
+    pass_number: int
+    is_whole: bool
+    spent: Spent = NOTHING_SPENT
+    attempt: int = 1
+
+
+class CallOutcome(StrEnum):
+    """What became of a model call."""
+
+    RESERVED = "reserved"  # under way, or its process died
+    ANSWERED = "answered"
+    INVALID = "invalid"  # answered, and could not be used
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call to a model as the ledger has it; until it is settled the tokens are an estimate."""
+
+    id: int
+    space: str
+    session_id: str | None
+    purpose: str
+    model: str
+    attempt: int
+    input_tokens: int
+    output_tokens: int
+    cost_micros: int | None
+    outcome: CallOutcome
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCall:
+    """A call about to be made, with what it may take at most."""
+
+    space: str
+    session_id: str | None
+    purpose: str
+    model: str
+    attempt: int
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """What a space may use in a day."""
+
+    tokens_per_day: int
+    calls_per_day: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """The call may be made; settle it afterwards."""
+
+    call_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class OverCap:
+    """The call would exceed what the space may use today."""
+
+    spent: Spent
+    cap: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """How often a space's memory has changed, and how much of it consolidation has seen."""
+
+    changed: int
+    consolidated: int
+    changed_at: datetime | None
+
+    @property
+    def is_due(self) -> bool:
+        return self.changed > self.consolidated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What was forgotten, in numbers."""
+
+    space: str
+    session_id: str | None
+    records: int
+    facts: int
+    sources: int
+    extractions: int
+    summaries: int
+    at: datetime
+
+
+_SPACE = re.compile(r"\s+")
+_EDGES = " \t\r\n.!?;:,'\"`*_-–—…“”‘’()[]"
+
+
+def content_key(content: str) -> str:
+    """What makes two statements the same one: their words, whatever the case and punctuation."""
+    text = unicodedata.normalize("NFKC", content).casefold()
+    text = _SPACE.sub(" ", text).strip(_EDGES)
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,184 @@
+"""Searching facts: by words and by metadata; any text and any key is legal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recollect.knowledge import Fact
+from recollect.store.conformance.case import case
+from recollect.store.conformance.harness import SPACE, Harness
+from recollect.store.conformance.lessons import add, day, facts, statement, teach
+from recollect.store.protocol import MetadataValue
+
+KEYS = (
+    *("plain", "a.b", "a.b.c", "", " ", "$", "$.a", "[0]", "a[0]", '"', 'say "hi"', "'", "\\"),
+    *("\\u0041", "ü", "e\u0301", "日本語", "🙂", "%", "a b", "a\nb", "?", ":name", "%s", "--", "#-1"),
+)
+VALUES: tuple[MetadataValue, ...] = (
+    *("1", "", "true", "null", "1.0", 'say "hi"', "日本語", "a\nb", "\\", "ü", "'", "%"),
+    *(1, 0, -1, 2.5, -0.125, 1e22, 2**53 + 1, 2**62, True, False, None),
+)
+ANY_TEXT = (
+    *('"', '""', "'", "*", "tea*", "te", "(", ")", "tea)", "tea AND", "NOT tea", "NEAR(tea)"),
+    *("-tea", "+tea", "^tea", "tea:milk", "content:tea", "{tea}", "tea|x", "tea & x", "!tea"),
+    *("<->", ":*", "tea:*", "\\", "\\'", "%", "_", ";", "--", "/*", "\x01\x02\x1f\x7f", "\t\n"),
+    *("", " ", "\u200b", "日本語", "🙂🙂", "العربية", "é", "\ufffd", "\ud800", "a\0b", "OR", "or"),
+    *("x" * 100_000, "tea " * 20_000, "' OR 1=1; DROP TABLE facts"),
+)
+
+
+def _search(store: Harness, *terms: str, limit: int = 100) -> list[str]:
+    found = store.handle.facts.search(SPACE, terms, day(1), limit)
+    return [fact.content for fact in found]
+
+
+def _found(store: Harness, key: str, value: MetadataValue) -> list[Fact]:
+    return store.handle.facts.search_metadata(SPACE, key, value, day(1), 100)
+
+
+@case("T2", "a search finds the facts that have any of its words, whatever the case")
+def a_search_finds_any_of_its_words(store: Harness) -> None:
+    for content in ("likes green tea", "likes coffee", "has a cat"):
+        add(store, content)
+    assert _search(store, "tea") == ["likes green tea"]
+    assert sorted(_search(store, "TEA", "Cat")) == ["has a cat", "likes green tea"]
+    assert sorted(_search(store, "likes")) == ["likes coffee", "likes green tea"]
+    assert _search(store, "dog") == _search(store) == []
+
+
+@case("T2", "a search finds words in other forms")
+def a_search_finds_other_forms(store: Harness) -> None:
+    add(store, "prefers running shoes and painted houses")
+    for word in ("run", "runs", "shoe", "house", "painting", "preferred"):
+        assert len(_search(store, word)) == 1, word
+
+
+@case("T2", "the fact with more of the words comes first")
+def the_better_match_comes_first(store: Harness) -> None:
+    add(store, "green walls in the whole of the house and the garden")
+    add(store, "green tea")
+    add(store, "black tea and some other things that nobody has asked about")
+    assert _search(store, "green", "tea")[0] == "green tea"
+    assert _search(store, "green", "tea", limit=1) == ["green tea"]
+
+
+@case("T2 P12", "any text is a legal search and harms nothing")
+def any_text_is_a_legal_search(store: Harness) -> None:
+    add(store, "likes tea")
+    for text in ANY_TEXT:
+        assert _search(store, text, limit=10) in ([], ["likes tea"]), text[:40]
+        assert _search(store, text, "tea") == ["likes tea"], text[:40]
+    assert _search(store, *(f"word{number}" for number in range(1000)), "tea") == ["likes tea"]
+
+
+@case("T2 P12", "any text can be stored as a fact, and found by a word of it")
+def any_text_can_be_a_fact(store: Harness) -> None:
+    kept = 0
+    for number, text in enumerate(ANY_TEXT):
+        if "\0" in text or "\ud800" in text:
+            continue
+        fact = add(store, f"{text} needle", id=f"fact {number}")
+        assert fact.content == f"{text} needle"
+        kept += 1
+    assert len(_search(store, "needle")) == kept
+
+
+@case("T2", "words of other scripts are found")
+def other_scripts_are_found(store: Harness) -> None:
+    for content in ("живёт в Киеве", "lebt in Österreich", "μένει στην Αθήνα"):
+        add(store, content)
+    assert _search(store, "Киеве") == ["живёт в Киеве"]
+    assert _search(store, "österreich") == ["lebt in Österreich"]
+    assert _search(store, "Αθήνα") == ["μένει στην Αθήνα"]
+
+
+@case("T2", "the index follows every change of a fact")
+def the_index_follows_every_change(store: Harness) -> None:
+    words = ("alpha", "bravo", "carol", "delta")
+    for number in range(12):
+        add(store, f"says {words[number % 4]} {number}", id=f"fact {number}")
+    for number in range(0, 12, 2):
+        add(store, f"says {words[(number + 1) % 4]} again {number}", id=f"fact {number}")
+    for number in range(0, 12, 3):
+        store.handle.facts.delete(SPACE, f"fact {number}", store.now())
+    add(store, "says delta at last", id="fact 0")
+    for fact in facts(store)[:3]:
+        edited = replace(fact, content=f"{fact.content} bravo")
+        store.handle.facts.update(SPACE, edited, store.now())
+    session = teach(store, statement("says alpha too"), statement("says carol too"))
+    teach(store, statement("says alpha too"), is_whole=True)
+    for word in words:
+        scanned = sorted(fact.content for fact in facts(store) if word in fact.content.split())
+        assert sorted(_search(store, word)) == scanned
+    store.handle.erasure.forget_session(SPACE, session, store.now())
+    assert "says alpha too" not in _search(store, "alpha")
+
+
+@case("T2", "metadata is searched by any key, which is never a path")
+def metadata_is_searched_by_any_key(store: Harness) -> None:
+    for number, key in enumerate(KEYS):
+        add(store, f"fact {number}", metadata={key: "here"})
+    add(store, "nested", metadata={"a": {"b": "here", "0": "here"}, "x": ["here"]})
+    for number, key in enumerate(KEYS):
+        assert [fact.content for fact in _found(store, key, "here")] == [f"fact {number}"], key
+        assert _found(store, key, "there") == []
+    assert _found(store, "x", "here") == _found(store, "b", "here") == []
+
+
+@case("T2", "metadata values are told apart by kind and value")
+def metadata_values_are_told_apart(store: Harness) -> None:
+    for number, value in enumerate(VALUES):
+        add(store, f"fact {number}", metadata={"a.b": value})
+    add(store, "none of it", metadata={"other": 1})
+    add(store, "a list", metadata={"a.b": [1]})
+    add(store, "an object", metadata={"a.b": {"true": True}})
+    for number, value in enumerate(VALUES):
+        found = [fact.content for fact in _found(store, "a.b", value)]
+        assert found == [f"fact {number}"], repr(value)
+
+
+@case("T2", "one and true and the text of one are three values; one and one point nought are one")
+def one_is_one(store: Harness) -> None:
+    for name, value in (("int", 1), ("float", 1.0), ("true", True), ("text", "1")):
+        add(store, name, metadata={"n": value})
+
+    def names(value: MetadataValue) -> list[str]:
+        return sorted(fact.content for fact in _found(store, "n", value))
+
+    assert names(1) == names(1.0) == ["float", "int"]
+    assert (names(True), names("1"), names(False), names("1.0")) == (["true"], ["text"], [], [])
+
+
+@case("T2", "a key that is there with none is not a key that is missing")
+def none_is_a_value(store: Harness) -> None:
+    add(store, "none", metadata={"a": None})
+    add(store, "missing", metadata={})
+    add(store, "text", metadata={"a": "null"})
+    assert [fact.content for fact in _found(store, "a", None)] == ["none"]
+
+
+@case("T2 P12", "odd characters in metadata are replaced, and no search fails over them")
+def odd_metadata_fails_no_search(store: Harness) -> None:
+    add(store, "odd", metadata={"a\0b": "c\0d", "x": ["\ud800"], "\\u0000": "\\u0000"})
+    add(store, "even", metadata={"k": "v"})
+    assert [fact.content for fact in _found(store, "k", "v")] == ["even"]
+    assert [fact.content for fact in _found(store, "a\0b", "c\0d")] == ["odd"]
+    assert [fact.content for fact in _found(store, "\\u0000", "\\u0000")] == ["odd"]
+
+
+@case("T2", "metadata comes back as it was given")
+def metadata_comes_back(store: Harness) -> None:
+    given = {key: list(VALUES) for key in KEYS} | {"deep": {"a": [{"b": [[]]}]}}
+    fact = add(store, "x", metadata=given)
+    assert fact.metadata == given
+    assert repr(fact.metadata) == repr(given)
+
+
+@case("T2", "no search gives more than was asked for")
+def searches_are_limited(store: Harness) -> None:
+    for number in range(5):
+        add(store, f"tea {number}", metadata={"a": 1})
+        store.clock.advance(1)
+    assert len(_search(store, "tea", limit=3)) == 3
+    newest = store.handle.facts.search_metadata(SPACE, "a", 1, day(1), 2)
+    assert [fact.content for fact in newest] == ["tea 4", "tea 3"]

@@ -1,0 +1,173 @@
+-- What was learned from sessions: extractions, facts with their sources, and what it cost.
+
+-- Of the store itself.
+CREATE TABLE properties (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A session can be gone through again by another extractor; each time is a pass.
+ALTER TABLE sessions ADD COLUMN pass INTEGER NOT NULL DEFAULT 1;
+
+-- Every record below a cursor is in exactly one range of every pass.
+CREATE TABLE new_ranges (
+    session_id TEXT NOT NULL REFERENCES sessions (id),
+    pass INTEGER NOT NULL,
+    first_seq INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL,
+    space TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    reason TEXT,
+    extractor TEXT,
+    attempt INTEGER,
+    input_tokens INTEGER,
+    output_tokens INTEGER,
+    cost_micros INTEGER,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (session_id, pass, first_seq),
+    CHECK (first_seq BETWEEN 1 AND last_seq)
+) STRICT, WITHOUT ROWID;
+INSERT INTO new_ranges (
+    session_id, pass, first_seq, last_seq, space, outcome, reason, created_at)
+SELECT session_id, 1, first_seq, last_seq, space, outcome, reason, created_at
+FROM session_ranges;
+DROP TABLE session_ranges;
+ALTER TABLE new_ranges RENAME TO session_ranges;
+
+-- Phase 1's result, one row for a session.
+CREATE TABLE extractions (
+    session_id TEXT PRIMARY KEY REFERENCES sessions (id),
+    space TEXT NOT NULL,
+    raw_memory TEXT NOT NULL,
+    rollout_summary TEXT NOT NULL,
+    rollout_slug TEXT,
+    extractor TEXT NOT NULL,
+    pass INTEGER NOT NULL,
+    upto INTEGER NOT NULL,
+    source_updated_at INTEGER NOT NULL,  -- when the newest record it rests on was said
+    generated_at INTEGER NOT NULL,
+    usage_count INTEGER NOT NULL DEFAULT 0,
+    last_usage INTEGER,
+    selected_for_phase2 INTEGER NOT NULL DEFAULT 0,
+    selected_for_phase2_source_updated_at INTEGER
+) STRICT;
+
+CREATE INDEX idx_extractions_listed ON extractions (space, generated_at, session_id);
+
+CREATE TABLE facts (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    space TEXT NOT NULL,
+    content TEXT NOT NULL,
+    content_key TEXT,  -- its words without case and punctuation; none: kept as it is, never merged
+    tags TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    trust TEXT NOT NULL CHECK (trust IN ('user', 'agent', 'tool')),
+    topic TEXT,
+    extractor TEXT,  -- none: somebody added or edited it
+    standalone INTEGER NOT NULL,  -- given without a source: it rests on no session
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    valid_from INTEGER NOT NULL,
+    expires_at INTEGER,  -- it says itself when it is over
+    superseded_by TEXT,
+    superseded_at INTEGER,
+    deleted_at INTEGER,
+    usage_count INTEGER NOT NULL DEFAULT 0,
+    last_usage INTEGER,
+    UNIQUE (space, id),
+    CHECK ((superseded_by IS NULL) = (superseded_at IS NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX idx_facts_content ON facts (space, content_key)
+    WHERE content_key IS NOT NULL AND superseded_by IS NULL AND deleted_at IS NULL;
+CREATE INDEX idx_facts_topic ON facts (space, topic, COALESCE(superseded_at, 4611686018427387904))
+    WHERE topic IS NOT NULL AND deleted_at IS NULL;
+CREATE INDEX idx_facts_same ON facts (space, content_key) WHERE content_key IS NOT NULL;
+CREATE INDEX idx_facts_superseded ON facts (space, superseded_by)
+    WHERE superseded_by IS NOT NULL;
+CREATE INDEX idx_facts_listed ON facts (space, created_at, id);
+
+CREATE TABLE fact_sources (
+    fact_key INTEGER NOT NULL REFERENCES facts (key) ON DELETE CASCADE,
+    session_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    seq_to INTEGER NOT NULL,
+    space TEXT NOT NULL,
+    quote TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (fact_key, session_id, seq, seq_to),
+    CHECK (seq BETWEEN 0 AND seq_to)  -- 0: somewhere in the session
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_fact_sources_session ON fact_sources (session_id, fact_key);
+
+CREATE TABLE fact_history (
+    id INTEGER PRIMARY KEY,
+    space TEXT NOT NULL,
+    fact_id TEXT NOT NULL,
+    event TEXT NOT NULL,
+    content TEXT NOT NULL,
+    content_key TEXT,  -- of what it said before, where somebody changed or deleted it
+    made_by TEXT NOT NULL,
+    other_id TEXT,
+    created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX idx_fact_history_fact ON fact_history (space, fact_id);
+CREATE INDEX idx_fact_history_content ON fact_history (space, content_key)
+    WHERE content_key IS NOT NULL;
+
+CREATE VIRTUAL TABLE facts_fts USING fts5 (
+    content, content = 'facts', content_rowid = 'key', tokenize = 'porter unicode61'
+);
+INSERT INTO facts_fts (facts_fts, rank) VALUES ('secure-delete', 1);
+
+CREATE TRIGGER facts_ai AFTER INSERT ON facts BEGIN
+    INSERT INTO facts_fts (rowid, content) VALUES (new.key, new.content);
+END;
+CREATE TRIGGER facts_ad AFTER DELETE ON facts BEGIN
+    INSERT INTO facts_fts (facts_fts, rowid, content) VALUES ('delete', old.key, old.content);
+END;
+CREATE TRIGGER facts_au AFTER UPDATE OF content ON facts BEGIN
+    INSERT INTO facts_fts (facts_fts, rowid, content) VALUES ('delete', old.key, old.content);
+    INSERT INTO facts_fts (rowid, content) VALUES (new.key, new.content);
+END;
+
+-- Every call to a model, and what a space has used in a day.
+CREATE TABLE ledger (
+    id INTEGER PRIMARY KEY,
+    space TEXT NOT NULL,
+    session_id TEXT,
+    purpose TEXT NOT NULL,
+    model TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    day INTEGER NOT NULL,  -- days since the epoch, UTC
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cost_micros INTEGER,
+    outcome TEXT NOT NULL CHECK (outcome IN ('reserved', 'answered', 'invalid', 'failed')),
+    created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX idx_ledger_listed ON ledger (space, id);
+CREATE INDEX idx_ledger_session ON ledger (session_id) WHERE session_id IS NOT NULL;
+
+CREATE TABLE spending (
+    space TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cost_micros INTEGER,
+    PRIMARY KEY (space, day)
+) STRICT, WITHOUT ROWID;
+
+-- How often a space's memory has changed, and how much of it consolidation has seen. Whoever
+-- changes what a space knows goes through its row first, so that it is also the lock for that.
+CREATE TABLE consolidations (
+    space TEXT PRIMARY KEY,
+    changed INTEGER NOT NULL DEFAULT 0,
+    consolidated INTEGER NOT NULL DEFAULT 0,
+    changed_at INTEGER
+) STRICT, WITHOUT ROWID;

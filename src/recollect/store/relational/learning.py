@@ -1,0 +1,327 @@
+"""What a draft does to a space's memory, inside the transaction that moves the cursor.
+
+Owns T4: the same statement is stored once with every source, a newer one supersedes an older one on
+the same topic and nothing is destroyed; and X8/X9: one extraction per session, which keeps its use
+and what phase 2 has seen of it. Whoever comes here holds the space's memory (`lock_memory`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import datetime
+
+from recollect.clock import to_micros
+from recollect.knowledge import Draft, FactEvent, Learned, NewFact, Trust, content_key
+from recollect.store.protocol import NewId
+from recollect.store.relational.database import Connection, Params, Row
+from recollect.store.relational.text import storable, storable_json
+
+_STRENGTH = {Trust.TOOL: 0, Trust.AGENT: 1, Trust.USER: 2}
+Place = tuple[int, int, int]  # the key of a fact, and the records of the session that bear it out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """Where and when something is being learned."""
+
+    space: str
+    session_id: str
+    extractor: str
+    now: datetime
+    new_id: NewId
+
+    @property
+    def at(self) -> int:
+        return to_micros(self.now)
+
+    @property
+    def session(self) -> dict[str, object]:
+        return {"space": self.space, "session_id": self.session_id}
+
+
+def learn(c: Connection, lesson: Lesson, learned: Learned, upto: int) -> None:
+    """Store a draft: extraction and facts; say so to consolidation if anything changed."""
+    c.run("lock_memory", {"space": lesson.space})
+    earlier: set[Place] = set()
+    if learned.is_whole:
+        earlier = {(row[0], row[1], row[2]) for row in c.rows("session_sources", lesson.session)}
+    changed = _put_extraction(c, lesson, learned, upto)
+    for fact in learned.draft.facts:
+        key, is_news = _put_fact(c, lesson, fact)
+        changed |= is_news
+        if key is not None:
+            earlier.discard((key, fact.seq, fact.seq_to))
+    if earlier:
+        _take_back(c, lesson, earlier)
+        changed = True
+    if changed:
+        c.run("note_change", {"space": lesson.space, "now": lesson.at})
+
+
+def _put_extraction(c: Connection, lesson: Lesson, learned: Learned, upto: int) -> bool:
+    draft = learned.draft
+    row = c.row("get_extraction", {"space": lesson.space, "id": lesson.session_id})
+    if not (draft.raw_memory.strip() or draft.rollout_summary.strip()):
+        if row is None or not learned.is_whole:
+            return False
+        c.run("delete_extraction", lesson.session)
+        return True
+    texts = _texts(draft)
+    read = {
+        **lesson.session,
+        "extractor": lesson.extractor,
+        "pass": learned.pass_number,
+        "upto": upto,
+    }
+    if row is not None and row[2:5] == texts:
+        c.run("extend_extraction", read)
+        return False
+    raw_memory, rollout_summary, rollout_slug = texts
+    said = c.row("said_at", {**lesson.session, "upto": upto})
+    c.run(
+        "put_extraction",
+        {
+            **read,
+            "raw_memory": raw_memory,
+            "rollout_summary": rollout_summary,
+            "rollout_slug": rollout_slug,
+            "source_updated_at": lesson.at if said is None else said[0],
+            "now": lesson.at,
+        },
+    )
+    return True
+
+
+def _texts(draft: Draft) -> tuple[str, str, str | None]:
+    slug = draft.rollout_slug
+    return (
+        storable(draft.raw_memory),
+        storable(draft.rollout_summary),
+        None if slug is None else storable(slug),
+    )
+
+
+def _put_fact(c: Connection, lesson: Lesson, fact: NewFact) -> tuple[int | None, bool]:
+    """Add a fact, or a source to the one that says the same: its key, and whether that is news."""
+    content = storable(fact.content)
+    names = {
+        **lesson.session,
+        "content_key": content_key(content),
+        "valid_from": to_micros(fact.valid_from),
+        "seq": fact.seq,
+        "seq_to": fact.seq_to,
+    }
+    if c.row("is_suppressed", names) is not None:
+        return None, False
+    same = c.row("find_same_fact", names)
+    if same is not None:
+        return same[0], _say_again(c, lesson, fact, same)
+    fact_id = lesson.new_id()
+    row = c.row(
+        "insert_fact",
+        {
+            **names,
+            "id": fact_id,
+            "content": content,
+            "tags": storable_json(list(fact.tags)),
+            "metadata": storable_json(dict(fact.metadata)),
+            "trust": fact.trust.value,
+            "topic": fact.topic,
+            "extractor": lesson.extractor,
+            "standalone": False,
+            "created_at": lesson.at,
+            "expires_at": None if fact.valid_to is None else to_micros(fact.valid_to),
+            "now": lesson.at,
+        },
+    )
+    assert row is not None
+    _put_source(c, lesson, fact, row[0])
+    own = {"space": lesson.space, "id": fact_id}
+    note(c, own, FactEvent.ADDED, content, lesson.now, by=lesson.extractor)
+    _supersede(c, lesson, fact, (row[0], fact_id, content), is_known=False)
+    return row[0], True
+
+
+def _say_again(c: Connection, lesson: Lesson, fact: NewFact, same: Row) -> bool:
+    """A known statement gains a source, and its word if it is better. False: nothing is new."""
+    key, fact_id, trust, _, valid_from, content, is_replay = same
+    changed = strengthen(c, lesson.space, key, Trust(trust), fact.trust, lesson.now)
+    changed |= _put_source(c, lesson, fact, key)
+    if is_replay:
+        return changed
+    said = to_micros(fact.valid_from)
+    moment = {"space": lesson.space, "key": key, "valid_from": said, "now": lesson.at}
+    if said >= valid_from or c.row("said_earlier", moment) is not None:
+        _supersede(c, lesson, fact, (key, fact_id, content), is_known=True)
+    return True
+
+
+def _put_source(c: Connection, lesson: Lesson, fact: NewFact, key: int) -> bool:
+    source = {
+        **lesson.session,
+        "fact_key": key,
+        "seq": fact.seq,
+        "seq_to": fact.seq_to,
+        "quote": storable(fact.quote),
+        "now": lesson.at,
+    }
+    return c.row("insert_source", source) is not None
+
+
+def strengthen(
+    c: Connection, space: str, key: int, known: Trust, given: Trust, now: datetime
+) -> bool:
+    """A statement is worth as much as the best of those who made it."""
+    if _STRENGTH[given] <= _STRENGTH[known]:
+        return False
+    names = {"space": space, "key": key, "now": to_micros(now)}
+    c.run("strengthen_fact", {**names, "trust": given.value})
+    return True
+
+
+def _supersede(
+    c: Connection, lesson: Lesson, fact: NewFact, own: tuple[int, str, str], *, is_known: bool
+) -> None:
+    """Let the newer statement win, of those the new one is about; never over a better word.
+
+    The result does not depend on the order in which statements arrive: one that lies between two
+    others ends the first and is ended by the second. A known one that is said again ends others,
+    and is not ended by what it has outlived.
+    """
+    said = to_micros(fact.valid_from)
+    key, fact_id, content = own
+    ours = (key, fact_id, fact.trust.value, said, content)
+    for rival in _rivals(c, lesson, fact, key):
+        older, newer = (rival, ours) if rival[3] <= said else (ours, rival)
+        if older is ours and is_known:
+            return
+        if _STRENGTH[Trust(newer[2])] < _STRENGTH[Trust(older[2])]:
+            continue
+        _end(c, lesson, older, newer)
+        if older is ours:
+            return
+
+
+def _rivals(c: Connection, lesson: Lesson, fact: NewFact, key: int) -> list[Row]:
+    """Statements the new one may contradict, the oldest first."""
+    names = {"space": lesson.space, "key": key}
+    found: list[Row] = []
+    if fact.topic is not None:
+        topic = {"topic": fact.topic, "valid_from": to_micros(fact.valid_from)}
+        found += c.rows("find_topic_facts", {**names, **topic})
+    for other_id in fact.supersedes:
+        found += c.rows("find_supersedable", {**names, "id": other_id})
+    return sorted({row[0]: row for row in found}.values(), key=lambda row: (row[3], row[0]))
+
+
+def _end(c: Connection, lesson: Lesson, older: Row, newer: Row) -> None:
+    c.run(
+        "supersede_fact",
+        {
+            "space": lesson.space,
+            "key": older[0],
+            "other_id": newer[1],
+            "superseded_at": newer[3],
+            "now": lesson.at,
+        },
+    )
+    note(
+        c,
+        {"space": lesson.space, "id": older[1]},
+        FactEvent.SUPERSEDED,
+        older[4],
+        lesson.now,
+        by=lesson.extractor,
+        other_id=newer[1],
+    )
+
+
+def _take_back(c: Connection, lesson: Lesson, places: AbstractSet[Place]) -> None:
+    """Drop what the session does not say any more; a fact that rests on nothing else is withdrawn.
+
+    A withdrawn fact keeps its last sources, so that whoever forgets the session finds it.
+    """
+    by_fact: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for key, seq, seq_to in sorted(places):
+        by_fact[key].append((seq, seq_to))
+    for key, gone in by_fact.items():
+        row = c.row("foundation", {"space": lesson.space, "fact_key": key})
+        assert row is not None
+        fact_id, standalone, sources = row
+        if sources == len(gone) and not standalone:
+            delete(c, lesson.space, fact_id, FactEvent.WITHDRAWN, lesson.now, by=lesson.extractor)
+            continue
+        for seq, seq_to in gone:
+            place = {**lesson.session, "fact_key": key, "seq": seq, "seq_to": seq_to}
+            c.run("delete_source", place)
+
+
+def delete(
+    c: Connection, space: str, fact_id: str, event: FactEvent, now: datetime, *, by: str
+) -> bool:
+    """Take a fact out of sight; its history stays. What somebody deleted must not come back."""
+    names = {"space": space, "id": fact_id}
+    row = c.row("delete_fact", {**names, "now": to_micros(now)})
+    if row is None:
+        return False
+    content, key, successor, superseded_at = row
+    before = None if event is FactEvent.WITHDRAWN else key or content_key(content)
+    note(c, names, event, content, now, by=by, before=before)
+    release_superseded(c, names, (successor, superseded_at), now, by=by)
+    return True
+
+
+def erase_sourceless(c: Connection, space: str, key: int, now: datetime, *, by: str) -> bool:
+    """Erase a fact that has lost its last source, with its history."""
+    row = c.row("sourceless", {"space": space, "fact_key": key})
+    if row is None:
+        return False
+    names = {"space": space, "id": row[0]}
+    c.run("erase_changes", names)
+    c.run("erase_fact", {"space": space, "fact_key": key})
+    release_superseded(c, names, (row[1], row[2]), now, by=by)
+    return True
+
+
+def release_superseded(
+    c: Connection, fact: Params, successor: tuple[str | None, int | None], now: datetime, *, by: str
+) -> None:
+    """What a vanished fact had superseded comes back to life, or passes to its successor."""
+    space = fact["space"]
+    for key, other_id, content, same, ended_at in c.rows("superseded_by", fact):
+        heir, since = successor
+        if heir is None and same is not None:
+            live = c.row("find_live_same", {"space": space, "content_key": same, "key": key})
+            heir, since = (None, None) if live is None else (live[0], ended_at)
+        inherited = {"space": space, "key": key, "other_id": heir, "superseded_at": since}
+        c.run("inherit_superseded", {**inherited, "now": to_micros(now)})
+        if heir is None:
+            note(c, {"space": space, "id": other_id}, FactEvent.RESTORED, content, now, by=by)
+
+
+def note(
+    c: Connection,
+    fact: Params,
+    event: FactEvent,
+    content: str,
+    now: datetime,
+    *,
+    by: str,
+    other_id: str | None = None,
+    before: str | None = None,
+) -> None:
+    """Add to a fact's history. `before` is the key of a statement nobody may bring back."""
+    c.run(
+        "insert_change",
+        {
+            **fact,
+            "event": event.value,
+            "content": content,
+            "content_key": before,
+            "made_by": by,
+            "other_id": other_id,
+            "now": to_micros(now),
+        },
+    )

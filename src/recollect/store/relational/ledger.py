@@ -1,0 +1,106 @@
+"""The ledger: every model call is reserved against the caps before it is made, and settled after.
+
+A call whose process died stays reserved and counts as what it might have taken at most.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from recollect.clock import to_micros
+from recollect.knowledge import Call, CallOutcome, Caps, NewCall, OverCap, Reserved, Spent
+from recollect.store.relational import rows
+from recollect.store.relational.database import Connection, Database
+
+_DAY_MICROS = 86_400_000_000
+_LAST_ID = 2**62
+
+
+class RelationalLedger:
+    """Implements `recollect.store.protocol.Ledger`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def reserve(self, call: NewCall, caps: Caps, now: datetime) -> Reserved | OverCap:
+        today = {"space": call.space, "day": to_micros(now) // _DAY_MICROS}
+        tokens = {"input_tokens": call.input_tokens, "output_tokens": call.output_tokens}
+
+        def job(c: Connection) -> Reserved | OverCap:
+            row = c.row("lock_spending", today)
+            assert row is not None
+            spent = rows.spent(row)
+            over = _over(spent, call, caps)
+            if over is not None:
+                return OverCap(spent, over)
+            c.run("add_spending", {**today, **tokens, "calls": 1, "cost_micros": None})
+            entry = {
+                "session_id": call.session_id,
+                "purpose": call.purpose,
+                "model": call.model,
+                "attempt": call.attempt,
+                "now": to_micros(now),
+            }
+            made = c.row("insert_call", {**today, **tokens, **entry})
+            assert made is not None
+            return Reserved(made[0])
+
+        return self._database.write(call.space, job)
+
+    def settle(self, space: str, call_id: int, spent: Spent, outcome: CallOutcome) -> bool:
+        took = {
+            "input_tokens": spent.input_tokens,
+            "output_tokens": spent.output_tokens,
+            "cost_micros": spent.cost_micros,
+        }
+
+        def job(c: Connection) -> bool:
+            names = {"space": space, "id": call_id}
+            reserved = c.row("reserved_call", names)
+            if reserved is None:
+                return False
+            settled = c.row("settle_call", {**names, **took, "outcome": outcome.value})
+            if settled is None:  # by somebody else, a moment ago
+                return False
+            c.run(
+                "add_spending",
+                {
+                    "space": space,
+                    "day": settled[0],
+                    "calls": 0,
+                    "input_tokens": spent.input_tokens - reserved[0],
+                    "output_tokens": spent.output_tokens - reserved[1],
+                    "cost_micros": spent.cost_micros,
+                },
+            )
+            return True
+
+        return self._database.write(space, job)
+
+    def spent(self, space: str | None, day: datetime) -> Spent:
+        scope = {"any_space": space is None, "space": space or ""}
+        when = {"day": to_micros(day) // _DAY_MICROS}
+        row = self._database.read(space, lambda c: c.row("spent_on_day", {**scope, **when}))
+        assert row is not None
+        return rows.spent(row)
+
+    def calls(
+        self, space: str, session_id: str | None, limit: int, before: Call | None
+    ) -> list[Call]:
+        page = {
+            "space": space,
+            "any_session": session_id is None,
+            "session_id": session_id or "",
+            "before": _LAST_ID if before is None else before.id,
+            "limit": limit,
+        }
+        found = self._database.read(space, lambda c: c.rows("list_calls", page))
+        return [rows.call(row) for row in found]
+
+
+def _over(spent: Spent, call: NewCall, caps: Caps) -> str | None:
+    if spent.calls + 1 > caps.calls_per_day:
+        return f"{caps.calls_per_day:,} calls a day"
+    if spent.tokens + call.input_tokens + call.output_tokens > caps.tokens_per_day:
+        return f"{caps.tokens_per_day:,} tokens a day"
+    return None

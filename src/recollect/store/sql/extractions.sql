@@ -1,0 +1,182 @@
+-- What sessions came to, how much of it consolidation has seen, and what it all cost.
+
+-- fragment: extraction
+e.session_id, e.space, e.raw_memory, e.rollout_summary, e.rollout_slug, e.extractor, e.pass, e.upto,
+e.source_updated_at, e.generated_at, e.usage_count, e.last_usage, e.selected_for_phase2,
+e.selected_for_phase2_source_updated_at
+
+-- name: get_extraction
+SELECT {extraction} FROM extractions e WHERE e.space = :space AND e.session_id = :id;
+
+-- name: list_extractions
+-- The most recently made first, a page at a time.
+SELECT {extraction} FROM extractions e
+WHERE e.space = :space AND (e.generated_at, e.session_id) < (:before, :before_id)
+ORDER BY e.generated_at DESC, e.session_id DESC LIMIT :limit;
+
+-- name: put_extraction
+-- One row for a session: its use and what phase 2 has seen of it survive.
+INSERT INTO extractions (
+    session_id, space, raw_memory, rollout_summary, rollout_slug, extractor, pass, upto,
+    source_updated_at, generated_at
+) VALUES (
+    :session_id, :space, :raw_memory, :rollout_summary, :rollout_slug, :extractor, :pass, :upto,
+    :source_updated_at, :now
+)
+ON CONFLICT (session_id) DO UPDATE SET
+    raw_memory = excluded.raw_memory,
+    rollout_summary = excluded.rollout_summary,
+    rollout_slug = excluded.rollout_slug,
+    extractor = excluded.extractor,
+    pass = excluded.pass,
+    upto = excluded.upto,
+    source_updated_at = excluded.source_updated_at,
+    generated_at = excluded.generated_at;
+
+-- name: extend_extraction
+-- More was read and it says the same: what phase 2 has seen of it is still what there is.
+UPDATE extractions SET upto = :upto, pass = :pass, extractor = :extractor
+WHERE space = :space AND session_id = :session_id;
+
+-- name: delete_extraction
+DELETE FROM extractions WHERE space = :space AND session_id = :session_id RETURNING session_id;
+
+-- name: said_at
+-- When a record was said; of the newest there is up to it, should it be gone.
+SELECT h.said_at FROM session_history h
+WHERE h.space = :space AND h.session_id = :session_id AND h.seq <= :upto
+ORDER BY h.seq DESC LIMIT 1;
+
+-- name: lock_memory
+-- Whoever changes what a space knows comes through here one at a time.
+INSERT INTO consolidations (space) VALUES (:space)
+ON CONFLICT (space) DO UPDATE SET changed = consolidations.changed;
+
+-- name: note_change
+UPDATE consolidations SET changed = changed + 1, changed_at = :now WHERE space = :space;
+
+-- name: get_revision
+SELECT changed, consolidated, changed_at FROM consolidations WHERE space = :space;
+
+-- name: count_consolidations_due
+SELECT count(*) FROM consolidations
+WHERE changed > consolidated AND (:any_space OR space = :space);
+
+-- name: next_pass
+UPDATE sessions SET pass = :pass WHERE space = :space AND id = :id;
+
+-- name: request_passes
+-- A job for every session that has been processed and may be remembered.
+INSERT INTO jobs (space, kind, key, state, first_due_at)
+SELECT s.space, 'extract-again', s.id, 'due', {now} FROM sessions s
+WHERE s.remembered AND s.processed_until IS NOT NULL
+    AND (:any_space OR s.space = :space) AND (:any_key OR s.id = :key)
+ON CONFLICT (kind, key) DO UPDATE SET
+    state = 'due', due_at = NULL, failures = 0, takeovers = 0, first_due_at = excluded.first_due_at
+WHERE jobs.state IN ('idle', 'parked')
+RETURNING id;
+
+-- name: finish_pass
+-- Done: nothing to do until somebody asks for another pass.
+UPDATE jobs SET
+    state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL,
+    failures = 0, takeovers = 0, last_error = NULL, last_error_at = NULL, finished_at = {now}
+WHERE id = :id AND token = :token AND state = 'claimed'
+RETURNING id;
+
+-- name: lock_spending
+INSERT INTO spending (space, day, calls, input_tokens, output_tokens)
+VALUES (:space, :day, 0, 0, 0)
+ON CONFLICT (space, day) DO UPDATE SET calls = spending.calls
+RETURNING calls, input_tokens, output_tokens, cost_micros;
+
+-- name: add_spending
+UPDATE spending SET
+    calls = calls + :calls,
+    input_tokens = input_tokens + :input_tokens,
+    output_tokens = output_tokens + :output_tokens,
+    cost_micros = CASE WHEN CAST(:cost_micros AS BIGINT) IS NULL THEN cost_micros
+        ELSE COALESCE(cost_micros, 0) + :cost_micros END
+WHERE space = :space AND day = :day;
+
+-- name: insert_call
+INSERT INTO ledger (
+    space, session_id, purpose, model, attempt, day, input_tokens, output_tokens, outcome, created_at
+) VALUES (
+    :space, :session_id, :purpose, :model, :attempt, :day, :input_tokens, :output_tokens, 'reserved',
+    :now
+) RETURNING id;
+
+-- name: settle_call
+-- Settled once: what was estimated is replaced by what it took.
+UPDATE ledger SET
+    input_tokens = :input_tokens, output_tokens = :output_tokens, cost_micros = :cost_micros,
+    outcome = :outcome
+WHERE space = :space AND id = :id AND outcome = 'reserved'
+RETURNING day;
+
+-- name: reserved_call
+SELECT input_tokens, output_tokens FROM ledger
+WHERE space = :space AND id = :id AND outcome = 'reserved';
+
+-- name: list_calls
+SELECT l.id, l.space, l.session_id, l.purpose, l.model, l.attempt, l.input_tokens, l.output_tokens,
+    l.cost_micros, l.outcome, l.created_at
+FROM ledger l
+WHERE l.space = :space AND l.id < :before AND (:any_session OR l.session_id = :session_id)
+ORDER BY l.id DESC LIMIT :limit;
+
+-- name: spent_on_day
+SELECT COALESCE(sum(calls), 0), COALESCE(sum(input_tokens), 0), COALESCE(sum(output_tokens), 0),
+    sum(cost_micros)
+FROM spending WHERE day = :day AND (:any_space OR space = :space);
+
+-- name: session_progress
+-- Per session: how its last run ended, and what all of them took.
+SELECT s.id, s.space, k.key, s.last_activity_at, s.last_seq, s.processed_until, s.mode,
+    (SELECT r.outcome FROM session_ranges r
+     WHERE r.space = s.space AND r.session_id = s.id ORDER BY r.pass DESC, r.first_seq DESC LIMIT 1),
+    (SELECT r.attempt FROM session_ranges r
+     WHERE r.space = s.space AND r.session_id = s.id ORDER BY r.pass DESC, r.first_seq DESC LIMIT 1),
+    (SELECT r.created_at FROM session_ranges r
+     WHERE r.space = s.space AND r.session_id = s.id ORDER BY r.pass DESC, r.first_seq DESC LIMIT 1),
+    (SELECT count(*) FROM ledger l WHERE l.space = s.space AND l.session_id = s.id),
+    (SELECT COALESCE(sum(l.input_tokens), 0) FROM ledger l
+     WHERE l.space = s.space AND l.session_id = s.id),
+    (SELECT COALESCE(sum(l.output_tokens), 0) FROM ledger l
+     WHERE l.space = s.space AND l.session_id = s.id),
+    (SELECT sum(l.cost_micros) FROM ledger l WHERE l.space = s.space AND l.session_id = s.id),
+    (SELECT e.extractor FROM extractions e WHERE e.space = s.space AND e.session_id = s.id),
+    (SELECT count(DISTINCT o.fact_key) FROM fact_sources o JOIN facts f ON f.key = o.fact_key
+     WHERE o.space = s.space AND o.session_id = s.id AND f.deleted_at IS NULL),
+    j.state, j.due_at, j.failures, j.takeovers, j.last_error
+FROM sessions s JOIN session_keys k ON k.id = s.key_id
+LEFT JOIN jobs j ON j.kind = 'extract' AND j.key = s.id
+WHERE (:any_space OR s.space = :space)
+ORDER BY s.last_activity_at DESC, s.id LIMIT :limit;
+
+-- name: put_property
+INSERT INTO properties (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING;
+
+-- name: get_property
+SELECT value FROM properties WHERE name = :name;
+
+-- name: count_session
+SELECT
+    (SELECT count(*) FROM session_history WHERE space = :space AND session_id = :id),
+    (SELECT count(*) FROM summaries WHERE space = :space AND session_id = :id),
+    (SELECT count(*) FROM fact_sources WHERE space = :space AND session_id = :id);
+
+-- name: delete_retained_from
+DELETE FROM retained_records WHERE space = :space AND source_session_id = :id;
+
+-- name: forget_calls
+-- What was spent stays in the books; which session it was for does not.
+UPDATE ledger SET session_id = NULL WHERE space = :space AND session_id = :id;
+
+-- name: forget_job
+-- Whatever runs on the session is void.
+UPDATE jobs SET
+    state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL,
+    last_error = NULL, last_error_at = NULL
+WHERE space = :space AND key = :id AND kind IN ('extract', 'extract-again');

@@ -1,0 +1,236 @@
+-- Facts: statements with their sources, their validity and their history.
+-- A fact is live while nothing has superseded or deleted it. On PostgreSQL whoever changes the facts
+-- of a space holds its row in consolidations.
+
+-- fragment: fact
+f.id, f.space, f.content, f.tags, f.metadata, f.trust, f.topic, f.extractor, f.created_at, f.updated_at,
+f.valid_from, f.expires_at, f.superseded_at, f.superseded_by, f.usage_count, f.last_usage, {sources}
+
+-- fragment: sources (sqlite)
+(SELECT json_group_array(
+        json_array(o.session_id, o.seq, o.seq_to, o.quote) ORDER BY o.created_at, o.session_id, o.seq)
+    FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key)
+
+-- fragment: sources (postgres)
+(SELECT CAST(json_agg(
+        json_build_array(o.session_id, o.seq, o.seq_to, o.quote)
+        ORDER BY o.created_at, o.session_id, o.seq) AS TEXT)
+    FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key)
+
+-- fragment: is_live
+f.superseded_by IS NULL AND f.deleted_at IS NULL
+
+-- fragment: is_extracted
+-- An extractor found it, and nobody has edited it or given it an id of its own.
+(f.extractor IS NOT NULL AND f.content_key IS NOT NULL)
+
+-- fragment: holds
+-- It was said by then, and was neither over nor superseded. A deleted one never was.
+(f.deleted_at IS NULL AND f.valid_from <= :at AND (f.expires_at IS NULL OR f.expires_at > :at)
+    AND (f.superseded_at IS NULL OR f.superseded_at > :at))
+
+-- fragment: believed_until
+COALESCE(f.superseded_at, 4611686018427387904)
+
+-- name: get_fact
+SELECT {fact} FROM facts f WHERE f.space = :space AND f.id = :id AND f.deleted_at IS NULL;
+
+-- name: find_fact
+SELECT f.key, f.content, f.content_key, f.expires_at, f.superseded_at, f.standalone FROM facts f
+WHERE f.space = :space AND f.id = :id AND f.deleted_at IS NULL;
+
+-- name: find_same_fact
+-- The statement as it is known: the one that these very records bear out already, else one that was
+-- believed at the time, else the live one.
+SELECT s.key, s.id, s.trust, s.extractor, s.valid_from, s.content, s.is_replay FROM (
+    SELECT f.key, f.id, f.trust, f.extractor, f.valid_from, f.content, f.superseded_at, EXISTS (
+        SELECT 1 FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key
+            AND o.session_id = :session_id AND o.seq = :seq AND o.seq_to = :seq_to) AS is_replay
+    FROM facts f
+    WHERE f.space = :space AND f.content_key = :content_key AND f.deleted_at IS NULL) s
+WHERE s.is_replay OR s.superseded_at IS NULL OR s.superseded_at > :valid_from
+ORDER BY s.is_replay DESC, s.valid_from > :valid_from, s.superseded_at IS NOT NULL, s.valid_from DESC
+LIMIT 1;
+
+-- name: said_earlier
+-- It was said before what we knew of, and nothing else on its topic in between.
+UPDATE facts SET valid_from = :valid_from, updated_at = :now
+WHERE space = :space AND key = :key AND valid_from > :valid_from AND extractor IS NOT NULL
+    AND (topic IS NULL OR NOT EXISTS (
+        SELECT 1 FROM facts r
+        WHERE r.space = :space AND r.topic = facts.topic AND r.key <> facts.key
+            AND r.deleted_at IS NULL AND r.valid_from BETWEEN :valid_from AND facts.valid_from))
+RETURNING key;
+
+-- name: find_topic_facts
+-- What was believed about a topic at a time or has been since, apart from people's own.
+SELECT f.key, f.id, f.trust, f.valid_from, f.content FROM facts f
+WHERE f.space = :space AND f.topic = :topic AND f.deleted_at IS NULL
+    AND {believed_until} > :valid_from AND {is_extracted} AND f.key <> :key;
+
+-- name: find_supersedable
+SELECT f.key, f.id, f.trust, f.valid_from, f.content FROM facts f
+WHERE f.space = :space AND f.id = :id AND {is_live} AND {is_extracted} AND f.key <> :key;
+
+-- name: is_suppressed
+-- Somebody has changed or deleted this statement, and it comes from the same session.
+SELECT 1 FROM fact_history h JOIN facts f ON f.space = h.space AND f.id = h.fact_id
+JOIN fact_sources o ON o.fact_key = f.key
+WHERE h.space = :space AND f.space = :space AND o.space = :space
+    AND h.content_key = :content_key AND o.session_id = :session_id
+LIMIT 1;
+
+-- name: insert_fact
+INSERT INTO facts (
+    id, space, content, content_key, tags, metadata, trust, topic, extractor, standalone, created_at,
+    updated_at, valid_from, expires_at
+) VALUES (
+    :id, :space, :content, :content_key, :tags, :metadata, :trust, :topic, :extractor, :standalone,
+    :created_at, :now, :valid_from, :expires_at
+) RETURNING key;
+
+-- name: replace_fact
+-- An upsert by id: everything it says is replaced, its use is not.
+UPDATE facts SET
+    content = :content, content_key = :content_key, tags = :tags, metadata = :metadata,
+    trust = :trust, topic = :topic, extractor = :extractor, standalone = :standalone,
+    updated_at = :now, valid_from = :valid_from, expires_at = :expires_at
+WHERE space = :space AND id = :id RETURNING key;
+
+-- name: revive_fact
+-- What is added under the id of a fact that was deleted or superseded is believed.
+UPDATE facts SET deleted_at = NULL, superseded_by = NULL, superseded_at = NULL, content_key = NULL
+WHERE space = :space AND id = :id AND (deleted_at IS NOT NULL OR superseded_by IS NOT NULL);
+
+-- name: adopt_fact
+-- Somebody says the same: it is theirs from now on, and needs no session if they named none.
+UPDATE facts SET
+    extractor = NULL, standalone = (standalone OR :standalone), updated_at = :now
+WHERE space = :space AND key = :key AND (extractor IS NOT NULL OR (:standalone AND NOT standalone))
+RETURNING key;
+
+-- name: strengthen_fact
+UPDATE facts SET trust = :trust, updated_at = :now WHERE space = :space AND key = :key;
+
+-- name: supersede_fact
+UPDATE facts SET superseded_by = :other_id, superseded_at = :superseded_at, updated_at = :now
+WHERE space = :space AND key = :key;
+
+-- name: insert_source
+INSERT INTO fact_sources (fact_key, session_id, seq, seq_to, space, quote, created_at)
+VALUES (:fact_key, :session_id, :seq, :seq_to, :space, :quote, :now)
+ON CONFLICT (fact_key, session_id, seq, seq_to) DO UPDATE SET quote = excluded.quote
+WHERE fact_sources.quote <> excluded.quote RETURNING fact_key;
+
+-- name: delete_sources
+DELETE FROM fact_sources WHERE space = :space AND fact_key = :fact_key;
+
+-- name: insert_change
+INSERT INTO fact_history (
+    space, fact_id, event, content, content_key, made_by, other_id, created_at
+) VALUES (:space, :id, :event, :content, :content_key, :made_by, :other_id, :now);
+
+-- name: fact_changes
+SELECT h.fact_id, h.event, h.content, h.created_at, h.made_by, h.other_id FROM fact_history h
+WHERE h.space = :space AND h.fact_id = :id ORDER BY h.id;
+
+-- name: delete_fact
+UPDATE facts SET deleted_at = :now, updated_at = :now
+WHERE space = :space AND id = :id AND deleted_at IS NULL
+RETURNING content, content_key, superseded_by, superseded_at;
+
+-- name: session_sources
+-- Where extractors found something in a session; what people deleted or made their own stays.
+SELECT o.fact_key, o.seq, o.seq_to FROM fact_sources o JOIN facts f ON f.key = o.fact_key
+WHERE f.space = :space AND o.space = :space AND o.session_id = :session_id
+    AND {is_extracted} AND f.deleted_at IS NULL;
+
+-- name: foundation
+-- What a fact rests on: how many sources, or its own word.
+SELECT f.id, f.standalone, (
+    SELECT count(*) FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key)
+FROM facts f WHERE f.space = :space AND f.key = :fact_key;
+
+-- name: delete_source
+DELETE FROM fact_sources WHERE space = :space AND fact_key = :fact_key
+    AND session_id = :session_id AND seq = :seq AND seq_to = :seq_to;
+
+-- name: session_facts
+-- All that rests on a session, also what was deleted or withdrawn.
+SELECT DISTINCT f.key FROM facts f JOIN fact_sources o ON o.fact_key = f.key
+WHERE f.space = :space AND o.space = :space AND o.session_id = :session_id ORDER BY f.key;
+
+-- name: withdraw_sources
+DELETE FROM fact_sources
+WHERE space = :space AND session_id = :session_id AND fact_key = :fact_key;
+
+-- name: sourceless
+SELECT f.id, f.superseded_by, f.superseded_at FROM facts f
+WHERE f.space = :space AND f.key = :fact_key AND NOT f.standalone
+    AND NOT EXISTS (SELECT 1 FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key);
+
+-- name: superseded_by
+SELECT f.key, f.id, f.content, f.content_key, f.superseded_at FROM facts f
+WHERE f.space = :space AND f.superseded_by = :id AND f.deleted_at IS NULL
+ORDER BY f.superseded_at DESC, f.key DESC;
+
+-- name: find_live_same
+SELECT f.id FROM facts f
+WHERE f.space = :space AND f.content_key = :content_key AND {is_live} AND f.key <> :key;
+
+-- name: inherit_superseded
+-- What superseded it is gone: it passes to what superseded that, or comes back to life.
+UPDATE facts SET superseded_by = :other_id, superseded_at = :superseded_at, updated_at = :now
+WHERE space = :space AND key = :key;
+
+-- name: erase_fact
+DELETE FROM facts WHERE space = :space AND key = :fact_key;
+
+-- name: erase_changes
+DELETE FROM fact_history WHERE space = :space AND fact_id = :id;
+
+-- name: list_facts
+-- Newest first, a page at a time.
+SELECT {fact} FROM facts f
+WHERE f.space = :space AND (f.created_at, f.id) < (:before, :before_id)
+    AND CASE WHEN :every THEN f.deleted_at IS NULL ELSE {holds} END
+    AND (:any_session OR EXISTS (
+        SELECT 1 FROM fact_sources q
+        WHERE q.space = :space AND q.fact_key = f.key AND q.session_id = :session_id))
+    AND (:any_tag OR {has_tag})
+ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
+
+-- fragment: has_tag (sqlite)
+EXISTS (SELECT 1 FROM json_each(f.tags) t WHERE t.value = :tag)
+
+-- fragment: has_tag (postgres)
+(CAST(f.tags AS jsonb) @> to_jsonb(CAST(:tag AS TEXT)))
+
+-- name: count_facts
+SELECT count(*) FROM facts f WHERE f.space = :space AND {holds};
+
+-- name: search_facts (sqlite)
+SELECT {fact} FROM facts_fts JOIN facts f ON f.key = facts_fts.rowid
+WHERE facts_fts MATCH :query AND f.space = :space AND {holds}
+ORDER BY facts_fts.rank, f.created_at DESC, f.id LIMIT :limit;
+
+-- name: search_facts (postgres)
+SELECT {fact} FROM facts f, websearch_to_tsquery('english', :query) q
+WHERE f.search @@ q AND f.space = :space AND {holds}
+ORDER BY ts_rank_cd(f.search, q) DESC, f.created_at DESC, f.id LIMIT :limit;
+
+-- name: search_fact_metadata (sqlite)
+SELECT {fact} FROM facts f
+WHERE f.space = :space AND {holds} AND EXISTS (
+    SELECT 1 FROM json_each(f.metadata) m, json_each(:value) v WHERE m.key = :field
+        AND CASE
+            WHEN m.type IN ('integer', 'real') THEN v.type IN ('integer', 'real') AND m.value = v.value
+            WHEN m.type = 'text' THEN v.type = 'text' AND m.value = v.value
+            ELSE m.type = v.type END)
+ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
+
+-- name: search_fact_metadata (postgres)
+SELECT {fact} FROM facts f
+WHERE f.space = :space AND {holds}
+    AND CAST(f.metadata AS jsonb) -> CAST(:field AS TEXT) = CAST(:value AS jsonb)
+ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
