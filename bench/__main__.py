@@ -12,9 +12,13 @@ from pathlib import Path
 from bench.appending import measure_append, measure_postgres_append, measure_session_length
 from bench.claiming import measure_claims
 from bench.draining import measure_drain
+from bench.extracting import measure_pipeline
 from bench.marking import measure_due
+from bench.offline import measure_offline
 from bench.peers.compare import measure_peers
 from bench.postgres import postgres, schemas_of_our_own
+from bench.quality import measure_quality
+from bench.redaction import measure_redaction
 from bench.report import Line, Verdict, as_json, as_table, describe_machine
 from bench.settings import Run
 from bench.starting import measure_start
@@ -33,9 +37,13 @@ MEASUREMENTS: dict[str, Callable[[Run], Iterator[Line]]] = {
     "claims": measure_claims,
     "worker": measure_worker,
     "drain": measure_drain,
+    "pipeline": measure_pipeline,
+    "offline": measure_offline,
+    "redaction": measure_redaction,
+    "quality": measure_quality,
     "peers": measure_peers,
 }
-NEED_POSTGRES = frozenset({"due", "postgres", "claims", "worker", "drain"})
+NEED_POSTGRES = frozenset({"due", "postgres", "claims", "worker", "drain", "pipeline"})
 
 
 def main() -> None:
@@ -52,6 +60,7 @@ def main() -> None:
             peers=options.peers,
             postgres_url=url,
             postgres_missing=missing,
+            data=options.data,
         )
         with schemas_of_our_own(options.postgres):
             lines = _measured(run, wanted, quiet=options.json)
@@ -77,6 +86,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--postgres", metavar="URL", help="measure on this server instead of one of our own"
+    )
+    parser.add_argument(
+        "--data", type=Path, help="a directory with data sets, for what is measured on real text"
     )
     parser.add_argument("--dir", help="put the databases here; the disk decides what a sync takes")
     parser.add_argument(

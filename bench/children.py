@@ -1,11 +1,13 @@
-"""Processes with a worker in them: one that idles and says what it cost, one that is to be killed.
+"""Processes with a worker in them: one that idles and says what it cost, one that is to be killed,
+one that distils sessions with a model that answers at once.
 
-`python -m bench.children idle|hold ADDRESS…`; everything else is said over its pipes.
+`python -m bench.children idle|hold|extract ADDRESS…`; everything else is said over its pipes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import recollect
+from recollect.models.protocol import Completion, Request, Usage
 from recollect.worker import Verdict, Work
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,6 +36,39 @@ class Holding:
         os.write(1, f"{work.session.id}\n".encode())
         threading.Event().wait()
         raise AssertionError("nobody sets it")
+
+
+class InstantModel:
+    """Answers at once, with three facts about the first record it is shown."""
+
+    name = "openai:instant"
+    window_tokens = 128_000
+
+    def complete(self, request: Request) -> Completion:
+        seq = int(request.prompt.partition("[#")[2].partition(" ")[0])
+        fact = {
+            "kind": "detail",
+            "records": [seq],
+            "quote": "",
+            "topic": None,
+            "supersedes": [],
+            "until": None,
+        }
+        answer = {
+            "raw_memory": "## Home\noutcome: success\nmoved to Lisbon in May",
+            "rollout_summary": "The user moved to Lisbon and runs the tests before a push.",
+            "rollout_slug": "moved-to-lisbon",
+            "facts": [
+                fact | {"content": "The user moved to Lisbon in May."},
+                fact | {"content": "The user runs pytest -x before every push."},
+                fact | {"content": f"The user said so in {request.prompt[-40:].strip()[-12:]}."},
+            ],
+        }
+        usage = Usage(input_tokens=len(request.prompt) // 4, output_tokens=120)
+        return Completion(text=json.dumps(answer), usage=usage, model=self.name)
+
+    def close(self) -> None:
+        pass
 
 
 @contextlib.contextmanager
@@ -87,12 +123,29 @@ def _hold(addresses: list[str]) -> None:
     threading.Event().wait()
 
 
+def _extract(address: str) -> None:
+    """Drains what is due once it is told to, and says what came of it and what it cost."""
+    with recollect.open(address, settings=recollect.Settings(), model=InstantModel()) as memory:
+        worker = memory.worker()
+        print("ready", flush=True)
+        sys.stdin.readline()
+        before = time.process_time()
+        report = worker.drain()
+        cpu = time.process_time() - before
+        print(json.dumps({"processed": report.processed, "cpu": cpu}), flush=True)
+        sys.stdin.readline()
+        print("bye", flush=True)
+
+
 def main() -> None:
     life, *addresses = sys.argv[1:]
-    if life == "idle":
-        _idle(addresses[0])
-    else:
-        _hold(addresses)
+    match life:
+        case "idle":
+            _idle(addresses[0])
+        case "extract":
+            _extract(addresses[0])
+        case _:
+            _hold(addresses)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ class Run:
     peers: bool  # other libraries may be installed and run
     postgres_url: str | None
     postgres_missing: str  # why there is no URL
+    data: Path | None = None  # a directory with data sets
 
     def scaled(self, full: int, quick: int) -> int:
         return quick if self.quick else full

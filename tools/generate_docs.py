@@ -31,7 +31,8 @@ after the name wins.
 * **For people** there is colour on a terminal; `NO_COLOR` turns it off, and a pipe gets plain text.
   Stored text is data: control characters in it are shown as escapes and never reach the terminal.
 * **For programs** `--json` prints one JSON document: an array of records (`history`,
-  `append --messages`) or sessions (`sessions`), an object otherwise. Times are ISO 8601 in UTC.
+  `append --messages`), sessions (`sessions`), facts or changes (`facts list`, `search`, `history`),
+  an object otherwise. Times are ISO 8601 in UTC.
 """
 
 SETTINGS_PREFACE = """\

@@ -4,6 +4,20 @@ from recollect.collection import Message
 from recollect.config import Settings
 from recollect.domain import Job, JobState, MarkCause, Mode, Outcome, Record, SessionState, Status
 from recollect.errors import RecollectError
+from recollect.facts import Facts
+from recollect.knowledge import (
+    Call,
+    Draft,
+    Extraction,
+    Fact,
+    FactChange,
+    FactTag,
+    NewFact,
+    Receipt,
+    Source,
+    Spent,
+    Trust,
+)
 from recollect.memory import Memory, Space, open
 from recollect.messages import Attachment, Role, ToolCall, ToolResult
 from recollect.resolver import AgentMemories, open_agents
@@ -15,24 +29,36 @@ __version__ = "0.1.0"
 __all__ = [
     "AgentMemories",
     "Attachment",
+    "Call",
+    "Draft",
+    "Extraction",
+    "Fact",
+    "FactChange",
+    "FactTag",
+    "Facts",
     "Job",
     "JobState",
     "MarkCause",
     "Memory",
     "Message",
     "Mode",
+    "NewFact",
     "Outcome",
     "Processor",
+    "Receipt",
     "RecollectError",
     "Record",
     "Role",
     "Session",
     "SessionState",
     "Settings",
+    "Source",
     "Space",
+    "Spent",
     "Status",
     "ToolCall",
     "ToolResult",
+    "Trust",
     "Verdict",
     "Work",
     "WorkReport",

@@ -12,8 +12,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
+from recollect import facts as core_facts
 from recollect import memory as core
 from recollect import session as core_session
 from recollect import worker as core_worker
@@ -22,7 +23,11 @@ from recollect.collection import StableKey
 from recollect.config import Settings
 from recollect.descriptors import Descriptor
 from recollect.domain import Mode, SessionState
+from recollect.knowledge import Receipt
 from recollect.processing import Processor
+
+if TYPE_CHECKING:
+    from recollect.models.protocol import Model
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,10 +57,13 @@ async def open(
     address: str | Path | None = None,
     *,
     settings: Settings | Mapping[str, Any] | str | Path | None = None,
+    model: str | Model | None = None,
     clock: Clock | None = None,
 ) -> Memory:
     """Open a memory, as `recollect.open` does."""
-    return Memory(await asyncio.to_thread(core.open, address, settings=settings, clock=clock))
+    return Memory(
+        await asyncio.to_thread(core.open, address, settings=settings, model=model, clock=clock)
+    )
 
 
 class Memory:
@@ -70,6 +78,8 @@ class Memory:
     spaces = _in_thread(core.Memory.spaces)
     sweep_idle = _in_thread(core.Memory.sweep_idle)
     work = _in_thread(core.Memory.work)
+    request_again = _in_thread(core.Memory.request_again)
+    plan = _in_thread(core.Memory.plan)
     retry = _in_thread(core.Memory.retry)
     status = _in_thread(core.Memory.status)
     close = _in_thread(core.Memory.close)
@@ -113,6 +123,7 @@ class Space:
         self.sync = sync
         self.name = sync.name
         self.sessions = Sessions(sync.sessions)
+        self.facts = Facts(sync.facts)
 
     async def session(
         self,
@@ -143,6 +154,28 @@ class Space:
         found = await asyncio.to_thread(self.sync.find_session, key, agent)
         return None if found is None else Session(found)
 
+    async def forget(self, *, session: str | Session) -> Receipt:
+        """Erase a session for good: its records, and what was learned from it alone."""
+        found = session.sync if isinstance(session, Session) else session
+        return await asyncio.to_thread(self.sync.forget, session=found)
+
+
+class Facts:
+    """`space.facts` for asyncio."""
+
+    def __init__(self, sync: core_facts.Facts) -> None:
+        self.sync = sync
+
+    add = _in_thread(core_facts.Facts.add)
+    get = _in_thread(core_facts.Facts.get)
+    update = _in_thread(core_facts.Facts.update)
+    delete = _in_thread(core_facts.Facts.delete)
+    list = _in_thread(core_facts.Facts.list)
+    search = _in_thread(core_facts.Facts.search)
+    search_metadata = _in_thread(core_facts.Facts.search_metadata)
+    count = _in_thread(core_facts.Facts.count)
+    history = _in_thread(core_facts.Facts.history)
+
 
 class Sessions:
     """The marking interface for asyncio."""
@@ -159,6 +192,9 @@ class Sessions:
     count_since = _in_thread(core_session.Sessions.count_since)
     records = _in_thread(core_session.Sessions.records)
     ranges = _in_thread(core_session.Sessions.ranges)
+    extraction = _in_thread(core_session.Sessions.extraction)
+    extractions = _in_thread(core_session.Sessions.extractions)
+    calls = _in_thread(core_session.Sessions.calls)
 
 
 class Session:

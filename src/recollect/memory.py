@@ -1,13 +1,19 @@
-"""The product, read top to bottom: a memory, its spaces, and how a session is found in them."""
+"""The product, read top to bottom: a memory, its spaces, and how a session is found in them.
+
+Owns X1: when a person's session begins, the background work is told, and the host never notices.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import logging
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from recollect import collection, config
 from recollect.clock import Clock, SystemClock
@@ -15,36 +21,57 @@ from recollect.collection import StableKey
 from recollect.config import Settings
 from recollect.descriptors import (
     Descriptor,
+    SubAgent,
     UserAgent,
     cache_key,
     from_cache_key,
     read_descriptor,
 )
-from recollect.domain import Mode, SessionBirth, Status
-from recollect.errors import AmbiguousKey, InvalidSetting, StoreClosed
+from recollect.domain import JobKind, JobState, Mode, SessionBirth, SessionState, Status
+from recollect.equipment import Equipment
+from recollect.errors import (
+    AmbiguousKey,
+    InvalidSetting,
+    NotFound,
+    RecollectError,
+    StoreClosed,
+)
+from recollect.facts import Facts
 from recollect.ids import Ids
+from recollect.knowledge import Receipt
 from recollect.session import LIST_MAX, Session, Sessions, Surroundings, page_size
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from recollect.sweeps import sweep_idle
 from recollect.worker import Processor, Worker, WorkReport
 
+if TYPE_CHECKING:
+    from recollect.extraction.plan import WorkPlan
+    from recollect.models.protocol import Model
+
+_log = logging.getLogger(__name__)
+
 DEFAULT_SPACE = "default"
 DEFAULT_AGENT = "assistant"
+STARTUP_PAUSE = timedelta(seconds=10)  # sessions that begin within it share one start-up scan
 
 
 def open(
     address: str | Path | None = None,
     *,
     settings: Settings | Mapping[str, Any] | str | Path | None = None,
+    model: str | Model | None = None,
     clock: Clock | None = None,
 ) -> Memory:
     """Open a memory: a path, `sqlite:///…`, `postgresql://…` or `:memory:`.
 
     Without an address the settings say which store; with an empty `data_dir` memory is off, no
-    file is made, and conversations live as long as the process.
+    file is made, and conversations live as long as the process. `model` names the language model
+    that distils sessions, or is one; without any they are distilled by rules.
     """
     loaded = config.load(settings)
+    if isinstance(model, str):
+        loaded, model = dataclasses.replace(loaded, model=model), None
     clock = clock or SystemClock()
     if address is None:
         if loaded.database == "per-agent":
@@ -52,9 +79,9 @@ def open(
                 "database is per-agent: use recollect.open_agents(), or name a store to open"
             )
         if loaded.store is None and not loaded.data_dir and loaded.sqlite_path is None:
-            return Memory(None, loaded, clock)
+            return Memory(None, loaded, clock, model)
         address = loaded.store or loaded.path()
-    return Memory(open_store(address, loaded, clock), loaded, clock)
+    return Memory(open_store(address, loaded, clock), loaded, clock, model)
 
 
 class Memory:
@@ -63,13 +90,23 @@ class Memory:
     `store=None` is memory switched off: every call works, nothing outlives the process.
     """
 
-    def __init__(self, store: Store | None, settings: Settings, clock: Clock) -> None:
+    def __init__(
+        self, store: Store | None, settings: Settings, clock: Clock, model: Model | None = None
+    ) -> None:
         self._store = store
         self._volatile: Store | None = None
         self._volatile_lock = threading.Lock()
         self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
         self._closed = False
-        self._around = Surroundings(settings=settings, clock=clock, ids=Ids(clock))
+        self._equipment = Equipment(lambda: self.store, settings, clock, model)
+        self._startup = _Startup(self)
+        self._around = Surroundings(
+            settings=settings,
+            clock=clock,
+            ids=Ids(clock),
+            redactor=self._equipment.redactor,
+            began=self._startup.session_began,
+        )
 
     def space(self, name: str = DEFAULT_SPACE) -> Space:
         """A tenant's part of the memory; nothing crosses its boundary."""
@@ -88,17 +125,52 @@ class Memory:
         return sweep_idle(self.store, self._around.now(), self.settings, space=space)
 
     def worker(self, processor: Processor | None = None, *, owner: str | None = None) -> Worker:
-        """A worker on this memory: `start()` it, or `tick()` it by hand. `close()` stops it."""
+        """A worker on this memory: `start()` it, or `tick()` it by hand. `close()` stops it.
+
+        Without a processor it distils sessions with the extractor that the settings name.
+        """
         around = self._around
+        if processor is None:
+            processor = self._equipment.processor()
         worker = Worker(self.store, around.settings, around.clock, processor, owner=owner)
         self._workers.add(worker)
         return worker
 
-    def work(self, processor: Processor | None = None, *, all: bool = False) -> WorkReport:  # noqa: A002
-        """Run every due job now, until nothing is due; `all` first marks what is unprocessed."""
+    def work(
+        self,
+        processor: Processor | None = None,
+        *,
+        all: bool = False,  # noqa: A002
+        again: bool = False,
+    ) -> WorkReport:
+        """Run every due job now, until nothing is due.
+
+        `all` first marks every session with unprocessed records; `again` goes once more through
+        what has been processed, and replaces what was learned from it.
+        """
+        worker = self.worker(processor)
         if all:
             sweep_idle(self.store, self._around.now(), self.settings, idle_seconds=0)
-        return self.worker(processor).drain()
+        if again:
+            self.request_again()
+        return worker.drain()
+
+    def request_again(self, space: str | None = None, session: str | None = None) -> int:
+        """Make a new pass due: over one session, those of a space, or all. How many it are."""
+        space = None if space is None else collection.check_space(space)
+        session = None if session is None else collection.check_id(session)
+        return self.store.extractions.request_passes(space, session, self._around.now())
+
+    def plan(
+        self,
+        space: str | None = None,
+        *,
+        all: bool = False,  # noqa: A002
+        again: bool = False,
+    ) -> WorkPlan:
+        """What `work` would read, send and spend at most, without doing any of it."""
+        space = None if space is None else collection.check_space(space)
+        return self._equipment.plan(space, all=all, again=again)
 
     def retry(self, key: str | None = None, space: str | None = None) -> int:
         """Give parked jobs another chance: one (by session id), those of a space, or all."""
@@ -120,12 +192,16 @@ class Memory:
             jobs=tuple(self.store.leases.jobs(space, page_size(limit))),
             job_counts=self.store.leases.counts(space),
             idle_sweep_seconds=self._around.settings.idle_sweep_seconds,
+            sessions=tuple(self.store.extractions.progress(space, page_size(limit))),
+            spent_today=self.store.ledger.spent(space, self._around.now()),
+            consolidations_due=self.store.extractions.count_due(space),
         )
 
     def close(self) -> None:
         """Stop the workers, then close the store; a second time does nothing."""
         for worker in list(self._workers):
             worker.stop()
+        self._equipment.close()
         with self._volatile_lock:
             self._closed = True
         for store in (self._store, self._volatile):
@@ -166,14 +242,65 @@ class Memory:
             return self._volatile
 
 
+class _Startup:
+    """Tells the background work that a session begins; whatever fails, the host goes on."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._lock = threading.Lock()
+        self._told_at: datetime | None = None
+        self._worker: Worker | None = None
+
+    def session_began(self, session: Callable[[], SessionState], now: datetime) -> None:
+        how = self._memory.settings.extract_on_session_start
+        if how == "off":
+            return
+        try:
+            if not _is_root(session()) or not self._is_time(now):
+                return
+            if how == "worker":
+                self._start_worker()
+            self._make_scan_due()
+        except RecollectError as error:
+            _log.warning("the background work was not told of a new session: %s", error)
+
+    def _is_time(self, now: datetime) -> bool:
+        with self._lock:
+            if self._told_at is not None and now - self._told_at < STARTUP_PAUSE:
+                return False
+            self._told_at = now
+            return True
+
+    def _make_scan_due(self) -> None:
+        """Where a worker has ever been: it looked first, so that most sessions cost no write."""
+        leases = self._memory.store.leases
+        scan = leases.get(None, JobKind.STARTUP_SCAN, JobKind.STARTUP_SCAN)
+        if scan is not None and scan.state is not JobState.CLAIMED and scan.due_at is not None:
+            leases.make_due(JobKind.STARTUP_SCAN)
+
+    def _start_worker(self) -> None:
+        with self._lock:
+            if self._worker is None:
+                self._worker = self._memory.worker()
+        self._worker.start()
+
+
+def _is_root(session: SessionState) -> bool:
+    """Whether it is a conversation of its own, and may become memory."""
+    is_child = session.parent is not None
+    is_child |= isinstance(from_cache_key(session.agent_id), SubAgent)
+    return session.remembered and not is_child
+
+
 class Space:
-    """One tenant: its sessions and, in time, its facts and documents."""
+    """One tenant: its sessions, its facts and, in time, its documents."""
 
     def __init__(self, memory: Memory, around: Surroundings, name: str) -> None:
         self._memory = memory
         self._around = around
         self.name = name
         self.sessions = Sessions(around, memory.store, name)
+        self.facts = Facts(around, memory.store, name)
 
     def __repr__(self) -> str:
         return f"Space({self.name!r})"
@@ -221,6 +348,20 @@ class Space:
         store, is_kept = self._memory.store_of(descriptor)
         ref = store.sessions.find_key(self.name, encoded, cache_key(descriptor))
         return None if ref is None else Session(self._around, store, ref, is_kept=is_kept)
+
+    def forget(self, *, session: str | Session) -> Receipt:
+        """Erase a session for good: its records, and what was learned from it alone.
+
+        Facts that other sessions bear out as well keep those sources. What runs on it is stopped.
+        NotFound: there is no such session here.
+        """
+        session_id = session.id if isinstance(session, Session) else collection.check_id(session)
+        receipt = self._memory.store.erasure.forget_session(
+            self.name, session_id, self._around.now()
+        )
+        if receipt is None:
+            raise NotFound(f"space {self.name!r} has no session {session_id!r}")
+        return receipt
 
     def _agent_of(self, key: str) -> Descriptor:
         agents = self._memory.store.sessions.key_agents(self.name, key)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping, Sequence
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect import collection
 from recollect.clock import Clock
@@ -24,19 +26,28 @@ from recollect.domain import (
 )
 from recollect.errors import InvalidValue
 from recollect.ids import Ids
-from recollect.messages import Attachment
+from recollect.knowledge import Call, Extraction
+from recollect.messages import Attachment, storable_json
 from recollect.store.protocol import Store
+
+if TYPE_CHECKING:
+    from recollect.redaction import Redactor
 
 LIST_MAX = 1000  # rows of one page, whoever asks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What every verb needs besides a store: the settings, the time and new ids."""
+    """What every verb needs besides a store: the settings, the time, new ids, and a redactor.
+
+    `began` is told when a session has its first record.
+    """
 
     settings: Settings
     clock: Clock
     ids: Ids
+    redactor: Callable[[], Redactor]
+    began: Callable[[Callable[[], SessionState], datetime], None]
 
     def now(self) -> datetime:
         return self.clock.now()
@@ -107,6 +118,23 @@ class Sessions:
     def ranges(self, session_id: str) -> builtins.list[Range]:
         """What has become of a session's records so far."""
         return self._store.marks.ranges(self._space, collection.check_id(session_id))
+
+    def extraction(self, session_id: str) -> Extraction | None:
+        """What a session came to; none when nothing was learned from it."""
+        return self._store.extractions.get(self._space, collection.check_id(session_id))
+
+    def extractions(
+        self, limit: int = 50, before: Extraction | None = None
+    ) -> builtins.list[Extraction]:
+        """A page of what sessions came to, the most recent first."""
+        return self._store.extractions.list(self._space, page_size(limit), before)
+
+    def calls(
+        self, session_id: str | None = None, limit: int = 50, before: Call | None = None
+    ) -> builtins.list[Call]:
+        """A page of the model calls made for one session or for all, newest first."""
+        session_id = None if session_id is None else collection.check_id(session_id)
+        return self._store.ledger.calls(self._space, session_id, page_size(limit), before)
 
 
 class Session:
@@ -195,11 +223,16 @@ class Session:
 
     def _append(self, records: list[NewRecord]) -> list[Record]:
         around = self._around
+        now = around.now()
+        if around.settings.redact_on_append:
+            records = [_redacted(record, around.redactor()) for record in records]
         stored = self._store.records.append(
-            self._ref, records, around.settings.mark_policy, around.now(), around.ids.new
+            self._ref, records, around.settings.mark_policy, now, around.ids.new
         )
         if not self._is_kept:
             self._store.records.trim(self._ref, around.settings.max_history_len)
+        elif stored[0].seq == 1:
+            around.began(lambda: self.state, now)
         return stored
 
     # read
@@ -308,6 +341,22 @@ class Session:
             raise InvalidValue(f"a mode is one of {', '.join(Mode)}: {mode!r}")
         if self._is_kept:
             self._store.sessions.set_mode(self._ref, Mode(mode), self._around.now())
+
+
+def _redacted(record: NewRecord, redactor: Redactor) -> NewRecord:
+    def in_json(text: str | None) -> str | None:
+        if text is None:
+            return None
+        redacted = redactor.redact_json(json.loads(text))
+        return storable_json(json.dumps(redacted, ensure_ascii=False))
+
+    return dataclasses.replace(
+        record,
+        content=redactor.redact(record.content),
+        name=None if record.name is None else redactor.redact(record.name),
+        body=in_json(record.body),
+        metadata=in_json(record.metadata),
+    )
 
 
 def _content(

@@ -20,11 +20,22 @@ from recollect.domain import (
 )
 from recollect.store.protocol import NewId, Store
 from recollect.store.relational import Database, RelationalStore
+from recollect.store.relational.facts import RelationalFacts
+from recollect.store.relational.leases import RelationalLeases
+from recollect.store.relational.ledger import RelationalLedger
 from recollect.store.relational.marks import RelationalMarks
 from recollect.store.relational.records import RelationalRecords
 from recollect.store.relational.sessions import RelationalSessions
+from tests.conformance import broken_learning
 
-Aggregate = RelationalSessions | RelationalRecords | RelationalMarks
+Aggregate = (
+    RelationalSessions
+    | RelationalRecords
+    | RelationalMarks
+    | RelationalLeases
+    | RelationalFacts
+    | RelationalLedger
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +56,12 @@ def broken_store(store: Store, broken: Break) -> Store:
             store.records = records
         case RelationalMarks() as marks:
             store.marks = marks
+        case RelationalLeases() as leases:
+            store.leases = leases
+        case RelationalFacts() as facts:
+            store.facts = facts
+        case RelationalLedger() as ledger:
+            store.ledger = ledger
     return store
 
 
@@ -252,5 +269,58 @@ BROKEN: dict[str, Break] = {
     ),
     "a reset that keeps records": Break(
         aggregate=SummarisingSessions, caught_by="a_reset_keeps_nothing"
+    ),
+    "a run that forgets its facts": Break(
+        aggregate=broken_learning.ForgetfulLeases, caught_by="a_run_stores_everything_together"
+    ),
+    "a run of another pass": Break(
+        aggregate=broken_learning.CarelessLeases, caught_by="another_pass_is_refused"
+    ),
+    "a run that always replaces": Break(
+        aggregate=broken_learning.ReplacingLeases, caught_by="an_incremental_run_keeps"
+    ),
+    "a run that never replaces": Break(
+        aggregate=broken_learning.AddingLeases, caught_by="a_whole_run_replaces"
+    ),
+    "supersession whatever the trust": Break(
+        aggregate=broken_learning.TrustingLeases, caught_by="a_better_word_is_not_superseded"
+    ),
+    "statements without a topic": Break(
+        aggregate=broken_learning.TopiclessLeases, caught_by="a_newer_statement_supersedes"
+    ),
+    "supersession by arrival": Break(
+        aggregate=broken_learning.ArrivingLeases,
+        caught_by="the_order_of_arrival_does_not_matter",
+    ),
+    "facts outside of the fence": Break(
+        aggregate=broken_learning.UnfencedLeases, caught_by="a_stale_claim_learns_nothing"
+    ),
+    "a deferral that is a failure": Break(
+        aggregate=broken_learning.BlamingLeases, caught_by="a_deferred_job_waits"
+    ),
+    "a pass that does not look back": Break(
+        aggregate=broken_learning.OverlookingLeases, caught_by="a_pass_that_was_overtaken_goes_on"
+    ),
+    "a pass that only adds": Break(
+        aggregate=broken_learning.GentleLeases, caught_by="a_pass_replaces_everything"
+    ),
+    "a named fact that is merged": Break(
+        aggregate=broken_learning.MergingFacts, caught_by="a_named_fact_is_never_merged"
+    ),
+    "a search without a past": Break(
+        aggregate=broken_learning.PresentFacts, caught_by="the_past_is_read_as_it_was_believed"
+    ),
+    "a key that is a path": Break(
+        aggregate=broken_learning.PathFacts, caught_by="metadata_is_searched_by_any_key"
+    ),
+    "a true that is one": Break(aggregate=broken_learning.LooseFacts, caught_by="one_is_one"),
+    "a call settled for its estimate": Break(
+        aggregate=broken_learning.EstimatingLedger, caught_by="settling_replaces_the_estimate"
+    ),
+    "a cap exceeded by one": Break(
+        aggregate=broken_learning.GenerousLedger, caught_by="a_cap_on_tokens_is_exact"
+    ),
+    "a day that begins early": Break(
+        aggregate=broken_learning.LocalLedger, caught_by="a_day_is_a_day_in_utc"
     ),
 }

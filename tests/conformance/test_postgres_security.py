@@ -16,7 +16,8 @@ from psycopg import sql
 from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.errors import StoreDenied
-from recollect.store.conformance import Harness
+from recollect.knowledge import Caps, NewCall
+from recollect.store.conformance import Harness, lessons
 from recollect.store.opening import open_store
 from recollect.store.postgres import ROLE, PostgresConnection, PostgresDatabase
 from recollect.store.protocol import Store
@@ -29,13 +30,19 @@ TENANT_TABLES = frozenset(
     | {"extractions", "facts", "fact_sources", "fact_history"}
     | {"ledger", "spending", "consolidations"}
 )
+REFERRED_TO = frozenset({"spaces", "agents", "session_keys", "sessions"})
 OURS, THEIRS = "ours", "theirs"
+CAPS = Caps(tokens_per_day=100, calls_per_day=10)
 
 
 @pytest.fixture
 def database(postgres_store_url: str) -> Iterator[PostgresDatabase]:
     """A store in which two spaces hold something in every table."""
     with closing(Harness(lambda: open_at(postgres_store_url))) as store:
+        for space in (OURS, THEIRS):
+            a_fact = lessons.statement(f"a fact of {space}")
+            lessons.teach(store, a_fact, key="learned", space=space)
+            store.handle.ledger.reserve(a_call(space), CAPS, store.now())
         for space in (OURS, THEIRS):
             ref = store.key(space=space)
             store.append(ref, 6)
@@ -53,6 +60,18 @@ def database(postgres_store_url: str) -> Iterator[PostgresDatabase]:
         )
     ) as opened:
         yield opened
+
+
+def a_call(space: str) -> NewCall:
+    return NewCall(
+        space=space,
+        session_id=None,
+        purpose="extract",
+        model="small",
+        attempt=1,
+        input_tokens=1,
+        output_tokens=1,
+    )
 
 
 def open_at(url: str) -> Store:
@@ -153,7 +172,7 @@ def test_an_update_or_delete_without_a_where_stays_inside_the_space(
     before = database.read(None, count)
     changed = database.write(OURS, raw(f"UPDATE {table} SET space = space RETURNING space"))
     assert set(changed) == {(OURS,)}
-    if table in ("session_ranges", "summaries", "retained_records"):
+    if table not in REFERRED_TO:
         database.write(OURS, raw(f"DELETE FROM {table}"))
         assert database.read(None, count) == [row for row in before if row[0] == THEIRS]
 
@@ -167,6 +186,13 @@ def test_an_update_or_delete_without_a_where_stays_inside_the_space(
         "UPDATE sessions SET space = 'theirs'",
         "UPDATE session_history SET space = 'theirs'",
         "UPDATE summaries SET space = 'theirs', content = 'x'",
+        "UPDATE facts SET space = 'theirs'",
+        "UPDATE fact_sources SET space = 'theirs', quote = 'x'",
+        "UPDATE fact_history SET space = 'theirs'",
+        "UPDATE extractions SET space = 'theirs', raw_memory = 'x'",
+        "UPDATE ledger SET space = 'theirs'",
+        "INSERT INTO spending VALUES ('theirs', 1, 1, 1, 1)",
+        "INSERT INTO consolidations VALUES ('third')",
     ],
 )
 def test_a_row_of_another_space_is_refused(database: PostgresDatabase, statement: str) -> None:
@@ -226,6 +252,10 @@ def url_as(postgres_url: str, user: str, database: str = "postgres") -> str:
 def use(url: str) -> tuple[str, bool]:
     """Work with a store; gives the role its transactions have and whether a space is a wall."""
     with closing(Harness(lambda: open_at(url))) as store:
+        for space in (OURS, THEIRS):
+            a_fact = lessons.statement(f"a fact of {space}")
+            lessons.teach(store, a_fact, key="learned", space=space)
+            store.handle.ledger.reserve(a_call(space), CAPS, store.now())
         for space in (OURS, THEIRS):
             ref = store.key(space=space)
             store.append(ref, 6)

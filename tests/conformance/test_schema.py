@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 
 import apsw
 import psycopg
@@ -23,76 +21,13 @@ from recollect.store.migrations import Migration, migrations
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from recollect.store.sqlite import files
+from tests.conformance.catalogue import Catalogue
 
 TABLES = {"sessions", "session_history", "summaries", "schema_version"}
 
 
 def open_at(address: str | Path, settings: Settings | None = None) -> Store:
     return open_store(address, settings or Settings(), ManualClock())
-
-
-class Catalogue:
-    """What a database says about its tables, for either kind."""
-
-    def __init__(self, run: Callable[[str], list[tuple[object, ...]]], module: ModuleType) -> None:
-        self.run = run
-        self.module = module
-
-    @property
-    def is_sqlite(self) -> bool:
-        return self.module is files
-
-    def tables(self) -> set[object]:
-        where = "sqlite_schema WHERE type = 'table'"
-        if not self.is_sqlite:
-            where = "(SELECT tablename AS name, schemaname FROM pg_tables) t"
-            where += " WHERE schemaname = current_schema()"
-        return {row[0] for row in self.run(f"SELECT name FROM {where}")}
-
-    def nullable(self, table: str) -> dict[object, bool]:
-        if self.is_sqlite:
-            rows = self.run(f"SELECT name, \"notnull\" = 0 FROM pragma_table_info('{table}')")
-        else:
-            rows = self.run(
-                "SELECT column_name::text, is_nullable = 'YES' FROM information_schema.columns"
-                f" WHERE table_schema = current_schema() AND table_name = '{table}'"
-            )
-        return {name: bool(is_nullable) for name, is_nullable in rows}
-
-    def indexes(self, table: str) -> set[object]:
-        if self.is_sqlite:
-            return {row[0] for row in self.run(f"SELECT name FROM pragma_index_list('{table}')")}
-        rows = self.run(
-            "SELECT indexname::text FROM pg_indexes"
-            f" WHERE schemaname = current_schema() AND tablename = '{table}'"
-        )
-        return {row[0] for row in rows}
-
-    def versions(self) -> list[tuple[object, ...]]:
-        return self.run("SELECT version, name FROM schema_version ORDER BY version")
-
-
-@pytest.fixture
-def catalogue(durable_store_url: str, tmp_path: Path) -> Iterator[Catalogue]:
-    """The catalogue behind `durable_store_url`, without opening the store."""
-    if durable_store_url.startswith("sqlite"):
-        path = tmp_path / "memory.db"
-
-        def run(statement: str) -> list[tuple[object, ...]]:
-            with closing(apsw.Connection(str(path))) as connection:
-                return connection.execute(statement).fetchall()
-
-        yield Catalogue(run, files)
-        return
-    conninfo, schema = postgres.split_schema(durable_store_url, "")
-    with psycopg.connect(conninfo, autocommit=True) as connection:
-        connection.execute(f'SET search_path TO "{schema}"'.encode())
-
-        def run_there(statement: str) -> list[tuple[object, ...]]:
-            cursor = connection.execute(statement.encode())
-            return cursor.fetchall() if cursor.description else []
-
-        yield Catalogue(run_there, postgres)
 
 
 # Document 000, task 1

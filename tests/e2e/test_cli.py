@@ -11,71 +11,48 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 import recollect
 from recollect import config
 from recollect.clock import ManualClock
 from recollect.domain import Claim, JobKind, JobState, LeasePolicy, Outcome
 from recollect.errors import PermanentFailure
+from recollect.extraction.run import ExtractionProcessor
 from recollect.interfaces.cli.main import COMMANDS, cli
-from recollect.worker import LoggingProcessor, Verdict, Work
+from recollect.worker import Verdict, Work
+from tests.e2e.command_line import (
+    ENTRY_POINT,
+    fill,
+    line_with,
+    process,
+    run,
+    run_json,
+    started,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
-ENTRY_POINT = "from recollect.interfaces.cli.main import main; main()"
 # A worker that says when it has a session in hand, and goes on when it is sent a byte.
 STALLING = """
 import os
-from recollect import worker
 from recollect.domain import Outcome
+from recollect.extraction import run
+from recollect.processing import Verdict
 
 def process(self, work):
     os.write(1, b"reading\\n")
     os.read(0, 1)
-    return worker.Verdict(outcome=Outcome.NO_OUTPUT)
+    return Verdict(outcome=Outcome.NO_OUTPUT)
 
-worker.LoggingProcessor.process = process
+run.ExtractionProcessor.process = process
 """
 ESCAPES = "hello \x1b[31mred\x1b[0m \x07\x9b2J\u202etxt\r\nlast line"
-
-
-@pytest.fixture(autouse=True)
-def no_settings_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test starts in an empty directory, without settings from outside."""
-    for setting in config.described():
-        monkeypatch.delenv(setting.environment_name, raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.chdir(tmp_path)
-
-
-def run(*arguments: str, stdin: str | bytes | None = None) -> Result:
-    return CliRunner().invoke(cli, arguments, input=stdin, catch_exceptions=False)
-
-
-def run_json(*arguments: str, stdin: str | None = None) -> Any:
-    result = run(*arguments, "--json", stdin=stdin)
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
-
-
-def process(
-    *arguments: str, stdin: bytes = b"", environment: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-c", ENTRY_POINT, *arguments],
-        input=stdin,
-        capture_output=True,
-        env=environment,
-        check=False,
-    )
 
 
 def loaded_modules(*arguments: str) -> set[str]:
@@ -259,9 +236,14 @@ def test_append_history_sessions_and_status_tell_one_story(durable_store_url: st
     assert [s["key"] for s in run_json("sessions", "--marked", *store)] == ["telegram:42:main"]
 
     status = run("status", *store).stdout
-    row = r"telegram:42:main +assistant +threshold .* 6 +6 +due +waiting for a worker +now +– +–"
-    assert re.search(rf"Marked +1 session: 1 due\n.*\n.* {row}\n", status)
-    assert re.search(r"cli:x:main .* will be marked by the idle sweep at \d{4}-", status)
+    marked = (
+        r"Marked +1 session; jobs: 1 due\n"
+        r".* telegram:42:main \(assistant, space default\)\n"
+        r" +6 records up to 6, marked by threshold since \d{4}-.*\n"
+        r" +due: waiting for a worker; next try: now\n"
+    )
+    assert re.search(marked, status)
+    assert re.search(r"cli:x:main .*\n +1 record; will be marked by the idle sweep at \d", status)
     shape = run_json("status", *store)
     assert (shape["marked_count"], shape["waiting_count"]) == (1, 1)
     assert shape["store"]["kind"] in ("sqlite", "postgresql")
@@ -532,56 +514,22 @@ class Moody:
         return Verdict(outcome=Outcome.NO_OUTPUT)
 
 
-def fill(url: str, *keys: str, space: str = "default") -> dict[str, str]:
-    """A marked session of one record behind each key; their ids by key."""
-    with recollect.open(url) as memory:
-        found = {}
-        for key in keys:
-            session = memory.space(space).session(key)
-            session.append("user", f"remember {key}")
-            found[key] = session.sleep().id
-        return found
-
-
-@contextmanager
-def started(
-    *arguments: str, before: str = "", stderr: int = subprocess.PIPE
-) -> Iterator[subprocess.Popen[bytes]]:
-    """A running command; `before` is what its process does first."""
-    with subprocess.Popen(
-        [sys.executable, "-c", f"{before}\n{ENTRY_POINT}", *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-    ) as running:
-        try:
-            yield running
-        finally:
-            running.kill()
-
-
-def line_with(stream: Any, words: bytes) -> bytes:
-    """The next line that has these words in it."""
-    for line in stream:
-        if words in line:
-            return bytes(line)
-    raise AssertionError(f"the stream ended without {words!r}")
-
-
 def test_work_drains_what_is_due_and_reports(durable_store_url: str) -> None:
     fill(durable_store_url, "a", "b", space="alice")
     fill(durable_store_url, "c")
     store = ("--store", durable_store_url)
     result = run("work", *store)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == "Processed 3 sessions, 3 records; 0 failed.\n"
+    assert result.stdout == "Processed 3 sessions, 3 records: 0 new facts; 0 failed.\n"
     assert run_json("status", *store)["marked_count"] == 0
     assert run_json("work", *store) == {
         "processed": 0,
         "records": 0,
         "failed": 0,
+        "postponed": 0,
         "stale": 0,
         "released": 0,
+        "new_facts": 0,
         "still_marked": 0,
     }
 
@@ -599,19 +547,20 @@ def test_a_failed_session_makes_work_exit_1_and_retry_gives_it_another_chance(
     ids = fill(durable_store_url, "hopeless", "fine")
     store = ("--store", durable_store_url)
     with monkeypatch.context() as patch:
-        patch.setattr(LoggingProcessor, "process", Moody.process)
+        patch.setattr(ExtractionProcessor, "process", Moody.process)
         failed = run("work", *store)
     assert failed.exit_code == 1
-    assert failed.stdout == "Processed 1 session, 1 record; 1 failed.\n"
+    assert failed.stdout == "Processed 1 session, 1 record: 0 new facts; 1 failed.\n"
     assert re.search(r"warning .* failed .* it never will \\x1b\[31mwork\n", failed.stderr)
     assert "1 session is still marked; why: recollect status" in failed.stderr
-    assert run("work", *store).stdout == "Processed 0 sessions, 0 records; 0 failed.\n"
+    nothing = "Processed 0 sessions, 0 records: 0 new facts; 0 failed.\n"
+    assert run("work", *store).stdout == nothing
 
     retried = run("retry", ids["hopeless"], *store)
-    assert (retried.exit_code, retried.stdout) == (0, "1 parked job is due again.\n")
+    assert (retried.exit_code, retried.stdout) == (0, "1 job is due again.\n")
     again = run("retry", ids["hopeless"], *store)
-    assert (again.exit_code, again.stdout) == (0, "0 parked jobs are due again.\n")
-    assert "It is not parked, but due: waiting for a worker." in again.stderr
+    assert (again.exit_code, again.stdout) == (0, "0 jobs are due again.\n")
+    assert "It is neither parked nor paused, but due: waiting for a worker." in again.stderr
     assert run_json("work", *store)["processed"] == 1
 
 
@@ -647,17 +596,18 @@ def test_status_says_of_every_job_why_it_is_not_running_and_when_it_will(
     store = ("--store", durable_store_url)
     words = run("status", *store).stdout
     time = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"
-    assert "Marked   5 sessions: 2 claimed, 2 due, 1 parked\n" in words
-    parked = "parked +parked: .* +recollect retry +1 failed"
+    assert "Marked   5 sessions; jobs: 2 claimed, 2 due, 1 parked\n" in words
     expired = "the lease of worker of lost has run out; next worker takes over"
-    for row in (
-        f"failing .* due +backing off +{time} +1 failed +RuntimeError: not today$",
-        rf"hopeless .* {parked} +PermanentFailure: it never will \\x1b\[31mwork$",
-        f"held .* claimed +claimed by worker of held +{time}, if it dies +– +–$",
-        f"lost .* claimed +{expired} +now +– +–$",
-        "fresh .* due +waiting for a worker +now +– +–$",
-    ):
-        assert re.search(row, words, re.MULTILINE), (row, words)
+    hopeless = r"PermanentFailure: it never will \\x1b\[31mwork"
+    for key, job in {
+        "failing": f"due: backing off; next try: {time}\n +1 failed; last error: RuntimeError: not",
+        "hopeless": rf"parked: .*; next try: recollect retry\n +1 failed; last error: {hopeless}",
+        "held": f"claimed: claimed by worker of held; next try: {time}, if it dies",
+        "lost": f"claimed: {expired}; next try: now",
+        "fresh": "due: waiting for a worker; next try: now",
+    }.items():
+        block = rf" {key} \(assistant, space default\)\n.*marked by sleep.*\n +{job}"
+        assert re.search(block, words), (block, words)
 
     shape = run_json("status", *store)
     jobs = {job["key"]: job for job in shape["jobs"]}
@@ -690,8 +640,8 @@ def test_a_short_status_still_knows_the_jobs_of_the_sessions_it_lists(
         for kind in (JobKind.IDLE_SWEEP, JobKind.STARTUP_SCAN):
             memory.store.leases.ensure_recurring(kind, None)
     status = run("status", "--limit", "1", "--store", durable_store_url).stdout
-    assert "Marked   2 sessions: 2 due\n" in status
-    assert re.search(r" first .* due +waiting for a worker +now .*\n  … and 1 more", status)
+    assert "Marked   2 sessions; jobs: 2 due\n" in status
+    assert re.search(r" first .*\n.*\n +due: waiting for a worker; .*\n  … and 1 more", status)
     upkeep = r"Upkeep +2 jobs\n +JOB .*\n +idle-sweep +– +due .*\n +startup-scan +– +due "
     assert re.search(upkeep, status)
     assert "Upkeep" not in run("status", "--space", "x", "--store", durable_store_url).stdout

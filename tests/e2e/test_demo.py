@@ -1,4 +1,4 @@
-"""The demonstration: every mark and a takeover, on both databases, and nothing is left behind."""
+"""The demonstration: every mark, a takeover and what was learned, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import recollect
+from recollect.demo.stage import PASSWORD
 from recollect.domain import MarkCause
 from recollect.interfaces.cli.main import cli
+from recollect.models.scripted import ScriptedServer
 
 TITLES = (
     "Threshold",
@@ -29,6 +31,11 @@ TITLES = (
     "A worker is killed",
     "Another one takes over",
     "Work goes on where it stopped",
+    "A new pass",
+    "What was learned",
+    "What a session came to",
+    "A secret is not remembered",
+    "A change of mind",
 )
 
 
@@ -110,11 +117,14 @@ def test_a_killed_worker_is_replaced_and_every_record_is_processed_once(
     assert pid is not None
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid[1]), 0)
-    taken = steps["Another one takes over"]
-    assert any("taken over from first, token 2" in line for line in taken["results"])
-    assert taken["results"][-1] == "the ranges of telegram:42:gifts: 1–3 no_output"
+    taken = steps["Another one takes over"]["results"]
+    assert taken[-3].endswith("telegram:42:gifts, records 1 to 3 extracted, taken over from first")
+    token = re.fullmatch(r"the job of telegram:42:gifts is idle, with token (\d+)", taken[-2])
+    assert token is not None
+    assert int(token[1]) > 1
+    assert taken[-1] == "the ranges of telegram:42:gifts: 1–3 extracted"
     worked = steps["Work goes on where it stopped"]["results"]
-    assert worked[-1] == "the ranges of telegram:42:main: 1–7 external, 8–8 no_output"
+    assert worked[-1] == "the ranges of telegram:42:main: 1–7 external, 8–8 extracted"
     status = json.loads(result.stdout)["status"]
     assert (status["marked_count"], status["waiting_count"], status["jobs"]) == (0, 0, [])
     with recollect.open(durable_store_url) as memory:
@@ -125,12 +135,76 @@ def test_a_killed_worker_is_replaced_and_every_record_is_processed_once(
             assert seqs == (list(range(1, state.last_seq + 1)) if state.remembered else [])
 
 
-def test_a_store_in_memory_is_shown_without_workers_and_says_so() -> None:
+def test_it_ends_with_facts_that_know_their_words(durable_store_url: str) -> None:
+    steps = steps_of(run("--store", durable_store_url, "--json"))
+    learned = {fact["content"]: fact for fact in steps["What was learned"]["facts"]}
+    assert {"Ana lives in Porto now.", "Mira is allergic to penicillin."} <= set(learned)
+    with recollect.open(durable_store_url) as memory:
+        sessions = memory.space("demo").sessions
+        for fact in learned.values():
+            (source,) = fact["sources"]
+            first, last = source["seq"], source["seq_to"]
+            records = sessions.records(source["session_id"], first - 1, last - first + 1)
+            said = " ".join(record.content for record in records)
+            assert source["quote"] in said or "[redacted:" in source["quote"]
+    extraction = steps["What a session came to"]["extraction"]
+    assert "Ana lives in Porto now." in extraction["rollout_summary"]
+    assert extraction["extractor"].startswith("rules/")
+    passed = steps["A new pass"]["results"]
+    assert passed[-1] == "the ranges of telegram:42:main: 1–8 extracted"
+
+
+def test_the_facts_are_told_with_their_quotes_and_places() -> None:
+    told = run("--store", ":memory:").stdout
+    assert (
+        "  Ana is vegetarian.\n    detail, user\n"
+        "    telegram:42:main, record 3: “I'm vegetarian.”\n"
+    ) in told
+    assert "Key points" in told.partition(". What a session came to\n")[2]
+
+
+def test_a_password_stays_in_its_record_and_out_of_memory(durable_store_url: str) -> None:
+    step = steps_of(run("--store", durable_store_url, "--json"))["A secret is not remembered"]
+    assert PASSWORD in step["said"][0]["content"]
+    assert re.search(r"//ci:\[redacted:[a-z-]+:[0-9a-f]{8}\]@db/", step["facts"][0]["content"])
+    assert step["results"] == ["facts, quotes, memories and summaries that hold the password: 0"]
+    with recollect.open(durable_store_url) as memory:
+        space = memory.space("demo")
+        facts = space.facts.list(every=True)
+        texts = [text for fact in facts for text in (fact.content, fact.sources[0].quote)]
+        texts += [each.raw_memory + each.rollout_summary for each in space.sessions.extractions()]
+        assert not [text for text in texts if PASSWORD in text]
+
+
+def test_a_change_of_mind_is_kept_with_its_history(durable_store_url: str) -> None:
+    step = steps_of(run("--store", durable_store_url, "--json"))["A change of mind"]
+    old, new = step["facts"]
+    assert (old["superseded_by"], new["superseded_by"]) == (new["id"], None)
+    assert "Lisbon" in old["content"]
+    assert "Porto" in new["content"]
+    events = [(change["event"], change["other_id"]) for change in step["history"]]
+    assert events == [("added", None), ("superseded", new["id"])]
+    assert step["results"][0].endswith(old["content"])
+
+
+def test_no_model_is_asked_whatever_the_settings_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_MODEL", "openai:some-model")
+    monkeypatch.setenv("OPENAI_API_KEY", "not-to-be-used")
+    with ScriptedServer() as server:
+        monkeypatch.setenv("RECOLLECT_MODEL_BASE_URL", server.url)
+        result = run("--keep", str(tmp_path / "kept.db"), "--json")
+        assert (result.exit_code, server.requests) == (0, [])
+    assert len(steps_of(result)["What was learned"]["facts"]) > 5
+
+
+def test_a_store_in_memory_is_shown_without_a_killed_worker_and_says_so() -> None:
     result = run("--store", ":memory:", "--json")
     steps = steps_of(result)
-    assert list(steps)[-1] == "Workers, left out"
     assert "use a file" in steps["Workers, left out"]["story"]
-    assert json.loads(result.stdout)["status"]["marked_count"] == 5
+    assert list(steps)[-1] == "A change of mind"
+    assert json.loads(result.stdout)["status"]["marked_count"] == 0
 
 
 def test_sessions_of_others_are_left_alone(durable_store_url: str) -> None:
@@ -138,7 +212,7 @@ def test_sessions_of_others_are_left_alone(durable_store_url: str) -> None:
         memory.space("mine").session("k").append("user", "not for the demo")
         memory.space("mine").session("k").sleep()
     steps = steps_of(run("--store", durable_store_url, "--json"))
-    assert "left alone" in steps["Workers, left out"]["story"]
+    assert "left alone" in steps["Workers and learning, left out"]["story"]
     with recollect.open(durable_store_url) as memory:
         assert memory.space("mine").session("k").state.invalidated_at == 1
 

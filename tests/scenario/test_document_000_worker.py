@@ -165,7 +165,7 @@ def test_one_line_is_logged_for_every_processed_session(
     with caplog.at_level(logging.INFO):
         memory.work()
     ours = [record for record in caplog.records if record.name.startswith("recollect")]
-    assert {record.name for record in ours} == {"recollect.worker"}
+    assert {record.name for record in ours} == {"recollect.phase1"}
     assert sorted(record.getMessage() for record in ours) == sorted(
         f"session {session.id}: records 1 to {session.state.last_seq} no_output"
         for session in sessions

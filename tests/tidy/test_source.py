@@ -16,12 +16,14 @@ TREE = SourceTree(root=ROOT / "src", package="recollect")
 # A module may import what stands in its own layer or above in this list, never below. A new module
 # or package directly below src/recollect has to be given its place here.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "domain", "descriptors", "messages", "clock", "ids", "crashpoints"}),
+    frozenset({"errors", "domain", "knowledge", "descriptors", "messages", "terms"})
+    | frozenset({"clock", "ids", "crashpoints"}),
     frozenset({"config"}),
     frozenset({"store"}),
-    frozenset({"collection"}),
+    frozenset({"collection", "redaction", "models"}),
     frozenset({"leases", "sweeps", "processing"}),
-    frozenset({"session", "worker"}),
+    frozenset({"extraction", "phase1"}),
+    frozenset({"session", "facts", "worker", "equipment"}),
     frozenset({"memory", "resolver", "aio"}),
     frozenset({"__init__"}),  # the public names: only the interfaces may start from them
     frozenset({"interfaces", "demo", "__main__"}),
@@ -30,11 +32,18 @@ LAYERS: tuple[frozenset[str], ...] = (
 # (module, what it imports inside a function): what would cost every start if it were loaded there.
 LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
     {
-        ("recollect.config", "yaml"),  # only for settings written in YAML
-        ("recollect.config", "platformdirs"),  # when settings are made
-        ("recollect.config", "tomllib"),  # only for settings written in TOML
-        ("recollect.config", "difflib"),  # only for the hint about a name that is not known
+        ("recollect.config.sources", "yaml"),  # only for settings written in YAML
+        ("recollect.config.settings", "platformdirs"),  # when settings are made
+        ("recollect.config.sources", "platformdirs"),
+        ("recollect.config.sources", "tomllib"),  # only for settings written in TOML
+        ("recollect.config.sources", "difflib"),  # only for the hint about a name that is not known
         ("recollect.store.opening", "recollect.store.postgres"),  # psycopg is an extra
+        ("recollect.equipment", "recollect.redaction"),  # what many a process never needs
+        ("recollect.equipment", "recollect.models.opening"),
+        ("recollect.equipment", "recollect.extraction.opening"),
+        ("recollect.equipment", "recollect.extraction.plan"),
+        ("recollect.extraction.rules.rulebook", "tomllib"),  # with the rules, on first use
+        ("recollect.models.opening", "recollect.models.http"),  # brings the HTTP client
         ("recollect.interfaces.cli.lazy", "<dynamic>"),  # each command when it is used
     }
 )
@@ -54,6 +63,8 @@ EXPECTED_EXPORTS: frozenset[str] = frozenset(
     | {"Attachment", "Message", "Record", "Role", "ToolCall", "ToolResult"}
     | {"MarkCause", "Mode", "SessionState", "Status", "RecollectError"}
     | {"Job", "JobState", "Outcome", "Processor", "Verdict", "Work", "Worker", "WorkReport"}
+    | {"Call", "Draft", "Extraction", "Fact", "FactChange", "Facts", "FactTag", "NewFact"}
+    | {"Receipt", "Source", "Spent", "Trust"}
 )
 
 SKIPPED_DIRECTORIES = frozenset({"__pycache__", "build", "dist", "htmlcov", "node_modules"})

@@ -335,7 +335,7 @@ class Described:
 
 def described() -> Iterator[Described]:
     """The settings that have one value each, in the order of the reference."""
-    hints = get_type_hints(Settings)
+    hints = _hints()
     for each in dataclasses.fields(Settings):
         if each.name in ("agents", "origins"):
             continue
@@ -346,6 +346,11 @@ def described() -> Iterator[Described]:
             default=_default(each),
             **each.metadata,
         )
+
+
+@cache
+def _hints() -> dict[str, Any]:
+    return get_type_hints(Settings)
 
 
 def _default(setting: dataclasses.Field[Any]) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -13,6 +12,7 @@ import recollect
 from recollect.clock import SystemClock
 from recollect.domain import MarkUnit, Mode, Record, SessionState
 from recollect.errors import RecollectError
+from recollect.interfaces.cli.given_text import read_text
 from recollect.interfaces.cli.messages_file import Entry, check_entries, read_entries
 from recollect.interfaces.cli.output import counted, harmless, note, one_line, write, write_json
 from recollect.interfaces.cli.shapes import record_shape, session_shape
@@ -89,7 +89,7 @@ def command(
         _refuse_with_messages(text, given)
         entries = read_entries(messages.read(), _file_name(messages))
     else:
-        text = _read_text(text)
+        text = read_text(text, "recollect append KEY")
     with target.open(agent) as memory:
         started = SystemClock().now()
         if messages is not None:
@@ -109,19 +109,6 @@ def command(
         else:
             is_known = append_key is not None and all(r.created_at < started for r in records)
             _write_words(records, state, memory.settings, is_known=is_known)
-
-
-def _read_text(text: str | None) -> str:
-    if text is None or text == "-":
-        if sys.stdin is None or (text is None and sys.stdin.isatty()):
-            raise click.UsageError("Give TEXT, or pipe it in: echo … | recollect append KEY")
-        try:
-            text = sys.stdin.buffer.read().decode("utf-8").removesuffix("\n").removesuffix("\r")
-        except UnicodeDecodeError as error:
-            raise click.UsageError(f"Standard input is not UTF-8 text: {error}") from error
-    if not text:
-        raise click.UsageError("There is nothing to append: the text is empty.")
-    return text
 
 
 def _refuse_with_messages(text: str | None, given: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 import tempfile
 import textwrap
 from collections.abc import Iterator
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,19 @@ from recollect import demo
 from recollect.clock import ManualClock
 from recollect.domain import SessionState
 from recollect.errors import InvalidValue
-from recollect.interfaces.cli.history import digest
-from recollect.interfaces.cli.output import counted, number, one_line, write, write_json
-from recollect.interfaces.cli.sessions import mark_in_words, state_in_words
-from recollect.interfaces.cli.shapes import record_shape, session_shape, status_shape
-from recollect.interfaces.cli.status import read_status, status_lines
+from recollect.interfaces.cli.fact_lines import history_lines, source_in_words, standing
+from recollect.interfaces.cli.history import digest, indented
+from recollect.interfaces.cli.lookup import session_keys
+from recollect.interfaces.cli.output import counted, harmless, number, one_line, write, write_json
+from recollect.interfaces.cli.shapes import (
+    change_shape,
+    extraction_shape,
+    fact_shape,
+    record_shape,
+    session_shape,
+)
+from recollect.interfaces.cli.states import mark_in_words, state_in_words
+from recollect.interfaces.cli.status import overview_lines, overview_shape, read_overview
 from recollect.interfaces.cli.target import Target, agent_label, with_target
 
 WIDTH = 88
@@ -38,7 +46,7 @@ SHOWN_MAX = 100
 @with_target
 def command(target: Target, keep: str | None) -> None:
     """Play sample sessions of two agents into a temporary store, watch the marks appear, kill a
-    worker in the middle of its work and see another one take over.
+    worker in the middle of its work, and see what was learned and from where.
 
     Offline, in seconds, and nothing is left behind; RECOLLECT_STORE is not touched. With --keep or
     --store the sessions stay there, in a space that was empty before: demo, demo-2, …
@@ -46,7 +54,7 @@ def command(target: Target, keep: str | None) -> None:
     \b
     Examples:
       recollect demo
-      recollect demo --keep demo.db && recollect sessions --store demo.db --space demo
+      recollect demo --keep demo.db && recollect facts --store demo.db --space demo
     """
     if keep is not None and target.store is not None:
         raise click.UsageError("Give --keep or --store, not both.")
@@ -65,19 +73,20 @@ def _run(target: Target, settings: recollect.Settings, *, is_temporary: bool = F
         space = _empty_space(memory, target.space)
         stage = demo.Stage(memory=memory, space=space, clock=clock)
         assert target.store is not None
-        steps = chain(demo.play(stage), demo.play_workers(stage, target.store))
+        steps = demo.play(stage, target.store)
         if target.as_json:
             shapes = [_step_shape(step) for step in steps]
-            status = status_shape(read_status(memory, space.name, SHOWN_MAX))
+            status = overview_shape(read_overview(memory, space.name, SHOWN_MAX))
             write_json({"space": space.name, "steps": shapes, "status": status})
             return
-        for line in _told(steps):
+        target = dataclasses.replace(target, space=space.name)
+        for line in _told(space, steps):
             write(line)
         write(click.style("In the end, recollect status says:", bold=True))
-        for line in status_lines(read_status(memory, space.name, SHOWN_MAX), space.name):
+        for line in overview_lines(read_overview(memory, space.name, SHOWN_MAX), target):
             write(f"  {line}")
     write()
-    for line in _what_next(dataclasses.replace(target, space=space.name), is_temporary):
+    for line in _what_next(target, is_temporary):
         write(line)
 
 
@@ -92,13 +101,13 @@ def _empty_space(memory: recollect.Memory, asked: str | None) -> recollect.Space
     return next(space for space in map(memory.space, names) if not space.sessions.list(1))
 
 
-def _told(steps: Iterator[demo.Step]) -> Iterator[str]:
+def _told(space: recollect.Space, steps: Iterator[demo.Step]) -> Iterator[str]:
     yield click.style("Recollect: a memory that never loses a message", bold=True)
     yield from _wrapped(
         "Two agents, assistant and coder, talk with people. Every message is stored when append "
         "returns. A session with enough to learn from gets a mark: the number of the record up to "
         "which it is to be processed. The cursor says how far it has been. Workers process what is "
-        "marked: each record once, whoever dies."
+        "marked: each record once, whoever dies. What they learn are facts with their sources."
     )
     for turn, step in enumerate(steps, start=1):
         yield ""
@@ -109,6 +118,7 @@ def _told(steps: Iterator[demo.Step]) -> Iterator[str]:
         yield from ("  " + click.style(result, dim=True) for result in map(one_line, step.results))
         for change in step.changes:
             yield from _change_lines(change)
+        yield from _learned_lines(space, step)
     yield ""
 
 
@@ -131,6 +141,22 @@ def _change_lines(change: demo.Change) -> Iterator[str]:
     yield f"    after   {click.style(_state_line(change.after), fg='green')}"
 
 
+def _learned_lines(space: recollect.Space, step: demo.Step) -> Iterator[str]:
+    """What a step shows of memory: facts with their sources, a summary, a history."""
+    keys = session_keys(space, step.facts)
+    for fact in step.facts:
+        yield f"  {click.style(one_line(fact.content), fg='green')}"
+        yield f"    {one_line(', '.join((*fact.tags, fact.trust.value)))}"
+        for source in fact.sources:
+            yield f"    {source_in_words(source, keys)}: “{one_line(source.quote)}”"
+        yield from (f"    {line}" for line in standing(fact))
+    if step.extraction is not None:
+        yield f"  {one_line(step.extraction.rollout_slug or '')}"
+        yield indented(harmless(step.extraction.rollout_summary))
+    for entry in step.history:
+        yield from (f"  {line}" for line in history_lines(entry))
+
+
 def _state_line(state: SessionState) -> str:
     return (
         f"{counted(state.last_seq, 'record'):<10}  mark {mark_in_words(state):<14}"
@@ -146,9 +172,12 @@ def _what_next(target: Target, is_temporary: bool) -> Iterator[str]:
         yield "  recollect history my:first:chat      read it back"
         yield "  recollect status                     what is marked, and what waits"
         yield "  recollect work --all                 process it now"
+        yield "  recollect facts                      what was learned, and from where"
     else:
+        yield f"  recollect facts{target.arguments}"
         yield f"  recollect sessions{target.arguments}"
-        yield f"  recollect history cli:recollect:main --rotations{target.arguments}"
+        yield f"  recollect sessions show telegram:42:main{target.arguments}"
+        yield f"  recollect history cli:recollect:main --rotations --agent coder{target.arguments}"
         yield f"  recollect status{target.arguments}"
 
 
@@ -162,4 +191,7 @@ def _step_shape(step: demo.Step) -> dict[str, Any]:
             for change in step.changes
         ],
         "results": step.results,
+        "extraction": None if step.extraction is None else extraction_shape(step.extraction),
+        "facts": [fact_shape(fact) for fact in step.facts],
+        "history": [change_shape(change) for change in step.history],
     }

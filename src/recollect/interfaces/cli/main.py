@@ -13,15 +13,17 @@ from recollect.interfaces.cli.lazy import LazyGroup
 from recollect.interfaces.cli.target import target_options
 
 COMMANDS = {
-    "demo": "Play sample sessions into a temporary store, and kill a worker in the middle.",
+    "demo": "Play sample sessions into a temporary store, and see what is learned.",
     "append": "Add a message, or a file of messages, to a session.",
     "history": "Show what was said in a session.",
-    "sessions": "List sessions, or show one.",
-    "status": "Say what is marked, what waits, and for what.",
+    "sessions": "List sessions, or show one and what was learned from it.",
+    "facts": "List what was learned; add, edit, delete and search it.",
+    "status": "Say what is due, what waits and for what, what came of it and what it took.",
     "work": "Process what is due now, then stop.",
     "worker": "Process sessions as they are marked, until told to stop.",
-    "retry": "Give parked sessions another chance.",
+    "retry": "Give parked and paused sessions another chance.",
     "sweep": "Mark the sessions that were left without a word.",
+    "forget": "Erase a session, and what was learned from it alone.",
     "config": "Show every setting, its value and where it came from.",
 }
 
@@ -38,7 +40,7 @@ COMMANDS = {
 @click.pass_context
 def cli(context: click.Context, /, **_given: object) -> None:
     """Durable memory for AI agents: every message is kept, marked when there is enough to learn
-    from, and processed exactly once, whoever dies.
+    from, and turned into facts that know their sources, exactly once, whoever dies.
 
     \b
     Try it:
@@ -46,6 +48,7 @@ def cli(context: click.Context, /, **_given: object) -> None:
       recollect append telegram:42:main "I moved to Lisbon in May."
       recollect history telegram:42:main
       recollect work --all
+      recollect facts
 
     --store, --space and --json work before and after a command's name. Settings come from options,
     then RECOLLECT_… in the environment, then recollect.toml or recollect.yaml.

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import click
+
+from recollect.knowledge import Spent
 
 NONE = "–"
 
@@ -48,6 +50,26 @@ def number(value: int | None) -> str:
 
 def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def cost(micros: int | None) -> str:
+    """Money as a plain number, in the currency that the prices are in."""
+    return "cost unknown" if micros is None else f"cost {micros / 1_000_000:,.4f}"
+
+
+def spent_in_words(spent: Spent) -> str:
+    """What model calls took."""
+    if not spent.calls and not spent.tokens:
+        return "no model calls"
+    calls = [counted(spent.calls, "call")] if spent.calls else []
+    return ", ".join([*calls, counted(spent.tokens, "token"), cost(spent.cost_micros)])
+
+
+def labelled(values: Mapping[str, str]) -> Iterator[str]:
+    """Lines of a name and its value each, the values aligned."""
+    width = max(map(len, values))
+    for name, value in values.items():
+        yield f"{click.style(name.ljust(width), bold=True)}  {one_line(value)}"
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -1,11 +1,11 @@
-"""`recollect retry`: parked jobs get another chance."""
+"""`recollect retry`: parked and paused jobs get another chance."""
 
 from __future__ import annotations
 
 import click
 
 import recollect
-from recollect.domain import Job, JobKind, JobState
+from recollect.domain import Job, JobKind
 from recollect.errors import InvalidValue
 from recollect.interfaces.cli.output import counted, note, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
@@ -13,14 +13,15 @@ from recollect.interfaces.cli.target import Target, with_target
 
 @click.command("retry")
 @click.argument("session_id", required=False)
-@click.option("--all", "is_all", is_flag=True, help="Everything that is parked.")
+@click.option("--all", "is_all", is_flag=True, help="Everything that is parked or paused.")
 @with_target
 def command(target: Target, session_id: str | None, is_all: bool) -> None:
-    """Give parked sessions another chance: one, with --space those of a space, or with --all all.
+    """Give parked and paused sessions another chance: one, with --space those of a space, or all.
 
-    A session is parked when it failed too often, or in a way that trying again would not mend;
-    recollect status shows the error. Mend the cause first: it is due at once, and its failures are
-    counted from zero. New messages in a parked session do the same.
+    A session is parked when it failed too often, or in a way that trying again would not mend. It
+    is paused when a spending cap was reached or the model's key was refused. recollect status shows
+    which, and the error. Mend the cause first: it is due at once, and its failures are counted from
+    zero. New messages in a parked session do the same.
 
     \b
     Examples:
@@ -44,7 +45,7 @@ def command(target: Target, session_id: str | None, is_all: bool) -> None:
         write_json({"space": target.space, "session_id": session_id, "revived": revived})
     else:
         are = "is" if revived == 1 else "are"
-        write(f"{counted(revived, 'parked job')} {are} due again.")
+        write(f"{counted(revived, 'job')} {are} due again.")
 
 
 def _job_of(memory: recollect.Memory, target: Target, key: str) -> Job:
@@ -57,6 +58,6 @@ def _job_of(memory: recollect.Memory, target: Target, key: str) -> Job:
 
 
 def _say_why_not(memory: recollect.Memory, target: Target, job: Job) -> None:
-    if not target.as_json and job.state is not JobState.PARKED:
+    if not target.as_json:
         now = memory.status(target.space, limit=0).at
-        note(f"It is not parked, but {job.state}: {one_line(job.why(now))}.")
+        note(f"It is neither parked nor paused, but {job.state}: {one_line(job.why(now))}.")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from recollect.domain import MarkCause, Mode, Range, SessionState
-from recollect.errors import InvalidValue
+from recollect.domain import SessionState
+from recollect.interfaces.cli.lookup import find_session
 from recollect.interfaces.cli.output import (
-    NONE,
     moment,
     note,
     number,
@@ -16,9 +15,10 @@ from recollect.interfaces.cli.output import (
     write,
     write_json,
 )
-from recollect.interfaces.cli.shapes import range_shape, session_shape
+from recollect.interfaces.cli.session_report import read_report, report_lines, report_shape
+from recollect.interfaces.cli.shapes import session_shape
+from recollect.interfaces.cli.states import mark_in_words, state_in_words
 from recollect.interfaces.cli.target import Target, agent_label, with_target
-from recollect.memory import Space
 from recollect.session import LIST_MAX
 
 HEADERS = ("SESSION", "KEY", "AGENT", "RECORDS", "MARK", "CURSOR", "STATE", "LAST ACTIVITY")
@@ -49,7 +49,7 @@ def command(
     Examples:
       recollect sessions --limit 10
       recollect sessions --marked --space alice --json
-      recollect sessions show 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
+      recollect sessions show telegram:42:main
     """
     if context.invoked_subcommand is not None:
         return
@@ -60,7 +60,7 @@ def command(
         if marked:
             found = space.sessions.find_invalidated(limit)
         else:
-            before = None if after is None else _get(space, after)
+            before = None if after is None else find_session(space, after)
             found = space.sessions.list(limit, before)
     if target.as_json:
         write_json([session_shape(state) for state in found])
@@ -74,64 +74,36 @@ def command(
 
 
 @command.command("show")
-@click.argument("session_id", metavar="ID")
+@click.argument("key_or_id", metavar="KEY-OR-ID")
+@click.option("--agent", metavar="NAME", help="Whose session; needed if several agents use KEY.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="The facts of at most N places in the session; --json has all.",
+)
 @with_target
-def show(target: Target, session_id: str) -> None:
-    """Show one session: its state, and what has become of its records.
+def show(target: Target, key_or_id: str, agent: str | None, limit: int) -> None:
+    """Show one session: its state, what it came to, and the facts beside their records.
+
+    It says who read which records, in how many attempts and at what cost; what was made of them;
+    each fact under the record it comes from; and the calls to a model. KEY is its current session.
 
     \b
-    Example:
+    Examples:
+      recollect sessions show telegram:42:main
       recollect sessions show 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10 --json
     """
-    with target.open() as memory:
+    with target.open(agent) as memory:
         space = memory.space(target.space_name)
-        state = _get(space, session_id)
-        count = space.sessions.count_since(state.id, 0)
-        ranges = space.sessions.ranges(state.id)
-    if target.as_json:
-        shape = session_shape(state)
-        write_json(shape | {"records": count, "ranges": [range_shape(each) for each in ranges]})
-        return
-    facts = _facts(state, count)
-    width = max(map(len, facts))
-    for name, value in facts.items():
-        write(f"{click.style(name.ljust(width), bold=True)}  {one_line(value)}")
-    write()
-    if ranges:
-        for line in table(("RECORDS", "OUTCOME", "REASON", "AT"), [_range_row(r) for r in ranges]):
+        report = read_report(space, find_session(space, key_or_id, agent))
+        if target.as_json:
+            write_json(report_shape(report))
+            return
+        for line in report_lines(space, report, limit):
             write(line)
-    else:
-        note("Nothing of it has been processed yet.")
-
-
-def state_in_words(state: SessionState) -> str:
-    match state.ended_by:
-        case None:
-            words = ["active"]
-        case MarkCause.END:
-            words = ["ended"]
-        case cause:
-            words = [f"ended by {cause}"]
-    if not state.remembered:
-        words.append("never remembered")
-    if state.mode is not Mode.ENABLED:
-        words.append(f"memory {state.mode}")
-    if state.ephemeral:
-        words.append("ephemeral")
-    return ", ".join(words)
-
-
-def mark_in_words(state: SessionState) -> str:
-    return NONE if state.invalidated_at is None else f"{state.invalidated_at} ({state.marked_by})"
-
-
-def _get(space: Space, session_id: str) -> SessionState:
-    state = space.sessions.get(session_id)
-    if state is None:
-        raise InvalidValue(
-            f"no session {session_id!r} in space {space.name!r}; recollect sessions lists them"
-        )
-    return state
 
 
 def _row(state: SessionState) -> tuple[str, ...]:
@@ -144,38 +116,6 @@ def _row(state: SessionState) -> tuple[str, ...]:
         number(state.processed_until),
         state_in_words(state),
         moment(state.last_activity_at),
-    )
-
-
-def _facts(state: SessionState, count: int) -> dict[str, str]:
-    ended = "" if state.ended_at is None else f" at {moment(state.ended_at)}"
-    marked = "" if state.marked_at is None else f", since {moment(state.marked_at)}"
-    facts = {
-        "Session": state.id,
-        "Space": state.space,
-        "Key": state.key,
-        "Agent": agent_label(state.agent_id),
-        "State": state_in_words(state) + ended,
-        "Rotation": str(state.rotation),
-        "Source": state.source,
-        "Project": state.project or NONE,
-        "Parent": state.parent or NONE,
-        "Records": f"{count:,}, the last has seq {state.last_seq}" if state.last_seq else "none",
-        "Mark": mark_in_words(state) + marked,
-        "Cursor": number(state.processed_until),
-        "Unprocessed": str(state.unprocessed),
-        "Created": moment(state.created_at),
-        "Last activity": moment(state.last_activity_at),
-    }
-    return {name: value for name, value in facts.items() if value != NONE or name == "Mark"}
-
-
-def _range_row(each: Range) -> tuple[str, ...]:
-    return (
-        f"{each.first_seq}–{each.last_seq}",
-        each.outcome.value,
-        each.reason or NONE,
-        moment(each.at),
     )
 
 

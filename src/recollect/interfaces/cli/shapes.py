@@ -1,12 +1,21 @@
-"""The JSON shapes the commands print: records, sessions, ranges, jobs, status, field by field."""
+"""The JSON shapes the commands print, field by field: what was said, learned, spent and is due."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from recollect.domain import Job, JobState, Range, Record, SessionState, Status
+from recollect.domain import (
+    Job,
+    JobState,
+    Range,
+    Record,
+    SessionProgress,
+    SessionState,
+    Status,
+)
 from recollect.interfaces.cli.target import agent_label
+from recollect.knowledge import Call, Extraction, Fact, FactChange, Receipt, Source, Spent
 
 
 def record_shape(record: Record) -> dict[str, Any]:
@@ -58,6 +67,106 @@ def range_shape(dealt_with: Range) -> dict[str, Any]:
         "outcome": dealt_with.outcome.value,
         "reason": dealt_with.reason,
         "at": dealt_with.at,
+        "pass": dealt_with.pass_number,
+        "extractor": dealt_with.extractor,
+        "attempt": dealt_with.attempt,
+        "spent": spent_shape(dealt_with.spent),
+    }
+
+
+def spent_shape(spent: Spent) -> dict[str, Any]:
+    return {
+        "calls": spent.calls,
+        "input_tokens": spent.input_tokens,
+        "output_tokens": spent.output_tokens,
+        "tokens": spent.tokens,
+        "cost_micros": spent.cost_micros,
+    }
+
+
+def extraction_shape(extraction: Extraction) -> dict[str, Any]:
+    return {
+        "session_id": extraction.session_id,
+        "rollout_slug": extraction.rollout_slug,
+        "rollout_summary": extraction.rollout_summary,
+        "raw_memory": extraction.raw_memory,
+        "extractor": extraction.extractor,
+        "pass": extraction.pass_number,
+        "upto": extraction.upto,
+        "source_updated_at": extraction.source_updated_at,
+        "generated_at": extraction.generated_at,
+        "usage_count": extraction.usage_count,
+        "last_usage": extraction.last_usage,
+    }
+
+
+def source_shape(source: Source) -> dict[str, Any]:
+    return {
+        "session_id": source.session_id,
+        "seq": source.seq,
+        "seq_to": source.seq_to,
+        "quote": source.quote,
+    }
+
+
+def fact_shape(fact: Fact) -> dict[str, Any]:
+    return {
+        "id": fact.id,
+        "space": fact.space,
+        "content": fact.content,
+        "source": fact.source,
+        "sources": [source_shape(source) for source in fact.sources],
+        "tags": list(fact.tags),
+        "metadata": dict(fact.metadata),
+        "trust": fact.trust.value,
+        "topic": fact.topic,
+        "created_at": fact.created_at,
+        "updated_at": fact.updated_at,
+        "valid_from": fact.valid_from,
+        "valid_to": fact.valid_to,
+        "superseded_by": fact.superseded_by,
+        "usage_count": fact.usage_count,
+        "last_usage": fact.last_usage,
+        "extractor": fact.extractor,
+    }
+
+
+def change_shape(change: FactChange) -> dict[str, Any]:
+    return {
+        "fact_id": change.fact_id,
+        "event": change.event.value,
+        "content": change.content,
+        "at": change.at,
+        "by": change.by,
+        "other_id": change.other_id,
+    }
+
+
+def call_shape(call: Call) -> dict[str, Any]:
+    return {
+        "id": call.id,
+        "session_id": call.session_id,
+        "purpose": call.purpose,
+        "model": call.model,
+        "attempt": call.attempt,
+        "input_tokens": call.input_tokens,
+        "output_tokens": call.output_tokens,
+        "cost_micros": call.cost_micros,
+        "outcome": call.outcome.value,
+        "at": call.at,
+    }
+
+
+def receipt_shape(receipt: Receipt) -> dict[str, Any]:
+    return {
+        "space": receipt.space,
+        "session_id": receipt.session_id,
+        "records": receipt.records,
+        "facts": receipt.facts,
+        "sources": receipt.sources,
+        "extractions": receipt.extractions,
+        "summaries": receipt.summaries,
+        "at": receipt.at,
     }
 
 
@@ -94,6 +203,27 @@ def job_shape(job: Job, now: datetime) -> dict[str, Any]:
     }
 
 
+def progress_shape(progress: SessionProgress) -> dict[str, Any]:
+    return {
+        "session_id": progress.session_id,
+        "space": progress.space,
+        "key": progress.key,
+        "mode": progress.mode.value,
+        "last_activity_at": progress.last_activity_at,
+        "last_seq": progress.last_seq,
+        "processed_until": progress.processed_until,
+        "outcome": None if progress.outcome is None else progress.outcome.value,
+        "attempt": progress.attempt,
+        "finished_at": progress.finished_at,
+        "extractor": progress.extractor,
+        "facts": progress.facts,
+        "spent": spent_shape(progress.spent),
+        "state": progress.state.value,
+        "next_try_at": progress.next_try_at,
+        "last_error": progress.last_error,
+    }
+
+
 def status_shape(status: Status) -> dict[str, Any]:
     return {
         "store": {
@@ -113,4 +243,7 @@ def status_shape(status: Status) -> dict[str, Any]:
         },
         "jobs": [job_shape(job, status.at) for job in status.jobs],
         "idle_sweep_seconds": status.idle_sweep_seconds,
+        "sessions": [progress_shape(progress) for progress in status.sessions],
+        "spent_today": spent_shape(status.spent_today),
+        "consolidations_due": status.consolidations_due,
     }

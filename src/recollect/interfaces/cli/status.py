@@ -1,33 +1,57 @@
-"""`recollect status`: what is marked and why it is not being processed, what waits and for what."""
+"""`recollect status`: what is due and why it does not run, what came of sessions, what it took."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import click
 
 import recollect
-from recollect.domain import Job, JobKind, JobState, SessionState, Status
+from recollect.domain import (
+    Job,
+    JobKind,
+    JobState,
+    SessionOutcome,
+    SessionProgress,
+    SessionState,
+    Status,
+)
 from recollect.interfaces.cli.output import (
     NONE,
     counted,
     moment,
     one_line,
     shortened,
+    spent_in_words,
     table,
     write,
     write_json,
 )
-from recollect.interfaces.cli.shapes import next_attempt, status_shape
+from recollect.interfaces.cli.shapes import job_shape, next_attempt, status_shape
 from recollect.interfaces.cli.target import Target, agent_label, with_target
+from recollect.knowledge import Caps
 from recollect.session import LIST_MAX
 
-WHO = ("SPACE", "SESSION", "KEY", "AGENT")
-MARK = ("MARKED BY", "SINCE", "UP TO", "UNPROCESSED")
-JOB = ("STATE", "WHY", "NEXT TRY", "TRIES", "LAST ERROR")
-ERROR_CHARS = 100
+UPKEEP = (JobKind.IDLE_SWEEP, JobKind.STARTUP_SCAN)
+ERROR_CHARS = 200
+NOT_YET, EMPTY = "not processed yet", "nothing was said in it yet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """The status, with what people have to be told besides."""
+
+    status: Status
+    paused: tuple[Job, ...]  # by a cap or by a key that was refused
+    passes: tuple[Job, ...]  # new passes that were asked for
+    others: Counter[str]  # the sessions that are not listed, by outcome
+    never: frozenset[str]  # the ids of listed ones that are never remembered
+    caps: Caps  # what each space may use in a day
 
 
 @click.command("status")
@@ -43,10 +67,11 @@ ERROR_CHARS = 100
 def command(target: Target, limit: int) -> None:
     """Say what is due and what waits, over all spaces or, with --space, in one.
 
-    A marked session is to be processed: STATE and WHY say where that stands, NEXT TRY when it is
-    worked on, TRIES what went wrong since something was last recorded. A waiting session has
-    unprocessed records and no mark yet; the idle sweep marks it once nothing has been said for a
-    while. Upkeep is what workers do for the store itself.
+    A marked session is to be processed: it is said where that stands, when it is tried next and
+    what went wrong. A waiting session has unprocessed records and no mark yet; the idle sweep marks
+    it once nothing has been said for a while. Sessions are listed with how their last run ended,
+    what was learned and what it took, the most recently active first. What is paused by a spending
+    cap or a refused key says until when, and how to go on. Upkeep is what workers do for the store.
 
     \b
     Examples:
@@ -56,64 +81,107 @@ def command(target: Target, limit: int) -> None:
     with target.open() as memory:
         if target.space is not None:
             memory.space(target.space)  # checks the name
-        status = read_status(memory, target.space, limit)
+        overview = read_overview(memory, target.space, limit)
     if target.as_json:
-        write_json({"space": target.space} | status_shape(status))
+        write_json({"space": target.space} | overview_shape(overview))
         return
-    for line in status_lines(status, target.space):
+    for line in overview_lines(overview, target):
         write(line)
 
 
-def read_status(memory: recollect.Memory, space: str | None, limit: int) -> Status:
-    """The status, with the job of every marked session and of all upkeep that is listed.
+def read_overview(memory: recollect.Memory, space: str | None, limit: int) -> Overview:
+    """The status, and what of it lies beyond the limit and must not be missed."""
+    status = _with_jobs(memory, memory.status(space, limit), space)
+    jobs = memory.store.leases.jobs(space, LIST_MAX)
+    sessions = memory.store.extractions.progress(space, LIST_MAX)
+    settings = memory.settings
+    untouched = [each for each in status.sessions if each.outcome is None]
+    return Overview(
+        status=status,
+        paused=tuple(job for job in jobs if _is_paused(job, status.at)),
+        passes=tuple(job for job in jobs if job.kind is JobKind.EXTRACT_AGAIN),
+        others=Counter(_outcome(each) for each in sessions[len(status.sessions) :]),
+        never=frozenset(each.session_id for each in untouched if _is_never(memory, each)),
+        caps=Caps(
+            tokens_per_day=settings.spend_tokens_per_day, calls_per_day=settings.spend_calls_per_day
+        ),
+    )
+
+
+def _with_jobs(memory: recollect.Memory, status: Status, space: str | None) -> Status:
+    """The status with the job of every marked session and of all upkeep that is listed.
 
     Jobs have an order of their own: the first N of them need not be those of the first N sessions.
     """
-    status = memory.status(space, limit)
     wanted = [(JobKind.EXTRACT, state.id) for state in status.marked]
     if space is None:
-        wanted += [(kind, kind.value) for kind in JobKind if kind is not JobKind.EXTRACT]
+        wanted += [(kind, kind.value) for kind in UPKEEP]
     known = {(job.kind, job.key) for job in status.jobs}
     found = (memory.store.leases.get(space, *which) for which in wanted if which not in known)
     missing = [job for job in found if job is not None]
     return dataclasses.replace(status, jobs=(*status.jobs, *missing)) if missing else status
 
 
-def status_lines(status: Status, space: str | None) -> Iterator[str]:
+def _is_never(memory: recollect.Memory, progress: SessionProgress) -> bool:
+    state = memory.store.sessions.get(progress.space, progress.session_id)
+    return state is not None and not state.remembered
+
+
+def _is_paused(job: Job, now: datetime) -> bool:
+    is_held = job.state is JobState.DUE and job.due_at is not None and job.due_at > now
+    return is_held and job.last_error is not None and not job.failures
+
+
+def overview_shape(overview: Overview) -> dict[str, Any]:
+    return status_shape(overview.status) | {
+        "paused": [job_shape(job, overview.status.at) for job in overview.paused],
+        "passes": [job_shape(job, overview.status.at) for job in overview.passes],
+        "sessions_not_listed": dict(overview.others),
+        "caps": dataclasses.asdict(overview.caps),
+    }
+
+
+def overview_lines(overview: Overview, target: Target) -> Iterator[str]:
     """The status as people read it."""
-    store = status.store
-    sessions = {job.key: job for job in status.jobs if job.kind is JobKind.EXTRACT}
-    upkeep = [job for job in status.jobs if job.kind is not JobKind.EXTRACT]
-    yield _headed("Store", f"{store.kind}, {one_line(store.location)}")
-    yield _headed("Schema", f"version {store.schema_version}")
+    status, space = overview.status, target.space
+    upkeep = [job for job in status.jobs if job.kind in UPKEEP]
+    yield _headed("Store", f"{status.store.kind}, {one_line(status.store.location)}")
+    yield _headed("Schema", f"version {status.store.schema_version}")
     yield _headed("Space", "all" if space is None else one_line(space))
+    yield from _paused_lines(overview, target)
     yield _headed("Marked", _marked_in_words(status, upkeep))
-    yield from _listed(
-        (*MARK, *JOB),
-        [
-            (state, (*_mark_cells(state), *_job_cells(sessions.get(state.id), status.at)))
-            for state in status.marked
-        ],
-        status.marked_count,
-        space,
-    )
+    yield from _marked_lines(status, space)
     yield _headed("Waiting", counted(status.waiting_count, "session"))
-    yield from _listed(
-        ("UNPROCESSED", "WAITS FOR"),
-        [(state, _waiting_row(state, status)) for state in status.waiting],
-        status.waiting_count,
-        space,
-    )
-    if upkeep:
-        yield _headed("Upkeep", counted(len(upkeep), "job"))
-        rows = [
-            (job.kind.value, moment(job.finished_at), *_job_cells(job, status.at)) for job in upkeep
-        ]
-        yield from (f"  {line}" for line in table(("JOB", "LAST RUN", *JOB), rows))
+    yield from _waiting_lines(status, space)
+    yield from _pass_lines(overview)
+    yield _headed("Sessions", _sessions_in_words(overview))
+    for progress in status.sessions:
+        yield from _progress_lines(progress, overview, space)
+    yield _headed("Spent", f"today (UTC): {spent_in_words(status.spent_today)}")
+    yield f"  {_caps_in_words(overview.caps, space)}"
+    if status.consolidations_due:
+        where = counted(status.consolidations_due, "space")
+        yield _headed("Changed", f"{where}, since memory was last consolidated")
+    yield from _upkeep_lines(upkeep, status.at)
 
 
 def _headed(name: str, value: str) -> str:
     return f"{click.style(name.ljust(8), bold=True)} {value}"
+
+
+def _paused_lines(overview: Overview, target: Target) -> Iterator[str]:
+    """What waits although nothing is wrong with it: why, until when, and how to go on."""
+    by_reason: dict[str, list[Job]] = {}
+    for job in overview.paused:
+        by_reason.setdefault(job.last_error or "", []).append(job)
+    for reason, jobs in by_reason.items():
+        until = max(job.due_at for job in jobs if job.due_at is not None)
+        words = f"{counted(len(jobs), 'session')}, until {moment(until)}"
+        yield _headed("Paused", click.style(words, fg="yellow", bold=True))
+        yield f"  {one_line(reason)}"
+    if by_reason:
+        where = f"{target.arguments}{'' if target.space else ' --all'}"
+        yield f"  Mend that, then go on at once: recollect retry{where}"
 
 
 def _marked_in_words(status: Status, upkeep: list[Job]) -> str:
@@ -122,46 +190,59 @@ def _marked_in_words(status: Status, upkeep: list[Job]) -> str:
         for state, count in status.job_counts.items()
     }
     words = [f"{count:,} {state}" for state, count in sorted(counts.items()) if count > 0]
-    return ": ".join(filter(None, (counted(status.marked_count, "session"), ", ".join(words))))
+    jobs = f"; jobs: {', '.join(words)}" if words else ""
+    return counted(status.marked_count, "session") + jobs
 
 
-def _listed(
-    headers: tuple[str, ...],
-    rows: list[tuple[SessionState, tuple[str, ...]]],
-    count: int,
-    space: str | None,
-) -> Iterator[str]:
-    if rows:
-        first = 0 if space is None else 1  # one space is named above, not in every line
-        full = [(*_who(state)[first:], *row) for state, row in rows]
-        yield from (f"  {line}" for line in table((*WHO[first:], *headers), full))
-    if len(rows) < count:
-        yield f"  … and {count - len(rows):,} more (--limit)"
+def _marked_lines(status: Status, space: str | None) -> Iterator[str]:
+    jobs = {job.key: job for job in status.jobs if job.kind is JobKind.EXTRACT}
+    for state in status.marked:
+        yield _who(state, space)
+        yield (
+            f"    {counted(state.unprocessed, 'record')} up to {state.invalidated_at},"
+            f" marked by {state.marked_by} since {moment(state.marked_at)}"
+        )
+        if state.id in jobs:
+            yield from _job_lines(jobs[state.id], status.at)
+    yield from _more(len(status.marked), status.marked_count)
 
 
-def _who(state: SessionState) -> tuple[str, ...]:
-    return state.space, state.id, state.key, agent_label(state.agent_id)
+def _waiting_lines(status: Status, space: str | None) -> Iterator[str]:
+    for state in status.waiting:
+        yield _who(state, space)
+        yield f"    {counted(state.unprocessed, 'record')}; {_waits_for(state, status)}"
+    yield from _more(len(status.waiting), status.waiting_count)
 
 
-def _mark_cells(state: SessionState) -> tuple[str, ...]:
-    return (
-        str(state.marked_by),
-        moment(state.marked_at),
-        str(state.invalidated_at),
-        str(state.unprocessed),
-    )
+def _pass_lines(overview: Overview) -> Iterator[str]:
+    if not overview.passes:
+        return
+    yield _headed("Again", f"{counted(len(overview.passes), 'session')} to be gone through again")
+    shown = overview.passes[: max(len(overview.status.sessions), 1)]
+    for job in shown:
+        yield f"  {one_line(job.key)}"
+        yield from _job_lines(job, overview.status.at)
+    yield from _more(len(shown), len(overview.passes))
 
 
-def _job_cells(job: Job | None, now: datetime) -> tuple[str, ...]:
-    if job is None:
-        return (NONE,) * len(JOB)
-    return (
-        job.state.value,
-        job.why(now),
-        _next_in_words(job, now),
-        _tries_in_words(job),
-        NONE if job.last_error is None else shortened(job.last_error, ERROR_CHARS),
-    )
+def _who(state: SessionState, space: str | None) -> str:
+    where = "" if space is not None else f", space {one_line(state.space)}"
+    who = f"{one_line(state.key)} ({one_line(agent_label(state.agent_id))}{where})"
+    return f"  {state.id}  {who}"
+
+
+def _more(shown: int, count: int) -> Iterator[str]:
+    if shown < count:
+        yield f"  … and {count - shown:,} more (--limit)"
+
+
+def _job_lines(job: Job, now: datetime) -> Iterator[str]:
+    yield f"    {job.state}: {one_line(job.why(now))}; next try: {_next_in_words(job, now)}"
+    tries = _tries_in_words(job)
+    is_told = job.last_error is None or _is_paused(job, now)  # what is paused is told above
+    error = None if is_told else shortened(job.last_error or "", ERROR_CHARS)
+    if tries or error:
+        yield f"    {'; last error: '.join(filter(None, (tries, error)))}"
 
 
 def _next_in_words(job: Job, now: datetime) -> str:
@@ -175,13 +256,100 @@ def _next_in_words(job: Job, now: datetime) -> str:
 
 def _tries_in_words(job: Job) -> str:
     counts = {"failed": job.failures, "taken over": job.takeovers}
-    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or NONE
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
 
 
-def _waiting_row(state: SessionState, status: Status) -> tuple[str, ...]:
+def _waits_for(state: SessionState, status: Status) -> str:
     due = state.last_activity_at + timedelta(seconds=status.idle_sweep_seconds)
     if due <= status.at:
-        words = f"due since {moment(due)}: the next idle sweep marks it (recollect sweep)"
+        return f"due since {moment(due)}: the next idle sweep marks it (recollect sweep)"
+    return f"will be marked by the idle sweep at {moment(due)}"
+
+
+# what came of sessions
+
+
+def _outcome(progress: SessionProgress) -> str:
+    if progress.outcome is None:
+        return NOT_YET if progress.last_seq else EMPTY
+    return progress.outcome.value
+
+
+def _sessions_in_words(overview: Overview) -> str:
+    listed, others = len(overview.status.sessions), overview.others.total()
+    if not others:
+        return f"{listed:,}, the most recently active first" if listed > 1 else f"{listed:,}"
+    words = ", ".join(f"{count:,} {what}" for what, count in overview.others.most_common())
+    least = "at least " if listed + others >= LIST_MAX else ""
+    return f"{listed:,} of {least}{listed + others:,}; the others: {words} (--limit)"
+
+
+def _progress_lines(
+    progress: SessionProgress, overview: Overview, space: str | None
+) -> Iterator[str]:
+    where = "" if space is not None else f" (space {one_line(progress.space)})"
+    yield f"  {progress.session_id}  {one_line(progress.key)}{where}"
+    is_never = progress.session_id in overview.never
+    yield f"    {'never remembered' if is_never else _ended_in_words(progress)}"
+    if progress.outcome is not None:
+        facts = f"{counted(progress.facts, 'fact')}"
+        by = f" by {one_line(progress.extractor)}" if progress.extractor else ""
+        yield f"    {facts}{by}; {spent_in_words(progress.spent)}"
+    if progress.session_id in {job.key for job in overview.paused}:
+        yield "    paused, see above"
+    elif progress.last_error is not None:
+        yield f"    {_error_in_words(progress, overview.status.at)}"
+
+
+def _ended_in_words(progress: SessionProgress) -> str:
+    outcome = _outcome(progress)
+    if progress.outcome in (SessionOutcome.FAILED, None):
+        words = outcome
     else:
-        words = f"will be marked by the idle sweep at {moment(due)}"
-    return str(state.unprocessed), words
+        words = f"{click.style(outcome, fg='green')} {moment(progress.finished_at)}"
+    if progress.attempt is not None:
+        words += f", attempt {progress.attempt}"
+    unprocessed = progress.last_seq - (progress.processed_until or 0)
+    return words + (f"; {counted(unprocessed, 'new record')}" if unprocessed else "")
+
+
+def _error_in_words(progress: SessionProgress, now: datetime) -> str:
+    match progress.state:
+        case JobState.PARKED:
+            when = "parked, until recollect retry"
+        case JobState.DUE if progress.next_try_at is not None and progress.next_try_at > now:
+            when = f"next try {moment(progress.next_try_at)}"
+        case JobState.DUE:
+            when = "next try now"
+        case _:
+            when = progress.state.value
+    error = shortened(progress.last_error or "", ERROR_CHARS)
+    return f"{when}; last error: {click.style(error, fg='red')}"
+
+
+def _caps_in_words(caps: Caps, space: str | None) -> str:
+    whose = "each space" if space is None else "the space"
+    calls, tokens = counted(caps.calls_per_day, "call"), counted(caps.tokens_per_day, "token")
+    return f"{whose} may use {calls} and {tokens} a day"
+
+
+# what workers do for the store itself
+
+
+def _upkeep_lines(upkeep: Sequence[Job], now: datetime) -> Iterator[str]:
+    if not upkeep:
+        return
+    yield _headed("Upkeep", counted(len(upkeep), "job"))
+    rows = [
+        (
+            job.kind.value,
+            moment(job.finished_at),
+            job.state.value,
+            _next_in_words(job, now),
+            _tries_in_words(job) or NONE,
+            NONE if job.last_error is None else shortened(job.last_error, ERROR_CHARS),
+        )
+        for job in upkeep
+    ]
+    headers = ("JOB", "LAST RUN", "STATE", "NEXT TRY", "TRIES", "LAST ERROR")
+    yield from (f"  {line}" for line in table(headers, rows))

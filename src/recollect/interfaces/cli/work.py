@@ -7,17 +7,24 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import recollect
+from recollect.domain import JobKind
 from recollect.errors import StoreError
 from recollect.interfaces.cli.logs import logged
+from recollect.interfaces.cli.lookup import find_session
 from recollect.interfaces.cli.output import counted, note, write, write_json
+from recollect.interfaces.cli.plan import plan_lines, plan_shape, read_plan
 from recollect.interfaces.cli.signals import terminated_like_interrupted
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.session import LIST_MAX
 from recollect.worker import WorkReport
+
+if TYPE_CHECKING:
+    from recollect.extraction.plan import WorkPlan
 
 PROGRESS_SECONDS = 1.0
 ERASE_LINE = "\x1b[2K\r"
@@ -25,37 +32,104 @@ ERASE_LINE = "\x1b[2K\r"
 
 @click.command("work")
 @click.option("--all", "is_all", is_flag=True, help="First mark every session that has something.")
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Go once more through what was processed, and replace what was learned from it.",
+)
+@click.option("--session", metavar="KEY-OR-ID", help="With --again: only through this session.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only say what would be read and sent, and what it may cost."
+)
+@click.option("--show-prompts", is_flag=True, help="With --dry-run: the first prompt of each.")
 @with_target
-def command(target: Target, is_all: bool) -> None:
+def command(
+    target: Target,
+    is_all: bool,
+    again: bool,
+    session: str | None,
+    dry_run: bool,
+    show_prompts: bool,
+) -> None:
     """Process what is due now, then stop: the worker for a schedule, or for in between.
 
-    It goes on until nothing is due. Sessions that back off after a failure, are parked or are being
-    processed elsewhere are left alone; recollect status says which and why. It works for all spaces
-    of the store, beside any number of workers. The exit code is 1 if a session failed.
+    It goes on until nothing is due. Sessions that back off after a failure, are parked, paused or
+    being processed elsewhere are left alone; recollect status says which and why. It works for all
+    spaces of the store, beside any number of workers. The exit code is 1 if a session failed.
+
+    Without a model the rules distil sessions, offline. After setting one, --again has it go through
+    everything once more; --session, or --space, narrows that. --dry-run sends nothing and changes
+    nothing.
 
     \b
     Examples:
       recollect work
       recollect work --all --json
+      recollect work --dry-run --again --show-prompts
+      recollect work --again --session telegram:42:main
     """
-    target.refuse_space()
+    if session is not None and not again:
+        raise click.UsageError("--session goes with --again.")
+    if show_prompts and not dry_run:
+        raise click.UsageError("--show-prompts goes with --dry-run.")
+    if not again and not dry_run:
+        target.refuse_space()
     with (
         logged(logging.WARNING, as_json=target.as_json),
         target.open() as memory,
         terminated_like_interrupted(),
     ):
-        with _progress(memory, is_shown=not target.as_json and sys.stderr.isatty()):
-            report = memory.work(all=is_all)
-        left = memory.status(limit=0).marked_count
+        wanted = _wanted(target, memory, session)
+        if dry_run:
+            plan = read_plan(memory, *wanted, is_all=is_all, again=again)
+            _write_plan(target, plan, memory.settings, with_prompts=show_prompts)
+            return
+        if again and not memory.request_again(*wanted) and session is not None:
+            note("There is nothing to go through again: none of it was processed, or it is due.")
+        _work(target, memory, is_all=is_all)
+
+
+def _wanted(
+    target: Target, memory: recollect.Memory, session: str | None
+) -> tuple[str | None, str | None]:
+    """The space and the session that a new pass or a plan is about; none: all."""
+    if session is not None:
+        return target.space_name, find_session(memory.space(target.space_name), session).id
+    if target.space is not None:
+        memory.space(target.space)  # checks the name
+    return target.space, None
+
+
+def _write_plan(
+    target: Target, plan: WorkPlan, settings: recollect.Settings, *, with_prompts: bool
+) -> None:
     if target.as_json:
-        write_json(_report_shape(report) | {"still_marked": left})
+        write_json(plan_shape(plan, with_prompts=with_prompts))
+        return
+    for line in plan_lines(plan, settings, with_prompts=with_prompts):
+        write(line)
+
+
+def _work(target: Target, memory: recollect.Memory, *, is_all: bool) -> None:
+    before = _facts_of_sessions(memory)
+    with _progress(memory, is_shown=not target.as_json and sys.stderr.isatty()):
+        report = memory.work(all=is_all)
+    after = _facts_of_sessions(memory)
+    facts = sum(max(count - before.get(each, 0), 0) for each, count in after.items())
+    left = memory.status(limit=0).marked_count
+    if target.as_json:
+        write_json(_report_shape(report) | {"new_facts": facts, "still_marked": left})
     else:
-        write(_in_words(report))
-        if left:
-            does = "is" if left == 1 else "are"
-            note(f"{counted(left, 'session')} {does} still marked; why: recollect status")
+        write(_in_words(report, facts))
+        _explain(report, left)
     if report.failed:
         click.get_current_context().exit(1)
+
+
+def _facts_of_sessions(memory: recollect.Memory) -> dict[str, int]:
+    """How many facts rest on each session, of those that were active last."""
+    progress = memory.store.extractions.progress(None, LIST_MAX)
+    return {each.session_id: each.facts for each in progress}
 
 
 def _report_shape(report: WorkReport) -> dict[str, Any]:
@@ -63,19 +137,34 @@ def _report_shape(report: WorkReport) -> dict[str, Any]:
         "processed": report.processed,
         "records": report.records,
         "failed": report.failed,
+        "postponed": report.postponed,
         "stale": report.stale,
         "released": report.released,
     }
 
 
-def _in_words(report: WorkReport) -> str:
+def _in_words(report: WorkReport, facts: int) -> str:
+    least = "at least " if report.processed >= LIST_MAX else ""  # only so many were looked at
     words = f"Processed {counted(report.processed, 'session')},"
-    words += f" {counted(report.records, 'record')}; {report.failed:,} failed"
+    words += f" {counted(report.records, 'record')}: {least}{counted(facts, 'new fact')};"
+    words += f" {report.failed:,} failed"
+    if report.postponed:
+        words += f"; {report.postponed:,} postponed"
     if report.stale:
         words += f"; {report.stale:,} went to another worker"
     if report.released:
         words += f"; {report.released:,} given back"
     return f"{words}."
+
+
+def _explain(report: WorkReport, left: int) -> None:
+    if report.postponed:
+        note("What is postponed waits for a spending cap or a key that was refused.")
+    if left:
+        does = "is" if left == 1 else "are"
+        note(f"{counted(left, 'session')} {does} still marked; why: recollect status")
+    elif report.failed or report.postponed:
+        note("What failed or waits, and why: recollect status")
 
 
 @contextmanager
@@ -86,7 +175,7 @@ def _progress(memory: recollect.Memory, *, is_shown: bool) -> Iterator[None]:
     def show() -> None:
         while not over.wait(PROGRESS_SECONDS):
             try:
-                left = memory.status(limit=0).marked_count
+                left = _sessions_to_go(memory)
             except StoreError:
                 continue  # whoever works meets it too, and says so
             click.echo(f"{ERASE_LINE}{counted(left, 'session')} to go …\r", err=True, nl=False)
@@ -101,3 +190,9 @@ def _progress(memory: recollect.Memory, *, is_shown: bool) -> Iterator[None]:
         if is_shown:
             thread.join()
             click.echo(ERASE_LINE, err=True, nl=False)
+
+
+def _sessions_to_go(memory: recollect.Memory) -> int:
+    jobs = memory.store.leases.jobs(None, LIST_MAX)
+    passes = sum(job.kind is JobKind.EXTRACT_AGAIN for job in jobs)
+    return memory.status(limit=0).marked_count + passes

@@ -60,9 +60,7 @@ def statement(
 
 def draft(*facts: NewFact, memory: str = MEMORY, summary: str = SUMMARY) -> Draft:
     slug = SLUG if memory or summary else None
-    return Draft(
-        upto=1, raw_memory=memory, rollout_summary=summary, rollout_slug=slug, facts=facts
-    )
+    return Draft(upto=1, raw_memory=memory, rollout_summary=summary, rollout_slug=slug, facts=facts)
 
 
 NOTHING = draft(memory="", summary="")
@@ -136,7 +134,7 @@ def add(
     store: Harness,
     content: str,
     *,
-    id: str = "",
+    named: str = "",
     space: str = SPACE,
     metadata: Mapping[str, Any] | None = None,
     tags: Sequence[str] = (),
@@ -144,7 +142,7 @@ def add(
 ) -> Fact:
     """A fact that somebody adds."""
     fact = Fact(
-        content, id=id, metadata=metadata or {}, tags=tuple(tags), sources=tuple(sources)
+        content, id=named, metadata=metadata or {}, tags=tuple(tags), sources=tuple(sources)
     )
     return store.handle.facts.add(space, fact, store.now(), store.new_id)
 

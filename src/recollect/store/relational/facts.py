@@ -25,6 +25,8 @@ from recollect.store.relational.text import storable, storable_json
 
 _LAST_MOMENT = 2**62  # later than any time
 BY_USER = "user"
+TERMS_MAX = 1000  # of one search; PostgreSQL's parser goes a step deeper with every one
+TERM_CHARS_MAX = 100
 
 
 class RelationalFacts:
@@ -101,7 +103,8 @@ class RelationalFacts:
         if not terms:
             return []
         # Both databases read quoted words joined by OR; a word holds no quote.
-        query = " OR ".join(f'"{storable(term).replace(chr(34), " ")}"' for term in terms)
+        words = [storable(term[:TERM_CHARS_MAX]).replace('"', " ") for term in terms[:TERMS_MAX]]
+        query = " OR ".join(f'"{word}"' for word in words)
         wanted = {"space": space, "query": query, "at": to_micros(at), "limit": limit}
         found = self._database.read(space, lambda c: c.rows("search_facts", wanted))
         return [rows.fact(row) for row in found]

@@ -290,11 +290,11 @@ def release_superseded(
 ) -> None:
     """What a vanished fact had superseded comes back to life, or passes to its successor."""
     space = fact["space"]
-    for key, other_id, content, same, ended_at in c.rows("superseded_by", fact):
+    for key, other_id, content, same in c.rows("superseded_by", fact):
         heir, since = successor
         if heir is None and same is not None:
             live = c.row("find_live_same", {"space": space, "content_key": same, "key": key})
-            heir, since = (None, None) if live is None else (live[0], ended_at)
+            heir, since = (None, None) if live is None else (live[0], live[1])
         inherited = {"space": space, "key": key, "other_id": heir, "superseded_at": since}
         c.run("inherit_superseded", {**inherited, "now": to_micros(now)})
         if heir is None:

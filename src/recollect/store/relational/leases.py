@@ -126,7 +126,7 @@ class RelationalLeases:
 
         def job(c: Connection) -> Recorded | StaleClaim:
             before = c.row("lock_session", session)
-            if before is None or c.row("lock_claim", _token(claim)) is None:
+            if before is None or not _is_held(c, claim):
                 return StaleClaim()
             if learned is not None and learned.pass_number != before[2]:
                 return StaleClaim()
@@ -166,7 +166,7 @@ class RelationalLeases:
 
         def job(c: Connection) -> Recorded | Behind | StaleClaim:
             before = c.row("lock_session", session)
-            if before is None or c.row("lock_claim", _token(claim)) is None:
+            if before is None or not _is_held(c, claim):
                 return StaleClaim()
             if learned is not None:
                 if learned.pass_number != before[2] + 1:
@@ -253,6 +253,11 @@ class RelationalLeases:
     def counts(self, space: str | None) -> dict[JobState, int]:
         found = self._database.read(space, lambda c: c.rows("count_jobs", _scope(space)))
         return {JobState(row[0]): int(row[1]) for row in found}
+
+
+def _is_held(c: Connection, claim: Claim) -> bool:
+    names = {**_token(claim), "space": claim.space, "key": claim.key}
+    return c.row("lock_claim", names) is not None
 
 
 def _lesson(claim: Claim, learned: Learned, now: datetime, new_id: NewId) -> Lesson:

@@ -170,12 +170,12 @@ WHERE f.space = :space AND f.key = :fact_key AND NOT f.standalone
     AND NOT EXISTS (SELECT 1 FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key);
 
 -- name: superseded_by
-SELECT f.key, f.id, f.content, f.content_key, f.superseded_at FROM facts f
+SELECT f.key, f.id, f.content, f.content_key FROM facts f
 WHERE f.space = :space AND f.superseded_by = :id AND f.deleted_at IS NULL
 ORDER BY f.superseded_at DESC, f.key DESC;
 
 -- name: find_live_same
-SELECT f.id FROM facts f
+SELECT f.id, f.valid_from FROM facts f
 WHERE f.space = :space AND f.content_key = :content_key AND {is_live} AND f.key <> :key;
 
 -- name: inherit_superseded

@@ -67,10 +67,14 @@ WHERE id = :id AND token = :token AND state = 'claimed'
 RETURNING lease_expires_at;
 
 -- name: lock_claim (sqlite)
-SELECT 1 FROM jobs WHERE id = :id AND token = :token AND state = 'claimed';
+-- A claim is on the session it names, not on any other.
+SELECT 1 FROM jobs
+WHERE id = :id AND token = :token AND state = 'claimed' AND space = :space AND key = :key;
 
 -- name: lock_claim (postgres)
-SELECT 1 FROM jobs WHERE id = :id AND token = :token AND state = 'claimed' FOR UPDATE;
+-- A claim is on the session it names, not on any other.
+SELECT 1 FROM jobs
+WHERE id = :id AND token = :token AND state = 'claimed' AND space = :space AND key = :key FOR UPDATE;
 
 -- name: advance_cursor
 -- Moves the cursor to what was read. The last piece of a claim also clears the mark, if it is the

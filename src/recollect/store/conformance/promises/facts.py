@@ -21,14 +21,20 @@ from recollect.store.conformance.lessons import (
     teach,
 )
 
-SAME = ("Likes tea.", "likes  TEA", "LIKES\ttea!", "“likes tea”", "- likes ｔｅａ…", "likes\u00a0tea")
+SAME = (
+    "Likes tea.",
+    "likes  TEA",
+    "LIKES\ttea!",
+    "“likes tea”",
+    "- likes ｔｅａ…",
+    "likes\u00a0tea",
+)
 
 
 @case("T4", "the same statement from several sessions is one fact with every source")
 def the_same_statement_is_one_fact(store: Harness) -> None:
     sessions = [
-        teach(store, statement(content), key=f"key {number}")
-        for number, content in enumerate(SAME)
+        teach(store, statement(content), key=f"key {number}") for number, content in enumerate(SAME)
     ]
     fact = only_fact(store)
     assert fact.content == SAME[0]
@@ -103,7 +109,7 @@ def an_added_fact_comes_back(store: Harness) -> None:
 def a_named_fact_is_never_merged(store: Harness) -> None:
     teach(store, statement("likes tea"))
     for name in ("one", "two"):
-        assert add(store, "likes tea", id=name).id == name
+        assert add(store, "likes tea", named=name).id == name
     teach(store, statement("likes tea"), key="other")
     found = facts(store)
     assert [fact.content for fact in found] == ["likes tea"] * 3
@@ -113,9 +119,9 @@ def a_named_fact_is_never_merged(store: Harness) -> None:
 @case("T2", "adding under a known id replaces all that it said")
 def adding_under_an_id_replaces(store: Harness) -> None:
     source = Source(session_id="s", seq=1, seq_to=1)
-    add(store, "old", id="mine", tags=["a"], metadata={"a": 1}, sources=[source])
+    add(store, "old", named="mine", tags=["a"], metadata={"a": 1}, sources=[source])
     store.clock.advance(5)
-    stored = add(store, "new", id="mine", metadata={"b": 2})
+    stored = add(store, "new", named="mine", metadata={"b": 2})
     assert store.handle.facts.count(SPACE, store.now()) == 1
     assert (stored.content, stored.tags, stored.metadata) == ("new", (), {"b": 2})
     assert (stored.sources, stored.updated_at) == ((), store.now())
@@ -127,7 +133,7 @@ def adding_under_a_superseded_id_is_believed(store: Harness) -> None:
     teach(store, statement("lives in Rome", topic="home", said=day(1)))
     rome = only_fact(store)
     teach(store, statement("lives in Oslo", 2, topic="home", said=day(2)))
-    add(store, "lives in Rome in summer", id=rome.id)
+    add(store, "lives in Rome in summer", named=rome.id)
     assert sorted(contents(store)) == ["lives in Oslo", "lives in Rome in summer"]
 
 
@@ -236,9 +242,9 @@ def a_replaced_statement_stays_away(store: Harness) -> None:
 
 @case("T4", "the id of a deleted fact can be used again")
 def the_id_of_a_deleted_fact_can_be_used_again(store: Harness) -> None:
-    add(store, "likes tea", id="mine")
+    add(store, "likes tea", named="mine")
     store.handle.facts.delete(SPACE, "mine", store.now())
-    assert add(store, "likes coffee", id="mine").content == "likes coffee"
+    assert add(store, "likes coffee", named="mine").content == "likes coffee"
     assert contents(store) == ["likes coffee"]
     assert [event.value for event in events(store, "mine")] == ["added", "deleted", "added"]
 
@@ -252,7 +258,7 @@ def what_was_deleted_can_be_added_again(store: Harness) -> None:
     assert new.id != old.id
     assert facts(store) == [new]
     # Even under its old id, while the other one lives.
-    add(store, "likes tea", id=old.id)
+    add(store, "likes tea", named=old.id)
     assert contents(store) == ["likes tea", "likes tea"]
 
 

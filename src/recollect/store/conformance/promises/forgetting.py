@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from recollect.domain import (
     JobKind,
@@ -126,7 +128,10 @@ def forgetting_brings_back(store: Harness) -> None:
 @case("P11 T4", "a session that superseded itself is forgotten with all of it")
 def a_whole_line_is_forgotten(store: Harness) -> None:
     teach(store, statement("Rome", said=day(1), topic="home"), key="one")
-    said = [statement(city, seq, said=day(seq + 1), topic="home") for seq, city in ((1, "Oslo"), (2, "Kyiv"))]
+    said = [
+        statement(city, seq, said=day(seq + 1), topic="home")
+        for seq, city in ((1, "Oslo"), (2, "Kyiv"))
+    ]
     session = teach(store, *said, key="two")
     assert _forget(store, session).facts == 2
     assert [(fact.content, fact.superseded_by) for fact in facts(store, every=True)] == [
@@ -155,7 +160,7 @@ def peoples_own_word_stays(store: Harness) -> None:
     own = add(store, "likes tea")
     session = teach(store, statement("likes tea"), statement("has a cat"))
     add(store, "has a cat")
-    named = add(store, "is tall", id="mine")
+    named = add(store, "is tall", named="mine")
     receipt = _forget(store, session)
     assert (receipt.facts, receipt.sources) == (0, 2)
     assert sorted(contents(store)) == ["has a cat", "is tall", "likes tea"]
@@ -168,7 +173,7 @@ def what_was_added_from_a_session_goes(store: Harness) -> None:
     session = teach(store)
     for seq in (0, 1):
         source = Source(session_id=session, seq=seq, seq_to=seq)
-        add(store, f"from record {seq}", id=f"named {seq}", sources=[source])
+        add(store, f"from record {seq}", named=f"named {seq}", sources=[source])
     add(store, "unnamed", sources=[source])
     assert _forget(store, session).facts == 3
     assert facts(store, every=True) == []
@@ -347,10 +352,11 @@ def forgetting_and_recording_at_once(store: Harness) -> None:
     for number in range(6):
         _, claimed = due(store, f"key {number}")
         learned = lesson(draft(statement(f"fact {number}")))
-        outcomes: list[object] = store.at_once(
-            lambda claimed=claimed, learned=learned: record(store, claimed, learned),
-            lambda claimed=claimed: _forget(store, claimed.key),
-        )
+        jobs: list[Callable[[], object]] = [
+            partial(record, store, claimed, learned),
+            partial(_forget, store, claimed.key),
+        ]
+        outcomes = store.at_once(*jobs)
         assert outcomes[0] in (Recorded(is_done=True), StaleClaim())
         assert facts(store, every=True) == []
         assert store.handle.extractions.get(SPACE, claimed.key) is None

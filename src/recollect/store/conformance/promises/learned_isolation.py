@@ -49,7 +49,7 @@ class _Theirs:
         self.session = teach(
             store, statement(CANARY, topic=TOPIC), statement("old", topic="x"), space=THEIRS
         )
-        add(store, "a canary", id="mine", space=THEIRS, metadata={"canary": 1}, tags=["canary"])
+        add(store, "a canary", named="mine", space=THEIRS, metadata={"canary": 1}, tags=["canary"])
         call = _call(THEIRS, self.session)
         reserved = store.handle.ledger.reserve(call, CAPS, store.now())
         assert isinstance(reserved, Reserved)
@@ -108,7 +108,8 @@ def no_extraction_of_another_space_is_seen(store: Harness) -> None:
     theirs = _Theirs(store)
     read = store.handle.extractions
     assert read.get(OURS, theirs.session) is None
-    assert read.list(OURS, 10, None) == read.progress(OURS, 10) == []
+    assert read.list(OURS, 10, None) == []
+    assert read.progress(OURS, 10) == []
     [their_own] = read.list(THEIRS, 10, None)
     assert read.list(OURS, 10, replace(their_own, generated_at=day(99))) == []
     assert read.revision(OURS) == Revision(changed=0, consolidated=0, changed_at=None)
@@ -151,7 +152,7 @@ def nothing_of_another_space_is_changed(store: Harness) -> None:
 def the_same_names_here_are_others(store: Harness) -> None:
     theirs = _Theirs(store)
     before = theirs.sights(store)
-    add(store, "ours", id="mine", space=OURS)
+    add(store, "ours", named="mine", space=OURS)
     for fact in theirs.facts:
         given = Fact("taken over", id=fact.id, sources=fact.sources)
         store.handle.facts.add(OURS, given, store.now(), store.new_id)

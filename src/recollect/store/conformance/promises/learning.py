@@ -338,3 +338,28 @@ def odd_characters_are_replaced(store: Harness) -> None:
     assert (fact.content, fact.sources[0].quote) == ("a\ufffdb\ufffdc",) * 2
     learn(store, learned)
     assert revision(store).changed == 1
+
+
+@case("T9 T2", "what was learned is there when the store is opened again")
+def what_was_learned_lasts(store: Harness) -> None:
+    home = statement("lives in Rome", topic="home", said=day(1))
+    session = teach(store, home, statement("likes tea"))
+    teach(store, statement("lives in Oslo", 2, topic="home", said=day(2)))
+    known = [fact.id for fact in facts(store, every=True)]
+
+    def sights() -> list[object]:
+        return [
+            facts(store, every=True),
+            [store.handle.facts.history(SPACE, fact_id) for fact_id in known],
+            store.handle.facts.search(SPACE, ["tea", "lives"], day(9), 10),
+            store.handle.extractions.get(SPACE, session),
+            store.handle.extractions.progress(None, 10),
+            revision(store),
+        ]
+
+    before = sights()
+    store.reopen()
+    if store.is_volatile:
+        assert facts(store, every=True) == []
+        return
+    assert sights() == before

@@ -157,9 +157,7 @@ def spaces_have_caps_of_their_own(store: Harness) -> None:
     took = Spent(input_tokens=5, output_tokens=5, cost_micros=4)
     assert store.handle.ledger.settle("theirs", call_id, took, CallOutcome.ANSWERED)
     assert _spent(store, "theirs") == replace(took, calls=1)
-    assert _spent(store, None) == Spent(
-        calls=2, input_tokens=75, output_tokens=35, cost_micros=4
-    )
+    assert _spent(store, None) == Spent(calls=2, input_tokens=75, output_tokens=35, cost_micros=4)
     assert len(store.handle.ledger.calls("theirs", None, 10, None)) == 1
 
 

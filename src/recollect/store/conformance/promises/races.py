@@ -45,7 +45,9 @@ def _record_all(store: Harness, claims: list[Claim], learned: list[Learned]) -> 
 def a_statement_at_once_is_one_fact(store: Harness) -> None:
     claims = _claims(store)
     said = [
-        lesson(draft(statement("likes tea"), statement(f"number {number}"), statement("LIKES CATS")))
+        lesson(
+            draft(statement("likes tea"), statement(f"number {number}"), statement("LIKES CATS"))
+        )
         for number in range(THREADS)
     ]
     _record_all(store, claims, said)
@@ -80,7 +82,7 @@ def an_added_statement_at_once_is_one_fact(store: Harness) -> None:
 @case("T2 T4", "one id that is written at once is one fact, as one of them said it")
 def an_id_at_once_is_one_fact(store: Harness) -> None:
     jobs = [
-        partial(add, store, f"text {number}", id="mine", metadata={"n": number})
+        partial(add, store, f"text {number}", named="mine", metadata={"n": number})
         for number in range(THREADS)
     ]
     store.at_once(*jobs)

@@ -1,0 +1,278 @@
+"""Decides whose word a statement is, from the blocks it cites and from where its words stand.
+
+A model may name any record as its source. So a statement that names a person's record but takes
+its words from a tool's answer is the tool's, whatever the model says.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from recollect.extraction.digest import cleaned
+from recollect.extraction.piece import Block, BlockKind, Piece
+from recollect.knowledge import FactTag, Trust
+from recollect.messages import Role
+
+# What only a person can lay down. Said by anybody else it is something that was observed.
+PERSONAL_TAGS = frozenset({FactTag.INSTRUCTION, FactTag.PREFERENCE, FactTag.DECISION, FactTag.GOAL})
+COPIED_WORDS = 3  # telling ones in a row: they were copied
+NAME_WORDS_MAX = 3
+
+_RANK = {Trust.TOOL: 0, Trust.AGENT: 1, Trust.USER: 2}
+_STEM_CHARS = 6
+_WORD = re.compile(r"[^\W_]+")
+_IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
+# Words that say nothing about where a statement comes from.
+_PLAIN = (
+    "an and any are as at be been being but by can could did do does for from had has have he her "
+    "his how if in into is it its may me might more most must my no not of on only or our she so "
+    "some such than that the their them then there these they this those to too us was we were "
+    "what when where which while who why will with would you your "
+    "always never should user users person people prefer prefers preferred want wants wanted like "
+    "likes liked need needs said says told asked asks use uses using used"
+)
+_PLAIN_WORDS = frozenset(_PLAIN.split())
+
+
+def rank(trust: Trust) -> int:
+    """How far a word is to be trusted: a person's furthest."""
+    return _RANK[trust]
+
+
+def block_trust(block: Block, *, is_background: bool) -> Trust:
+    """Whose word a block is. Where no person takes part, the user's role is some program's."""
+    match block.role:
+        case Role.USER if block.kind is BlockKind.SAID:
+            return Trust.AGENT if is_background else Trust.USER
+        case Role.ASSISTANT | Role.NOTE if block.kind is not BlockKind.ATTACHMENT:
+            return Trust.AGENT
+        case _:
+            return Trust.TOOL
+
+
+def held_tag(tag: FactTag, trust: Trust) -> FactTag:
+    """The tag a statement may carry."""
+    return FactTag.OBSERVATION if tag in PERSONAL_TAGS and trust is not Trust.USER else tag
+
+
+def stems(text: str) -> frozenset[str]:
+    """The telling words of a text, cut to what endings leave alone."""
+    return frozenset(telling(text))
+
+
+def telling(text: str) -> list[str]:
+    """The same, in their order."""
+    folded = text.casefold()
+    if not folded.isascii():
+        folded = unicodedata.normalize("NFKC", folded)
+    words = (word for word in _WORD.findall(folded) if word not in _PLAIN_WORDS)
+    return [stem for word in words for stem in _stems_of(word)]
+
+
+def _stems_of(word: str) -> Iterable[str]:
+    if _IDEOGRAPHS.search(word):
+        return (word[at : at + 2] for at in range(max(1, len(word) - 1)))
+    if len(word) >= 2 or word.isdigit():
+        return (word[:_STEM_CHARS],)
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Origin:
+    """Where words may have been taken from, and whose word a statement is that took them."""
+
+    level: Trust
+    stems: frozenset[str]
+    spaced: str
+    is_foreign: bool  # not of the conversation: from a tool, from memory, from a name
+
+    @classmethod
+    def of(cls, text: str, level: Trust) -> _Origin:
+        """Of something beside the conversation."""
+        found = telling(cleaned(text))
+        return cls(level=level, stems=frozenset(found), spaced=_spaced(found), is_foreign=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Claim:
+    """What a statement says, beside what may be said by those it cites."""
+
+    own: frozenset[str]
+    backed: int  # of its words stand in what it cites
+    rest: frozenset[str]  # nobody who is trusted as far said these
+    new_rows: tuple[str, ...]  # of words that they did not use so
+    rest_rows: tuple[str, ...]  # of words that they did not use at all
+
+    def is_taken_from(self, origin: _Origin) -> bool:
+        """Whether it takes more from something it could not cite than from what it cites.
+
+        An assistant puts people's words in others all the time: what it said has to outweigh them,
+        or to be copied in a row of words that are all its own. Of anything else as much is enough,
+        and so is any row of words that people did not use so.
+        """
+        taken = len(self.rest & origin.stems)
+        if taken > self.backed or (origin.is_foreign and 1 < taken == self.backed):
+            return True
+        if len(self.own & origin.stems) < 2:
+            return False
+        rows = self.new_rows if origin.is_foreign else self.rest_rows
+        return any(row in origin.spaced for row in rows)
+
+
+class Grounds:
+    """The blocks of a piece as grounds for statements. Made once per answer of a model."""
+
+    def __init__(self, piece: Piece) -> None:
+        self._piece = piece
+
+    def cited(self, seqs: Iterable[int]) -> tuple[Block, ...]:
+        """The blocks of some records, in the order of the session."""
+        return tuple(block for seq in sorted(set(seqs)) for block in self._by_seq.get(seq, ()))
+
+    @cached_property
+    def seqs(self) -> frozenset[int]:
+        return frozenset(self._by_seq)
+
+    def trust(self, content: str, cited: Sequence[Block]) -> Trust:
+        """The lowest trust of what is cited, or of what the words were taken from instead."""
+        words = telling(content)
+        own = frozenset(words)
+        named = self._lowest(own, cited)
+        if named is Trust.TOOL:
+            return named
+        claim = self._claim(words, cited, named)
+        for level in (Trust.TOOL, Trust.AGENT):
+            if rank(level) >= rank(named):
+                break
+            if any(claim.is_taken_from(each) for each in self._origins if each.level is level):
+                return level
+        if named is Trust.USER and (not claim.backed or claim.rest & self._tools_alone):
+            return Trust.AGENT
+        return named
+
+    def _claim(self, words: Sequence[str], cited: Sequence[Block], named: Trust) -> _Claim:
+        own = frozenset(words)
+        said, spoken = self._said[named]
+        rest = own - said
+        rows = [words[at : at + COPIED_WORDS] for at in range(len(words) - COPIED_WORDS + 1)]
+        spaced = [(row, _spaced(row)) for row in rows]
+        return _Claim(
+            own=own,
+            backed=len(own & frozenset[str]().union(*map(self._stems_of_block, cited))),
+            rest=rest,
+            new_rows=tuple(row for _, row in spaced if row not in spoken),
+            rest_rows=tuple(row for parts, row in spaced if rest.issuperset(parts)),
+        )
+
+    def best(self, content: str) -> Block | None:
+        """The block that shares most words with a statement; among equals a person's, the first."""
+        own = stems(content)
+        best, best_score = None, (0, 0)
+        for block in self._piece.blocks:
+            shared = len(own & self._stems_of_block(block))
+            score = (shared, rank(self._level(block)))
+            if shared and score > best_score:
+                best, best_score = block, score
+        return best
+
+    @cached_property
+    def _by_seq(self) -> dict[int, list[Block]]:
+        found: dict[int, list[Block]] = {}
+        for block in self._piece.blocks:
+            found.setdefault(block.seq, []).append(block)
+        return found
+
+    def _level(self, block: Block) -> Trust:
+        return block_trust(block, is_background=self._piece.is_background)
+
+    def _lowest(self, own: frozenset[str], cited: Sequence[Block]) -> Trust:
+        """Of the blocks that can have been meant.
+
+        A file's name is nobody's word. And a record may hold a tool's answer beside what a person
+        wrote: the answer is not meant where it has none of the words.
+        """
+        worded = [block for block in cited if block.kind is not BlockKind.ATTACHMENT] or cited
+        best: dict[int, int] = {}
+        for block in worded:
+            best[block.seq] = max(best.get(block.seq, 0), rank(self._level(block)))
+        return min(
+            (
+                level
+                for block in worded
+                if rank(level := self._level(block)) == best[block.seq]
+                or own & self._stems_of_block(block)
+            ),
+            key=rank,
+        )
+
+    @cached_property
+    def _origins(self) -> tuple[_Origin, ...]:
+        """All that a model was shown, apart from what people said."""
+        return tuple(self._each_origin())
+
+    def _each_origin(self) -> Iterator[_Origin]:
+        piece = self._piece
+        for block in piece.blocks:
+            if (level := self._level(block)) is not Trust.USER:
+                yield _Origin(
+                    level=level,
+                    stems=self._stems_of_block(block),
+                    spaced=self._words[id(block)][1],
+                    is_foreign=level is Trust.TOOL or block.role is Role.NOTE,
+                )
+        tools = {block.tool for block in piece.blocks if block.tool is not None}
+        speakers = {block.speaker for block in piece.blocks if block.speaker is not None}
+        for name in (*tools, *(each for each in speakers if not _is_name(each))):
+            yield _Origin.of(name, Trust.TOOL)
+        for fact in piece.known:
+            if fact.trust is not Trust.USER:
+                yield _Origin.of(fact.content, fact.trust)
+        before = piece.previous
+        memory = () if before is None else (before.raw_memory, before.rollout_summary)
+        for text in (*memory, piece.session.project):
+            if text:
+                yield _Origin.of(text, Trust.AGENT)
+
+    @cached_property
+    def _tools_alone(self) -> frozenset[str]:
+        """The words that tools put in and nobody else has taken up; a small number is anybody's."""
+        tools = (origin.stems for origin in self._origins if origin.level is Trust.TOOL)
+        words = frozenset[str]().union(*tools) - self._said[Trust.AGENT][0]
+        return frozenset(word for word in words if not (word.isdigit() and len(word) < 3))
+
+    @cached_property
+    def _said(self) -> dict[Trust, tuple[frozenset[str], str]]:
+        """The words of all who are trusted as far or further, and how they stand."""
+        found = {}
+        for named in (Trust.AGENT, Trust.USER):
+            blocks = [b for b in self._piece.blocks if rank(self._level(b)) >= rank(named)]
+            speakers = {block.speaker for block in blocks if block.speaker is not None}
+            names = (stems(speaker) for speaker in speakers if _is_name(speaker))
+            words = frozenset[str]().union(*map(self._stems_of_block, blocks), *names)
+            found[named] = words, "\n".join(self._words[id(block)][1] for block in blocks)
+        return found
+
+    def _stems_of_block(self, block: Block) -> frozenset[str]:
+        return self._words[id(block)][0]
+
+    @cached_property
+    def _words(self) -> dict[int, tuple[frozenset[str], str]]:
+        """The words of every block, and how they stand."""
+        found = {}
+        for block in self._piece.blocks:
+            words = telling(block.text)
+            found[id(block)] = frozenset(words), _spaced(words)
+        return found
+
+
+def _is_name(speaker: str) -> bool:
+    """Whether somebody's name is one, and not a sentence in its place."""
+    return len(speaker.split()) <= NAME_WORDS_MAX
+
+
+def _spaced(found: Sequence[str]) -> str:
+    return f" {' '.join(found)} "

@@ -1,0 +1,344 @@
+"""Reads a model's answer strictly: a draft that is right in every part, or InvalidOutput.
+
+Nothing in the answer is trusted. What the model cannot know or may not decide (ids, trust, times)
+is looked up or decided here; the complaint of an InvalidOutput is written for the model to act on.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from recollect.errors import InvalidOutput
+from recollect.extraction.digest import cleaned, one_line
+from recollect.extraction.grounding import Grounds, held_tag, rank
+from recollect.extraction.piece import Block, Piece
+from recollect.knowledge import Draft, Fact, FactTag, NewFact, content_key
+
+QUOTE_CHARS_MAX = 500
+LEAD_CHARS_MAX = 200  # of a record that is shown where the model's own quote is not in it
+SLUG_CHARS_MAX = 60
+TOPIC_CHARS_MAX = 80
+RECORDS_MAX = 200
+
+_FACT_KEYS = ("content", "kind", "records", "quote", "topic", "supersedes", "until")
+_KEYS = ("raw_memory", "rollout_summary", "rollout_slug", "facts")
+_TEXT = {"type": "string"}
+_TEXT_OR_NULL = {"type": ["string", "null"]}
+
+# The subset of JSON schema that strict structured output takes everywhere.
+ANSWER_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "raw_memory": _TEXT,
+        "rollout_summary": _TEXT,
+        "rollout_slug": _TEXT_OR_NULL,
+        "facts": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "content": _TEXT,
+                    "kind": {"type": "string", "enum": [tag.value for tag in FactTag]},
+                    "records": {"type": "array", "items": {"type": "integer"}},
+                    "quote": _TEXT,
+                    "topic": _TEXT_OR_NULL,
+                    "supersedes": {"type": "array", "items": _TEXT},
+                    "until": _TEXT_OR_NULL,
+                },
+                "required": list(_FACT_KEYS),
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": list(_KEYS),
+    "additionalProperties": False,
+}
+
+_FENCED = re.compile(r"```[A-Za-z0-9]*\s*(\{.*\})\s*```", re.DOTALL)
+_NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
+_NOT_IN_TOPIC = re.compile(r"[^\w:/-]+")
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much an answer may hold."""
+
+    fact_chars_max: int = 2000
+    memory_chars_max: int = 40_000
+    facts_max: int = 64
+
+    @property
+    def answer_chars_max(self) -> int:
+        """More than any answer within the other limits needs, escapes included."""
+        return 8 * (2 * self.memory_chars_max + self.facts_max * (self.fact_chars_max + 4000))
+
+
+def handles_of(piece: Piece) -> dict[str, Fact]:
+    """The known facts by the short names a model is told; it never sees an id."""
+    own = (fact for fact in piece.known if fact.space == piece.session.space)
+    return {f"f{number}": fact for number, fact in enumerate(own, start=1)}
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def parse(
+    text: str, piece: Piece, handles: Mapping[str, Fact], limits: Limits = DEFAULT_LIMITS
+) -> Draft:
+    """The draft an answer stands for. Blank texts and no facts: nothing worth remembering."""
+    answer = _fields(_decoded(text, limits), _KEYS, "the answer")
+    given = _list(answer["facts"], "facts")
+    if len(given) > limits.facts_max:
+        raise InvalidOutput(f"facts has {len(given)} entries; give the {limits.facts_max} best")
+    reader = _FactReader(piece=piece, grounds=Grounds(piece), handles=handles, limits=limits)
+    facts = merged([reader.read(each, f"facts[{at}]") for at, each in enumerate(given)])
+    draft = Draft(
+        upto=piece.upto,
+        raw_memory=_memory(answer["raw_memory"], "raw_memory", limits),
+        rollout_summary=_memory(answer["rollout_summary"], "rollout_summary", limits),
+        rollout_slug=slug(_text_or_none(answer["rollout_slug"], "rollout_slug")),
+        facts=facts,
+    )
+    return Draft(upto=piece.upto) if draft.is_empty else kept_over(draft, piece)
+
+
+def kept_over(draft: Draft, piece: Piece) -> Draft:
+    """What the session had before stays where a draft with something to say leaves it blank."""
+    before = piece.previous
+    if before is None:
+        return draft
+    return replace(
+        draft,
+        raw_memory=draft.raw_memory or before.raw_memory,
+        rollout_summary=draft.rollout_summary or before.rollout_summary,
+        rollout_slug=draft.rollout_slug or before.rollout_slug,
+    )
+
+
+def merged(facts: Sequence[NewFact]) -> tuple[NewFact, ...]:
+    """Each statement once: in the words of whoever is trusted most, with all it supersedes."""
+    found: dict[str, NewFact] = {}
+    for fact in facts:
+        key = content_key(fact.content)
+        other = found.get(key)
+        if other is None:
+            found[key] = fact
+            continue
+        best = other if rank(other.trust) >= rank(fact.trust) else fact
+        also = fact.supersedes if other.trust is fact.trust else ()
+        found[key] = replace(best, supersedes=tuple(dict.fromkeys((*best.supersedes, *also))))
+    return tuple(found.values())
+
+
+def slug(text: str | None) -> str | None:
+    """A name that is safe in a file's name, or none."""
+    made = _NOT_IN_SLUG.sub("-", (text or "").lower())[:SLUG_CHARS_MAX].strip("-")
+    return made or None
+
+
+def plain(text: str) -> str:
+    """A statement on one line, reading as it is written."""
+    return " ".join(cleaned(text).split())
+
+
+def lead_of(block: Block) -> str:
+    """The beginning of a block, where nothing better can be quoted."""
+    return one_line(block.text, LEAD_CHARS_MAX)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FactReader:
+    """Reads the facts of one answer."""
+
+    piece: Piece
+    grounds: Grounds
+    handles: Mapping[str, Fact]
+    limits: Limits
+
+    def read(self, given: Any, where: str) -> NewFact:
+        fields = _fields(given, _FACT_KEYS, where)
+        content = plain(_text(fields["content"], f"{where}.content"))
+        if not content:
+            raise InvalidOutput(f"{where}.content is empty; leave the fact out instead")
+        if len(content) > self.limits.fact_chars_max:
+            raise InvalidOutput(
+                f"{where}.content has {len(content):,} characters; "
+                f"one statement has at most {self.limits.fact_chars_max:,}"
+            )
+        tag = _tag(fields["kind"], f"{where}.kind")
+        cited = self.grounds.cited(self._seqs(fields["records"], f"{where}.records"))
+        trust = self.grounds.trust(content, cited)
+        said_at = cited[-1].at
+        draft = NewFact(
+            content=content,
+            seq=cited[0].seq,
+            seq_to=cited[-1].seq,
+            valid_from=said_at,
+            trust=trust,
+            quote=_quote(_text(fields["quote"], f"{where}.quote"), cited),
+            tags=(held_tag(tag, trust).value,),
+            topic=_topic(_text_or_none(fields["topic"], f"{where}.topic")),
+            valid_to=_end_of(_text_or_none(fields["until"], f"{where}.until"), said_at, where),
+        )
+        superseded = self._superseded(fields["supersedes"], f"{where}.supersedes")
+        return replace(draft, supersedes=_within_reach(superseded, draft))
+
+    def _seqs(self, given: Any, where: str) -> list[int]:
+        seqs = [_number(each, where) for each in _list(given, where)]
+        if not seqs:
+            raise InvalidOutput(f"{where} names no record; name those the fact rests on")
+        if len(seqs) > RECORDS_MAX:
+            raise InvalidOutput(f"{where} names {len(seqs)} records; name the few that matter")
+        for seq in seqs:
+            if seq not in self.grounds.seqs:
+                raise InvalidOutput(
+                    f"{where} names {one_line(str(seq), 40)}, which the transcript does not have; "
+                    "use the numbers after # in its headers"
+                )
+        return seqs
+
+    def _superseded(self, given: Any, where: str) -> list[Fact]:
+        facts = []
+        for each in _list(given, where):
+            handle = _text(each, where)
+            fact = self.handles.get(handle)
+            if fact is None or fact.space != self.piece.session.space:
+                known = ", ".join(self.handles) or "none: leave it empty"
+                raise InvalidOutput(
+                    f"{where} names {one_line(handle, 40)!r}; the known facts are {known}"
+                )
+            facts.append(fact)
+        return facts
+
+
+def _within_reach(superseded: Sequence[Fact], by: NewFact) -> tuple[str, ...]:
+    """Only somebody trusted as far takes back what was said; otherwise both stand."""
+    ids = (fact.id for fact in superseded if rank(fact.trust) <= rank(by.trust))
+    return tuple(dict.fromkeys(ids))
+
+
+def _decoded(text: str, limits: Limits) -> Any:
+    if len(text) > limits.answer_chars_max:
+        raise InvalidOutput(f"the answer has {len(text):,} characters; be far shorter")
+    stripped = text.strip()
+    fenced = _FENCED.fullmatch(stripped)
+    stripped = fenced[1] if fenced else stripped
+    if not stripped:
+        raise InvalidOutput("the answer is empty; answer with one JSON object")
+    try:
+        return json.loads(stripped, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise InvalidOutput("the answer is nested too deeply") from error
+    except ValueError as error:
+        raise InvalidOutput(f"the answer is not one JSON object: {error}") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise InvalidOutput(f"the key {one_line(twice, 40)!r} stands twice in one object")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise InvalidOutput(f"{name} is not JSON")
+
+
+def _fields(given: Any, keys: Sequence[str], where: str) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise InvalidOutput(f"{where} is an object with the keys {', '.join(keys)}")
+    missing = [key for key in keys if key not in given]
+    if missing:
+        raise InvalidOutput(f"{where} lacks the key {missing[0]!r}")
+    unknown = [key for key in given if key not in keys]
+    if unknown:
+        raise InvalidOutput(f"{where} has a key that is not known: {one_line(unknown[0], 40)!r}")
+    return given
+
+
+def _list(given: Any, where: str) -> list[Any]:
+    if not isinstance(given, list):
+        raise InvalidOutput(f"{where} is a list, not {type(given).__name__}")
+    return given
+
+
+def _number(given: Any, where: str) -> int:
+    if type(given) is not int:
+        raise InvalidOutput(f"{where} holds whole numbers, not {type(given).__name__}")
+    return given
+
+
+def _text(given: Any, where: str) -> str:
+    if not isinstance(given, str):
+        raise InvalidOutput(f"{where} is text, not {type(given).__name__}")
+    try:
+        given.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidOutput(f"{where} holds half a character (a lone surrogate)") from error
+    return given
+
+
+def _text_or_none(given: Any, where: str) -> str | None:
+    return None if given is None else _text(given, where)
+
+
+def _memory(given: Any, where: str, limits: Limits) -> str:
+    text = cleaned(_text(given, where)).strip()
+    if len(text) > limits.memory_chars_max:
+        raise InvalidOutput(
+            f"{where} has {len(text):,} characters; at most {limits.memory_chars_max:,}"
+        )
+    return text
+
+
+def _tag(given: Any, where: str) -> FactTag:
+    text = _text(given, where)
+    try:
+        return FactTag(text)
+    except ValueError as error:
+        raise InvalidOutput(
+            f"{where} is {one_line(text, 40)!r}; use one of {', '.join(FactTag)}"
+        ) from error
+
+
+def _quote(given: str, cited: Sequence[Block]) -> str:
+    """The model's quote if the records have it, else how the first of them begins."""
+    quote = plain(given)
+    if quote and any(quote in " ".join(block.text.split()) for block in cited):
+        return one_line(quote, QUOTE_CHARS_MAX)
+    return lead_of(cited[0])
+
+
+def _topic(text: str | None) -> str | None:
+    folded = unicodedata.normalize("NFKC", text or "").casefold()
+    made = _NOT_IN_TOPIC.sub("-", folded)[:TOPIC_CHARS_MAX].strip("-_:/")
+    return made or None
+
+
+def _end_of(given: str | None, said_at: datetime, where: str) -> datetime | None:
+    """The end of a day (UTC). A day that was over when it was spoken of ends nothing."""
+    if given is None or not given.strip():
+        return None
+    try:
+        day = _date(given.strip())
+        end = datetime.combine(day, time(), tzinfo=UTC) + timedelta(days=1)
+    except (ValueError, OverflowError) as error:
+        raise InvalidOutput(
+            f"{where}.until is {one_line(given, 40)!r}; write a date as 2026-05-31, or null"
+        ) from error
+    return end if end > said_at else None
+
+
+def _date(text: str) -> date:
+    if _ISO_DATE.fullmatch(text) is None:
+        raise ValueError(text)
+    return date.fromisoformat(text)

@@ -1,0 +1,5 @@
+"""The extractor that needs no model: rules and weighed words, kept as data per language."""
+
+from recollect.extraction.rules.extractor import RuleExtractor
+
+__all__ = ["RuleExtractor"]

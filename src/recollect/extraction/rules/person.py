@@ -1,0 +1,176 @@
+"""Turns what somebody says of themselves into a statement about them, where that is safe.
+
+"I live in Porto with my sister" becomes "Ana lives in Porto with their sister". Where grammar or
+meaning might suffer the answer is None, and the words are quoted as they were said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]|_|\s+")
+_SIBILANT = ("s", "x", "z", "ch", "sh", "o")
+_ED_BUT_PRESENT = frozenset(
+    {"need", "feed", "speed", "breed", "seed", "weed", "succeed", "proceed"}
+)
+_CONTRACTED = {"i'm": "is", "im": "is", "i'll": "will", "i've": "has"}
+_PLURAL_CONTRACTED = {"i'm": "are", "im": "are", "i'll": "will", "i've": "have"}
+_PLURAL = {"am": "are", "was": "were", "wasn't": "weren't", "ain't": "aren't"}
+_IRREGULAR = {
+    "am": "is", "have": "has", "do": "does", "don't": "doesn't", "haven't": "hasn't", "go": "goes",
+    "ain't": "isn't",
+}  # fmt: skip
+_JOINS = frozenset({"and", "but", "or"})
+_ALWAYS_FINITE = frozenset({"want", "need", "prefer"})  # "is planning a party and want" is mended
+_STOPS_JOINING = frozenset(
+    {
+        "to",
+        "can",
+        "will",
+        "would",
+        "could",
+        "should",
+        "might",
+        "must",
+        "let",
+        "help",
+        "makes",
+        "let's",
+    }
+)
+
+
+class Narrator:
+    """Rewrites sentences of one language."""
+
+    def __init__(self, verbs: Mapping[str, frozenset[str]], person: Mapping[str, str]) -> None:
+        self._verbs = verbs
+        self._first = frozenset(person["first"].split())
+        self._unsafe = frozenset(person["unsafe"].split())
+        self._after_would = frozenset(person["after_would"].split())
+        self._they, self._them, self._their, self._theirs, self._themselves = person[
+            "third"
+        ].split()
+
+    def tell(self, sentence: str, who: str) -> str | None:
+        """The sentence about `who`, or None where it had better be quoted."""
+        tokens = _TOKEN.findall(sentence)
+        lower = [token.lower().replace("’", "'") for token in tokens]
+        if not self._unsafe.isdisjoint(lower) or '"' in lower or "“" in lower or "?" in lower:
+            return None
+        told: list[str] = []
+        is_named = said_i = False
+        place = 0
+        while place < len(tokens):
+            word = lower[place]
+            if word not in self._first:
+                own = self._possessed(word, who, is_named=is_named)
+                told.append(own or tokens[place])
+                is_named = is_named or own is not None
+                place += 1
+                continue
+            if self._is_inverted(lower, place):
+                return None
+            is_plural = is_named or _is_company(lower, place)
+            verb = self._conjugated(lower, place, is_plural=is_plural)
+            if verb is None:
+                return None
+            words, place = verb
+            told.append(f"{self._they if is_named else who} {words}")
+            is_named = said_i = True
+        if not is_named:
+            return None
+        text = "".join(told)
+        return self._joined(text, who) if said_i else text
+
+    def _possessed(self, word: str, who: str, *, is_named: bool) -> str | None:
+        match word:
+            case "my":
+                return self._their if is_named else f"{who}'s"
+            case "mine":
+                return self._theirs if is_named else f"{who}'s"
+            case "me":
+                return self._them if is_named else who
+            case "myself":
+                return self._themselves if is_named else who
+            case _:
+                return None
+
+    def _is_inverted(self, lower: list[str], place: int) -> bool:
+        """Whether a verb stands before the person: "so do I", "nor have I"."""
+        return place >= 2 and lower[place - 2] in self._verbs["auxiliaries"]
+
+    def _conjugated(
+        self, lower: list[str], place: int, *, is_plural: bool
+    ) -> tuple[str, int] | None:
+        """What stands for "I" and its verb, without the "I", and where to go on."""
+        word = lower[place]
+        after = [token for token in lower[place + 1 : place + 10] if not token.isspace()]
+        if word == "i'd":
+            is_wish = any(token in self._after_would for token in after[:2])
+            return ("would" if is_wish else "had"), place + 1
+        if word in _CONTRACTED:
+            return (_PLURAL_CONTRACTED if is_plural else _CONTRACTED)[word], place + 1
+        told: list[str] = []
+        place += 1
+        while place < len(lower) and (lower[place].isspace() or self._is_adverb(lower[place])):
+            told.append(lower[place])
+            place += 1
+        if place == len(lower):
+            return None
+        verb = self._third(lower[place])
+        if verb is not None and is_plural:
+            verb = _PLURAL.get(lower[place], lower[place])
+        if verb is None:
+            return None
+        return "".join([*told, verb]).strip(), place + 1
+
+    def _is_adverb(self, word: str) -> bool:
+        return word in self._verbs["adverbs"] or (word.endswith("ly") and len(word) > 4)
+
+    def _third(self, verb: str) -> str | None:
+        if verb in _IRREGULAR:
+            return _IRREGULAR[verb]
+        if verb in self._verbs["unchanged"]:
+            return verb
+        if verb in self._verbs["base"]:
+            return third_person(verb)
+        if verb.endswith("ed") and len(verb) > 4 and verb not in _ED_BUT_PRESENT:
+            return verb
+        return None
+
+    def _joined(self, text: str, who: str) -> str:
+        """Verbs that share the subject: "Ana lives in Porto and work at a bank" is mended."""
+        tokens = _TOKEN.findall(text)
+        can_join: frozenset[str] = frozenset()
+        for place, token in enumerate(tokens):
+            word = token.lower()
+            if token == who or (place == 0 and text.startswith(f"{who} ")):
+                can_join = self._verbs["joining"]
+            elif word in _STOPS_JOINING or word == self._they or token in ".;:":
+                can_join = frozenset()
+            elif word.endswith("ing") and can_join:
+                can_join = _ALWAYS_FINITE
+            elif word in _JOINS and can_join:
+                self._mend(tokens, place + 2, can_join)
+        return "".join(tokens)
+
+    def _mend(self, tokens: list[str], place: int, verbs: frozenset[str]) -> None:
+        while place < len(tokens) and (tokens[place].isspace() or self._is_adverb(tokens[place])):
+            place += 1
+        if place < len(tokens) and tokens[place] in verbs:
+            tokens[place] = self._third(tokens[place]) or tokens[place]
+
+
+def third_person(verb: str) -> str:
+    """The verb as it stands behind "she": tries, goes, watches, lives."""
+    if verb.endswith("y") and len(verb) > 1 and verb[-2] not in "aeiou":
+        return f"{verb[:-1]}ies"
+    return f"{verb}es" if verb.endswith(_SIBILANT) else f"{verb}s"
+
+
+def _is_company(lower: list[str], place: int) -> bool:
+    """Whether "I" is one of several: "my wife and I"."""
+    words = [token for token in lower[:place] if not token.isspace()]
+    return 1 < len(words) <= 6 and words[-1] == "and" and "," not in words

@@ -1,0 +1,99 @@
+"""Reads a rule file once and keeps it ready: the vocabulary, the patterns, the weights."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from recollect.extraction.rules.cues import Cues
+
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A pattern that says what kind of statement a sentence is. Compiled when first tried."""
+
+    name: str
+    source: str
+    needs: frozenset[str]
+    tag: str
+    confidence: float
+    topic: str | None = None
+    setting: str | None = None  # only among people, or only with an agent
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile(self.source, re.IGNORECASE)
+
+
+class Rulebook:
+    """What is known of one language. Nothing in it changes after it was read."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self.cues = Cues(data["cues"], data["weights"])
+        self.verbs = {name: frozenset(words.split()) for name, words in data["verbs"].items()}
+        self.person: Mapping[str, str] = data["person"]
+        self.dates: Mapping[str, Any] = data["dates"]
+        self.tools: Mapping[str, Any] = data["tools"]
+        self.stop_words = frozenset(data["slug"]["stop_words"].split())
+        self.templates: Mapping[str, str] = data["templates"]
+        self._phrases: Mapping[str, str] = data["phrases"]
+        self._words: Mapping[str, str] = data["words"]
+        self.rules = tuple(self._rule(rule) for rule in data["rules"])
+        self._rules_of: dict[str, tuple[int, ...]] = {}
+        for place, rule in enumerate(self.rules):
+            for word in rule.needs:
+                self._rules_of[word] = (*self._rules_of.get(word, ()), place)
+
+    def _rule(self, rule: Mapping[str, Any]) -> Rule:
+        return Rule(
+            name=rule["name"],
+            source=_PLACEHOLDER.sub(self._alternatives, rule["pattern"]),
+            needs=frozenset(rule["needs"].split()),
+            tag=rule["tag"],
+            confidence=rule["confidence"],
+            topic=rule.get("topic"),
+            setting=rule.get("setting"),
+        )
+
+    def _alternatives(self, found: re.Match[str]) -> str:
+        listed = self._words[found[1]]
+        if listed.startswith("("):
+            return listed
+        return f"(?:{'|'.join(re.escape(word.replace('_', ' ')) for word in listed.split())})"
+
+    def candidates(self, words: tuple[str, ...]) -> list[Rule]:
+        """The rules that a sentence of these words may match, in the order of the file.
+
+        A word also stands for itself with two more letters: "wife" for "wife's".
+        """
+        known = self._rules_of
+        places = {place for word in words for place in known.get(word) or known.get(word[:-2], ())}
+        return [self.rules[place] for place in sorted(places)]
+
+    def phrase(self, name: str) -> re.Pattern[str]:
+        return _compiled(self._phrases[name])
+
+    @cached_property
+    def opener(self) -> re.Pattern[str]:
+        return re.compile(self.person["opener"], re.IGNORECASE)
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(source: str) -> re.Pattern[str]:
+    return re.compile(source)
+
+
+@functools.lru_cache(maxsize=8)
+def load(language: str = "en") -> Rulebook:
+    """The rules of a language, read on first use."""
+    import tomllib  # only where rules are used: it would cost every start
+
+    text = Path(__file__).with_name(f"{language}.toml").read_text(encoding="utf-8")
+    return Rulebook(tomllib.loads(text))

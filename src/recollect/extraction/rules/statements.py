@@ -1,0 +1,121 @@
+"""Decides which sentences of a person are worth keeping, and as what: the surest rule that holds,
+or else the weight of their words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from recollect.extraction.piece import Block
+from recollect.extraction.rules.cues import Setting, Weighed
+from recollect.extraction.rules.rulebook import Rule, Rulebook
+from recollect.extraction.rules.sentences import sentences
+from recollect.extraction.rules.wording import Found, Hearing, Writer
+from recollect.knowledge import NewFact
+
+WORDS_MIN = 2
+_QUOTED = re.compile(r"[\"“][^\"”]*(?:[\"”]|$)")
+_QUOTE_MARKS = ('"', "“")
+
+
+class Listener:
+    """Hears what a person says and answers with facts, at most `per_block` of them."""
+
+    def __init__(self, book: Rulebook, threshold: float, per_block: int) -> None:
+        self._book = book
+        self._threshold = threshold
+        self._per_block = per_block
+        self._writer = Writer(book)
+        bit = book.cues.bits
+        self._own = bit["me"] | bit["us"]
+        self._bit = bit
+
+    def hear(self, block: Block, hearing: Hearing) -> list[NewFact]:
+        """The facts in a block of a person's words, in the order they were said."""
+        found = list(self._candidates(block.text, hearing))
+        if len(found) > self._per_block:
+            best = sorted(range(len(found)), key=lambda place: -found[place].confidence)
+            found = [found[place] for place in sorted(best[: self._per_block])]
+        return [self._writer.write(item, block, hearing) for item in found]
+
+    def _candidates(self, text: str, hearing: Hearing) -> Iterator[Found]:
+        around = self._around(hearing)
+        before = ""
+        for verbatim in sentences(text):
+            sentence = verbatim.replace("’", "'")
+            for statement in self._stated(sentence):
+                weighed = self._weighed(statement, hearing)
+                if len(weighed.words) >= WORDS_MIN or hearing.question:
+                    found = self._judged(weighed, around, before, hearing)
+                    if found is not None:
+                        start = sentence.find(statement)
+                        yield replace(found, quote=verbatim[start : start + len(statement)])
+            if sentence.endswith(":") and self._book.phrase("introduces").search(sentence):
+                return  # what follows is a text to work on, not the person's own words
+            before = sentence
+
+    def _weighed(self, statement: str, hearing: Hearing) -> Weighed:
+        """The words of a statement; quoted ones are somebody else's, and at best a title."""
+        cues = self._book.cues
+        if not any(mark in statement for mark in _QUOTE_MARKS):
+            return cues.weigh(statement, hearing.names)
+        own = cues.weigh(_QUOTED.sub(" ", statement), hearing.names)
+        return Weighed(statement, own.words, own.bits | cues.title(statement), own.names)
+
+    def _around(self, hearing: Hearing) -> int:
+        bit = self._bit
+        return (
+            (bit["answers"] if hearing.question else 0)
+            | (bit["attached"] if hearing.attachment else 0)
+            | (bit["opens"] if hearing.opens else 0)
+        )
+
+    def _stated(self, sentence: str) -> Iterator[str]:
+        """What a sentence states: all of it, or the clause of a question that is no question."""
+        if "?" not in sentence:
+            yield sentence
+            return
+        for phrase in ("asked_to", "before_question", "presupposed"):
+            clause = self._book.phrase(phrase).search(sentence)
+            if clause is not None:
+                yield self._book.phrase("granting").sub("", clause[1].strip(" ,;-–—"))
+                return
+
+    def _judged(self, weighed: Weighed, around: int, before: str, hearing: Hearing) -> Found | None:
+        bits = weighed.bits | around
+        confidence = self._book.cues.confidence(bits, hearing.setting)
+        if hearing.setting is Setting.AGENT and not bits & self._own:
+            confidence = 0.0  # a request or a text to work on: only a rule can make it a fact
+        rule, match = self._ruled(weighed, hearing.setting, confidence)
+        if rule is not None:
+            confidence = max(confidence, rule.confidence)
+        if confidence < self._threshold or self._book.phrase("not_meant").search(weighed.text):
+            return None
+        return Found(
+            weighed=weighed, bits=bits, before=before, confidence=confidence, rule=rule, match=match
+        )
+
+    def _ruled(
+        self, weighed: Weighed, setting: Setting, confidence: float
+    ) -> tuple[Rule | None, re.Match[str] | None]:
+        """The surest rule that holds for a sentence."""
+        best: tuple[Rule | None, re.Match[str] | None] = (None, None)
+        for rule in self._book.candidates(weighed.words):
+            if rule.setting not in (None, setting.value):
+                continue
+            if max(rule.confidence, confidence) < self._threshold:
+                continue
+            if best[0] is not None and best[0].confidence >= rule.confidence:
+                continue
+            match = rule.pattern.search(weighed.text)
+            if match is not None and self._is_meant(weighed.text, match):
+                best = (rule, match)
+        return best
+
+    def _is_meant(self, text: str, match: re.Match[str]) -> bool:
+        if self._book.phrase("supposed").search(text, 0, match.start()):
+            return False
+        return not any(
+            quoted.start() <= match.start() < quoted.end() for quoted in _QUOTED.finditer(text)
+        )

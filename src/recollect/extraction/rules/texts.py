@@ -1,0 +1,296 @@
+"""Writes the three texts about a session: the memory, the recap and a short name.
+
+They stand for the whole session so far: what the session had before goes in and is grown by what
+is new, within a bound. So a session that grew by ten records costs ten records.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from recollect.extraction.piece import Block, BlockKind, Piece
+from recollect.extraction.rules.actions import Action, Ending
+from recollect.extraction.rules.conversation import PAUSE
+from recollect.extraction.rules.memo import Memo, Section, one_line, read_memo
+from recollect.extraction.rules.rulebook import Rulebook
+from recollect.extraction.rules.sentences import sentences
+from recollect.knowledge import FactTag, NewFact
+from recollect.messages import Role
+
+MEMORY_CHARS_MAX = 8_000
+SUMMARY_CHARS_MAX = 6_000
+SLUG_CHARS_MAX = 60
+TITLE_CHARS_MAX = 120
+_SLUG_WORDS_MAX = 6
+_KEYWORDS_MAX = 12
+_LIST_MAX = 12
+_POINTS_MAX = 24
+_ASKED_MAX = 10
+_FILES_MAX = 20
+_REQUEST_WORDS_MIN = 3
+_WORD = re.compile(r"[^\W_][\w'’-]*[^\W_]|[^\W_]")
+_NOT_SLUG = re.compile(r"[^a-z0-9]+")
+
+_SIGNALS = frozenset(
+    {FactTag.PREFERENCE, FactTag.INSTRUCTION, FactTag.CORRECTION, FactTag.DECISION, FactTag.GOAL}
+)
+SIGNALS, KNOWLEDGE, FAILURES, REFERENCES = (
+    "Preference signals",
+    "Reusable knowledge",
+    "Failures",
+    "References",
+)
+
+
+class TaskOutcome(StrEnum):
+    """How a task ended, as far as one can tell without asking."""
+
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    FAIL = "fail"
+    UNCERTAIN = "uncertain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a piece came to, ready to be written about."""
+
+    piece: Piece
+    facts: tuple[NewFact, ...]
+    actions: tuple[Action, ...]
+
+    @property
+    def files(self) -> dict[str, None]:
+        return {
+            file: None
+            for action in self.actions
+            if action.ending is not Ending.FAILED
+            for file in action.files
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The three texts."""
+
+    raw_memory: str
+    rollout_summary: str
+    rollout_slug: str | None
+
+
+class TextWriter:
+    """Writes the texts of one language."""
+
+    def __init__(self, book: Rulebook) -> None:
+        self._book = book
+
+    def write(self, told: Told) -> Texts:
+        asked = self._asked(told.piece.blocks)
+        outcome = self._outcome(told)
+        title = self._title(told.piece, asked)
+        previous = told.piece.previous
+        return Texts(
+            self._memory(told, title, outcome),
+            self._summary(told, title, asked, outcome),
+            (previous.rollout_slug if previous else None) or self._slug(title, told),
+        )
+
+    def _memory(self, told: Told, title: str, outcome: TaskOutcome) -> str:
+        piece = told.piece
+        memo = Memo() if piece.previous is None else read_memo(piece.previous.raw_memory)
+        group = piece.session.project or self._book.templates["no_project"]
+        task = self._task(memo, piece, title)
+        task.put("task", task.get("task") or title)
+        task.put("task_group", one_line(group, TITLE_CHARS_MAX))
+        if outcome is not TaskOutcome.UNCERTAIN or not task.get("task_outcome"):
+            task.put("task_outcome", outcome.value)
+        task.put("records", _grown(task.get("records"), told))
+        self._list_points(task, told)
+        front = {
+            "description": memo.front.get("description") or title,
+            "task": memo.front.get("task") or title,
+            "task_group": one_line(group, TITLE_CHARS_MAX),
+            "task_outcome": task.get("task_outcome"),
+            "cwd": one_line(piece.session.project or "", TITLE_CHARS_MAX),
+            "keywords": ", ".join(self._keywords(memo.front.get("keywords", ""), told)),
+        }
+        memo.front = {**memo.front, **front}
+        return memo.bounded(MEMORY_CHARS_MAX)
+
+    def _task(self, memo: Memo, piece: Piece, title: str) -> Section:
+        """The section of the task at hand: the last one, unless there was a pause since."""
+        if memo.sections and _goes_on(piece):
+            return memo.sections[-1]
+        number = len(memo.sections) + 1
+        if memo.sections and (found := re.match(r"Task (\d{1,6}):", memo.sections[-1].title)):
+            number = int(found[1]) + 1
+        memo.sections.append(Section(title=f"Task {number}: {title}"))
+        return memo.sections[-1]
+
+    def _list_points(self, task: Section, told: Told) -> None:
+        lists: dict[str, list[str]] = {SIGNALS: [], KNOWLEDGE: [], FAILURES: [], REFERENCES: []}
+        for fact in _weightiest(told.facts, 2 * _LIST_MAX):
+            tag = FactTag(fact.tags[0])
+            name = SIGNALS if tag in _SIGNALS else KNOWLEDGE
+            lists[FAILURES if tag is FactTag.LESSON else name].append(_point(fact))
+        if files := list(told.files)[-_FILES_MAX:]:
+            lists[REFERENCES].append("files: " + ", ".join(files))
+        for name, entries in lists.items():
+            if entries:
+                task.add(name, entries, _LIST_MAX)
+
+    def _summary(
+        self, told: Told, title: str, asked: Sequence[tuple[int, str]], outcome: TaskOutcome
+    ) -> str:
+        piece, templates = told.piece, self._book.templates
+        memo = Memo() if piece.previous is None else read_memo(piece.previous.rollout_summary)
+        if not memo.lead:
+            memo.lead = [f"# {title}"]
+            if piece.is_background:
+                memo.lead.append(templates["background"])
+        if asked:
+            requests = [f"{text} [#{seq}]" for seq, text in asked]
+            memo.section(templates["asked"]).grow(requests, _ASKED_MAX)
+        came = memo.section(templates["came_out"])
+        if outcome is not TaskOutcome.UNCERTAIN or not came.get("outcome"):
+            came.put("outcome", outcome.value)
+        if closing := self._closing(piece.blocks):
+            came.put(templates["closing"], closing)
+        points = [_point(fact) for fact in _weightiest(told.facts, _POINTS_MAX)]
+        memo.section(templates["points"]).grow(points, _POINTS_MAX)
+        if told.files:
+            memo.section(templates["files"]).grow(list(told.files), _FILES_MAX)
+        return memo.bounded(SUMMARY_CHARS_MAX)
+
+    def _title(self, piece: Piece, asked: Sequence[tuple[int, str]]) -> str:
+        if asked:
+            return one_line(asked[0][1], TITLE_CHARS_MAX).rstrip(" .:;,!")
+        speakers = dict.fromkeys(
+            block.speaker
+            for block in piece.blocks
+            if block.speaker and block.role is Role.USER and block.kind is BlockKind.SAID
+        )
+        day = piece.blocks[0].at.date().isoformat() if piece.blocks else ""
+        name = "talk" if speakers else "session"
+        names = ", ".join(str(speaker) for speaker in list(speakers)[:4])
+        return one_line(
+            self._book.templates[name].format(names=names, day=day), TITLE_CHARS_MAX
+        ).strip()
+
+    def _asked(self, blocks: Sequence[Block]) -> list[tuple[int, str]]:
+        """What people asked of an agent: the first request of each thing they said."""
+        if not any(block.role is Role.ASSISTANT for block in blocks):
+            return []
+        found: list[tuple[int, str]] = []
+        for block in blocks:
+            if block.role is Role.USER and block.kind is BlockKind.SAID:
+                request = self._request(block.text)
+                if request and not self._is_reply(request):
+                    found.append((block.seq, request))
+        return [*found[:1], *found[1:][-(_ASKED_MAX - 1) :]]
+
+    def _is_reply(self, text: str) -> bool:
+        replies = self._book.phrase("thanks"), self._book.phrase("affirms")
+        return "?" not in text and any(reply.match(text) for reply in replies)
+
+    def _request(self, text: str) -> str:
+        first = ""
+        for sentence in sentences(text[:2000]):
+            if len(sentence.split()) < _REQUEST_WORDS_MIN:
+                continue
+            if "?" in sentence or self._book.phrase("requests").search(sentence):
+                return one_line(sentence, TITLE_CHARS_MAX)
+            first = first or sentence
+        return one_line(first, TITLE_CHARS_MAX)
+
+    def _closing(self, blocks: Sequence[Block]) -> str:
+        """How the last words of an agent begin: a claim, and marked as such."""
+        for block in reversed(blocks):
+            if block.role is Role.ASSISTANT and block.kind is BlockKind.SAID:
+                found = next(iter(sentences(block.text[:1000])), "")
+                hostile = self._book.phrase("hostile").search(found)
+                return "" if hostile else one_line(found, 2 * TITLE_CHARS_MAX)
+        return ""
+
+    def _outcome(self, told: Told) -> TaskOutcome:
+        """What the last words of a person say, else what the last check showed."""
+        words = [
+            block.text[:400]
+            for block in told.piece.blocks
+            if block.role is Role.USER and block.kind is BlockKind.SAID
+        ]
+        checks = [
+            action.ending
+            for action in told.actions
+            if action.kind and action.ending is not Ending.UNKNOWN
+        ]
+        passed = bool(checks) and checks[-1] is Ending.PASSED
+        has_agent = any(block.role is Role.ASSISTANT for block in told.piece.blocks)
+        if words and has_agent and len(words) > 1:
+            if self._book.phrase("complains").search(words[-1]):
+                return TaskOutcome.PARTIAL if passed else TaskOutcome.FAIL
+            if self._book.phrase("thanks").search(words[-1]) and "?" not in words[-1]:
+                return TaskOutcome.SUCCESS
+        if not checks:
+            return TaskOutcome.UNCERTAIN
+        if passed:
+            return TaskOutcome.SUCCESS
+        return TaskOutcome.PARTIAL if Ending.PASSED in checks else TaskOutcome.FAIL
+
+    def _keywords(self, before: str, told: Told) -> list[str]:
+        counted: Counter[str] = Counter()
+        for fact in told.facts:
+            counted.update(self._telling(fact.quote))
+        for file in told.files:
+            counted[file.replace("\\", "/").rsplit("/", 1)[-1]] += 2
+        known = [word for word in before.split(", ") if word]
+        new = [word for word, _ in counted.most_common(2 * _KEYWORDS_MAX) if word not in known]
+        kept = known[: _KEYWORDS_MAX - min(len(new), _KEYWORDS_MAX // 2)]
+        return [*kept, *new[: _KEYWORDS_MAX - len(kept)]]
+
+    def _telling(self, text: str) -> list[str]:
+        words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
+        return [word for word in words if len(word) > 3 and word not in self._book.stop_words]
+
+    def _slug(self, title: str, told: Told) -> str | None:
+        words = [word for word in _WORD.findall(title) if word.lower() not in self._book.stop_words]
+        made = slug_of(words[:_SLUG_WORDS_MAX])
+        return made or slug_of(self._keywords("", told)[:_SLUG_WORDS_MAX])
+
+
+def slug_of(words: Sequence[str]) -> str | None:
+    """Words as a name that is safe in a file's name; none where nothing is left of them."""
+    plain = unicodedata.normalize("NFKD", " ".join(words)).encode("ascii", "ignore").decode()
+    made = _NOT_SLUG.sub("-", plain.lower()).strip("-")
+    if len(made) > SLUG_CHARS_MAX:
+        made = made[: SLUG_CHARS_MAX + 1].rpartition("-")[0] or made[:SLUG_CHARS_MAX]
+    return made.strip("-") or None
+
+
+def _goes_on(piece: Piece) -> bool:
+    if piece.previous is None or not piece.blocks:
+        return False
+    return piece.blocks[0].at - piece.previous.source_updated_at < PAUSE
+
+
+def _weightiest(facts: Sequence[NewFact], count: int) -> list[NewFact]:
+    """The surest facts, in the order of the session."""
+    best = sorted(
+        range(len(facts)), key=lambda place: -float(facts[place].metadata.get("confidence", 0))
+    )
+    return [facts[place] for place in sorted(best[:count])]
+
+
+def _point(fact: NewFact) -> str:
+    seqs = f"#{fact.seq}" if fact.seq == fact.seq_to else f"#{fact.seq}-{fact.seq_to}"
+    return f"{one_line(fact.content, 300)} [{seqs}, {fact.trust.value}]"
+
+
+def _grown(before: str, told: Told) -> str:
+    first = before.partition("-")[0] or str(told.piece.first)
+    return f"{first}-{told.piece.upto}"

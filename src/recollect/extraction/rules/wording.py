@@ -1,0 +1,233 @@
+"""Writes a found statement down as a fact: its kind, its words in the third person or quoted, its
+dates, its topic."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from recollect.extraction.grounding import held_tag
+from recollect.extraction.piece import Block
+from recollect.extraction.rules.cues import Setting, Weighed
+from recollect.extraction.rules.dates import Calendar, When
+from recollect.extraction.rules.person import Narrator
+from recollect.extraction.rules.rulebook import Rule, Rulebook
+from recollect.knowledge import FactTag, NewFact, Trust
+
+QUOTE_CHARS_MAX = 300
+CONTEXT_CHARS_MAX = 160
+TOPIC_CHARS_MAX = 80
+_NOT_SLUG = re.compile(r"[^\w]+|_")
+_LEANING_WORDS = 3  # "it" among the first words points back; further on, mostly within
+_UNNAMED = "user"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hearing:
+    """What is known around a block: who talks, and what was said and shown just before."""
+
+    setting: Setting
+    names: frozenset[str]  # of the speakers, lower case
+    trust: Trust = Trust.USER
+    question: str = ""  # that somebody else has just asked
+    attachment: str = ""  # that the same record shows
+    opens: bool = False  # nothing was said before it for a while
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A sentence to be kept, before it is written down."""
+
+    weighed: Weighed
+    bits: int
+    before: str  # the sentence before it
+    confidence: float
+    rule: Rule | None
+    match: re.Match[str] | None
+    quote: str = ""  # the same words as they were typed
+
+
+class Writer:
+    """Makes facts of found sentences, in one language."""
+
+    def __init__(self, book: Rulebook) -> None:
+        self._book = book
+        self._calendar = Calendar(book.dates)
+        self._narrator = Narrator(book.verbs, book.person)
+        bit = book.cues.bits
+        self._own = bit["me"] | bit["us"]
+        self._told = bit["past"] | bit["event"] | bit["verb_ed"]
+        self._bit = bit
+
+    def write(self, found: Found, block: Block, hearing: Hearing) -> NewFact:
+        text = self._bare(found.weighed.text)
+        looks_ahead = bool(found.bits & self._bit["future"]) or not found.bits & self._told
+        whens = self._calendar.find(
+            text, found.weighed.words, block.at.date(), looks_ahead=looks_ahead
+        )
+        tag = self._tag(found, whens, block.at)
+        is_ruled = found.rule is not None and tag.value == found.rule.tag
+        is_believed = hearing.trust is Trust.USER
+        return NewFact(
+            content=self._content(found, text, self._who(block, hearing), whens, tag, hearing),
+            seq=block.seq,
+            seq_to=block.seq,
+            valid_from=block.at,
+            trust=hearing.trust,
+            quote=found.quote[:QUOTE_CHARS_MAX],
+            tags=(held_tag(tag, hearing.trust).value,),
+            metadata=_metadata(found, block, whens, is_ruled=is_ruled),
+            topic=self._topic(found, block) if is_ruled and is_believed else None,
+            valid_to=self._end(text, whens, block.at),
+        )
+
+    def _who(self, block: Block, hearing: Hearing) -> str:
+        """The name that was given; else what the one who speaks is."""
+        if block.speaker:
+            return block.speaker
+        return self._book.templates["person" if hearing.trust is Trust.USER else "program"]
+
+    def _bare(self, text: str) -> str:
+        """A sentence without what only leads into it, or only asks behind it."""
+        if found := self._book.phrase("request_tail").search(text, 12):
+            text = text[: found.start()]
+        for _ in range(3):
+            shorter = self._book.opener.sub("", text, count=1)
+            if shorter == text or len(shorter) < 8:
+                break
+            text = shorter
+        return text
+
+    def _tag(self, found: Found, whens: tuple[When, ...], said: datetime) -> FactTag:
+        bits, bit = found.bits, self._bit
+        rule = None if found.rule is None else FactTag(found.rule.tag)
+        is_ahead = any(when.first > said.date() for when in whens)
+        is_own = bool(bits & self._own)
+        if rule is FactTag.COMMITMENT and not is_ahead:
+            rule = None
+        if is_ahead and is_own and rule in (None, FactTag.GOAL, FactTag.OBSERVATION):
+            return FactTag.COMMITMENT
+        if rule is not None:
+            return rule
+        if is_own and bits & (bit["past"] | bit["event"]) and (bits & bit["time"] or whens):
+            return FactTag.EVENT
+        if bits & bit["me"] and bits & bit["likes"]:
+            return FactTag.PREFERENCE
+        if bits & bit["me"] and bits & bit["future"]:
+            return FactTag.GOAL
+        if is_own and bits & bit["event"]:
+            return FactTag.EVENT
+        if bits & bit["my"] and bits & (bit["family"] | bit["animals"]):
+            return FactTag.RELATION
+        return FactTag.DETAIL if bits & bit["me"] else FactTag.OBSERVATION
+
+    def _content(
+        self,
+        found: Found,
+        text: str,
+        who: str,
+        whens: tuple[When, ...],
+        tag: FactTag,
+        hearing: Hearing,
+    ) -> str:
+        templates = self._book.templates
+        told = None
+        if hearing.trust is Trust.USER and tag in (FactTag.INSTRUCTION, FactTag.CORRECTION):
+            content = _dated(templates[tag.value], whens, who=who, text=_capital(text))
+        else:
+            if hearing.trust is Trust.USER:
+                told = self._narrator.tell(_annotated(text, whens), who)
+            content = _sentence(told) if told else self._quoted(found, text, who, whens, hearing)
+        if hearing.attachment:
+            name = hearing.attachment[:CONTEXT_CHARS_MAX]
+            content = templates["attached"].format(text=content, name=name)
+        return " ".join(content.split())
+
+    def _quoted(
+        self, found: Found, text: str, who: str, whens: tuple[When, ...], hearing: Hearing
+    ) -> str:
+        templates = self._book.templates
+        if hearing.question:
+            return _dated(
+                templates["answer"], whens, who=who, text=_capital(text), question=hearing.question
+            )
+        leans = self._book.cues.carry(found.weighed.words[:_LEANING_WORDS], "anaphora")
+        needs_before = leans or not found.bits & self._own
+        if needs_before and 0 < len(found.before) <= CONTEXT_CHARS_MAX:
+            text = f"{_capital(self._bare(found.before))} {_capital(text)}"
+        return _dated(templates["quote"], whens, who=who, text=_capital(text))
+
+    def _topic(self, found: Found, block: Block) -> str | None:
+        rule, match = found.rule, found.match
+        if rule is None or match is None or rule.topic is None:
+            return None
+        groups = {name: slug(value) for name, value in match.groupdict().items() if value}
+        if "thing" in groups and not self._book.phrase("closed").search(
+            found.weighed.text[match.end() :]
+        ):
+            return None
+        if "this" in groups and "that" in groups:
+            groups["pair"] = "-or-".join(sorted((groups["this"], groups["that"])))
+        try:
+            topic = rule.topic.format_map(groups)
+        except KeyError:  # the other branch of the pattern
+            return None
+        subject = slug(block.speaker) if block.speaker else ""
+        return f"{subject or _UNNAMED}:{topic}"[:TOPIC_CHARS_MAX]
+
+    def _end(self, text: str, whens: tuple[When, ...], said: datetime) -> datetime | None:
+        """When a statement will be over, if it says so itself: "until Friday"."""
+        for when in whens:
+            if self._book.phrase("ends_with").search(text, 0, when.stop) is None:
+                continue
+            if when.last < said.date() or when.last.year >= 9999:
+                return None
+            day = when.last + timedelta(days=1)
+            return datetime(day.year, day.month, day.day, tzinfo=UTC)
+        return None
+
+
+def _metadata(
+    found: Found, block: Block, whens: tuple[When, ...], *, is_ruled: bool
+) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"confidence": round(found.confidence, 3)}
+    if is_ruled and found.rule is not None:
+        metadata["rule"] = found.rule.name
+    if whens:
+        metadata["date"] = whens[0].first.isoformat()
+        if not whens[0].is_day:
+            metadata["date_to"] = whens[0].last.isoformat()
+    if block.speaker:
+        metadata["speaker"] = block.speaker
+    return metadata
+
+
+def _annotated(text: str, whens: tuple[When, ...]) -> str:
+    """The sentence with every time it names written out behind it."""
+    for when in reversed(whens):
+        if when.label not in text:
+            text = f"{text[: when.stop]} ({when.label}){text[when.stop :]}"
+    return text
+
+
+def _dated(template: str, whens: tuple[When, ...], **words: str) -> str:
+    """Quoted words stay as they were said; the times stand behind them."""
+    text = _capital(template.format(**words))
+    labels = ", ".join(when.label for when in whens if when.label not in text)
+    return f"{text} ({labels})" if labels else text
+
+
+def _sentence(text: str) -> str:
+    text = text.strip().rstrip("!.;,:- ")
+    return f"{_capital(text)}."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def slug(text: str) -> str:
+    """The words of a text joined by hyphens, in lower case; empty if it has none."""
+    return _NOT_SLUG.sub("-", text.lower()).strip("-")[:60].strip("-")

@@ -1,0 +1,156 @@
+"""Phase 1 on one piece of a session: select, redact, extract, check; the worker records it.
+
+Owns invariants 6 and 7 for extraction: what an extractor returns is redacted and bounded before
+anybody stores it, and no transaction is open while it works.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recollect.clock import Clock
+from recollect.config import Settings
+from recollect.descriptors import is_background
+from recollect.domain import Outcome, Record, SessionState
+from recollect.extraction.digest import shortened
+from recollect.extraction.model import ModelExtractor
+from recollect.extraction.piece import Block, BlockKind, Extractor, Piece
+from recollect.extraction.select import select
+from recollect.extraction.spend import Budget, Purpose, Till
+from recollect.knowledge import NOTHING_SPENT, Draft, Extraction, Fact, NewFact, Spent
+from recollect.messages import Role
+from recollect.processing import Verdict, Work
+from recollect.redaction import Redactor
+from recollect.store.protocol import Store
+from recollect.terms import search_terms
+
+KNOWN_TEXT_CHARS = 8000  # of what people said, from which the facts to show are searched
+SLUG_CHARS_MAX = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Makes pieces of records: what of them matters, redacted, with what is known already."""
+
+    store: Store
+    redactor: Redactor
+    known_max: int
+
+    def piece(
+        self, session: SessionState, records: Sequence[Record], previous: Extraction | None
+    ) -> Piece:
+        blocks = select(records, self.redactor.redact)
+        return Piece(
+            session=session,
+            blocks=blocks,
+            first=records[0].seq,
+            upto=records[-1].seq,
+            previous=previous,
+            known=self._known(session.space, blocks),
+            is_background=is_background(session.agent_id),
+        )
+
+    def _known(self, space: str, blocks: Sequence[Block]) -> tuple[Fact, ...]:
+        """Live facts that what people said may be about."""
+        if not self.known_max or not blocks:
+            return ()
+        said = " ".join(
+            block.text
+            for block in blocks
+            if block.kind is BlockKind.SAID and block.role is Role.USER
+        )
+        terms = search_terms(said[:KNOWN_TEXT_CHARS])
+        found = self.store.facts.search(space, terms, blocks[-1].at, self.known_max)
+        return tuple(fact for fact in found if fact.extractor is not None)
+
+
+class ExtractionProcessor:
+    """A `Processor` that distils sessions. Safe to share between a worker's threads.
+
+    Without an extractor the records are read and nothing is learned.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        clock: Clock,
+        redactor: Redactor,
+        extractor: Extractor | None,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self._redactor = redactor
+        self._extractor = extractor
+        self._budget = Budget(settings)
+        uses_model = isinstance(extractor, ModelExtractor)
+        self.reader = Reader(
+            store=store,
+            redactor=redactor,
+            known_max=settings.extract_known_facts if uses_model else 0,
+        )
+
+    @property
+    def extractor(self) -> Extractor | None:
+        return self._extractor
+
+    def process(self, work: Work) -> Verdict:
+        if self._extractor is None:
+            return Verdict(outcome=Outcome.NO_OUTPUT, extractor="none")
+        piece = self.reader.piece(work.session, work.records, work.previous)
+        piece = dataclasses.replace(piece, is_lost=work.is_lost)
+        if not piece.blocks:
+            return self._verdict(Draft(upto=work.upto), NOTHING_SPENT)
+        draft, spent = self._extract(self._extractor, piece, work)
+        assert piece.first <= draft.upto <= piece.upto, "a draft of other records"
+        return self._verdict(self._checked(draft), spent)
+
+    def _extract(self, extractor: Extractor, piece: Piece, work: Work) -> tuple[Draft, Spent]:
+        if not isinstance(extractor, ModelExtractor):
+            return extractor.extract(piece), NOTHING_SPENT
+        purpose = Purpose(
+            space=work.session.space, session_id=work.session.id, attempt=work.claim.attempt
+        )
+        till = Till(
+            extractor.model, self._store.ledger, self._settings, self._clock, self._budget, purpose
+        )
+        draft = dataclasses.replace(extractor, ask=till.ask).extract(piece)
+        return draft, till.spent
+
+    def _verdict(self, draft: Draft, spent: Spent) -> Verdict:
+        assert self._extractor is not None
+        return Verdict(
+            outcome=Outcome.NO_OUTPUT if draft.is_empty else Outcome.EXTRACTED,
+            upto=draft.upto,
+            draft=draft,
+            extractor=self._extractor.name,
+            spent=spent,
+        )
+
+    # what is stored
+
+    def _checked(self, draft: Draft) -> Draft:
+        """A draft as it may be stored: redacted again, and within its limits."""
+        redact, chars_max = self._redactor.redact, self._settings.memory_chars_max
+        slug = draft.rollout_slug
+        return dataclasses.replace(
+            draft,
+            raw_memory=shortened(redact(draft.raw_memory), chars_max),
+            rollout_summary=shortened(redact(draft.rollout_summary), chars_max),
+            rollout_slug=None if slug is None else redact(slug)[:SLUG_CHARS_MAX],
+            facts=tuple(self._checked_fact(fact) for fact in draft.facts),
+        )
+
+    def _checked_fact(self, fact: NewFact) -> NewFact:
+        redact = self._redactor.redact
+        return dataclasses.replace(
+            fact,
+            content=shortened(redact(fact.content), self._settings.fact_chars_max),
+            quote=redact(fact.quote),
+            tags=tuple(redact(tag) for tag in fact.tags),
+            metadata=self._redactor.redact_json(dict(fact.metadata)),
+            topic=None if fact.topic is None else redact(fact.topic),
+        )

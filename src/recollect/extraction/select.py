@@ -1,0 +1,235 @@
+"""Chooses what of a session's records matters for memory, and makes redacted blocks of it.
+
+Kept are words, tool calls and results as digests, notes, and attachments by name. System prompts,
+reasoning, binary data, injected instructions, what Recollect itself injected and what its tools
+answered are left out. A record whose metadata says `rewrites: <seq>` replaces the words of that
+earlier record; metadata comes from the host and never from a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from recollect.domain import Record
+from recollect.errors import InvalidMessage
+from recollect.extraction.digest import Redact, call_digest, cleaned, one_line, shown
+from recollect.extraction.injected import (
+    as_note,
+    is_own_tool,
+    names_boot_file,
+    without_instructions,
+    without_recalled,
+)
+from recollect.extraction.piece import Block, BlockKind
+from recollect.messages import (
+    Attachment,
+    Opaque,
+    Part,
+    Reasoning,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+    read,
+)
+
+CALL_CHARS_MAX = 400
+RESULT_CHARS_MAX = 1200
+SAID_CHARS_MAX = 16_000
+NAME_CHARS_MAX = 80
+ATTACHMENT_CHARS_MAX = 300
+MUTED_RESULT_CHARS = 200  # a shorter answer about a boot file is not its contents
+
+_UNHEARD = frozenset({Role.SYSTEM, Role.DEVELOPER})
+_REPLACEABLE = frozenset({BlockKind.SAID, BlockKind.NOTE, BlockKind.RESULT})
+
+
+def select(
+    records: Sequence[Record],
+    redact: Redact,
+    *,
+    call_chars_max: int = CALL_CHARS_MAX,
+    result_chars_max: int = RESULT_CHARS_MAX,
+    said_chars_max: int = SAID_CHARS_MAX,
+) -> tuple[Block, ...]:
+    """The blocks of some records of one session, in their order."""
+    selection = _Selection(
+        redact=redact,
+        call_chars_max=call_chars_max,
+        result_chars_max=result_chars_max,
+        said_chars_max=said_chars_max,
+    )
+    rewritten = {seq for record in records if (seq := _rewrites(record)) is not None}
+    if not rewritten:
+        return tuple(block for record in records for block in selection.blocks(record, record.role))
+    roles: dict[int, Role] = {}
+    for record in records:
+        roles[record.seq] = _speaking_role(record, roles)
+    return tuple(
+        block
+        for record in records
+        for block in selection.blocks(record, roles[record.seq])
+        if record.seq not in rewritten or block.kind not in _REPLACEABLE
+    )
+
+
+def _rewrites(record: Record) -> int | None:
+    """Which earlier record's words this one replaces."""
+    if not record.metadata:
+        return None
+    seq = record.metadata.get("rewrites")
+    return seq if type(seq) is int and 0 < seq < record.seq else None
+
+
+def _speaking_role(record: Record, earlier: dict[int, Role]) -> Role:
+    """A note that replaces words stands for whoever said them."""
+    if record.role is not Role.NOTE:
+        return record.role
+    return earlier.get(_rewrites(record) or 0, record.role)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Selection:
+    """One pass over the records: remembers which call was of which tool, and which read what."""
+
+    redact: Redact
+    call_chars_max: int
+    result_chars_max: int
+    said_chars_max: int
+    names: dict[str, str] = field(default_factory=dict)
+    tool_of_call: dict[str, str] = field(default_factory=dict)
+    boot_calls: set[str] = field(default_factory=set)
+
+    def blocks(self, record: Record, role: Role) -> Iterator[Block]:
+        if role in _UNHEARD:
+            return
+        if record.body is None:
+            yield from self._words(record, role, record.content)
+            return
+        try:
+            parts = read(record.message).parts
+        except InvalidMessage:  # stored by a version that read it: its words are still there
+            yield from self._words(record, role, record.content)
+            return
+        for part in _joined(parts, role):
+            yield from self._part(record, role, part)
+
+    def _part(self, record: Record, role: Role, part: Part) -> Iterator[Block]:
+        match part:
+            case Text():
+                yield from self._words(record, role, part.text)
+            case ToolCall():
+                yield self._call(record, part)
+            case ToolResult():
+                yield from self._result(record, part.text, part.call_id, part.is_error)
+            case Attachment():
+                yield self._attachment(record, role, part)
+            case Reasoning() | Opaque():
+                return
+            case _:
+                assert_never(part)
+
+    def _words(self, record: Record, role: Role, text: str) -> Iterator[Block]:
+        if role is Role.TOOL:
+            yield from self._result(record, text, None, False)
+            return
+        text = without_recalled(cleaned(text))
+        kind = BlockKind.NOTE if role is Role.NOTE else BlockKind.SAID
+        if role is Role.USER:
+            text = without_instructions(text)
+            note = as_note(text)
+            if note is not None:
+                role, kind, text = Role.NOTE, BlockKind.NOTE, note
+        text = shown(text, self.redact, self.said_chars_max)
+        if text:
+            yield Block(
+                seq=record.seq,
+                at=record.at,
+                role=role,
+                kind=kind,
+                text=text,
+                speaker=self._name(record.name),
+            )
+
+    def _call(self, record: Record, call: ToolCall) -> Block:
+        text = call_digest(call.arguments, self.redact, self.call_chars_max)
+        tool = self._name(call.name)
+        if call.id is not None:
+            self.tool_of_call[call.id] = call.name
+            if names_boot_file(text):
+                self.boot_calls.add(call.id)
+        return Block(
+            seq=record.seq,
+            at=record.at,
+            role=Role.ASSISTANT,
+            kind=BlockKind.CALL,
+            text=text,
+            speaker=self._name(record.name),
+            tool=tool,
+            call_id=call.id,
+        )
+
+    def _result(
+        self, record: Record, text: str, call_id: str | None, is_error: bool
+    ) -> Iterator[Block]:
+        """A result without words is kept: that a call was answered, or failed, says something."""
+        name = record.name if call_id is None else self.tool_of_call.get(call_id, record.name)
+        if name is not None and is_own_tool(name):
+            text = "[memory that was recalled, left out]"
+        elif call_id in self.boot_calls and len(text) > MUTED_RESULT_CHARS:
+            text = "[a file of instructions, left out]"
+        else:
+            text = without_instructions(without_recalled(cleaned(text)))
+        yield Block(
+            seq=record.seq,
+            at=record.at,
+            role=Role.TOOL,
+            kind=BlockKind.RESULT,
+            text=shown(text, self.redact, self.result_chars_max),
+            tool=self._name(name),
+            call_id=call_id,
+            is_error=is_error,
+        )
+
+    def _attachment(self, record: Record, role: Role, attachment: Attachment) -> Block:
+        where = (attachment.uri or "").partition("?")[0].partition("#")[0]
+        told = (attachment.kind, attachment.name, attachment.media_type, where)
+        text = self.redact(" ".join(cleaned(each) for each in told if each))
+        return Block(
+            seq=record.seq,
+            at=record.at,
+            role=role,
+            kind=BlockKind.ATTACHMENT,
+            text=one_line(text, ATTACHMENT_CHARS_MAX),
+            speaker=self._name(record.name),
+        )
+
+    def _name(self, name: str | None) -> str | None:
+        """A name on one line and redacted; the few there are come again and again."""
+        if not name:
+            return None
+        known = self.names.get(name)
+        if known is None:
+            known = self.names[name] = one_line(self.redact(cleaned(name)), NAME_CHARS_MAX)
+        return known or None
+
+
+def _joined(parts: Sequence[Part], role: Role) -> Iterator[Part]:
+    """The parts, with texts in a row as one, so that a secret cannot be parted by them.
+
+    Only where a host put something under the user's role are they looked at one by one.
+    """
+    texts: list[str] = []
+    for part in parts:
+        if isinstance(part, Text) and (role is not Role.USER or as_note(part.text) is None):
+            own = without_instructions(cleaned(part.text)) if role is Role.USER else part.text
+            texts.append(own)
+            continue
+        if texts:
+            yield Text("\n".join(texts))
+            texts = []
+        yield part
+    if texts:
+        yield Text("\n".join(texts))

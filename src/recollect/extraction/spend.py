@@ -1,0 +1,149 @@
+"""What model calls take: reserved against the caps before a call, settled after it.
+
+Owns X11: no call is made that could exceed what a space may use in a day or a worker in its run.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+
+from recollect.clock import Clock
+from recollect.config import Settings
+from recollect.errors import CallCancelled, InvalidOutput, ModelError, SpendCapReached
+from recollect.knowledge import NOTHING_SPENT, CallOutcome, Caps, NewCall, OverCap, Spent
+from recollect.models.prices import cost_micros
+from recollect.models.protocol import Completion, Model, Request, Usage
+from recollect.models.tokens import estimate_tokens
+from recollect.store.protocol import Ledger
+
+RUN_PAUSE_SECONDS = 60.0  # after which another run, with a budget of its own, may go on
+
+
+class Budget:
+    """What one worker may use while it runs. Safe to share between its threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._tokens_max = settings.spend_tokens_per_run
+        self._calls_max = settings.spend_calls_per_run
+        self._lock = threading.Lock()
+        self._spent = NOTHING_SPENT
+
+    def take(self, tokens: int) -> None:
+        with self._lock:
+            if self._spent.calls + 1 > self._calls_max:
+                raise _run_over(f"{self._calls_max:,} calls")
+            if self._spent.tokens + tokens > self._tokens_max:
+                raise _run_over(f"{self._tokens_max:,} tokens")
+            self._spent = self._spent.plus(Spent(calls=1, input_tokens=tokens))
+
+    def correct(self, taken: int, used: int) -> None:
+        """A call turned out to take more or less than was taken for it."""
+        with self._lock:
+            self._spent = self._spent.plus(Spent(input_tokens=used - taken))
+
+
+def _run_over(cap: str) -> SpendCapReached:
+    return SpendCapReached(
+        f"this run may use {cap}; raise spend_*_per_run or run again",
+        delay_seconds=RUN_PAUSE_SECONDS,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purpose:
+    """For whom calls are made."""
+
+    space: str
+    session_id: str
+    attempt: int
+
+
+class Till:
+    """Makes the model calls of one piece of work, each paid for, and adds up what they took."""
+
+    def __init__(
+        self,
+        model: Model,
+        ledger: Ledger,
+        settings: Settings,
+        clock: Clock,
+        budget: Budget,
+        purpose: Purpose,
+    ) -> None:
+        self._model = model
+        self._ledger = ledger
+        self._settings = settings
+        self._clock = clock
+        self._budget = budget
+        self._purpose = purpose
+        self.spent = NOTHING_SPENT
+
+    def ask(self, request: Request, what: str) -> Completion:
+        """Reserve, call, settle. What a call may take at most has to fit before it is made."""
+        most = Usage(
+            input_tokens=estimate_tokens(request.system) + estimate_tokens(request.prompt),
+            output_tokens=request.output_tokens_max,
+            is_estimate=True,
+        )
+        taken = most.input_tokens + most.output_tokens
+        self._budget.take(taken)
+        try:
+            call_id = self._reserve(most, what)
+        except BaseException:
+            self._budget.correct(taken, 0)
+            raise
+        try:
+            completion = self._model.complete(request)
+        except (InvalidOutput, CallCancelled) as error:  # begun, and surely billed
+            is_invalid = isinstance(error, InvalidOutput)
+            outcome = CallOutcome.INVALID if is_invalid else CallOutcome.FAILED
+            self._settle(call_id, taken, most, outcome)
+            raise
+        except ModelError:  # refused before an answer began
+            self._settle(call_id, taken, Usage(input_tokens=0, output_tokens=0), CallOutcome.FAILED)
+            raise
+        self._settle(call_id, taken, completion.usage, CallOutcome.ANSWERED)
+        return completion
+
+    def _reserve(self, most: Usage, what: str) -> int:
+        now = self._clock.now()
+        call = NewCall(
+            space=self._purpose.space,
+            session_id=self._purpose.session_id,
+            purpose=what,
+            model=self._model.name,
+            attempt=self._purpose.attempt,
+            input_tokens=most.input_tokens,
+            output_tokens=most.output_tokens,
+        )
+        caps = Caps(
+            tokens_per_day=self._settings.spend_tokens_per_day,
+            calls_per_day=self._settings.spend_calls_per_day,
+        )
+        reserved = self._ledger.reserve(call, caps, now)
+        if isinstance(reserved, OverCap):
+            raise SpendCapReached(
+                f"space {self._purpose.space} may use {reserved.cap} and has used "
+                f"{reserved.spent.calls:,} calls and {reserved.spent.tokens:,} tokens; "
+                "raise spend_*_per_day or wait for the next day (UTC)",
+                delay_seconds=_until_tomorrow(now),
+            )
+        return reserved.call_id
+
+    def _settle(self, call_id: int, taken: int, usage: Usage, outcome: CallOutcome) -> None:
+        spent = Spent(
+            calls=1,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cost_micros=cost_micros(usage, self._settings),
+        )
+        self._budget.correct(taken, spent.tokens)
+        self._ledger.settle(self._purpose.space, call_id, spent, outcome)
+        self.spent = self.spent.plus(spent)
+
+
+def _until_tomorrow(now: datetime) -> float:
+    midnight = datetime.combine(now.astimezone(UTC).date() + timedelta(days=1), time(), UTC)
+    return (midnight - now).total_seconds()

@@ -1,0 +1,236 @@
+"""Facts as a caller holds them: add, read, search, edit, delete; one short method per verb.
+
+What people add or edit is redacted like everything that is stored as memory, and stays theirs: no
+extraction changes it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from recollect import collection
+from recollect.errors import InvalidValue, NotFound, TooLarge
+from recollect.knowledge import Fact, FactChange, FactQuery, Source, Trust
+from recollect.session import Surroundings, page_size
+from recollect.store.protocol import MetadataValue, Store
+from recollect.terms import search_terms
+
+TAGS_MAX = 32
+TAG_CHARS_MAX = 100
+SOURCES_MAX = 1000
+QUOTE_CHARS_MAX = 2000
+
+
+class Unchanged:
+    """What an update leaves as it is."""
+
+
+UNCHANGED: Final = Unchanged()
+
+
+class Facts:
+    """A space's facts. `as_of` reads them as they were believed at a time."""
+
+    def __init__(self, around: Surroundings, store: Store, space: str) -> None:
+        self._around = around
+        self._store = store
+        self._space = space
+
+    def add(
+        self,
+        fact: Fact | str,
+        *,
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Fact:
+        """Store a fact, or a statement; what it is stored as comes back.
+
+        With an id of its own it is kept as it is, and replaces what had that id. Without one it is
+        stored once: the same statement again gains its sources.
+        """
+        match fact:
+            case Fact():
+                given = fact
+            case str():
+                given = Fact(fact, tags=tuple(tags), metadata=metadata or {})
+            case _:
+                raise InvalidValue(f"a fact is a statement or a Fact, not {type(fact).__name__}")
+        checked = self._checked(given)
+        now = self._around.now()
+        return self._store.facts.add(self._space, checked, now, self._around.ids.new)
+
+    def get(self, fact_id: str) -> Fact | None:
+        return self._store.facts.get(self._space, collection.check_id(fact_id))
+
+    def update(
+        self,
+        fact_id: str,
+        content: str | Unchanged = UNCHANGED,
+        *,
+        tags: Sequence[str] | Unchanged = UNCHANGED,
+        metadata: Mapping[str, Any] | Unchanged = UNCHANGED,
+        valid_to: datetime | str | Unchanged | None = UNCHANGED,
+    ) -> Fact:
+        """Change what a fact says; it is somebody's own from then on. NotFound: there is none."""
+        known = self.get(fact_id)
+        if known is None:
+            raise _not_found(fact_id)
+        changes: dict[str, Any] = {}
+        if not isinstance(content, Unchanged):
+            changes["content"] = content
+        if not isinstance(tags, Unchanged):
+            changes["tags"] = tuple(tags)
+        if not isinstance(metadata, Unchanged):
+            changes["metadata"] = metadata
+        if not isinstance(valid_to, Unchanged):
+            changes["valid_to"] = collection.read_time(valid_to)
+        edited = self._checked(dataclasses.replace(known, **changes))
+        stored = self._store.facts.update(self._space, edited, self._around.now())
+        if stored is None:
+            raise _not_found(fact_id)
+        return stored
+
+    def delete(self, fact_id: str) -> None:
+        """Delete a fact; its session does not bring it back. NotFound: there is none.
+
+        Its history stays; to have nothing left of it, forget the session it comes from.
+        """
+        fact_id = collection.check_id(fact_id)
+        if not self._store.facts.delete(self._space, fact_id, self._around.now()):
+            raise _not_found(fact_id)
+
+    def list(
+        self,
+        limit: int = 50,
+        before: Fact | None = None,
+        *,
+        tag: str | None = None,
+        session: str | None = None,
+        as_of: datetime | str | None = None,
+        every: bool = False,
+    ) -> builtins.list[Fact]:
+        """A page of facts, newest first; `before` is the last one of the page before.
+
+        `every` lists what is superseded, over or not valid yet as well.
+        """
+        query = FactQuery(
+            at=self._at(as_of),
+            every=bool(every),
+            tag=None if tag is None else collection.check_id(tag),
+            session_id=None if session is None else collection.check_id(session),
+            before=before,
+        )
+        return self._store.facts.list(self._space, query, page_size(limit))
+
+    def search(
+        self, query: str, limit: int = 10, *, as_of: datetime | str | None = None
+    ) -> builtins.list[Fact]:
+        """Facts with any of a text's words, the best first. Any text is a legal query."""
+        if not isinstance(query, str):
+            raise InvalidValue(f"a query is text, not {type(query).__name__}")
+        terms = search_terms(query)
+        return self._store.facts.search(self._space, terms, self._at(as_of), page_size(limit))
+
+    def search_metadata(
+        self,
+        key: str,
+        value: MetadataValue,
+        limit: int = 50,
+        *,
+        as_of: datetime | str | None = None,
+    ) -> builtins.list[Fact]:
+        """Facts whose metadata has this value under this very key; a dot in it is a dot."""
+        if not isinstance(value, str | int | float | bool | None):
+            raise InvalidValue(f"a value is text, a number, true, false or none: {value!r}")
+        if isinstance(value, str):
+            value = collection.check_id(value)
+        return self._store.facts.search_metadata(
+            self._space, collection.check_id(key), value, self._at(as_of), page_size(limit)
+        )
+
+    def count(self, as_of: datetime | str | None = None) -> int:
+        """How many facts hold."""
+        return self._store.facts.count(self._space, self._at(as_of))
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __bool__(self) -> bool:
+        return True  # a space without facts still has this
+
+    def history(self, fact_id: str) -> builtins.list[FactChange]:
+        """What has happened to a fact, oldest first; also of one that was deleted."""
+        return self._store.facts.history(self._space, collection.check_id(fact_id))
+
+    def _at(self, as_of: datetime | str | None) -> datetime:
+        return collection.read_time(as_of) or self._around.now()
+
+    def _checked(self, fact: Fact) -> Fact:
+        """A fact as it may be stored: within its limits, and redacted."""
+        redactor = self._around.redactor()
+        content = _text(fact.content, "a fact", self._around.settings.fact_chars_max)
+        metadata = json.loads(collection.encode_metadata(fact.metadata) or "{}")
+        if fact.trust not in set(Trust):
+            raise InvalidValue(f"trust is one of {', '.join(Trust)}: {fact.trust!r}")
+        return dataclasses.replace(
+            fact,
+            id=collection.check_label(fact.id or None, "a fact's id") or "",
+            content=redactor.redact(content),
+            tags=tuple(redactor.redact(tag) for tag in _tags(fact.tags)),
+            metadata=redactor.redact_json(metadata),
+            trust=Trust(fact.trust),
+            topic=collection.check_label(fact.topic, "a topic"),
+            sources=tuple(
+                dataclasses.replace(source, quote=redactor.redact(source.quote))
+                for source in _sources(fact)
+            ),
+            created_at=collection.read_time(fact.created_at),
+            valid_from=collection.read_time(fact.valid_from),
+            valid_to=collection.read_time(fact.valid_to),
+        )
+
+
+def _not_found(fact_id: str) -> NotFound:
+    return NotFound(f"this space has no fact {fact_id!r}")
+
+
+def _text(text: object, what: str, chars_max: int) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidValue(f"{what} is text that is not empty, not {text!r}")
+    if len(text) > chars_max:
+        raise TooLarge(
+            f"{what} has at most {chars_max:,} characters, and this has {len(text):,}: split it, "
+            "keep longer texts as documents, or raise fact_chars_max"
+        )
+    return collection.storable(text)
+
+
+def _tags(tags: object) -> tuple[str, ...]:
+    if isinstance(tags, str) or not isinstance(tags, Sequence) or len(tags) > TAGS_MAX:
+        raise InvalidValue(f"tags are a list of at most {TAGS_MAX} texts: {tags!r}")
+    return tuple(dict.fromkeys(_text(tag, "a tag", TAG_CHARS_MAX) for tag in tags))
+
+
+def _sources(fact: Fact) -> tuple[Source, ...]:
+    """The sources that were given; a bare session id is a source without a place."""
+    sources = tuple(fact.sources)
+    if len(sources) > SOURCES_MAX:
+        raise TooLarge(f"a fact has at most {SOURCES_MAX:,} sources")
+    if not all(isinstance(source, Source) for source in sources):
+        raise InvalidValue("sources are Source(session_id=…, seq=…, seq_to=…)")
+    if fact.source is not None and fact.source not in {each.session_id for each in sources}:
+        sources += (Source(session_id=fact.source, seq=0, seq_to=0),)
+    for source in sources:
+        collection.check_id(source.session_id)
+        first = collection.check_seq(source.seq)
+        if collection.check_seq(source.seq_to) < first:
+            raise InvalidValue(f"a source is a range of records: {source!r}")
+    return tuple(
+        dataclasses.replace(source, quote=collection.storable(source.quote[:QUOTE_CHARS_MAX]))
+        for source in sources
+    )

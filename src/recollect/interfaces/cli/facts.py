@@ -1,0 +1,347 @@
+"""`recollect facts`: what was learned, statement by statement, and changes by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any
+
+import click
+
+from recollect import collection
+from recollect.clock import SystemClock
+from recollect.errors import InvalidValue, NotFound
+from recollect.facts import UNCHANGED
+from recollect.interfaces.cli.fact_lines import fact_in_full, fact_lines, history_lines
+from recollect.interfaces.cli.given_text import read_text
+from recollect.interfaces.cli.lookup import find_fact, find_session, session_keys
+from recollect.interfaces.cli.output import note, one_line, write, write_json
+from recollect.interfaces.cli.shapes import change_shape, fact_shape
+from recollect.interfaces.cli.target import Target, with_target
+from recollect.knowledge import Fact
+from recollect.memory import Space
+from recollect.session import LIST_MAX
+
+LISTED = 50
+FOUND = 10
+
+
+def _read_time(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> datetime | None:
+    try:
+        return collection.read_time(text)
+    except InvalidValue as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+
+
+def _read_pairs(
+    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
+) -> dict[str, Any]:
+    """KEY=VALUE; a value that reads as JSON is that, any other is text."""
+    pairs: dict[str, Any] = {}
+    for each in given:
+        key, sign, text = each.partition("=")
+        if not key or not sign:
+            raise click.BadParameter(f"KEY=VALUE, as in mood=glad: {each!r}", context, parameter)
+        try:
+            pairs[key] = json.loads(text)
+        except (ValueError, RecursionError):
+            pairs[key] = text
+    return pairs
+
+
+def _limit(default: int) -> Callable[[Any], Any]:
+    return click.option(
+        "--limit",
+        type=click.IntRange(1, LIST_MAX),
+        default=default,
+        show_default=True,
+        metavar="N",
+        help=f"At most N facts, up to {LIST_MAX:,}.",
+    )
+
+
+_as_of = click.option(
+    "--as-of",
+    callback=_read_time,
+    metavar="TIME",
+    help="As it was believed at a time, ISO with a zone. Default: now.",
+)
+_metadata = click.option(
+    "--metadata",
+    multiple=True,
+    callback=_read_pairs,
+    metavar="KEY=VALUE",
+    help="VALUE is JSON if it reads as such, else text. May be given several times.",
+)
+
+
+@click.group("facts", invoke_without_command=True)
+@click.pass_context
+@with_target
+def command(target: Target, context: click.Context) -> None:
+    """What was learned, statement by statement; without a verb, the list of it.
+
+    A fact says whose word it is (user, agent or tool), when it was said, and which records bear it
+    out. A newer statement on the same topic supersedes an older one; nothing is destroyed.
+
+    \b
+    Examples:
+      recollect facts
+      recollect facts search where does Ana live
+      recollect facts add "Ana is allergic to penicillin." --tag detail
+    """
+    if context.invoked_subcommand is None:
+        _list(target, limit=LISTED)
+
+
+@command.command("list")
+@click.option("--tag", metavar="T", help="Only those with this tag, such as preference.")
+@click.option("--session", metavar="KEY-OR-ID", help="Only those that come from this session.")
+@_as_of
+@click.option("--every", is_flag=True, help="Also what is superseded, over or not valid yet.")
+@_limit(LISTED)
+@click.option("--after", metavar="ID", help="The next page: the facts listed after this one.")
+@with_target
+def list_(target: Target, /, **given: Any) -> None:
+    """List the facts that hold, newest first.
+
+    \b
+    Examples:
+      recollect facts list --tag preference
+      recollect facts list --session telegram:42:main --every
+      recollect facts list --as-of 2026-05-01T12:00:00Z --json
+    """
+    if given["every"] and given["as_of"] is not None:
+        raise click.UsageError("Give --every or --as-of, not both.")
+    _list(target, **given)
+
+
+def _list(
+    target: Target, *, limit: int, session: str | None = None, after: str | None = None, **more: Any
+) -> None:
+    with target.open() as memory:
+        space = memory.space(target.space_name)
+        found = space.facts.list(
+            limit,
+            None if after is None else find_fact(space, after),
+            session=None if session is None else find_session(space, session).id,
+            **more,
+        )
+        _write_facts(target, space, found)
+    if target.as_json:
+        return
+    if len(found) == limit:
+        note(f"There may be more: recollect facts list --after {found[-1].id}{target.arguments}")
+    elif not found and after is None:
+        is_narrowed = session is not None or any(more.values())
+        note(_nothing(target, is_narrowed=is_narrowed))
+
+
+def _write_facts(target: Target, space: Space, facts: Iterable[Fact]) -> None:
+    facts = list(facts)
+    if target.as_json:
+        write_json([fact_shape(fact) for fact in facts])
+        return
+    keys = session_keys(space, facts)
+    for fact in facts:
+        for line in fact_lines(fact, keys):
+            write(line)
+
+
+def _nothing(target: Target, *, is_narrowed: bool) -> str:
+    space = one_line(target.space_name)
+    if is_narrowed:
+        return f"No such facts in space {space!r}. See all: recollect facts list --every"
+    return f"No facts in space {space!r} yet. Learn from what was said: recollect work --all"
+
+
+@command.command("search")
+@click.argument("words", nargs=-1)
+@click.option(
+    "--metadata",
+    callback=lambda context, parameter, pair: _read_pairs(
+        context, parameter, () if pair is None else (pair,)
+    ),
+    metavar="KEY=VALUE",
+    help="Instead of WORDS: those with this value under this key.",
+)
+@_as_of
+@_limit(FOUND)
+@with_target
+def search(
+    target: Target,
+    words: tuple[str, ...],
+    metadata: dict[str, Any],
+    as_of: datetime | None,
+    limit: int,
+) -> None:
+    """Find facts with any of the WORDS, the best first.
+
+    \b
+    Examples:
+      recollect facts search vegetarian dinner
+      recollect facts search --metadata city=Lisbon --json
+    """
+    if bool(words) == bool(metadata):
+        raise click.UsageError("Give WORDS to look for, or --metadata KEY=VALUE.")
+    with target.open() as memory:
+        space = memory.space(target.space_name)
+        if words:
+            found = space.facts.search(" ".join(words), limit, as_of=as_of)
+        else:
+            ((key, value),) = metadata.items()
+            found = space.facts.search_metadata(key, value, limit, as_of=as_of)
+        _write_facts(target, space, found)
+    if not found and not target.as_json:
+        note("Nothing found. See all: recollect facts")
+
+
+@command.command("add")
+@click.argument("text", required=False)
+@click.option("--tag", "tags", multiple=True, metavar="T", help="May be given several times.")
+@_metadata
+@click.option("--id", "fact_id", metavar="ID", help="Its id; replaces what has this id.")
+@with_target
+def add(
+    target: Target,
+    text: str | None,
+    tags: tuple[str, ...],
+    metadata: dict[str, Any],
+    fact_id: str | None,
+) -> None:
+    """Add a fact by hand. The same statement again is stored once.
+
+    TEXT that is - or missing is read from standard input. Secrets in it are replaced by
+    placeholders. What people add or edit is theirs: no extraction changes it.
+
+    \b
+    Examples:
+      recollect facts add "Ana is allergic to penicillin." --tag detail
+      recollect facts add "The office is in Lisbon." --metadata city=Lisbon --id office
+    """
+    text = read_text(text, "recollect facts add")
+    if fact_id == "":
+        raise click.UsageError("--id is empty.")
+    with target.open() as memory:
+        space = memory.space(target.space_name)
+        fact = space.facts.add(Fact(text, id=fact_id or "", tags=tags, metadata=metadata))
+    _write_one(target, "Stored", fact)
+
+
+@command.command("edit")
+@click.argument("fact_id", metavar="ID")
+@click.argument("text", required=False)
+@click.option("--tag", "tags", multiple=True, metavar="T", help="Replaces its tags.")
+@click.option(
+    "--metadata",
+    multiple=True,
+    callback=_read_pairs,
+    metavar="KEY=VALUE",
+    help="Replaces its metadata.",
+)
+@with_target
+def edit(
+    target: Target,
+    fact_id: str,
+    text: str | None,
+    tags: tuple[str, ...],
+    metadata: dict[str, Any],
+) -> None:
+    """Change what a fact says, its tags or its metadata; it is yours from then on.
+
+    TEXT that is - is read from standard input. Its history keeps what it said before.
+
+    \b
+    Examples:
+      recollect facts edit 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10 "Ana lives in Porto."
+      recollect facts edit office --tag place --tag work
+    """
+    if text is None and not tags and not metadata:
+        raise click.UsageError("Say what to change: TEXT, --tag or --metadata.")
+    content = UNCHANGED if text is None else read_text(text, "recollect facts edit ID -")
+    with target.open() as memory:
+        space = memory.space(target.space_name)
+        find_fact(space, fact_id)
+        fact = space.facts.update(
+            fact_id, content, tags=tags or UNCHANGED, metadata=metadata or UNCHANGED
+        )
+    _write_one(target, "Changed", fact)
+
+
+def _write_one(target: Target, does: str, fact: Fact) -> None:
+    if target.as_json:
+        write_json(fact_shape(fact))
+    else:
+        write(f"{does} fact {one_line(fact.id)}: {one_line(fact.content)}")
+
+
+@command.command("delete")
+@click.argument("fact_id", metavar="ID")
+@with_target
+def delete(target: Target, fact_id: str) -> None:
+    """Delete a fact. Its session does not bring it back, and what it superseded holds again.
+
+    Its history stays; to have nothing left of it, forget the session it comes from.
+
+    \b
+    Example:
+      recollect facts delete 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
+    """
+    with target.open() as memory:
+        space = memory.space(target.space_name)
+        fact = find_fact(space, fact_id)
+        space.facts.delete(fact_id)
+    if target.as_json:
+        write_json({"space": space.name, "deleted": fact_shape(fact)})
+    else:
+        write(f"Deleted fact {one_line(fact.id)}: {one_line(fact.content)}")
+
+
+@command.command("show")
+@click.argument("fact_id", metavar="ID")
+@with_target
+def show(target: Target, fact_id: str) -> None:
+    """Show one fact: all that is known about it, and the words it comes from.
+
+    \b
+    Example:
+      recollect facts show 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10 --json
+    """
+    with target.open() as memory:
+        space = memory.space(target.space_name)
+        fact = find_fact(space, fact_id)
+        if target.as_json:
+            write_json(fact_shape(fact))
+            return
+        newer = None if fact.superseded_by is None else space.facts.get(fact.superseded_by)
+        keys = session_keys(space, [fact])
+    for line in fact_in_full(fact, keys, newer, SystemClock().now()):
+        write(line)
+
+
+@command.command("history")
+@click.argument("fact_id", metavar="ID")
+@with_target
+def history(target: Target, fact_id: str) -> None:
+    """Show what has happened to a fact, oldest first; also to one that was deleted.
+
+    \b
+    Example:
+      recollect facts history 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
+    """
+    with target.open() as memory:
+        space = memory.space(target.space_name)
+        changes = space.facts.history(fact_id)
+    if not changes:
+        raise NotFound(
+            f"no fact {fact_id!r} was ever in space {space.name!r}; recollect facts lists them"
+        )
+    if target.as_json:
+        write_json([change_shape(change) for change in changes])
+        return
+    for change in changes:
+        for line in history_lines(change):
+            write(line)

@@ -1,0 +1,1 @@
+"""Language models behind one small protocol: any OpenAI-compatible server, and Anthropic."""

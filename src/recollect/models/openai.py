@@ -1,0 +1,112 @@
+"""Chat completions: the protocol of OpenAI and of the many servers that are compatible with it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from recollect.models.answers import Gathering, Stop
+from recollect.models.faults import Fault
+from recollect.models.protocol import Request
+from recollect.models.wire import Dialect, Structured, system_text
+
+_STOPS = {
+    "length": Stop.LENGTH,
+    "max_tokens": Stop.LENGTH,
+    "model_length": Stop.WINDOW,
+    "content_filter": Stop.REFUSED,
+    "error": Stop.BROKEN,
+    "insufficient_system_resource": Stop.BROKEN,
+}
+_STRUCTURED_WORDS = (
+    *("response_format", "response format", "json_schema", "json_object"),
+    *("structured", "schema", "grammar"),
+)
+_SIMPLER = {Structured.SCHEMA: Structured.JSON, Structured.JSON: Structured.LINES}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatCompletions:
+    """Speaks `POST …/chat/completions`."""
+
+    model: str
+    url: str
+    key: str | None = field(repr=False)
+    provider: str = "openai"
+
+    def headers(self) -> Mapping[str, str]:
+        return {"authorization": f"Bearer {self.key}"} if self.key else {}
+
+    def body(self, request: Request, dialect: Dialect) -> dict[str, Any]:
+        system = system_text(request, dialect)
+        messages = [{"role": "system", "content": system}] if system else []
+        messages.append({"role": "user", "content": request.prompt})
+        body: dict[str, Any] = {"model": self.model, "messages": messages}
+        body[dialect.token_limit] = request.output_tokens_max
+        if dialect.has_temperature:
+            body["temperature"] = 0
+        if dialect.has_stream:
+            body["stream"] = True
+            if dialect.has_usage_option:
+                body["stream_options"] = {"include_usage": True}
+        if request.schema is not None and dialect.structured is not Structured.LINES:
+            body["response_format"] = _response_format(request, dialect)
+        return body
+
+    def read(self, content: Mapping[str, Any], into: Gathering) -> None:
+        if isinstance(content.get("model"), str):
+            into.model = content["model"]
+        usage = content.get("usage")
+        if isinstance(usage, dict):
+            into.count(sent=usage.get("prompt_tokens"), answered=usage.get("completion_tokens"))
+        choices = content.get("choices")
+        if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+            _read_choice(choices[0], into)
+
+    def simpler(self, dialect: Dialect, fault: Fault) -> Dialect | None:
+        return _without_options(dialect, fault) or _less_structured(dialect, fault)
+
+
+def _response_format(request: Request, dialect: Dialect) -> dict[str, Any]:
+    if dialect.structured is Structured.JSON:
+        return {"type": "json_object"}
+    schema = {"name": request.schema_name, "strict": True, "schema": request.schema}
+    return {"type": "json_schema", "json_schema": schema}
+
+
+def _read_choice(choice: Mapping[str, Any], into: Gathering) -> None:
+    delta, message = choice.get("delta"), choice.get("message")
+    said = delta if isinstance(delta, dict) else message
+    if isinstance(said, dict):
+        content = said.get("content")
+        for part in content if isinstance(content, list) else [content]:
+            into.add(part.get("text") if isinstance(part, dict) else part)
+        refusal = said.get("refusal")
+        if isinstance(refusal, str) and refusal:
+            into.refusal = (into.refusal + refusal)[:300]
+    if reason := choice.get("finish_reason"):
+        into.stop = _STOPS.get(str(reason), Stop.DONE)
+    elif isinstance(message, dict):
+        into.stop = Stop.DONE  # no stream: this is all of it, whether or not it says so
+
+
+def _without_options(dialect: Dialect, fault: Fault) -> Dialect | None:
+    if dialect.has_usage_option and dialect.has_stream and fault.names("stream_options"):
+        return dataclasses.replace(dialect, has_usage_option=False)
+    if dialect.has_stream and fault.names("stream"):
+        return dataclasses.replace(dialect, has_stream=False)
+    if dialect.token_limit == "max_tokens" and fault.names("max_tokens"):
+        return dataclasses.replace(dialect, token_limit="max_completion_tokens")
+    if dialect.has_temperature and fault.names("temperature"):
+        return dialect.without_temperature()
+    return None
+
+
+def _less_structured(dialect: Dialect, fault: Fault) -> Dialect | None:
+    if dialect.is_structured_fixed or dialect.structured not in _SIMPLER:
+        return None
+    if fault.names(*_STRUCTURED_WORDS):
+        return dialect.with_structured(_SIMPLER[dialect.structured])
+    return None

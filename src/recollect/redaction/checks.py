@@ -1,0 +1,219 @@
+"""Asks of a match what its pattern cannot: does the name tell, does the value look secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from recollect.redaction import values
+from recollect.redaction.names import NameKind, name_around, name_kind, words_of
+from recollect.redaction.patterns import LazyPattern
+from recollect.redaction.rules import Check
+
+Words = Mapping[str, frozenset[str]]
+
+_QUOTES = frozenset("\"'`“‘«")
+_AFTER_ORDERS = frozenset({"please", "yesterday", "today", "now", "thanks"})
+_NEXT_WORD = LazyPattern(r"[ \t]+([^\W\d_]+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """What a rule found: the secret it would be, in its text, and where the keyword stood."""
+
+    text: str
+    start: int
+    end: int
+    keyword: int
+    kind: str
+
+    @property
+    def value(self) -> str:
+        return self.text[self.start : self.end]
+
+    @property
+    def is_quoted(self) -> bool:
+        return self.start > 0 and self.text[self.start - 1] in _QUOTES
+
+    @property
+    def following(self) -> str:
+        return self.text[self.end : self.end + 24]
+
+
+def kind_of(check: Check, found: Candidate, words: Words) -> str | None:
+    """The kind of secret that a candidate is, or None if it is none."""
+    return _CHECKS[check](found, words)
+
+
+def fits_name(kind: NameKind, value: str, words: Words, *, is_quoted: bool) -> bool:
+    """Whether a value is what its telling name announces."""
+    match kind:
+        case NameKind.PASSWORD:
+            return values.looks_chosen(value, words, is_quoted=is_quoted)
+        case NameKind.PIN:
+            return value.isdigit() and 4 <= len(value) <= 8
+        case NameKind.SOME_KEY:
+            is_long = len(value) >= 20 and values.has_letters_and_digits(value)
+            is_random = is_long and values.entropy(value) > 3.5 and not values.is_digest(value)
+            return is_random and values.looks_made(value, words)
+        case NameKind.TOKEN | NameKind.SECRET | NameKind.KEY:
+            if " " in value:
+                return is_quoted and kind is NameKind.SECRET and values.is_phrase(value, words)
+            return values.looks_made(value, words)
+
+
+def _always(found: Candidate, _words: Words) -> str | None:
+    return found.kind
+
+
+def _format(found: Candidate, words: Words) -> str | None:
+    return None if values.stands_for_another(found.value, words) else found.kind
+
+
+def _token(found: Candidate, words: Words) -> str | None:
+    is_made = values.looks_made(found.value, words) and not values.is_digest(found.value)
+    is_long_hex = len(found.value) >= 20 and "-" not in found.value
+    return (
+        found.kind if is_made or (is_long_hex and values.looks_made(found.value, words)) else None
+    )
+
+
+def _password(found: Candidate, words: Words) -> str | None:
+    value = found.value
+    if not found.is_quoted and values.is_code(value, found.following):
+        return None
+    is_one = values.looks_chosen(value, words, is_quoted=found.is_quoted)
+    return found.kind if is_one else None
+
+
+def _url(found: Candidate, words: Words) -> str | None:
+    """Between a user and a host nearly anything is a password, but not what stands for one."""
+    value = found.value
+    is_too_plain = len(value) < 5 and value.isalpha()
+    return None if is_too_plain or values.stands_for_another(value, words) else found.kind
+
+
+def _named(found: Candidate, words: Words) -> str | None:
+    kind = name_kind(name_around(found.text, found.keyword, words), words)
+    if kind is None:
+        return None
+    value = found.value
+    if not found.is_quoted and values.is_code(value, found.following):
+        return None
+    if not found.is_quoted and value.isalpha() and not _ends_there(found, words):
+        return None
+    return kind.value if fits_name(kind, value, words, is_quoted=found.is_quoted) else None
+
+
+def _shown(found: Candidate, words: Words) -> str | None:
+    kind = name_kind(name_around(found.text, found.keyword, words), words)
+    value = found.value
+    if kind is None or not values.has_letters_and_digits(value) or value.startswith("--"):
+        return None
+    if found.following[:1] in (":", "="):  # a name itself
+        return None
+    if values.is_code(value, found.following):
+        return None
+    if kind is NameKind.PASSWORD:
+        return kind.value if _is_plainly_chosen(value, words) else None
+    if kind is NameKind.PIN or len(value) < 16 or not values.looks_made(value, words):
+        return None
+    return kind.value if kind is NameKind.KEY or not values.is_digest(value) else None
+
+
+def _is_plainly_chosen(value: str, words: Words) -> bool:
+    return len(value) >= 6 and values.looks_chosen(value, words, is_quoted=False)
+
+
+def _told(found: Candidate, words: Words) -> str | None:
+    value = found.value
+    if not found.is_quoted and values.is_code(value, found.following):
+        return None
+    if value.isdigit():
+        return found.kind if 4 <= len(value) <= 24 else None
+    if any(c.isdigit() for c in value) or not value.isalpha():
+        is_one = values.looks_chosen(value, words, is_quoted=found.is_quoted)
+        return found.kind if is_one else None
+    if not values.looks_chosen(value, words, is_quoted=False):
+        return None
+    if not found.is_quoted and found.text.endswith(("to ", "To "), 0, found.start):
+        word = _NEXT_WORD.match(found.following)
+        return found.kind if word is None or word[1].lower() in _AFTER_ORDERS else None
+    return found.kind if found.is_quoted or _ends_there(found, words) else None
+
+
+def _ends_there(found: Candidate, words: Words) -> bool:
+    """Nothing, punctuation or a connecting word follows: it was no adjective."""
+    word = _NEXT_WORD.match(found.following)
+    return word is None or word[1].lower() in words["connectors"]
+
+
+def _told_before(found: Candidate, words: Words) -> str | None:
+    value = found.value
+    has_inner_capital = value.isalpha() and value[1:].lower() != value[1:] and not value.isupper()
+    if not value.isalpha():
+        return _told(found, words)
+    is_one = (has_inner_capital or len(value) >= 9) and values.looks_chosen(
+        value, words, is_quoted=False
+    )
+    return found.kind if is_one else None
+
+
+def _told_key(found: Candidate, words: Words) -> str | None:
+    value = found.value.rstrip(".")
+    if not values.has_letters_and_digits(value) or not values.looks_made(value, words):
+        return None
+    if not found.is_quoted and values.is_code(value, found.following):
+        return None
+    name = name_around(found.text, found.keyword, words)
+    kind = name_kind(name, words)
+    if kind is None and (len(words_of(name)) != 1 or found.text[found.keyword - 1] in _QUOTES):
+        return None
+    is_doubtful = kind in (None, NameKind.SOME_KEY) or values.entropy(value) < 3.0
+    if is_doubtful and (values.is_digest(value) or values.is_of_words(value)):
+        return None
+    if is_doubtful and values.entropy(value) < 3.5:
+        return None
+    return found.kind if kind is None else kind.value
+
+
+def _phrase(found: Candidate, words: Words) -> str | None:
+    return found.kind if values.is_phrase(found.value, words) else None
+
+
+def _lock(found: Candidate, words: Words) -> str | None:
+    around = found.text[max(0, found.keyword - 40) : found.start].lower()
+    return found.kind if words["locks"] & set(re.findall(r"[a-z0-9-]+", around)) else None
+
+
+def _pair(found: Candidate, words: Words) -> str | None:
+    is_one = values.has_letters_and_digits(found.value) and _is_plainly_chosen(found.value, words)
+    return found.kind if is_one else None
+
+
+def _basic(found: Candidate, _words: Words) -> str | None:
+    return found.kind if values.is_basic(found.value) else None
+
+
+def _card(found: Candidate, _words: Words) -> str | None:
+    return found.kind if values.is_card(found.value) else None
+
+
+_CHECKS: Mapping[Check, Callable[[Candidate, Words], str | None]] = {
+    Check.ALWAYS: _always,
+    Check.FORMAT: _format,
+    Check.URL: _url,
+    Check.TOKEN: _token,
+    Check.PASSWORD: _password,
+    Check.NAMED: _named,
+    Check.SHOWN: _shown,
+    Check.TOLD: _told,
+    Check.TOLD_BEFORE: _told_before,
+    Check.TOLD_KEY: _told_key,
+    Check.PHRASE: _phrase,
+    Check.LOCK: _lock,
+    Check.PAIR: _pair,
+    Check.BASIC: _basic,
+    Check.CARD: _card,
+}

@@ -1,0 +1,182 @@
+"""Reads rules: those that come with Recollect, and a user's, whose mistakes are named."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from recollect.config import Settings
+from recollect.errors import InvalidSetting
+from recollect.redaction.danger import bounded, why_dangerous
+from recollect.redaction.patterns import LazyPattern
+from recollect.redaction.redactor import Redactor
+from recollect.redaction.rules import At, Check, Rule, RuleSet
+
+BUNDLED = Path(__file__).with_name("rules.toml")
+FILE_BYTES_MAX = 262_144
+RULES_MAX = 200
+PATTERN_CHARS_MAX = 1000
+KEYWORDS_MAX = 100
+_MACRO = LazyPattern(r"\{([a-z]+)\}")
+_KIND = LazyPattern(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "kind": str,
+    "pattern": str,
+    "keywords": list,
+    "group": (int, str),
+    "entropy": (int, float),
+    "min_length": int,
+    "allow": list,
+}
+
+
+def load_redactor(settings: Settings, salt: bytes) -> Redactor:
+    """The redactor that the settings ask for; the salt is the store's."""
+    rules = bundled_rules()
+    if settings.redaction_rules is not None:
+        rules = rules.with_rules(read_rules(Path(settings.redaction_rules).expanduser()))
+    allow = frozenset(each.strip() for each in settings.redaction_allow.split(",") if each.strip())
+    return Redactor(rules, allow, salt)
+
+
+@cache
+def bundled_rules() -> RuleSet:
+    """The rules of `rules.toml`, read once per process."""
+    content = tomllib.loads(BUNDLED.read_text(encoding="utf-8"))
+    macros: dict[str, str] = {}
+    for name, source in content["macros"].items():
+        macros[name] = _expanded(source, macros)
+    return RuleSet(
+        rules=tuple(_bundled_rule(each, macros) for each in content["rules"]),
+        words={name: frozenset(words.split()) for name, words in content["words"].items()},
+    )
+
+
+def _expanded(source: str, macros: Mapping[str, str]) -> str:
+    return _MACRO.sub(lambda match: macros[match[1]], source)
+
+
+def _bundled_rule(rule: Mapping[str, Any], macros: Mapping[str, str]) -> Rule:
+    within = rule.get("within")
+    return Rule(
+        kind=rule["kind"],
+        source=_expanded(rule["pattern"], macros),
+        keywords=tuple(rule.get("keywords", ())),
+        at=At(rule["at"]),
+        before=rule.get("before", 0),
+        after=rule.get("after", 200),
+        within_source=None if within is None else _expanded(within, macros),
+        group=rule.get("group"),
+        check=Check(rule.get("check", "format")),
+        entropy=rule.get("entropy", 0.0),
+    )
+
+
+def read_rules(file: Path) -> tuple[Rule, ...]:
+    """A user's rules; InvalidSetting names the file, the rule and the reason."""
+    content = _content(file)
+    if unknown := sorted(set(content) - {"rules"}):
+        raise InvalidSetting(f"{file}: there is no {unknown[0]!r}; rules are [[rules]] tables")
+    given = content.get("rules", [])
+    if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
+        raise InvalidSetting(f"{file}: rules are [[rules]] tables")
+    if len(given) > RULES_MAX:
+        raise InvalidSetting(f"{file} has {len(given)} rules; at most {RULES_MAX} are read")
+    rules = []
+    for number, each in enumerate(given, start=1):
+        reason = _why_wrong(each)
+        if reason is not None:
+            raise InvalidSetting(f"{file}: rule {number} ({each.get('kind', 'no kind')}): {reason}")
+        rules.append(_user_rule(each))
+    return tuple(rules)
+
+
+def _content(file: Path) -> dict[str, Any]:
+    try:
+        if file.stat().st_size > FILE_BYTES_MAX:
+            raise InvalidSetting(f"{file} is larger than {FILE_BYTES_MAX:,} bytes")
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidSetting(f"cannot read {file}: {error}") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidSetting(f"{file} is not TOML: {error}") from error
+
+
+def _why_wrong(rule: Mapping[str, Any]) -> str | None:
+    """What is wrong with a user's rule, or None."""
+    for name, value in rule.items():
+        if name not in _TYPES:
+            return f"there is no {name!r}; a rule has {', '.join(_TYPES)}"
+        if not isinstance(value, _TYPES[name]) or isinstance(value, bool):
+            return f"{name} is {_type_name(_TYPES[name])}, not {value!r}"
+    if not _KIND.fullmatch(rule.get("kind", "")):
+        return "kind is needed: lower-case words joined by dashes"
+    if len(rule["kind"]) > 64:
+        return "kind has more than 64 characters"
+    if "pattern" not in rule:
+        return "pattern is needed"
+    return (
+        _why_wrong_words(rule)
+        or _why_wrong_pattern(rule["pattern"], "pattern")
+        or _why_wrong_group(rule)
+        or next(
+            (why for each in rule.get("allow", []) if (why := _why_wrong_pattern(each, "allow"))),
+            None,
+        )
+    )
+
+
+def _type_name(types: type | tuple[type, ...]) -> str:
+    return " or ".join(each.__name__ for each in (types if isinstance(types, tuple) else (types,)))
+
+
+def _why_wrong_words(rule: Mapping[str, Any]) -> str | None:
+    for name in ("keywords", "allow"):
+        listed = rule.get(name, [])
+        if len(listed) > KEYWORDS_MAX:
+            return f"{name} has more than {KEYWORDS_MAX} entries"
+        if not all(isinstance(each, str) and each for each in listed):
+            return f"{name} is a list of texts that are not empty"
+    if rule.get("min_length", 1) < 1 or not 0 <= rule.get("entropy", 0.0) <= 8:
+        return "min_length is at least 1, entropy between 0 and 8"
+    return None
+
+
+def _why_wrong_pattern(source: str, name: str) -> str | None:
+    if len(source) > PATTERN_CHARS_MAX:
+        return f"{name} has more than {PATTERN_CHARS_MAX} characters"
+    try:
+        compiled = re.compile(source, re.ASCII)
+        re.compile(bounded(source), re.ASCII)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"{name} is no regular expression: {error}"
+    if compiled.match("") is not None and name == "pattern":
+        return "pattern matches the empty text"
+    danger = why_dangerous(source)
+    return None if danger is None else f"{name} {danger}"
+
+
+def _why_wrong_group(rule: Mapping[str, Any]) -> str | None:
+    group = rule.get("group")
+    compiled = re.compile(rule["pattern"], re.ASCII)
+    is_there = group is None or (
+        0 <= group <= compiled.groups if isinstance(group, int) else group in compiled.groupindex
+    )
+    return None if is_there else f"pattern has no group {group!r}"
+
+
+def _user_rule(rule: Mapping[str, Any]) -> Rule:
+    return Rule(
+        kind=rule["kind"],
+        source=bounded(rule["pattern"]),
+        keywords=tuple(each.lower() for each in rule.get("keywords", [])),
+        group=rule.get("group"),
+        check=Check.ALWAYS,
+        entropy=float(rule.get("entropy", 0.0)),
+        min_length=rule.get("min_length", 1),
+        allow=tuple(bounded(each) for each in rule.get("allow", [])),
+    )

@@ -1,0 +1,223 @@
+"""Judges a value by its looks: made by a machine, chosen by a person, or no secret at all."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+from recollect.redaction.names import words_of
+from recollect.redaction.patterns import LazyPattern
+
+Words = Mapping[str, frozenset[str]]
+
+LONG_CHARS_MAX = 2048  # what is looked at of a value; judging more would say nothing new
+
+_VARIABLE = LazyPattern(
+    r"\$\{|\$\(|\$[A-Za-z_]\w*$|%[A-Za-z_]\w*%$|\{\{|\{[A-Za-z_]|<[^>]*>?$|@\{|\[\w*\]?$|!\w+$|&\w+$"
+    r"|#\{|\$\$|\*\w+$|%[sdvq]$|%\(\w+\)s|env:|vault:|op://|arn:|ref\+",
+    re.ASCII,
+)
+_MASKED = LazyPattern(r"([xX*•.?#_-])\1{3,}|\*{3}|\.\.\.|…")
+_SAME = LazyPattern(r"(.)\1{7,}", re.DOTALL)
+_URL = LazyPattern(r"[A-Za-z][A-Za-z0-9+.-]*://|www\.|mailto:", re.ASCII)
+_VERSION = LazyPattern(r"[\^~<>=v]{0,3}[0-9]+(\.[0-9x*]+)+([-+.]?[a-z]+[.0-9]*)?$", re.ASCII)
+_DATE = LazyPattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?$|[0-9]{1,2}:[0-9]{2}", re.ASCII)
+_QUANTITY = LazyPattern(r"[0-9][0-9.,_]*(%|[a-zA-Zµ]{1,3}|px|rem|tokens|bits?|bytes?)?$", re.ASCII)
+_IDENTIFIER_PATH = LazyPattern(r"[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)*[!?]?$", re.ASCII)
+_UUID = LazyPattern(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$", re.ASCII)
+_HEX = LazyPattern(r"(0x)?[0-9a-fA-F]+$", re.ASCII)
+_HASH = LazyPattern(
+    r"\$(2[aby]|argon2\w*|scrypt|pbkdf2\S*|[156])\$|(sha|SHA|md5:)\w*[:-]", re.ASCII
+)
+_SHOUTED = LazyPattern(r"[A-Z]{1,16}[0-9]{0,2}(?:_(?:[A-Z]{1,16}[0-9]{0,3}|[0-9]{1,4}))+$")
+_PATTERN = LazyPattern(r"\(\?|\[.*\]|\{.*\}")
+_CALLED = LazyPattern(r"(?:^|[.+*/&|!-])[A-Za-z_]\w*\.?$", re.ASCII)
+_SEPARATORS = LazyPattern(r"[-_./\\:@# ]+")
+_PATH_PART = LazyPattern(r"[^\W\d_]+[0-9]{0,3}$")
+_ABOUT = ("pass", "token", "secret", "pwd", "cred", "input", "value", "field", "config")
+_LETTERS = LazyPattern(r"[^\W\d_]+$")
+
+
+def stands_for_another(value: str, words: Words) -> bool:
+    """A variable, a mask, a constant or an example: there is nothing to hide."""
+    lowered = value.lower()
+    return (
+        lowered in words["constants"]
+        or _VARIABLE.match(value) is not None
+        or _MASKED.search(value) is not None
+        or any(len(match[0]) * 3 >= len(value) for match in _SAME.finditer(value))
+        or any(part in lowered for part in words["stand_ins"])
+        or (len(value) >= 6 and len(set(value)) <= 2)
+    )
+
+
+def is_code(value: str, following: str) -> bool:
+    """A bare value that is an expression: a call, an index, an attribute, a name."""
+    if following[:1] in ("(", "[") and _CALLED.search(value):
+        return True
+    if not _IDENTIFIER_PATH.match(value):
+        return False
+    if value.startswith("test_"):
+        return True
+    if "." in value or "->" in value or "::" in value:
+        return is_of_words(value)
+    return "_" in value and (not any(c.isdigit() for c in value) or _is_shouted(value))
+
+
+def is_of_words(value: str) -> bool:
+    """Letters in runs as long as words have; random characters change sort at every other one."""
+    parts = words_of(value)
+    return bool(parts) and sum(map(len, parts)) >= 3 * len(parts)
+
+
+def _is_shouted(value: str) -> bool:
+    return _SHOUTED.match(value) is not None
+
+
+def is_of_another_sort(value: str) -> bool:
+    """An address, a path, a version, a date, a quantity, a digest of a password."""
+    return (
+        _URL.match(value) is not None
+        or _VERSION.match(value) is not None
+        or _DATE.match(value) is not None
+        or _HASH.match(value) is not None
+        or _is_shouted(value)
+        or _is_path(value)
+    )
+
+
+def _is_path(value: str) -> bool:
+    """Slashes between words; a random string with slashes has no words between them."""
+    if "/" not in value and "\\" not in value:
+        return False
+    parts = [part for part in _SEPARATORS.split(value) if part]
+    wordlike = sum(1 for part in parts if part.isdigit() or _PATH_PART.match(part))
+    if value[0] in "/~." or value[1:3] == ":\\":
+        return wordlike * 2 >= len(parts) and max(map(len, parts), default=0) < 24
+    return wordlike == len(parts) and len(parts) > 1
+
+
+def is_wordy(value: str) -> bool:
+    """Words and short numbers with separators between them: `app-secrets-2`."""
+    parts = [part for part in _SEPARATORS.split(value) if part]
+    return len(parts) > 1 and all(
+        _is_plain_word(part) or (part.isdigit() and len(part) <= 4) for part in parts
+    )
+
+
+def _is_plain_word(part: str) -> bool:
+    return (
+        len(part) <= 16
+        and bool(_LETTERS.match(part))
+        and part[1:] in (part[1:].lower(), part[1:].upper())
+    )
+
+
+def is_digest(value: str) -> bool:
+    """An id or a digest that is seen in all logs: a UUID, or nothing but hexadecimal digits."""
+    return _UUID.match(value) is not None or _HEX.match(value) is not None
+
+
+def has_letters_and_digits(value: str) -> bool:
+    return any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+
+
+def entropy(value: str) -> float:
+    """Bits per character, by the characters' own frequencies."""
+    if not value:
+        return 0.0
+    total = len(value)
+    return -sum(n / total * math.log2(n / total) for n in Counter(value).values())
+
+
+def looks_made(value: str, words: Words) -> bool:
+    """Like a token: long enough, mixed, no words, no number, no path."""
+    value = value[:LONG_CHARS_MAX]
+    if len(value) < 8 or " " in value or stands_for_another(value, words):
+        return False
+    if _PATTERN.search(value) or _QUANTITY.match(value):
+        return False
+    if is_of_another_sort(value) or is_wordy(value):
+        return False
+    if has_letters_and_digits(value):
+        return len(value) >= 12 or entropy(value) > 2.2
+    mixed_case = value.lower() != value and value.upper() != value
+    has_symbol = any(not c.isalnum() and c not in "-_./: " for c in value)
+    if has_symbol:
+        return entropy(value) > 2.5
+    return mixed_case and len(value) >= 20 and entropy(value) > 3.8 and not _is_camel(value)
+
+
+def _is_camel(value: str) -> bool:
+    """Upper case letters far enough apart to begin words."""
+    return len(re.findall(r"[A-Z]", value)) * 4 <= len(value)
+
+
+def looks_chosen(value: str, words: Words, *, is_quoted: bool) -> bool:
+    """Like a password after a name that says so: nearly anything that is no code and no word."""
+    value = value[:LONG_CHARS_MAX]
+    if len(value) < 4 or stands_for_another(value, words):
+        return False
+    if " " in value:
+        return is_quoted and (is_phrase(value, words) or _is_spaced(value, words))
+    if is_of_another_sort(value):
+        return False
+    if value.isdigit():
+        return len(value) >= 4
+    letters_only = _LETTERS.match(value) is not None
+    if letters_only:
+        return is_no_plain_word(value, words) and not _speaks_of_secrets(value)
+    if any(c.isdigit() for c in value):
+        return len(value) >= 5 and not re.match(r"[0-9]{1,3}[a-z]{1,3}$", value)
+    return len(value) >= 6 and not is_wordy(value) and any(c.isalpha() for c in value)
+
+
+def _is_spaced(value: str, words: Words) -> bool:
+    """A password with a blank in it: few parts, a digit, no words of a sentence."""
+    parts = value.lower().split()
+    is_short = len(parts) <= 3 and len(value) <= 40 and has_letters_and_digits(value)
+    return is_short and not words["sentence"] & set(parts) and not _speaks_of_secrets(value)
+
+
+def is_no_plain_word(value: str, words: Words) -> bool:
+    """A word of letters that one would not expect where a password may stand."""
+    lowered = value.lower()
+    if len(value) < 6 or lowered in words["plain"] or lowered in words["constants"]:
+        return False
+    return not any(lowered.endswith(ending) for ending in words["plain_endings"])
+
+
+def _speaks_of_secrets(value: str) -> bool:
+    """An identifier: `confirmPassword`, `userToken`, `getSecret`."""
+    return any(part.startswith(_ABOUT) or part == "key" for part in words_of(value))
+
+
+def is_phrase(value: str, words: Words) -> bool:
+    """Three words or more that make no sentence."""
+    parts = re.split(r"[ -]+", value.strip())
+    return (
+        3 <= len(parts) <= 25
+        and all(_LETTERS.match(part) and part == part.lower() for part in parts)
+        and not words["sentence"] & set(parts)
+    )
+
+
+def is_basic(value: str) -> bool:
+    """Base64 of `user:password`."""
+    padded = value.replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        plain = base64.b64decode(padded + "=" * (-len(padded) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return b":" in plain and all(byte >= 32 and byte != 127 for byte in plain)
+
+
+def is_card(value: str) -> bool:
+    """Digits whose last one is the check digit of the others, and not all the same."""
+    digits = [int(c) for c in value if c.isdigit()]
+    doubled = [n * 2 - 9 if n > 4 else n * 2 for n in digits[-2::-2]]
+    return len(set(digits)) > 2 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0

@@ -1,0 +1,326 @@
+"""Stores that learn, pay or forget wrongly, to show that the conformance suite has teeth.
+
+Some are wrong by a method; the others leave out one of their statements without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from recollect.domain import (
+    BackedOff,
+    Behind,
+    Claim,
+    Deferred,
+    LeasePolicy,
+    Outcome,
+    Recorded,
+    StaleClaim,
+    StoreDescription,
+)
+from recollect.knowledge import (
+    CallOutcome,
+    Caps,
+    Fact,
+    Learned,
+    NewCall,
+    OverCap,
+    Reserved,
+    Spent,
+    Trust,
+)
+from recollect.store.protocol import MetadataValue, NewId
+from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.facts import RelationalFacts
+from recollect.store.relational.leases import RelationalLeases
+from recollect.store.relational.ledger import RelationalLedger
+
+T = TypeVar("T")
+
+
+def _with_facts(learned: Learned, **changes: Any) -> Learned:
+    facts = tuple(replace(fact, **changes) for fact in learned.draft.facts)
+    return replace(learned, draft=replace(learned.draft, facts=facts))
+
+
+class LearningLeases(RelationalLeases):
+    """Records something else than it was given."""
+
+    def record(
+        self,
+        claim: Claim,
+        upto: int,
+        outcome: Outcome,
+        reason: str | None,
+        now: datetime,
+        learned: Learned | None = None,
+        new_id: NewId | None = None,
+    ) -> Recorded | StaleClaim:
+        other = None if learned is None else self.twist(claim, learned)
+        return super().record(claim, upto, outcome, reason, now, other, new_id)
+
+    def twist(self, claim: Claim, learned: Learned) -> Learned:
+        return learned
+
+
+class ForgetfulLeases(LearningLeases):
+    def twist(self, claim: Claim, learned: Learned) -> Learned:
+        return replace(learned, draft=replace(learned.draft, facts=()))
+
+
+class CarelessLeases(LearningLeases):
+    """Takes what was learned in any pass."""
+
+    def twist(self, claim: Claim, learned: Learned) -> Learned:
+        loaded = self.load(claim, None, 1)
+        assert loaded is not None
+        return replace(learned, pass_number=loaded.session.pass_number)
+
+
+class ReplacingLeases(LearningLeases):
+    def twist(self, claim: Claim, learned: Learned) -> Learned:
+        return replace(learned, is_whole=True)
+
+
+class AddingLeases(LearningLeases):
+    def twist(self, claim: Claim, learned: Learned) -> Learned:
+        return replace(learned, is_whole=False)
+
+
+class TrustingLeases(LearningLeases):
+    """Believes a tool as it would a person, so that anything supersedes anything."""
+
+    def twist(self, claim: Claim, learned: Learned) -> Learned:
+        return _with_facts(learned, trust=Trust.USER)
+
+
+class TopiclessLeases(LearningLeases):
+    def twist(self, claim: Claim, learned: Learned) -> Learned:
+        return _with_facts(learned, topic=None)
+
+
+class ArrivingLeases(LearningLeases):
+    """Takes what arrives last for the newest."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._seconds = 0
+
+    def twist(self, claim: Claim, learned: Learned) -> Learned:
+        self._seconds += 1
+        moment = datetime.fromisoformat("2026-01-01T00:00:00Z") + timedelta(seconds=self._seconds)
+        return _with_facts(learned, valid_from=moment)
+
+
+class UnfencedLeases(RelationalLeases):
+    """Stores the facts first and looks at the token afterwards."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._facts = RelationalFacts(database)
+
+    def record(
+        self,
+        claim: Claim,
+        upto: int,
+        outcome: Outcome,
+        reason: str | None,
+        now: datetime,
+        learned: Learned | None = None,
+        new_id: NewId | None = None,
+    ) -> Recorded | StaleClaim:
+        if learned is not None and new_id is not None:
+            for fact in learned.draft.facts:
+                self._facts.add(claim.space, Fact(fact.content), now, new_id)
+        return super().record(claim, upto, outcome, reason, now, learned, new_id)
+
+
+class BlamingLeases(RelationalLeases):
+    """A deferral that counts as a failure."""
+
+    def defer(
+        self, claim: Claim, reason: str, delay_seconds: float, now: datetime | None
+    ) -> Deferred | StaleClaim:
+        patient = LeasePolicy(failures_max=99)
+        failed = self.fail(claim, reason, delay_seconds, patient, now)
+        return Deferred(failed.until) if isinstance(failed, BackedOff) else StaleClaim()
+
+
+class OverlookingLeases(RelationalLeases):
+    """A pass that does not notice how far the session has come."""
+
+    def record_pass(
+        self, claim: Claim, upto: int, learned: Learned | None, now: datetime, new_id: NewId
+    ) -> Recorded | Behind | StaleClaim:
+        return super().record_pass(claim, 2**31, learned, now, new_id)
+
+
+class GentleLeases(RelationalLeases):
+    """A pass that adds to what there is."""
+
+    def record_pass(
+        self, claim: Claim, upto: int, learned: Learned | None, now: datetime, new_id: NewId
+    ) -> Recorded | Behind | StaleClaim:
+        added = None if learned is None else replace(learned, is_whole=False)
+        return super().record_pass(claim, upto, added, now, new_id)
+
+
+class MergingFacts(RelationalFacts):
+    """Takes a fact's own id for a suggestion."""
+
+    def add(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Fact:
+        return super().add(space, replace(fact, id=""), now, new_id)
+
+
+class PresentFacts(RelationalFacts):
+    """Knows no other time than the newest."""
+
+    def search(self, space: str, terms: Sequence[str], at: datetime, limit: int) -> list[Fact]:
+        return super().search(space, terms, at + timedelta(days=9999), limit)
+
+
+class PathFacts(RelationalFacts):
+    """Takes a key for a path."""
+
+    def search_metadata(
+        self, space: str, key: str, value: MetadataValue, at: datetime, limit: int
+    ) -> list[Fact]:
+        return super().search_metadata(space, key.split(".")[0], value, at, limit)
+
+
+class LooseFacts(RelationalFacts):
+    """True is one."""
+
+    def search_metadata(
+        self, space: str, key: str, value: MetadataValue, at: datetime, limit: int
+    ) -> list[Fact]:
+        number = int(value) if isinstance(value, bool) else value
+        return super().search_metadata(space, key, number, at, limit)
+
+
+class EstimatingLedger(RelationalLedger):
+    """Settles a call for what was reserved."""
+
+    def settle(self, space: str, call_id: int, spent: Spent, outcome: CallOutcome) -> bool:
+        for call in self.calls(space, None, 1000, None):
+            if call.id == call_id:
+                spent = replace(
+                    spent, input_tokens=call.input_tokens, output_tokens=call.output_tokens
+                )
+        return super().settle(space, call_id, spent, outcome)
+
+
+class GenerousLedger(RelationalLedger):
+    def reserve(self, call: NewCall, caps: Caps, now: datetime) -> Reserved | OverCap:
+        wider = replace(caps, tokens_per_day=caps.tokens_per_day + 1)
+        return super().reserve(call, wider, now)
+
+
+class LocalLedger(RelationalLedger):
+    """Begins its day an hour early."""
+
+    def reserve(self, call: NewCall, caps: Caps, now: datetime) -> Reserved | OverCap:
+        return super().reserve(call, caps, now + timedelta(hours=1))
+
+
+class MutedConnection:
+    """A connection on which one query does nothing and finds nothing."""
+
+    def __init__(self, connection: Connection, muted: str) -> None:
+        self._connection = connection
+        self._muted = muted
+
+    def rows(self, name: str, params: Params) -> list[Row]:
+        return [] if name == self._muted else self._connection.rows(name, params)
+
+    def row(self, name: str, params: Params) -> Row | None:
+        return None if name == self._muted else self._connection.row(name, params)
+
+    def run(self, name: str, params: Params) -> None:
+        if name != self._muted:
+            self._connection.run(name, params)
+
+    def run_many(self, name: str, params: Sequence[Params]) -> None:
+        if name != self._muted:
+            self._connection.run_many(name, params)
+
+
+class MutedDatabase:
+    """Implements `Database` on another one, but for one query."""
+
+    def __init__(self, database: Database, muted: str) -> None:
+        self._database = database
+        self._muted = muted
+
+    def write(self, space: str | None, job: Callable[[Connection], T]) -> T:
+        return self._database.write(space, lambda c: job(MutedConnection(c, self._muted)))
+
+    def read(self, space: str | None, job: Callable[[Connection], T]) -> T:
+        return self._database.read(space, lambda c: job(MutedConnection(c, self._muted)))
+
+    def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
+        return self._database.listen(wake)
+
+    def scrub(self) -> None:
+        self._database.scrub()
+
+    def describe(self) -> StoreDescription:
+        return self._database.describe()
+
+    def close(self) -> None:
+        self._database.close()
+
+
+# What a store may leave out, and the case that has to notice.
+MUTED: dict[str, str] = {
+    "said_earlier": "a_statement_holds_from_the_first_time",
+    "revive_fact": "the_id_of_a_deleted_fact_can_be_used_again",
+    "adopt_fact": "peoples_own_facts_survive",
+    "strengthen_fact": "the_best_trust_wins",
+    "supersede_fact": "a_newer_statement_supersedes",
+    "insert_source": "the_same_statement_is_one_fact",
+    "delete_sources": "adding_under_an_id_replaces",
+    "insert_change": "an_edited_fact_is_somebodys_own",
+    "delete_fact": "a_deleted_fact_is_not_there",
+    "delete_source": "a_shared_fact_survives_a_whole_run",
+    "withdraw_sources": "a_shared_fact_stays",
+    "inherit_superseded": "deleting_brings_back",
+    "erase_fact": "forgetting_removes_everything",
+    "erase_changes": "nothing_is_left_in_a_history",
+    "find_same_fact": "the_same_statement_is_one_fact",
+    "find_topic_facts": "a_newer_statement_supersedes",
+    "find_supersedable": "a_named_fact_is_superseded",
+    "find_live_same": "the_same_statement_is_not_brought_back_twice",
+    "is_suppressed": "a_deleted_statement_stays_away",
+    "session_sources": "a_whole_run_replaces",
+    "session_facts": "forgetting_removes_everything",
+    "sourceless": "forgetting_removes_everything",
+    "superseded_by": "forgetting_brings_back",
+    "put_extraction": "an_extraction_is_updated",
+    "extend_extraction": "the_same_again_is_no_news",
+    "delete_extraction": "an_empty_whole_draft_removes",
+    "said_at": "an_extraction_knows_its_newest_record",
+    "note_change": "consolidation_hears_of_changes_only",
+    "next_pass": "a_session_can_have_many_passes",
+    "request_passes": "a_requested_pass_is_due",
+    "finish_pass": "a_pass_over_nothing_changes_nothing",
+    "add_spending": "a_cap_on_calls_is_exact",
+    "settle_call": "settling_replaces_the_estimate",
+    "delete_summary": "forgetting_removes_everything",
+    "delete_records": "forgetting_removes_everything",
+    "forget_calls": "the_books_do_not_name_the_forgotten",
+    "forget_job": "a_pass_over_a_forgotten_session_is_stale",
+    "skip_to_end": "a_forgotten_session_is_over",
+    "end_session": "a_forgotten_session_is_over",
+    "lock_claim": "a_stale_claim_learns_nothing",
+    "defer_claim": "a_deferred_job_waits",
+}
+# Without these nothing works at all, only many threads on PostgreSQL would notice, or what is left
+# leads nowhere.
+NOT_MUTED = frozenset(
+    {"insert_fact", "replace_fact", "insert_call", "put_property", "lock_spending", "lock_memory"}
+    | {"delete_retained_from"}
+)

@@ -1,0 +1,153 @@
+"""P11 for SQLite files: after forgetting, no byte of what was forgotten is in any file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+
+from recollect.clock import ManualClock
+from recollect.config import Settings
+from recollect.domain import NewRecord
+from recollect.messages import Role
+from recollect.store.conformance import Harness
+from recollect.store.conformance.harness import NEVER, SPACE
+from recollect.store.conformance.lessons import (
+    POLICY,
+    claim,
+    contents,
+    draft,
+    due,
+    facts,
+    learn,
+    lesson,
+    record,
+    statement,
+    teach,
+)
+from recollect.store.opening import open_store
+
+# Each stands in another column; all are forgotten.
+PLACES = (
+    *("content", "body", "name", "metadata", "summary", "rawmemory", "rollout", "slug", "quote"),
+    *("fact", "tag", "factmeta", "topic", "withdrawn", "deleted", "edited", "before", "error"),
+)
+CANARIES = {name: f"zq{name}xv{number:03}" for number, name in enumerate(PLACES)}
+
+
+@pytest.fixture(params=["wal", "journal"])
+def settings(request: pytest.FixtureRequest) -> Settings:
+    return Settings(sqlite_wal=request.param == "wal")
+
+
+@pytest.fixture
+def store(tmp_path: Path, settings: Settings) -> Iterator[Harness]:
+    path = tmp_path / "memory.db"
+    with closing(Harness(lambda: open_store(path, settings, ManualClock()))) as harness:
+        yield harness
+
+
+def everywhere(directory: Path) -> bytes:
+    return b"\0".join(file.read_bytes() for file in sorted(directory.iterdir()))
+
+
+def left_of(words: list[str], directory: Path) -> list[str]:
+    """Which of the words stand in a file, in any case and in either encoding of SQLite's."""
+    found = everywhere(directory).lower()
+    return [
+        word
+        for word in words
+        if word.lower().encode() in found or word.lower().encode("utf-16-le") in found
+    ]
+
+
+def tell_everything(store: Harness) -> str:
+    """A session with a canary in every place that can hold a word; the id of the session."""
+    said = CANARIES
+    ref = store.key()
+    body = f'{{"role": "user", "content": "{said["body"]}"}}'
+    store.say(
+        ref,
+        NewRecord(
+            role=Role.USER,
+            content=said["content"],
+            name=said["name"],
+            body=body,
+            metadata=f'{{"k": "{said["metadata"]}"}}',
+        ),
+        policy=NEVER,
+    )
+    store.records.set_summary(ref, said["summary"], store.now())
+    store.sleep(ref)
+    found = replace(
+        statement(said["fact"], quote=said["quote"], topic=said["topic"]),
+        tags=(said["tag"],),
+        metadata={said["factmeta"]: said["factmeta"]},
+    )
+    others = [statement(said[name]) for name in ("withdrawn", "deleted", "before")]
+    texts = draft(memory=said["rawmemory"], summary=said["rollout"])
+    made = replace(texts, rollout_slug=said["slug"], facts=(found, *others))
+    record(store, claim(store), lesson(made))
+    by_content = {fact.content: fact for fact in facts(store)}
+    store.handle.facts.delete(SPACE, by_content[said["deleted"]].id, store.now())
+    edited = replace(by_content[said["before"]], content=said["edited"])
+    store.handle.facts.update(SPACE, edited, store.now())
+    learn(store, lesson(replace(made, facts=(found,)), is_whole=True))
+    _, claimed = due(store)
+    store.handle.leases.fail(claimed, said["error"], 0, POLICY, store.now())
+    return claimed.key
+
+
+def test_no_byte_of_a_forgotten_session_is_left_in_any_file(store: Harness, tmp_path: Path) -> None:
+    teach(store, statement("something else is kept"), key="other")
+    session = tell_everything(store)
+    assert left_of(list(CANARIES.values()), tmp_path) == list(CANARIES.values())
+    store.handle.erasure.forget_session(SPACE, session, store.now())
+    assert left_of(list(CANARIES.values()), tmp_path) == []
+    assert contents(store) == ["something else is kept"]
+
+
+def test_no_byte_of_many_and_long_texts_is_left_in_any_file(store: Harness, tmp_path: Path) -> None:
+    """Enough for inner pages of every tree, overflow pages, and several segments of the index."""
+    numbers = range(0, 1200, 2)
+    secrets = [f"zq{number * 7919 % 10007:05}xv" for number in numbers]
+    kept = [f"zq{number * 7919 % 10007:05}yw" for number in range(1, 1200, 2)]
+    sessions = []
+    for key, words in (("secret", secrets), ("kept", kept)):
+        ref = store.key(key)
+        for word in words[:40]:
+            text = f"{word} " * 2000
+            store.say(ref, NewRecord(role=Role.USER, content=text), policy=NEVER)
+        for first in range(0, len(words), 60):
+            said = [statement(f"likes {word} and {word}s") for word in words[first : first + 60]]
+            session = teach(store, *said, key=key)
+        sessions.append(session)
+    assert left_of(secrets, tmp_path) == secrets
+    receipt = store.handle.erasure.forget_session(SPACE, sessions[0], store.now())
+    assert receipt is not None
+    assert receipt.facts == len(secrets)
+    assert left_of(secrets, tmp_path) == []
+    assert left_of(kept, tmp_path) == kept
+    assert len(facts(store)) == len(kept)
+
+
+def test_a_reader_in_the_way_keeps_nobody_from_forgetting(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log is emptied when nobody reads any more; the store says that it was not."""
+    path = tmp_path / "memory.db"
+    settings = Settings(sqlite_busy_timeout_ms=1)
+    with closing(Harness(lambda: open_store(path, settings, ManualClock()))) as store:
+        session = tell_everything(store)
+        with closing(apsw.Connection(str(path))) as reader:
+            reader.execute("BEGIN; SELECT count(*) FROM facts").fetchall()
+            receipt = store.handle.erasure.forget_session(SPACE, session, store.now())
+            assert receipt is not None
+            assert "is being read" in caplog.text
+            reader.execute("ROLLBACK")
+        assert facts(store, every=True) == []
+    assert left_of(list(CANARIES.values()), tmp_path) == []

@@ -1,0 +1,163 @@
+"""What was learned, row by row: what an upsert keeps (X9), and what the database itself refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import psycopg
+import pytest
+
+from recollect.clock import ManualClock, from_micros
+from recollect.config import Settings
+from recollect.store.conformance import Harness
+from recollect.store.conformance.harness import SPACE
+from recollect.store.conformance.lessons import (
+    NOTHING,
+    add,
+    claim,
+    draft,
+    extraction,
+    learn,
+    lesson,
+    only_fact,
+    statement,
+    teach,
+)
+from recollect.store.opening import open_store
+from tests.conformance.catalogue import Catalogue
+
+REFUSED = (apsw.ConstraintError, psycopg.IntegrityError)
+
+
+@pytest.fixture
+def store(durable_store_url: str) -> Iterator[Harness]:
+    with closing(Harness(lambda: open_store(durable_store_url, Settings(), ManualClock()))) as it:
+        yield it
+
+
+def mark_as_used(catalogue: Catalogue) -> None:
+    """What recall and phase 2 do to an extraction, in later steps."""
+    catalogue.run(
+        "UPDATE extractions SET usage_count = 7, last_usage = 42, selected_for_phase2 = TRUE,"
+        " selected_for_phase2_source_updated_at = 41"
+    )
+
+
+def use(store: Harness, session: str) -> tuple[object, ...]:
+    made = extraction(store, session)
+    baseline = made.selected_for_phase2_source_updated_at
+    return made.usage_count, made.last_usage, made.selected_for_phase2, baseline
+
+
+USED = (7, from_micros(42), True, from_micros(41))
+
+
+def test_running_a_session_again_keeps_its_use_and_the_baseline_of_phase_2(
+    store: Harness, catalogue: Catalogue
+) -> None:
+    session = learn(store, lesson(draft()))
+    mark_as_used(catalogue)
+    assert use(store, session) == USED
+    learn(store, lesson(draft(memory="new")))
+    learn(store, lesson(draft(memory="newer"), is_whole=True))
+    learn(store, lesson(draft(memory="newer")))
+    learn(store, lesson(NOTHING))
+    assert extraction(store, session).raw_memory == "newer"
+    assert use(store, session) == USED
+
+
+def test_a_new_pass_keeps_the_use_and_the_baseline_of_phase_2(
+    store: Harness, catalogue: Catalogue
+) -> None:
+    session = learn(store, lesson(draft()))
+    mark_as_used(catalogue)
+    store.handle.extractions.request_passes(SPACE, session, store.now())
+    learned = lesson(draft(memory="new"), is_whole=True, pass_number=2)
+    store.handle.leases.record_pass(claim(store), 1, learned, store.now(), store.new_id)
+    assert extraction(store, session).pass_number == 2
+    assert use(store, session) == USED
+
+
+def test_consolidation_that_has_seen_everything_is_due_again_after_a_change(
+    store: Harness, catalogue: Catalogue
+) -> None:
+    teach(store, statement("likes tea"))
+    catalogue.run("UPDATE consolidations SET consolidated = changed")
+    assert not store.handle.extractions.revision(SPACE).is_due
+    assert store.handle.extractions.count_due(None) == 0
+    teach(store, statement("likes tea"))
+    assert not store.handle.extractions.revision(SPACE).is_due
+    teach(store, statement("has a cat"))
+    assert store.handle.extractions.revision(SPACE).is_due
+    assert store.handle.extractions.count_due(SPACE) == 1
+
+
+def test_a_fact_keeps_its_use_when_it_is_replaced_edited_or_said_again(
+    store: Harness, catalogue: Catalogue
+) -> None:
+    add(store, "likes tea", named="mine")
+    catalogue.run("UPDATE facts SET usage_count = 7, last_usage = 42")
+    add(store, "likes coffee", named="mine")
+    fact = only_fact(store)
+    assert (fact.usage_count, fact.last_usage) == (7, from_micros(42))
+    store.handle.facts.update(SPACE, fact, store.now())
+    assert only_fact(store).usage_count == 7
+
+
+def test_the_database_itself_holds_a_statement_once_in_a_space(
+    store: Harness, catalogue: Catalogue
+) -> None:
+    teach(store, statement("likes tea"))
+    given = "content, content_key, tags, metadata, trust, standalone"
+    columns = f"{given}, created_at, updated_at, valid_from"
+
+    def copy_to(space: str) -> None:
+        catalogue.run(
+            f"INSERT INTO facts (id, space, {columns}) SELECT 'x', '{space}', {columns} FROM facts"
+        )
+
+    with pytest.raises(REFUSED):
+        copy_to(SPACE)
+    copy_to("other")
+    with pytest.raises(REFUSED):
+        catalogue.run("UPDATE facts SET space = 'space-a' WHERE id = 'x'")
+    catalogue.run("UPDATE facts SET superseded_by = 'y', superseded_at = 1 WHERE id = 'x'")
+    catalogue.run("UPDATE facts SET space = 'space-a' WHERE id = 'x'")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE facts SET trust = 'nobody'",
+        "UPDATE facts SET superseded_by = 'x'",
+        "UPDATE fact_sources SET seq_to = seq - 1",
+        "UPDATE ledger SET outcome = 'guessed'",
+    ],
+)
+def test_the_database_itself_refuses_what_no_store_writes(
+    store: Harness, catalogue: Catalogue, damage: str
+) -> None:
+    teach(store, statement("likes tea"))
+    catalogue.run(
+        "INSERT INTO ledger (space, purpose, model, attempt, day, input_tokens, output_tokens,"
+        " outcome, created_at) VALUES ('space-a', 'x', 'm', 1, 1, 1, 1, 'reserved', 0)"
+    )
+    with pytest.raises(REFUSED):
+        catalogue.run(damage)
+
+
+def test_sqlites_search_index_and_the_facts_agree_after_many_changes(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with closing(Harness(lambda: open_store(path, Settings(), ManualClock()))) as store:
+        for number in range(50):
+            add(store, f"word{number} common", named=f"fact {number % 20}")
+            if number % 7 == 0:
+                store.handle.facts.delete(SPACE, f"fact {number % 20}", store.now())
+        session = teach(store, *(statement(f"learned {number}") for number in range(20)))
+        store.handle.erasure.forget_session(SPACE, session, store.now())
+    with closing(apsw.Connection(str(path))) as connection:
+        # Raises if the index says anything else than the rows do.
+        connection.execute("INSERT INTO facts_fts (facts_fts, rank) VALUES ('integrity-check', 1)")

@@ -1,0 +1,62 @@
+"""A document is read back as it was written, and grows within its bound."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.extraction.rules.memo import Memo, Section, read_memo
+
+
+def sample() -> Memo:
+    first = Section(title="Task 1: tea", lines=["task: tea"], lists={"Notes": ["- hot [#1]"]})
+    second = Section(title="Task 2: cake", lines=["task: cake"])
+    return Memo(front={"description": "a day"}, lead=["# A day"], sections=[first, second])
+
+
+def test_a_document_is_read_back_as_it_was_written() -> None:
+    assert read_memo(sample().text()) == sample()
+    assert read_memo(sample().text()).text() == sample().text()
+
+
+def test_a_text_of_another_make_is_kept() -> None:
+    text = "Tea was made.\n\n## Tea\noutcome: success\n- hot"
+    memo = read_memo(text)
+    assert memo.lead == ["Tea was made."]
+    assert memo.sections[0].lines == ["outcome: success", "- hot"]
+    assert memo.text() == text
+
+
+def test_a_list_grows_each_entry_once_and_loses_the_oldest() -> None:
+    section = Section(title="x")
+    section.add("Notes", ["a", "b", "a", "c"], 2)
+    assert section.lists == {"Notes": ["- b", "- c"]}
+    section.grow(["one", "one\ntwo"], 5)
+    assert section.lines == ["- one", "- one two"]
+
+
+def test_a_field_is_replaced_not_repeated() -> None:
+    section = Section(title="x")
+    section.put("outcome", "fail")
+    section.put("outcome", "success\nat last")
+    assert section.lines == ["outcome: success at last"]
+    assert section.get("outcome") == "success at last"
+    assert section.get("task") == ""
+
+
+def test_what_is_too_long_loses_its_oldest_first() -> None:
+    memo = Memo(front={"description": "a day"})
+    for number in range(20):
+        section = memo.section(f"Task {number}")
+        section.put("task", f"number {number}")
+        section.add("Notes", [f"note {number} {word}" for word in range(10)], 10)
+    text = memo.bounded(1500)
+    assert len(text) <= 1500
+    assert "description: a day" in text
+    assert "note 19 9" in text
+    assert "note 0 0" not in text
+
+
+@given(st.text(max_size=300), st.integers(min_value=10, max_value=200))
+def test_any_text_can_be_read_and_bounded(text: str, chars_max: int) -> None:
+    assert len(read_memo(text).bounded(chars_max)) <= chars_max

@@ -1,0 +1,183 @@
+"""T3: replies in plain lines are understood, and "none" in any spelling is none."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.errors import InvalidOutput
+from recollect.extraction.lines import is_none, parse_lines
+from recollect.extraction.parse import Limits
+from recollect.knowledge import Draft, Trust
+from tests.unit.extraction.material import answered, at, extraction, piece, resulted, said
+
+PIECE = piece(
+    said(1, "I prefer tea over coffee"),
+    answered(2, "I put the kettle on"),
+    resulted(4, "The weather in Oslo is fine today"),
+    upto=9,
+)
+LIMITS = Limits(fact_chars_max=100, memory_chars_max=500, facts_max=5)
+
+
+def contents(text: str) -> list[str]:
+    return [fact.content for fact in parse_lines(text, PIECE, LIMITS).facts]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "none", "None", "NONE.", "none!", " none ", "- none", "* None.", "1. none", "**none**",
+        "`none`", '"none"', "(none)", "[none]", "None\n", "```\nnone\n```", "n/a", "N/A.",
+        "nothing",
+        "Nothing.", "null", "nil", "No", "-", "—", "[]", "no facts", "No new facts.",
+        "No facts found.", "There are no facts to remember.", "There is nothing to remember.",
+        "Nothing worth remembering.", "Nothing new was found in this conversation.",
+        "None of the facts", "I found nothing to record.", "No durable information.",
+        "keine", "Nichts.", "rien", "nada", "ninguno", "нет", "无", "没有", "なし", "없음",
+        "Facts:\nnone", "# Facts\n\nnone",
+    ],
+)  # fmt: skip
+def test_none_in_any_spelling_is_none(text: str) -> None:
+    assert parse_lines(text, PIECE, LIMITS) == Draft(upto=9)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "No sugar in the tea.",
+        "None of the tests may be skipped.",
+        "Nothing beats tea.",
+        "No, tea.",
+        "Nobody drinks coffee.",
+        "no " * 500,
+        "",
+        "...",
+    ],
+)
+def test_a_line_that_says_something_is_not_none(line: str) -> None:
+    assert not is_none(line)
+
+
+@pytest.mark.parametrize(
+    "bullet",
+    [
+        "",
+        "- ",
+        "* ",
+        "+ ",
+        "• ",
+        "– ",
+        "1. ",
+        "12) ",
+        "(3) ",
+        "a) ",
+        "- [ ] ",
+        "* [x] ",
+        "  - ",
+        "- 1. ",
+    ],
+)
+def test_bullets_and_numbers_are_stripped(bullet: str) -> None:
+    assert contents(f"{bullet}The user prefers tea") == ["The user prefers tea"]
+
+
+@pytest.mark.parametrize(
+    ("line", "content", "tag"),
+    [
+        ("preference: The user prefers tea", "The user prefers tea", "preference"),
+        ("Preference: The user prefers tea", "The user prefers tea", "preference"),
+        ("- **preference**: The user prefers tea", "The user prefers tea", "preference"),
+        ("[decision] - Tea over coffee", "Tea over coffee", "decision"),
+        ("The user prefers tea", "The user prefers tea", "observation"),
+        ("weather: fine in Oslo", "weather: fine in Oslo", "observation"),
+    ],
+)
+def test_a_line_may_begin_with_its_kind(line: str, content: str, tag: str) -> None:
+    (fact,) = parse_lines(line, PIECE, LIMITS).facts
+    assert (fact.content, fact.tags) == (content, (tag,))
+
+
+def test_a_line_is_given_to_the_record_whose_words_it_shares() -> None:
+    text = "preference: tea over coffee\ninstruction: The weather in Oslo is fine"
+    first, second = parse_lines(text, PIECE, LIMITS).facts
+    assert (first.seq, first.seq_to, first.valid_from, first.trust) == (1, 1, at(1), Trust.USER)
+    assert first.quote == "I prefer tea over coffee"
+    assert (second.seq, second.trust, second.tags) == (4, Trust.TOOL, ("observation",))
+
+
+def test_headings_and_what_the_transcript_does_not_say_go() -> None:
+    text = "Here are the facts:\n\n## Facts\n---\n- The user prefers tea\n- Bananas are yellow\n```"
+    assert contents(text) == ["The user prefers tea"]
+
+
+def test_none_beside_facts_is_no_fact() -> None:
+    assert contents("The user prefers tea\nnone") == ["The user prefers tea"]
+
+
+def test_a_fact_that_stands_twice_is_kept_once() -> None:
+    assert contents("- Prefers tea.\n- prefers tea") == ["Prefers tea."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " \n ",
+        "...",
+        "***",
+        "```\n```",
+        "# Facts",
+        "Here are the facts:",
+        "Bananas are yellow",
+        "<html><body>502 Bad Gateway</body></html>",
+        "I cannot help with that request.",
+        "The user prefers tea " * 20,
+        "\n".join(f"Tea number {number}" for number in range(6)),
+        "tea " * 1_000_000,
+    ],
+)
+def test_what_says_nothing_of_the_transcript_is_refused(text: str) -> None:
+    """X5: and never taken for nothing to remember."""
+    with pytest.raises(InvalidOutput):
+        parse_lines(text, PIECE, LIMITS)
+
+
+def test_memory_and_summary_are_made_of_the_facts() -> None:
+    draft = parse_lines("The user prefers tea\nOslo is fine today.", PIECE, LIMITS)
+    assert draft.raw_memory == "- The user prefers tea\n- Oslo is fine today."
+    assert draft.rollout_summary == "The user prefers tea. Oslo is fine today."
+
+
+def test_memory_grows_by_what_is_new() -> None:
+    before = extraction(raw_memory="- Prefers tea", rollout_summary="Prefers tea.")
+    again = piece(*PIECE.blocks, previous=before)
+    draft = parse_lines("Prefers tea\nOslo is fine", again, LIMITS)
+    assert draft.raw_memory == "- Prefers tea\n- Oslo is fine"
+    assert draft.rollout_summary == "Prefers tea. Oslo is fine."
+    assert draft.rollout_slug == "tea"
+
+
+def test_memory_that_has_grown_too_long_loses_its_oldest_lines() -> None:
+    before = extraction(raw_memory="\n".join(f"- line {number}" for number in range(60)))
+    draft = parse_lines("Oslo is fine", piece(*PIECE.blocks, previous=before), LIMITS)
+    assert len(draft.raw_memory) <= 500
+    assert draft.raw_memory.startswith("- line ")
+    assert draft.raw_memory.endswith("- line 59\n- Oslo is fine")
+
+
+@given(st.text(max_size=300))
+def test_whatever_lines_come_are_grounded_or_refused(text: str) -> None:
+    try:
+        draft = parse_lines(text, PIECE, LIMITS)
+    except InvalidOutput:
+        return
+    assert all(fact.seq in (1, 2, 4) and len(fact.content) <= 100 for fact in draft.facts)
+
+
+@pytest.mark.parametrize("shape", ["- ", "1. ", "**", "`", "no new ", "__a", "tea\n"])
+def test_odd_lines_take_no_longer_than_others(shape: str) -> None:
+    """P8: quadratic would take minutes."""
+    with pytest.raises(InvalidOutput):
+        parse_lines(shape * 20_000, PIECE, LIMITS)
