@@ -241,7 +241,7 @@ class Settings:
         20_000, "Model calls one worker may make while it runs.", minimum=0, maximum=10**9
     )
     redaction_rules: str | None = _setting(
-        None, "A TOML or YAML file with rules of your own for what is secret."
+        None, "A TOML file with rules of your own for what is secret."
     )
     redaction_allow: str = _setting(
         "", "Values that are not secret whatever they look like, separated by commas."

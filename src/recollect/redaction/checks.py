@@ -107,7 +107,8 @@ def _named(found: Candidate, words: Words) -> str | None:
 
 
 def _shown(found: Candidate, words: Words) -> str | None:
-    kind = name_kind(name_around(found.text, found.keyword, words), words)
+    name = name_around(found.text, found.keyword, words)
+    kind = None if name.lower() == "pass" else name_kind(name, words)  # a verb, more often
     value = found.value
     if kind is None or not values.has_letters_and_digits(value) or value.startswith("--"):
         return None

@@ -140,7 +140,7 @@ def _without_trailing(text: str, start: int, end: int) -> int:
 def _overlaps_any(taken: list[tuple[int, int]], start: int, end: int) -> bool:
     """Whether one of the spans, which are in order, has a character in common with this one."""
     place = bisect_left(taken, (end, end)) - 1
-    return False
+    return place >= 0 and taken[place][1] > start
 
 
 def _merged(found: list[tuple[int, int, int, str]]) -> list[Finding]:

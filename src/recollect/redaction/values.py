@@ -17,7 +17,7 @@ Words = Mapping[str, frozenset[str]]
 LONG_CHARS_MAX = 2048  # what is looked at of a value; judging more would say nothing new
 
 _VARIABLE = LazyPattern(
-    r"\$\{|\$\(|\$[A-Za-z_]\w*$|%[A-Za-z_]\w*%$|\{\{|\{[A-Za-z_]|<[^>]*>?$|@\{|\[\w*\]?$|!\w+$|&\w+$"
+    r"\$\{|\$\(|\$[A-Za-z_][\w.-]*$|%[A-Za-z_]\w*%$|\{\{|\{[A-Za-z_]|<[^>]*>?$|@\{|\[\w*\]?$|!\w+$|&\w+$"
     r"|#\{|\$\$|\*\w+$|%[sdvq]$|%\(\w+\)s|env:|vault:|op://|arn:|ref\+",
     re.ASCII,
 )
@@ -166,8 +166,8 @@ def looks_chosen(value: str, words: Words, *, is_quoted: bool) -> bool:
         return is_quoted and (is_phrase(value, words) or _is_spaced(value, words))
     if is_of_another_sort(value):
         return False
-    if value.isdigit():
-        return len(value) >= 4
+    if value.lstrip("-").isdigit():
+        return value.isdigit()
     letters_only = _LETTERS.match(value) is not None
     if letters_only:
         return is_no_plain_word(value, words) and not _speaks_of_secrets(value)
@@ -210,10 +210,10 @@ def is_basic(value: str) -> bool:
     """Base64 of `user:password`."""
     padded = value.replace("-", "+").replace("_", "/").rstrip("=")
     try:
-        plain = base64.b64decode(padded + "=" * (-len(padded) % 4), validate=True)
-    except (binascii.Error, ValueError):
+        plain = base64.b64decode(padded + "=" * (-len(padded) % 4), validate=True).decode()
+    except (binascii.Error, ValueError):  # not base64, or of no text
         return False
-    return b":" in plain and all(byte >= 32 and byte != 127 for byte in plain)
+    return ":" in plain and plain.isprintable()
 
 
 def is_card(value: str) -> bool:

@@ -56,6 +56,14 @@ def test_the_users_rule_names_what_both_find(tmp_path: Path) -> None:
     assert bare(redactor.redact("password=hunter2x")) == "password=<ours>"
 
 
+def test_a_rule_that_matches_placeholders_leaves_them_alone(tmp_path: Path) -> None:
+    rules = "[[rules]]\nkind = 'ours'\npattern = '[a-z]{8}'\n"
+    redactor = load_redactor(settings(tmp_path, rules), SALT)
+    once = redactor.redact("a password, a secret: abcdefgh")
+    assert bare(once) == "a <ours>, a secret: <ours>"
+    assert redactor.redact(once) == once
+
+
 def test_an_entropy_floor_keeps_plain_values(tmp_path: Path) -> None:
     rules = "[[rules]]\nkind = 'ours'\npattern = 'id:([a-z0-9]{8})'\nentropy = 2.5\n"
     redactor = load_redactor(settings(tmp_path, rules), SALT)

@@ -101,8 +101,10 @@ def test_a_placeholder_is_left_alone_wherever_it_stands(redactor: Redactor) -> N
 
 @pytest.mark.parametrize(
     "around",
-    ['password="{}"', "password: {}", "my password is '{}'", "https://u:{}@h/", "Bearer {}"]
-    + ["use {} as the password", '{{"token": "{}"}}', "Cookie: sessionid={}; a=b", "pw {}"],
+    [
+        *('password="{}"', "password: {}", "my password is '{}'", "https://u:{}@h/", "Bearer {}"),
+        *("use {} as the password", '{{"token": "{}"}}', "Cookie: sessionid={}; a=b", "pw {}"),
+    ],
 )
 def test_a_placeholder_is_no_secret_in_any_place_of_one(redactor: Redactor, around: str) -> None:
     text = around.format("[redacted:password:0123abcd]")
