@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from recollect.knowledge import NOTHING_SPENT, Extraction, Spent
+from recollect.knowledge import NOTHING_SPENT, Extraction, Spent, Staged
 from recollect.messages import Attachment, Part, Role, ToolCall, ToolResult, read
 
 
@@ -231,6 +231,12 @@ class Job:
     last_error: str | None
     last_error_at: datetime | None
     finished_at: datetime | None
+    pauses: int = 0  # how often it was put off since it last got on; counts against nobody
+
+    @property
+    def is_paused(self) -> bool:
+        """Put off by something that is not its fault: a cap, a refused key, a provider."""
+        return self.state is JobState.DUE and self.due_at is not None and self.pauses > 0
 
     def why(self, now: datetime) -> str:
         """Why it is not running, or who runs it."""
@@ -244,9 +250,9 @@ class Job:
             case JobState.PARKED:
                 return f"parked: failed {self.failures} x, taken over {self.takeovers} x"
             case JobState.DUE if self.due_at is not None and self.due_at > now:
-                if self.last_error is None:
-                    return "waiting for its time"
-                return "backing off" if self.failures else "paused"
+                if self.is_paused:
+                    return "paused"
+                return "waiting for its time" if self.last_error is None else "backing off"
             case _:
                 return "waiting for a worker"
 
@@ -280,6 +286,7 @@ class Claim:
     expires_at: datetime
     read_upto: int
     claimed_mark: int
+    pauses: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +349,11 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True)
+class Overtaken:
+    """A new pass over the session has come in between; the claim is still held, nothing stored."""
+
+
+@dataclass(frozen=True, slots=True)
 class Released:
     """The job is due again, and nothing was counted against it."""
 
@@ -353,6 +365,9 @@ class Loaded:
     session: SessionState
     records: tuple[Record, ...]
     extraction: Extraction | None
+    before: tuple[Record, ...] = ()  # those just before, for what they began
+    is_rest: bool = False  # there is nothing after these
+    staged: Staged | None = None
 
 
 class SessionOutcome(StrEnum):

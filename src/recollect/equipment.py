@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.errors import StoreClosed
+from recollect.errors import RecollectError, StoreClosed
 from recollect.ids import SYSTEM_RANDOMNESS
 from recollect.store.protocol import Store
 
@@ -49,6 +49,13 @@ class Equipment:
                 salt = self._store().keep(_SALT, SYSTEM_RANDOMNESS.randbytes(_SALT_BYTES).hex())
                 self._redactor = load_redactor(self._settings, bytes.fromhex(salt))
             return self._redactor
+
+    def redacted(self, text: str) -> str:
+        """What may be logged and shown of an error; nothing, if there is no telling."""
+        try:
+            return self.redactor().redact(text)
+        except RecollectError:
+            return text.partition(":")[0]
 
     def model(self) -> Model | None:
         """The model of the settings, or the one that was given; none where neither is."""

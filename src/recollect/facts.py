@@ -54,10 +54,12 @@ class Facts:
         stored once: the same statement again gains its sources.
         """
         match fact:
+            case Fact() if tags or metadata:
+                raise InvalidValue("a Fact brings its own tags and metadata")
             case Fact():
                 given = fact
             case str():
-                given = Fact(fact, tags=tuple(tags), metadata=metadata or {})
+                given = Fact(fact, tags=_tags(tags), metadata=metadata or {})
             case _:
                 raise InvalidValue(f"a fact is a statement or a Fact, not {type(fact).__name__}")
         checked = self._checked(given)
@@ -84,7 +86,7 @@ class Facts:
         if not isinstance(content, Unchanged):
             changes["content"] = content
         if not isinstance(tags, Unchanged):
-            changes["tags"] = tuple(tags)
+            changes["tags"] = _tags(tags)
         if not isinstance(metadata, Unchanged):
             changes["metadata"] = metadata
         if not isinstance(valid_to, Unchanged):
@@ -172,10 +174,11 @@ class Facts:
 
     def _checked(self, fact: Fact) -> Fact:
         """A fact as it may be stored: within its limits, and redacted."""
-        redactor = self._around.redactor()
+        redactor = self._around.redactor().keyed(self._space)
         content = _text(fact.content, "a fact", self._around.settings.fact_chars_max)
         metadata = json.loads(collection.encode_metadata(fact.metadata) or "{}")
-        if fact.trust not in set(Trust):
+        topic = collection.check_label(fact.topic, "a topic")
+        if not isinstance(fact.trust, str) or fact.trust not in set(Trust):
             raise InvalidValue(f"trust is one of {', '.join(Trust)}: {fact.trust!r}")
         return dataclasses.replace(
             fact,
@@ -184,7 +187,7 @@ class Facts:
             tags=tuple(redactor.redact(tag) for tag in _tags(fact.tags)),
             metadata=redactor.redact_json(metadata),
             trust=Trust(fact.trust),
-            topic=collection.check_label(fact.topic, "a topic"),
+            topic=None if topic is None else redactor.redact(topic),
             sources=tuple(
                 dataclasses.replace(source, quote=redactor.redact(source.quote))
                 for source in _sources(fact)
@@ -216,13 +219,18 @@ def _tags(tags: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_text(tag, "a tag", TAG_CHARS_MAX) for tag in tags))
 
 
+def _is_source(given: object) -> bool:
+    return isinstance(given, Source) and isinstance(given.quote, str)
+
+
 def _sources(fact: Fact) -> tuple[Source, ...]:
     """The sources that were given; a bare session id is a source without a place."""
-    sources = tuple(fact.sources)
+    sources = fact.sources
+    if not isinstance(sources, Sequence) or not all(map(_is_source, sources)):
+        raise InvalidValue("sources are a list of Source(session_id=…, seq=…, seq_to=…)")
     if len(sources) > SOURCES_MAX:
         raise TooLarge(f"a fact has at most {SOURCES_MAX:,} sources")
-    if not all(isinstance(source, Source) for source in sources):
-        raise InvalidValue("sources are Source(session_id=…, seq=…, seq_to=…)")
+    sources = tuple(sources)
     if fact.source is not None and fact.source not in {each.session_id for each in sources}:
         sources += (Source(session_id=fact.source, seq=0, seq_to=0),)
     for source in sources:

@@ -220,6 +220,17 @@ class Learned:
     attempt: int = 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """How far a run through a whole session has got; nobody sees it before it is through."""
+
+    pass_number: int
+    upto: int
+    extractor: str
+    draft: Draft
+    spent: Spent = NOTHING_SPENT
+
+
 class CallOutcome(StrEnum):
     """What became of a model call."""
 

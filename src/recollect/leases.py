@@ -19,6 +19,7 @@ from recollect.domain import (
     Loaded,
     NothingDue,
     Outcome,
+    Overtaken,
     Parked,
     Recorded,
     Released,
@@ -26,7 +27,7 @@ from recollect.domain import (
     StaleClaim,
 )
 from recollect.ids import SYSTEM_RANDOMNESS, Ids, Randomness
-from recollect.knowledge import Learned
+from recollect.knowledge import Learned, Staged
 from recollect.store.protocol import Store
 
 
@@ -65,7 +66,7 @@ class Leaseholder:
         outcome: Outcome,
         reason: str | None = None,
         learned: Learned | None = None,
-    ) -> Recorded | StaleClaim:
+    ) -> Recorded | Overtaken | StaleClaim:
         return self._leases.record(
             claim, upto, outcome, reason, self._clock.now(), learned, self._ids.new
         )
@@ -75,18 +76,16 @@ class Leaseholder:
     ) -> Recorded | Behind | StaleClaim:
         return self._leases.record_pass(claim, upto, learned, self._clock.now(), self._ids.new)
 
+    def stage(self, claim: Claim, staged: Staged) -> Recorded | StaleClaim:
+        return self._leases.stage(claim, staged)
+
     def defer(self, claim: Claim, reason: str, delay_seconds: float) -> Deferred | StaleClaim:
         return self._leases.defer(claim, reason, delay_seconds, self.lease_time())
 
     def fail(
-        self,
-        claim: Claim,
-        error: str,
-        *,
-        is_final: bool = False,
-        delay_seconds_min: float = 0.0,
+        self, claim: Claim, error: str, *, is_final: bool = False
     ) -> BackedOff | Parked | StaleClaim:
-        delay = max(self.backoff_seconds(claim.attempt), delay_seconds_min)
+        delay = self.backoff_seconds(claim.attempt)
         return self._leases.fail(
             claim, error, delay, self.policy, self.lease_time(), is_final=is_final
         )
@@ -102,6 +101,12 @@ class Leaseholder:
         doublings = min(attempt - 1, 32)
         bound = min(self.policy.backoff_seconds * 2**doublings, self.policy.backoff_seconds_max)
         return self._randomness.uniform(0, bound)
+
+    def pause_seconds(self, claim: Claim, first_seconds: float) -> float:
+        """How long to put off what is not the job's fault: longer each time, never without end."""
+        doublings = min(claim.pauses, 32)
+        bound = min(first_seconds * 2**doublings, self.policy.backoff_seconds_max)
+        return self._randomness.uniform(bound / 2, bound)
 
     def lease_time(self) -> datetime | None:
         """None: the database's clock, which all workers share; an injected clock goes before it."""

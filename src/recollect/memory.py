@@ -33,7 +33,6 @@ from recollect.errors import (
     AmbiguousKey,
     InvalidSetting,
     NotFound,
-    RecollectError,
     StoreClosed,
 )
 from recollect.facts import Facts
@@ -132,7 +131,14 @@ class Memory:
         around = self._around
         if processor is None:
             processor = self._equipment.processor()
-        worker = Worker(self.store, around.settings, around.clock, processor, owner=owner)
+        worker = Worker(
+            self.store,
+            around.settings,
+            around.clock,
+            processor,
+            owner=owner,
+            redact=self._equipment.redacted,
+        )
         self._workers.add(worker)
         return worker
 
@@ -168,7 +174,10 @@ class Memory:
         all: bool = False,  # noqa: A002
         again: bool = False,
     ) -> WorkPlan:
-        """What `work` would read, send and spend at most, without doing any of it."""
+        """What `work` would read, send and spend, without doing any of it.
+
+        Answers are reckoned as long as they may be, and as right the first time.
+        """
         space = None if space is None else collection.check_space(space)
         return self._equipment.plan(space, all=all, again=again)
 
@@ -259,9 +268,10 @@ class _Startup:
             if not _is_root(session()) or not self._is_time(now):
                 return
             if how == "worker":
-                self._start_worker()
+                thread = threading.Thread(target=self._start_worker, name="recollect-startup")
+                thread.start()
             self._make_scan_due()
-        except RecollectError as error:
+        except Exception as error:  # nothing here is worth failing the host for
             _log.warning("the background work was not told of a new session: %s", error)
 
     def _is_time(self, now: datetime) -> bool:
@@ -279,10 +289,13 @@ class _Startup:
             leases.make_due(JobKind.STARTUP_SCAN)
 
     def _start_worker(self) -> None:
-        with self._lock:
-            if self._worker is None:
-                self._worker = self._memory.worker()
-        self._worker.start()
+        try:
+            with self._lock:
+                if self._worker is None:
+                    self._worker = self._memory.worker()
+            self._worker.start()
+        except Exception as error:
+            _log.warning("no worker could be started for a new session: %s", error)
 
 
 def _is_root(session: SessionState) -> bool:
@@ -355,10 +368,11 @@ class Space:
         Facts that other sessions bear out as well keep those sources. What runs on it is stopped.
         NotFound: there is no such session here.
         """
-        session_id = session.id if isinstance(session, Session) else collection.check_id(session)
-        receipt = self._memory.store.erasure.forget_session(
-            self.name, session_id, self._around.now()
-        )
+        if isinstance(session, Session):
+            store, session_id = session.store, session.id
+        else:
+            store, session_id = self._memory.store, collection.check_id(session)
+        receipt = store.erasure.forget_session(self.name, session_id, self._around.now())
         if receipt is None:
             raise NotFound(f"space {self.name!r} has no session {session_id!r}")
         return receipt

@@ -1,7 +1,8 @@
 """Phase 1 of a claimed session: its pieces go to a processor, what comes back is recorded.
 
 Owns P3 for the worker: a piece is recorded with its cursor, or not at all. A run that goes through
-a whole session again records once, at the end, so that it replaces what was learned in one step.
+a whole session again replaces what was learned in one step, at its end; until then what it has is
+staged, so that no piece is paid for twice.
 """
 
 from __future__ import annotations
@@ -9,18 +10,36 @@ from __future__ import annotations
 import dataclasses
 import logging
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from typing import TypeVar
 
-from recollect.domain import Behind, Claim, Loaded, Mode, Outcome, SessionState, StaleClaim
-from recollect.errors import PermanentFailure
-from recollect.knowledge import Draft, Extraction, Learned
+from recollect.domain import (
+    Behind,
+    Claim,
+    Loaded,
+    Mode,
+    Outcome,
+    Overtaken,
+    Record,
+    SessionState,
+    StaleClaim,
+)
+from recollect.errors import OutcomeUnknown, PermanentFailure, StoreError
+from recollect.knowledge import Draft, Extraction, Learned, Spent, Staged
 from recollect.leases import Leaseholder
 from recollect.processing import Processor, Verdict, Work, WorkReport
 
 _log = logging.getLogger(__name__)
 
-PIECE_RECORDS = 500  # records handed to a processor at once; each piece is recorded by itself
+T = TypeVar("T")
+
+PIECE_RECORDS = 200  # records handed to a processor at once; each piece is recorded by itself
+PIECE_CHARS = 400_000  # and their text, of which one record may have more
+# Seconds, before a record is tried again.
+STORE_PAUSES: tuple[float, ...] = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +56,9 @@ class Run:
         loaded = self.holder.load(self.claim, after, PIECE_RECORDS)
         if loaded is None:
             raise PermanentFailure(f"session {self.claim.key} does not exist")
-        return loaded
+        records = _within(loaded.records, PIECE_CHARS)
+        is_rest = len(records) == len(loaded.records) < PIECE_RECORDS
+        return dataclasses.replace(loaded, records=records, is_rest=is_rest)
 
     def judge(self, loaded: Loaded, previous: Extraction | None) -> Verdict:
         if not loaded.session.remembered:
@@ -50,6 +71,7 @@ class Run:
             records=loaded.records,
             is_lost=self.lost.is_set,
             previous=previous,
+            before=loaded.before,
         )
         return self.processor.process(work)
 
@@ -60,8 +82,8 @@ class Run:
             return self.claim.read_upto
         upto = records[-1].seq if verdict.upto is None else verdict.upto
         assert records[0].seq <= upto <= records[-1].seq, "a verdict about other records"
-        is_rest = upto == records[-1].seq and len(records) < PIECE_RECORDS
-        return self.claim.read_upto if is_rest else upto
+        is_end = loaded.is_rest and upto == records[-1].seq  # what came after it is gone
+        return self.claim.read_upto if is_end else upto
 
     def learned(self, loaded: Loaded, verdict: Verdict, *, is_whole: bool) -> Learned | None:
         if verdict.draft is None or not loaded.session.remembered:
@@ -74,6 +96,24 @@ class Run:
             spent=verdict.spent,
             attempt=self.claim.attempt,
         )
+
+    def kept(self, store: Callable[[], T]) -> T:
+        """Store what was paid for: a bad moment of the store is waited out while the claim lives.
+
+        Not when the outcome is unknown: the next one to look finds out.
+        """
+        for pause in STORE_PAUSES:
+            try:
+                return store()
+            except OutcomeUnknown:
+                raise
+            except StoreError as error:
+                if not error.retry_helps:
+                    raise
+                _log.warning("session %s: trying again to record: %s", self.claim.key, error)
+            if self.lost.wait(pause):
+                break
+        return store()
 
     def stale(self) -> WorkReport:
         _log.info("session %s: another worker has it now; result discarded", self.claim.key)
@@ -98,45 +138,55 @@ def extract_new(run: Run) -> WorkReport:
             return WorkReport(stale=1)
         is_whole = cursor == 0 and upto == run.claim.read_upto
         learned = run.learned(loaded, verdict, is_whole=is_whole)
-        recorded = run.holder.record(run.claim, upto, verdict.outcome, verdict.reason, learned)
+        outcome, reason = verdict.outcome, verdict.reason
+        recorded = run.kept(partial(run.holder.record, run.claim, upto, outcome, reason, learned))
         if isinstance(recorded, StaleClaim):
             return run.stale()
+        if isinstance(recorded, Overtaken):  # a new pass came in between: on its ground, then
+            continue
         report.records += upto - cursor
         if upto == run.claim.read_upto:
             report.processed = 1
-            run.done(first, verdict.outcome)
+            run.done(first, outcome)
             return report
 
 
 def extract_whole(run: Run) -> WorkReport:
     """Go through all of a session for the sake of what is new, and replace what was learned."""
-    loaded, verdict = _all_pieces(run)
-    if run.lost.is_set():
-        return WorkReport(stale=1)
-    learned = run.learned(loaded, verdict, is_whole=True)
-    upto = run.claim.read_upto
-    recorded = run.holder.record(run.claim, upto, verdict.outcome, verdict.reason, learned)
-    if isinstance(recorded, StaleClaim):
-        return run.stale()
-    cursor = loaded.session.processed_until or 0
-    run.done(cursor + 1, verdict.outcome)
-    return WorkReport(processed=1, records=upto - cursor)
+    while True:
+        loaded, verdict = _all_pieces(run, next_pass=False)
+        if run.lost.is_set():
+            return WorkReport(stale=1)
+        learned = run.learned(loaded, verdict, is_whole=True)
+        upto = run.claim.read_upto
+        outcome, reason = verdict.outcome, verdict.reason
+        recorded = run.kept(partial(run.holder.record, run.claim, upto, outcome, reason, learned))
+        if isinstance(recorded, Overtaken):
+            continue
+        if isinstance(recorded, StaleClaim):
+            return run.stale()
+        cursor = loaded.session.processed_until or 0
+        run.done(cursor + 1, verdict.outcome)
+        return WorkReport(processed=1, records=upto - cursor)
 
 
 def extract_again(run: Run) -> WorkReport:
     """A new pass over a session; the old one's results stand until it is through."""
+    so_far: Verdict | None = None
     while True:
-        loaded, verdict = _all_pieces(run)
+        loaded, verdict = _all_pieces(run, next_pass=True, so_far=so_far)
         if run.lost.is_set():
             return WorkReport(stale=1)
         learned = run.learned(loaded, verdict, is_whole=True)
         if learned is not None:
             learned = dataclasses.replace(learned, pass_number=learned.pass_number + 1)
-        recorded = run.holder.record_pass(run.claim, run.claim.read_upto, learned)
+        upto = run.claim.read_upto
+        recorded = run.kept(partial(run.holder.record_pass, run.claim, upto, learned))
         match recorded:
             case StaleClaim():
                 return run.stale()
-            case Behind():  # the session has grown and was processed meanwhile
+            case Behind():  # the session has grown and was processed meanwhile: on from there
+                so_far = verdict
                 claim = dataclasses.replace(run.claim, read_upto=recorded.processed_until)
                 run = dataclasses.replace(run, claim=claim)
             case _:
@@ -144,23 +194,60 @@ def extract_again(run: Run) -> WorkReport:
                 return WorkReport(processed=1, records=run.claim.read_upto)
 
 
-def _all_pieces(run: Run) -> tuple[Loaded, Verdict]:
+def _all_pieces(
+    run: Run, *, next_pass: bool, so_far: Verdict | None = None
+) -> tuple[Loaded, Verdict]:
     """One verdict on all pieces of a session: the texts of the last, the facts of all."""
-    after = 0
-    whole: Verdict | None = None
-    while True:
+    loaded = run.load(0)
+    whole = so_far or _resumed(run, loaded, next_pass)
+    after = 0 if whole is None or whole.upto is None else whole.upto
+    if after:
         loaded = run.load(after)
+    while True:
         if whole is not None and not loaded.records:
             return loaded, whole
-        verdict = run.judge(loaded, _as_previous(loaded, whole, run.now))
+        verdict = run.judge(loaded, _as_previous(loaded, whole))
         after = run.reached(loaded, verdict)
         whole = verdict if whole is None else _joined(whole, verdict)
+        whole = dataclasses.replace(whole, upto=after)
         if after >= run.claim.read_upto or run.lost.is_set():
             return loaded, whole
+        _stage(run, loaded, whole, next_pass=next_pass)
+        loaded = run.load(after)
+
+
+def _resumed(run: Run, loaded: Loaded, next_pass: bool) -> Verdict | None:
+    """What an earlier run had got to, if it was on the same ground and with the same extractor."""
+    staged = loaded.staged
+    if staged is None or staged.extractor != getattr(run.processor, "name", None):
+        return None
+    if staged.pass_number != loaded.session.pass_number + next_pass:
+        return None
+    return Verdict(
+        outcome=Outcome.NO_OUTPUT if staged.draft.is_empty else Outcome.EXTRACTED,
+        upto=staged.upto,
+        draft=staged.draft,
+        extractor=staged.extractor,
+        spent=staged.spent,
+    )
+
+
+def _stage(run: Run, loaded: Loaded, whole: Verdict, *, next_pass: bool) -> None:
+    if whole.draft is None or whole.upto is None:
+        return
+    staged = Staged(
+        pass_number=loaded.session.pass_number + next_pass,
+        upto=whole.upto,
+        extractor=whole.extractor,
+        draft=whole.draft,
+        spent=whole.spent,
+    )
+    if isinstance(run.kept(partial(run.holder.stage, run.claim, staged)), StaleClaim):
+        run.lost.set()
 
 
 def _joined(whole: Verdict, next_one: Verdict) -> Verdict:
-    spent = whole.spent.plus(next_one.spent)
+    spent: Spent = whole.spent.plus(next_one.spent)
     if next_one.draft is None or next_one.draft.is_empty:
         return dataclasses.replace(whole, spent=spent)
     facts = () if whole.draft is None else whole.draft.facts
@@ -168,11 +255,12 @@ def _joined(whole: Verdict, next_one: Verdict) -> Verdict:
     return dataclasses.replace(next_one, draft=draft, spent=spent)
 
 
-def _as_previous(loaded: Loaded, whole: Verdict | None, now: datetime) -> Extraction | None:
+def _as_previous(loaded: Loaded, whole: Verdict | None) -> Extraction | None:
     """What the pieces before came to, in the shape of what would have been stored."""
     draft: Draft | None = None if whole is None else whole.draft
     if whole is None or draft is None or draft.is_empty:
         return None
+    said = loaded.before[-1].at if loaded.before else loaded.session.created_at
     return Extraction(
         session_id=loaded.session.id,
         space=loaded.session.space,
@@ -182,13 +270,23 @@ def _as_previous(loaded: Loaded, whole: Verdict | None, now: datetime) -> Extrac
         extractor=whole.extractor,
         pass_number=loaded.session.pass_number,
         upto=draft.upto,
-        source_updated_at=now,
-        generated_at=now,
+        source_updated_at=said,
+        generated_at=said,
         usage_count=0,
         last_usage=None,
         selected_for_phase2=False,
         selected_for_phase2_source_updated_at=None,
     )
+
+
+def _within(records: tuple[Record, ...], chars_max: int) -> tuple[Record, ...]:
+    """As many records as have so much text; at least one."""
+    total = 0
+    for position, record in enumerate(records):
+        total += len(record.content) + len(record.body or "")
+        if total > chars_max and position:
+            return records[:position]
+    return records
 
 
 def _why_skipped(session: SessionState) -> str:

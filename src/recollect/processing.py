@@ -26,6 +26,7 @@ class Work:
     records: tuple[Record, ...]
     is_lost: Callable[[], bool]  # the claim has gone to somebody else; results would be discarded
     previous: Extraction | None = None
+    before: tuple[Record, ...] = ()  # the last ones that were read already, as context
 
     @property
     def upto(self) -> int:
@@ -51,7 +52,8 @@ class Verdict:
 class Processor(Protocol):
     """What a claim is processed by.
 
-    Raise PermanentFailure if trying again would not help, Postponed if it is not the time yet.
+    Raise PermanentFailure if trying again would not help, Postponed if it is not the time yet. One
+    with a `name` is known again: what it staged of a long run is not asked for twice.
     """
 
     def process(self, work: Work) -> Verdict: ...

@@ -150,6 +150,11 @@ class Session:
         return f"Session({self.key!r}, agent={self._ref.agent_id!r}, space={self._ref.space!r})"
 
     @property
+    def store(self) -> Store:
+        """Where it is kept: with memory off, in this process alone."""
+        return self._store
+
+    @property
     def key(self) -> str:
         return self._ref.key
 
@@ -225,7 +230,8 @@ class Session:
         around = self._around
         now = around.now()
         if around.settings.redact_on_append:
-            records = [_redacted(record, around.redactor()) for record in records]
+            redactor = around.redactor().keyed(self._ref.space)
+            records = [_redacted(record, redactor) for record in records]
         stored = self._store.records.append(
             self._ref, records, around.settings.mark_policy, now, around.ids.new
         )

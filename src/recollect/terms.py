@@ -7,7 +7,7 @@ import re
 TERMS_MAX = 48
 TERM_CHARS_MAX = 64
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u036f])*")  # with the accents of its letters
 
 # What stands in every sentence and finds every fact.
 _STOP_WORDS = frozenset(
@@ -26,16 +26,18 @@ _STOP_WORDS = frozenset(
 def search_terms(text: str, terms_max: int = TERMS_MAX) -> list[str]:
     """The words worth searching for, in their order, each once.
 
-    A text of nothing but common words is searched by those.
+    They are left as they are written: each database folds case in its own way, a question like what
+    it is to find. A text of nothing but common words is searched by those.
     """
-    words: dict[str, None] = {}
-    common: dict[str, None] = {}
+    words: dict[str, str] = {}
+    common: dict[str, str] = {}
     for match in _WORD.finditer(text):
-        word = match.group().casefold()[:TERM_CHARS_MAX]
-        if word in _STOP_WORDS:
-            common[word] = None
+        word = match.group()[:TERM_CHARS_MAX]
+        folded = word.lower()
+        if folded in _STOP_WORDS:
+            common.setdefault(folded, word)
         else:
-            words[word] = None
+            words.setdefault(folded, word)
             if len(words) == terms_max:
                 break
-    return list(words or common)[:terms_max]
+    return list((words or common).values())[:terms_max]

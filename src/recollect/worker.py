@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import threading
+import traceback
 from collections.abc import Callable
 from typing import assert_never
 
@@ -44,6 +45,7 @@ _log = logging.getLogger(__name__)
 
 CLAIM_SECONDS_MAX = 5.0  # that a worker that is told to stop waits for a claim under way
 PAUSE_SECONDS_MIN = 0.02  # before looking again at a job that somebody else holds for a moment
+STORE_PAUSE_SECONDS = 1.0  # after the store had a bad moment; it doubles
 CAP_SECONDS = 1.0  # before asking again whether other workers have finished
 
 
@@ -68,6 +70,7 @@ class Worker:
         *,
         owner: str | None = None,
         randomness: Randomness = SYSTEM_RANDOMNESS,
+        redact: Callable[[str], str] = str,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -79,6 +82,9 @@ class Worker:
         self._changed = threading.Condition()  # guards what follows; notified on every change
         self._running: dict[int, _Running] = {}
         self._report = WorkReport()
+        self._redact = redact  # what is logged and stored of errors
+        self._put_off_jobs: set[int] = set()
+        self._is_going_round = False
         self._woken = False
         self._claiming = False
         self._stopping = False
@@ -172,9 +178,15 @@ class Worker:
             self._changed.wait_for(lambda: not self._running)
 
     def drain(self) -> WorkReport:
-        """Tick until nothing is due; what backs off or runs elsewhere is left alone."""
+        """Tick until nothing is due; what backs off or runs elsewhere is left alone.
+
+        What was put off and has become due again meanwhile is for the next time.
+        """
         total = WorkReport()
-        while not self._stopping:
+        with self._changed:
+            self._put_off_jobs.clear()
+            self._is_going_round = False
+        while not self._stopping and not self._is_going_round:
             report = self.tick()
             total.add(report)
             if not report:
@@ -270,42 +282,37 @@ class Worker:
         claim = running.claim
         if running.lost.is_set():
             return WorkReport(stale=1)
-        if isinstance(error, StoreError) and error.retry_helps:
-            _log.warning(
-                "%s %s: the store is at fault, not the job: %s", claim.kind, claim.key, error
-            )
-            self._give_back(running)
-            return WorkReport()
-        if isinstance(error, Postponed):
-            return self._postpone(claim, error)
-        _log.warning(
-            "%s %s failed (attempt %d): %s: %s",
-            claim.kind,
-            claim.key,
-            claim.attempt,
-            type(error).__name__,
-            error,
-            exc_info=not isinstance(error, RecollectError),
-        )
+        told = self._redact(f"{type(error).__name__}: {error}")
+        if not _is_at_fault(error):
+            return self._put_off(claim, told, self._pause_seconds(claim, error))
+        _log.warning("%s %s failed (attempt %d): %s", claim.kind, claim.key, claim.attempt, told)
+        if not isinstance(error, RecollectError):
+            _log.warning("%s", self._redact("".join(traceback.format_exception(error))))
         try:
-            outcome = self._holder.fail(
-                claim,
-                f"{type(error).__name__}: {error}",
-                is_final=isinstance(error, PermanentFailure),
-                delay_seconds_min=_asked_to_wait(error),
-            )
+            outcome = self._holder.fail(claim, told, is_final=isinstance(error, PermanentFailure))
         except RecollectError as unreachable:  # the lease runs out and somebody takes over
             _log.warning("%s %s: cannot report the failure: %s", claim.kind, claim.key, unreachable)
             return WorkReport(failed=1)
         return WorkReport(stale=1) if isinstance(outcome, StaleClaim) else WorkReport(failed=1)
 
-    def _postpone(self, claim: Claim, error: Postponed) -> WorkReport:
+    def _pause_seconds(self, claim: Claim, error: Exception) -> float:
+        match error:
+            case Postponed():
+                return error.delay_seconds
+            case ModelUnavailable():
+                pause = self._holder.pause_seconds(claim, self._settings.backoff_seconds)
+                return max(pause, error.retry_after_seconds or 0.0)
+            case _:
+                return self._holder.pause_seconds(claim, STORE_PAUSE_SECONDS)
+
+    def _put_off(self, claim: Claim, told: str, seconds: float) -> WorkReport:
         """Nothing is wrong with the job: it waits, visibly, and nothing is counted against it."""
-        _log.warning("%s %s waits %g s: %s", claim.kind, claim.key, error.delay_seconds, error)
+        _log.warning("%s %s waits %.1f s: %s", claim.kind, claim.key, seconds, told)
+        with self._changed:
+            self._is_going_round |= claim.job_id in self._put_off_jobs
+            self._put_off_jobs.add(claim.job_id)
         try:
-            deferred = self._holder.defer(
-                claim, f"{type(error).__name__}: {error}", error.delay_seconds
-            )
+            deferred = self._holder.defer(claim, told, seconds)
         except RecollectError as unreachable:  # the lease runs out and somebody takes over
             _log.warning("%s %s: cannot be postponed: %s", claim.kind, claim.key, unreachable)
             return WorkReport(postponed=1)
@@ -395,8 +402,8 @@ class _Heartbeat:
         self._thread.join()
 
 
-def _asked_to_wait(error: Exception) -> float:
-    """How long a provider asked us to stay away."""
-    if isinstance(error, ModelUnavailable) and error.retry_after_seconds is not None:
-        return error.retry_after_seconds
-    return 0.0
+def _is_at_fault(error: Exception) -> bool:
+    """Whether the job itself failed, and not the store, a provider, a key or a cap."""
+    if isinstance(error, StoreError):
+        return not error.retry_helps
+    return not isinstance(error, Postponed | ModelUnavailable)

@@ -17,6 +17,7 @@ from recollect.domain import (
     Deferred,
     LeasePolicy,
     Outcome,
+    Overtaken,
     Recorded,
     StaleClaim,
     StoreDescription,
@@ -58,7 +59,7 @@ class LearningLeases(RelationalLeases):
         now: datetime,
         learned: Learned | None = None,
         new_id: NewId | None = None,
-    ) -> Recorded | StaleClaim:
+    ) -> Recorded | Overtaken | StaleClaim:
         other = None if learned is None else self.twist(claim, learned)
         return super().record(claim, upto, outcome, reason, now, other, new_id)
 
@@ -131,7 +132,7 @@ class UnfencedLeases(RelationalLeases):
         now: datetime,
         learned: Learned | None = None,
         new_id: NewId | None = None,
-    ) -> Recorded | StaleClaim:
+    ) -> Recorded | Overtaken | StaleClaim:
         if learned is not None and new_id is not None:
             for fact in learned.draft.facts:
                 self._facts.add(claim.space, Fact(fact.content), now, new_id)
@@ -313,8 +314,9 @@ MUTED: dict[str, str] = {
     "delete_records": "forgetting_removes_everything",
     "forget_calls": "the_books_do_not_name_the_forgotten",
     "forget_job": "a_pass_over_a_forgotten_session_is_stale",
-    "skip_to_end": "a_forgotten_session_is_over",
-    "end_session": "a_forgotten_session_is_over",
+    "stage_draft": "a_staged_draft_comes_back",
+    "drop_staged": "a_staged_draft_is_gone_when_the_run_is_through",
+    "close_forgotten": "a_forgotten_session_is_over",
     "lock_claim": "a_stale_claim_learns_nothing",
     "defer_claim": "a_deferred_job_waits",
 }

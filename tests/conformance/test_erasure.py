@@ -13,6 +13,7 @@ import pytest
 from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.domain import NewRecord
+from recollect.knowledge import Staged
 from recollect.messages import Role
 from recollect.store.conformance import Harness
 from recollect.store.conformance.harness import NEVER, SPACE
@@ -35,6 +36,7 @@ from recollect.store.opening import open_store
 PLACES = (
     *("content", "body", "name", "metadata", "summary", "rawmemory", "rollout", "slug", "quote"),
     *("fact", "tag", "factmeta", "topic", "withdrawn", "deleted", "edited", "before", "error"),
+    "staged",
 )
 CANARIES = {name: f"zq{name}xv{number:03}" for number, name in enumerate(PLACES)}
 
@@ -98,6 +100,9 @@ def tell_everything(store: Harness) -> str:
     store.handle.facts.update(SPACE, edited, store.now())
     learn(store, lesson(replace(made, facts=(found,)), is_whole=True))
     _, claimed = due(store)
+    unfinished = draft(statement(said["staged"]), memory=said["staged"])
+    staged = Staged(pass_number=1, upto=1, extractor="rules", draft=unfinished)
+    store.handle.leases.stage(claimed, staged)
     store.handle.leases.fail(claimed, said["error"], 0, POLICY, store.now())
     return claimed.key
 

@@ -15,8 +15,9 @@ from psycopg import sql
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
+from recollect.domain import Recorded
 from recollect.errors import StoreDenied
-from recollect.knowledge import Caps, NewCall
+from recollect.knowledge import Caps, NewCall, Staged
 from recollect.store.conformance import Harness, lessons
 from recollect.store.opening import open_store
 from recollect.store.postgres import ROLE, PostgresConnection, PostgresDatabase
@@ -28,7 +29,7 @@ TENANT_TABLES = frozenset(
     {"spaces", "agents", "session_keys", "sessions", "session_history"}
     | {"retained_records", "summaries", "session_ranges", "jobs"}
     | {"extractions", "facts", "fact_sources", "fact_history"}
-    | {"ledger", "spending", "consolidations"}
+    | {"ledger", "spending", "consolidations", "staged_drafts"}
 )
 REFERRED_TO = frozenset({"spaces", "agents", "session_keys", "sessions"})
 OURS, THEIRS = "ours", "theirs"
@@ -42,6 +43,9 @@ def database(postgres_store_url: str) -> Iterator[PostgresDatabase]:
         for space in (OURS, THEIRS):
             a_fact = lessons.statement(f"a fact of {space}")
             lessons.teach(store, a_fact, key="learned", space=space)
+            _, claimed = lessons.due(store, "staged", space=space)
+            staged = Staged(pass_number=1, upto=1, extractor="rules", draft=lessons.draft(a_fact))
+            assert store.handle.leases.stage(claimed, staged) == Recorded(is_done=False)
             store.handle.ledger.reserve(a_call(space), CAPS, store.now())
         for space in (OURS, THEIRS):
             ref = store.key(space=space)
@@ -252,10 +256,6 @@ def url_as(postgres_url: str, user: str, database: str = "postgres") -> str:
 def use(url: str) -> tuple[str, bool]:
     """Work with a store; gives the role its transactions have and whether a space is a wall."""
     with closing(Harness(lambda: open_at(url))) as store:
-        for space in (OURS, THEIRS):
-            a_fact = lessons.statement(f"a fact of {space}")
-            lessons.teach(store, a_fact, key="learned", space=space)
-            store.handle.ledger.reserve(a_call(space), CAPS, store.now())
         for space in (OURS, THEIRS):
             ref = store.key(space=space)
             store.append(ref, 6)

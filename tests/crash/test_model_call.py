@@ -17,7 +17,8 @@ from typing import Any
 import recollect
 from recollect.domain import JobKind, JobState
 from recollect.knowledge import CallOutcome
-from recollect.models.scripted import Gate, Received, ScriptedServer, held
+from recollect.models.scripted import Gate, ScriptedServer, held
+from recollect.models.scripted_frames import Received
 from tests.crash.worker_child import wait_for
 from tests.scripted_answers import extracted, fact
 

@@ -14,7 +14,8 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.domain import JobKind, JobState, LeasePolicy, Outcome, SessionOutcome
-from recollect.models.scripted import Gate, Received, Script, ScriptedServer, held, status
+from recollect.models.scripted import Gate, Script, ScriptedServer, held, status
+from recollect.models.scripted_frames import Received
 from recollect.processing import Verdict, Work
 from tests.scripted_answers import NOTHING, extracted, fact
 
@@ -270,7 +271,7 @@ def test_the_memory_mode_applies_to_marks_and_scans_alike(
 ) -> None:
     memory = opened()
     session = told(memory)
-    session.mode = mode  # type: ignore[assignment]
+    session.mode = mode
     session.append("user", "I like tea.")
     session.sleep()
     clock.advance(7 * HOUR)
@@ -368,7 +369,10 @@ def test_failed_jobs_are_retried_later_instead_of_hot_looping(
     served: Served, clock: ManualClock
 ) -> None:
     memory, server = served(
-        [status(500), status(500), extracted()], backoff_seconds=60, backoff_seconds_max=60
+        ["no JSON", "still none", extracted()],
+        backoff_seconds=60,
+        backoff_seconds_max=60,
+        extract_repairs=0,
     )
     session = marked(memory)
     assert memory.work().failed == 1
@@ -419,7 +423,10 @@ def test_an_exhausted_job_is_parked_and_new_activity_revives_it(
     served: Served, clock: ManualClock
 ) -> None:
     memory, server = served(
-        [*[status(500)] * 2, extracted()], job_failures_max=2, backoff_seconds=0
+        ["no JSON", "still none", extracted()],
+        job_failures_max=2,
+        backoff_seconds=0,
+        extract_repairs=0,
     )
     session = marked(memory)
     memory.work()
@@ -440,6 +447,26 @@ def test_a_permanent_error_is_parked_at_once(served: Served) -> None:
     assert memory.status().job_counts[JobState.PARKED] == 1
     assert len(server.requests) == 1
     assert outcome(memory, session) is SessionOutcome.FAILED
+
+
+def test_an_outage_of_the_provider_parks_nobody(served: Served, clock: ManualClock) -> None:
+    """X7: a passing error is told from a lasting one, however long it takes to pass."""
+    memory, server = served(lambda _: status(503), job_failures_max=2)
+    session = marked(memory)
+    delays = []
+    for _ in range(8):
+        assert memory.work().postponed == 1
+        (job,) = memory.status().jobs
+        assert (job.state, job.failures) == (JobState.DUE, 0)
+        assert job.due_at is not None
+        delays.append((job.due_at - clock.now()).total_seconds())
+        clock.advance(delays[-1] + 1)
+    assert len(server.requests) == 8
+    assert max(delays) <= 3600
+    assert delays[-1] > delays[0], "it asks less and less often"
+    (progress,) = memory.status().sessions
+    assert progress.outcome is SessionOutcome.FAILED
+    assert session.state.processed_until is None
 
 
 @pytest.mark.parametrize("code", [401, 403, 404])

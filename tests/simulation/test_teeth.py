@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from recollect import phase1
-from recollect.domain import Claim, Outcome, Recorded, StaleClaim
+from recollect.domain import Claim, Outcome, Overtaken, Recorded, StaleClaim
 from recollect.knowledge import Learned
 from recollect.store.protocol import Store
 from recollect.store.sql import queries
@@ -158,7 +158,7 @@ class ReadsTheMaximumAgain(SharedTimeHolder):
         outcome: Outcome,
         reason: str | None = None,
         learned: Learned | None = None,
-    ) -> Recorded | StaleClaim:
+    ) -> Recorded | Overtaken | StaleClaim:
         newest = self.store.marks.max_seq(claim.space, claim.key)
         if upto == claim.read_upto and newest is not None:
             claim, upto = dataclasses.replace(claim, read_upto=newest), newest

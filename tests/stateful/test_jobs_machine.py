@@ -61,7 +61,8 @@ EXHAUSTED = f"its workers died {POLICY.takeovers_max} times without recording an
 RECURRING = (JobKind.IDLE_SWEEP, JobKind.STARTUP_SCAN)
 TABLES = (
     "jobs, session_ranges, retained_records, summaries, session_history, sessions, session_keys,"
-    " agents, spaces, extractions, facts, fact_sources, fact_history, consolidations"
+    " agents, spaces, extractions, facts, fact_sources, fact_history, consolidations,"
+    " staged_drafts"
 )
 
 

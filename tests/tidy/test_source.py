@@ -51,6 +51,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
 # Supervisors: they log what they caught and state it again, or hand it to the caller whose it is.
 BROAD_EXCEPTS: frozenset[str] = frozenset(
     {
+        "recollect.memory",  # a session that begins never fails for what runs in the background
         "recollect.worker",  # one job's error is counted against it and kept from the others
         "recollect.store.conformance.suite",  # a case that fails in any way is reported
         "recollect.store.sqlite.database",  # a group commit's leader hands each job its own error

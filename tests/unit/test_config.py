@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from recollect import config
 from recollect.config import Described, Settings, described, load, read_file
 from recollect.config.sources import FILE_NAMES
 from recollect.domain import MarkPolicy, MarkUnit

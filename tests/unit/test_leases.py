@@ -927,9 +927,11 @@ def test_marks_older_than_the_jobs_get_jobs_when_the_store_is_opened(
 MARKED_BEFORE_THERE_WERE_JOBS = (
     f"INSERT INTO spaces VALUES ('{SPACE}', 1), ('bob', 1)",
     f"INSERT INTO agents VALUES ('{SPACE}', '/user/a', 1), ('bob', '/user/a', 1)",
-    "INSERT INTO session_keys (space, agent_id, key, session_id) VALUES "
-    f"('{SPACE}', '/user/a', 'c', 's-c'), ('{SPACE}', '/user/a', 'a', 's-a'),"
-    f" ('{SPACE}', '/user/a', 'b', 's-b'), ('bob', '/user/a', 'clean', 's-clean')",
+    *(
+        "INSERT INTO session_keys (space, agent_id, key, session_id) VALUES "
+        f"('{space}', '/user/a', '{key}', 's-{key}')"
+        for key, space in (("c", SPACE), ("a", SPACE), ("b", SPACE), ("clean", "bob"))
+    ),
     *(
         "INSERT INTO sessions (id, space, key_id, rotation, source, ephemeral, mode, remembered,"
         " last_seq, invalidated_at, marked_at, marked_by, created_at, last_activity_at) VALUES "

@@ -358,7 +358,7 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
 # What touches no store: closing itself, values, and the seams the resolver and the tools use.
 WITHOUT_STORE = {"Memory.close", "Memory.space", "Memory.settings"}
 WITHOUT_STORE |= {"Session.key", "Session.agent"}
-SEAMS = {"Memory.store", "Memory.store_of"}
+SEAMS = {"Memory.store", "Memory.store_of", "Session.store"}
 
 
 def test_the_calls_after_closing_are_all_there_are() -> None:

@@ -83,7 +83,7 @@ def test_every_query_is_about_one_space_unless_it_says_otherwise() -> None:
     operators = {"list_spaces", "waiting_newest"}
     # Claims are made over all spaces; from then on a job has its id and its token.
     claims = {"lock_claims", "park_exhausted", "count_running", "find_expired", "find_due"}
-    by_id = {"claim_job", "renew_claim", "lock_claim", "give_back", "fail_claim", "defer_claim"}
+    by_id = {"claim_job", "renew_claim", "give_back", "fail_claim", "defer_claim"}
     notes = {"note_progress", "note_finished", "next_due"}
     upkeep = {"ensure_recurring", "make_due", "finish_recurring", "finish_pass"}
     properties = {"put_property", "get_property"}  # of the store itself

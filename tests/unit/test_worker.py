@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 import recollect
+from recollect import phase1
 from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.domain import (
@@ -420,13 +421,37 @@ def test_a_bad_moment_of_the_store_is_not_counted_against_the_job(
     def unreachable(*_: object, **__: object) -> None:
         raise StoreUnavailable("not now")
 
+    reader = Reader()
     with monkeypatch.context() as patch:
         patch.setattr(memory.store.leases, "record", unreachable)
-        report = memory.worker(Reader()).tick()
-    assert (report.failed, report.released > 0) == (0, True)
+        patch.setattr(phase1, "STORE_PAUSES", (0.0, 0.0))
+        report = memory.worker(reader).drain()
+    assert (report.failed, report.postponed) == (0, 1)
+    assert len(reader.seen) == 1, "it is not read again for a bad moment of the store"
     job = job_of(memory, session)
     assert (job.state, job.failures, job.takeovers) == (JobState.DUE, 0, 0)
+    assert job.is_paused
+    memory.retry()
     assert memory.work(Reader()).processed == 1
+
+
+def test_what_was_paid_for_is_recorded_when_the_store_is_back(
+    memory: recollect.Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = marked(memory)
+    record, failures = memory.store.leases.record, iter([True, True])
+
+    def shaky(*args: Any) -> Any:
+        if next(failures, False):
+            raise StoreUnavailable("not now")
+        return record(*args)
+
+    monkeypatch.setattr(memory.store.leases, "record", shaky)
+    monkeypatch.setattr(phase1, "STORE_PAUSES", (0.0, 0.0, 0.0))
+    reader = Reader()
+    assert memory.work(reader).processed == 1
+    assert len(reader.seen) == 1
+    assert is_done(session)
 
 
 # what is said meanwhile
@@ -1073,6 +1098,9 @@ def test_a_mark_beyond_the_last_record_with_nothing_left_to_read_is_just_cleared
     assert is_done(session)
 
 
+LONG_SPANS = [(first, first + 199) for first in range(1, 1200, 200)]
+
+
 def long_session(memory: recollect.Memory) -> recollect.Session:
     session = memory.space(SPACE).session("long")
     for count in (1000, 200):
@@ -1093,7 +1121,7 @@ def test_a_long_session_is_processed_and_recorded_in_pieces(
 
     report = memory.work(Doing(process))
     assert (report.processed, report.records) == (1, 1200)
-    assert spans(memory, session) == [(1, 500), (501, 1000), (1001, 1200)]
+    assert spans(memory, session) == LONG_SPANS
     assert [(seqs[0], seqs[-1]) for _, seqs in reader.seen] == spans(memory, session)
     assert reader.seqs("long") == list(range(1, 1201))
     assert is_done(session)
@@ -1115,14 +1143,14 @@ def test_a_long_session_that_fails_in_the_middle_goes_on_from_there(opened: Open
     reader = Reader()
 
     def process(work: Work) -> Verdict:
-        if work.records[0].seq == 501 and job_of(memory, session).failures == 0:
+        if work.records[0].seq == 401 and job_of(memory, session).failures == 0:
             raise RuntimeError("no luck")
         return reader.process(work)
 
     report = memory.work(Doing(process))
     assert (report.processed, report.failed) == (1, 1)
     assert reader.seqs("long") == list(range(1, 1201))
-    assert spans(memory, session) == [(1, 500), (501, 1000), (1001, 1200)]
+    assert spans(memory, session) == LONG_SPANS
 
 
 def test_a_verdict_may_end_in_the_middle_of_a_piece(memory: recollect.Memory) -> None:

@@ -235,10 +235,16 @@ class Settings:
         5000, "Model calls a space may make in a day (UTC).", minimum=0, maximum=10**9
     )
     spend_tokens_per_run: int = _setting(
-        20_000_000, "Tokens one worker may use while it runs.", minimum=0, maximum=10**15
+        20_000_000,
+        "Tokens one worker may use in a run; one that runs on, in a day (UTC).",
+        minimum=0,
+        maximum=10**15,
     )
     spend_calls_per_run: int = _setting(
-        20_000, "Model calls one worker may make while it runs.", minimum=0, maximum=10**9
+        20_000,
+        "Model calls one worker may make in a run; one that runs on, in a day (UTC).",
+        minimum=0,
+        maximum=10**9,
     )
     redaction_rules: str | None = _setting(
         None, "A TOML file with rules of your own for what is secret."

@@ -42,7 +42,12 @@ _BOOT_HEADING = re.compile(rf"\s*#{{1,3}}[ \t]*{_BOOT_NAMES}\b", re.IGNORECASE)
 _INSTRUCTIONS_OPEN = re.compile(r"\s*<INSTRUCTIONS>")  # as hosts write it; people write it small
 _INSTRUCTIONS_CLOSE = re.compile(r"</instructions\s*>", re.IGNORECASE)
 _BOOT_FILE = re.compile(rf"\b{_BOOT_NAMES}\b|\.cursorrules\b", re.IGNORECASE)
-_OWN_TOOL = re.compile(r"(?:^|[_.:/-])recollect(?:[_.:/-]|$)", re.IGNORECASE)
+# By the server's name, or by the names that tools over a memory have, ours and others'.
+_OWN_TOOL = re.compile(
+    r"(?:^|[_.:/-])recollect(?:[_.:/-]|$)"
+    r"|(?:^|__|[.:/])(?:memory|(?:search|list|get)_memor(?:y|ies)|document_(?:read|tree|search))$",
+    re.IGNORECASE,
+)
 
 BOOT_CHARS_MIN = 400  # a shorter text under such a heading is somebody writing about the file
 

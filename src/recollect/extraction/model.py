@@ -131,7 +131,7 @@ class ModelExtractor:
         if not piece.blocks:
             return Estimate(input_tokens=0, output_tokens=0, upto=piece.upto)
         sending = self._sending(piece, 1)
-        counted = _counted(sending.request)
+        counted = tokens_of(sending.request)
         return Estimate(
             input_tokens=round(counted * self.calibration.ratio),
             output_tokens=sending.request.output_tokens_max,
@@ -190,7 +190,7 @@ class ModelExtractor:
             raise _NoWholeAnswer(str(error)) from error
         if not completion.usage.is_estimate:
             self.calibration.learn(
-                estimated=_counted(request), counted=completion.usage.input_tokens
+                estimated=tokens_of(request), counted=completion.usage.input_tokens
             )
         return completion.text
 
@@ -265,7 +265,7 @@ class ModelExtractor:
         if self.settings.extract_repairs:
             shown_chars = COMPLAINT_CHARS_MAX + ANSWER_CHARS_SHOWN
             repair = estimate_tokens(self._prompts.repair.text) + shown_chars // CHARS_PER_TOKEN
-        taken = round((_counted(empty) + repair) * self.calibration.ratio) + output_tokens
+        taken = round((tokens_of(empty) + repair) * self.calibration.ratio) + output_tokens
         window = int(self.model.window_tokens * (1 - WINDOW_MARGIN))
         return min(window - taken, self.settings.extract_chunk_tokens)
 
@@ -322,7 +322,7 @@ def _session(piece: Piece, redact: Redact) -> str:
     return "\n".join(lines())
 
 
-def _counted(request: Request) -> int:
+def tokens_of(request: Request) -> int:
     """The tokens of a request by the plain estimate, its schema included."""
     texts = [request.system, request.prompt]
     if request.schema is not None:

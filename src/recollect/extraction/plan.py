@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from recollect.config import Settings
 from recollect.domain import JobKind, JobState, SessionState
@@ -21,7 +21,10 @@ SESSIONS_MAX = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedSession:
-    """What one session would take at most. `prompt` is the first one that would be sent."""
+    """What one session would take if every first answer can be used, and is as long as it may be.
+
+    `prompt` is the first one that would be sent.
+    """
 
     session: SessionState
     first: int
@@ -69,7 +72,7 @@ def plan_work(
 ) -> WorkPlan:
     planner = _Planner(store, processor, settings)
     planned: dict[tuple[str, bool], PlannedSession] = {}
-    for session, from_start in _sessions(store, wanted):
+    for session, from_start in _sessions(store, wanted, settings):
         if len(planned) == SESSIONS_MAX:
             break
         each = planner.plan(session, from_start=from_start)
@@ -83,7 +86,9 @@ def plan_work(
     )
 
 
-def _sessions(store: Store, wanted: Wanted) -> Iterator[tuple[SessionState, bool]]:
+def _sessions(
+    store: Store, wanted: Wanted, settings: Settings
+) -> Iterator[tuple[SessionState, bool]]:
     """Sessions, and whether they would be read from their first record."""
     for job in store.leases.jobs(wanted.space, SESSIONS_MAX):
         is_extraction = job.kind in (JobKind.EXTRACT, JobKind.EXTRACT_AGAIN)
@@ -93,8 +98,9 @@ def _sessions(store: Store, wanted: Wanted) -> Iterator[tuple[SessionState, bool
         session = store.sessions.get(job.space, job.key)
         if session is not None:
             yield session, job.kind is JobKind.EXTRACT_AGAIN
-    if wanted.all:
-        for session in store.marks.waiting(wanted.space, SESSIONS_MAX):
+    left_since = wanted.now - timedelta(seconds=settings.idle_sweep_seconds)
+    for session in store.marks.waiting(wanted.space, SESSIONS_MAX):
+        if wanted.all or session.last_activity_at <= left_since:  # the sweep would mark it
             yield session, False
     if wanted.again:
         for progress in store.extractions.progress(wanted.space, SESSIONS_MAX):

@@ -14,6 +14,7 @@ from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.descriptors import is_background
 from recollect.domain import Outcome, Record, SessionState
+from recollect.errors import InvalidOutput
 from recollect.extraction.digest import shortened
 from recollect.extraction.model import ModelExtractor
 from recollect.extraction.piece import Block, BlockKind, Extractor, Piece
@@ -39,9 +40,13 @@ class Reader:
     known_max: int
 
     def piece(
-        self, session: SessionState, records: Sequence[Record], previous: Extraction | None
+        self,
+        session: SessionState,
+        records: Sequence[Record],
+        previous: Extraction | None,
+        before: Sequence[Record] = (),
     ) -> Piece:
-        blocks = select(records, self.redactor.redact)
+        blocks = select(records, self.redactor.keyed(session.space).redact, before=before)
         return Piece(
             session=session,
             blocks=blocks,
@@ -49,7 +54,8 @@ class Reader:
             upto=records[-1].seq,
             previous=previous,
             known=self._known(session.space, blocks),
-            is_background=is_background(session.agent_id),
+            # What another session started is talked to by its agent, not by a person.
+            is_background=is_background(session.agent_id) or session.parent is not None,
         )
 
     def _known(self, space: str, blocks: Sequence[Block]) -> tuple[Fact, ...]:
@@ -85,7 +91,7 @@ class ExtractionProcessor:
         self._clock = clock
         self._redactor = redactor
         self._extractor = extractor
-        self._budget = Budget(settings)
+        self._budget = Budget(settings, clock)
         uses_model = isinstance(extractor, ModelExtractor)
         self.reader = Reader(
             store=store,
@@ -97,16 +103,21 @@ class ExtractionProcessor:
     def extractor(self) -> Extractor | None:
         return self._extractor
 
+    @property
+    def name(self) -> str:
+        return "none" if self._extractor is None else self._extractor.name
+
     def process(self, work: Work) -> Verdict:
         if self._extractor is None:
-            return Verdict(outcome=Outcome.NO_OUTPUT, extractor="none")
-        piece = self.reader.piece(work.session, work.records, work.previous)
+            return Verdict(outcome=Outcome.NO_OUTPUT, extractor=self.name)
+        piece = self.reader.piece(work.session, work.records, work.previous, work.before)
         piece = dataclasses.replace(piece, is_lost=work.is_lost)
         if not piece.blocks:
             return self._verdict(Draft(upto=work.upto), NOTHING_SPENT)
         draft, spent = self._extract(self._extractor, piece, work)
         assert piece.first <= draft.upto <= piece.upto, "a draft of other records"
-        return self._verdict(self._checked(draft), spent)
+        redactor = self._redactor.keyed(work.session.space)
+        return self._verdict(self._checked(draft, redactor), spent)
 
     def _extract(self, extractor: Extractor, piece: Piece, work: Work) -> tuple[Draft, Spent]:
         if not isinstance(extractor, ModelExtractor):
@@ -117,40 +128,42 @@ class ExtractionProcessor:
         till = Till(
             extractor.model, self._store.ledger, self._settings, self._clock, self._budget, purpose
         )
-        draft = dataclasses.replace(extractor, ask=till.ask).extract(piece)
+        try:
+            draft = dataclasses.replace(extractor, ask=till.ask).extract(piece)
+        except InvalidOutput as error:  # it quotes the answer, and is logged and shown
+            raise InvalidOutput(self._redactor.redact(str(error))) from None
         return draft, till.spent
 
     def _verdict(self, draft: Draft, spent: Spent) -> Verdict:
-        assert self._extractor is not None
         return Verdict(
             outcome=Outcome.NO_OUTPUT if draft.is_empty else Outcome.EXTRACTED,
             upto=draft.upto,
             draft=draft,
-            extractor=self._extractor.name,
+            extractor=self.name,
             spent=spent,
         )
 
     # what is stored
 
-    def _checked(self, draft: Draft) -> Draft:
+    def _checked(self, draft: Draft, redactor: Redactor) -> Draft:
         """A draft as it may be stored: redacted again, and within its limits."""
-        redact, chars_max = self._redactor.redact, self._settings.memory_chars_max
+        redact, chars_max = redactor.redact, self._settings.memory_chars_max
         slug = draft.rollout_slug
         return dataclasses.replace(
             draft,
             raw_memory=shortened(redact(draft.raw_memory), chars_max),
             rollout_summary=shortened(redact(draft.rollout_summary), chars_max),
             rollout_slug=None if slug is None else redact(slug)[:SLUG_CHARS_MAX],
-            facts=tuple(self._checked_fact(fact) for fact in draft.facts),
+            facts=tuple(self._checked_fact(fact, redactor) for fact in draft.facts),
         )
 
-    def _checked_fact(self, fact: NewFact) -> NewFact:
-        redact = self._redactor.redact
+    def _checked_fact(self, fact: NewFact, redactor: Redactor) -> NewFact:
+        redact = redactor.redact
         return dataclasses.replace(
             fact,
             content=shortened(redact(fact.content), self._settings.fact_chars_max),
             quote=redact(fact.quote),
             tags=tuple(redact(tag) for tag in fact.tags),
-            metadata=self._redactor.redact_json(dict(fact.metadata)),
+            metadata=redactor.redact_json(dict(fact.metadata)),
             topic=None if fact.topic is None else redact(fact.topic),
         )

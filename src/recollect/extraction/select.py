@@ -50,17 +50,24 @@ def select(
     records: Sequence[Record],
     redact: Redact,
     *,
+    before: Sequence[Record] = (),
     call_chars_max: int = CALL_CHARS_MAX,
     result_chars_max: int = RESULT_CHARS_MAX,
     said_chars_max: int = SAID_CHARS_MAX,
 ) -> tuple[Block, ...]:
-    """The blocks of some records of one session, in their order."""
+    """The blocks of some records of one session, in their order.
+
+    `before` are records that were read already: calls in them whose results are among these.
+    """
     selection = _Selection(
         redact=redact,
         call_chars_max=call_chars_max,
         result_chars_max=result_chars_max,
         said_chars_max=said_chars_max,
     )
+    for record in before:
+        for _ in selection.blocks(record, record.role):
+            pass  # only what it remembers of the calls
     rewritten = {seq for record in records if (seq := _rewrites(record)) is not None}
     if not rewritten:
         return tuple(block for record in records for block in selection.blocks(record, record.role))

@@ -11,27 +11,38 @@ from datetime import UTC, datetime, time, timedelta
 
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.errors import CallCancelled, InvalidOutput, ModelError, SpendCapReached
+from recollect.errors import (
+    CallCancelled,
+    InvalidOutput,
+    ModelError,
+    ModelUnavailable,
+    SpendCapReached,
+)
+from recollect.extraction.model import tokens_of
 from recollect.knowledge import NOTHING_SPENT, CallOutcome, Caps, NewCall, OverCap, Spent
 from recollect.models.prices import cost_micros
 from recollect.models.protocol import Completion, Model, Request, Usage
-from recollect.models.tokens import estimate_tokens
 from recollect.store.protocol import Ledger
 
 RUN_PAUSE_SECONDS = 60.0  # after which another run, with a budget of its own, may go on
 
 
 class Budget:
-    """What one worker may use while it runs. Safe to share between its threads."""
+    """What one worker may use while it runs, anew every day. Safe to share between its threads."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, clock: Clock) -> None:
         self._tokens_max = settings.spend_tokens_per_run
         self._calls_max = settings.spend_calls_per_run
+        self._clock = clock
         self._lock = threading.Lock()
         self._spent = NOTHING_SPENT
+        self._day = clock.now().date()
 
     def take(self, tokens: int) -> None:
+        today = self._clock.now().date()
         with self._lock:
+            if today != self._day:
+                self._day, self._spent = today, NOTHING_SPENT
             if self._spent.calls + 1 > self._calls_max:
                 raise _run_over(f"{self._calls_max:,} calls")
             if self._spent.tokens + tokens > self._tokens_max:
@@ -83,7 +94,7 @@ class Till:
     def ask(self, request: Request, what: str) -> Completion:
         """Reserve, call, settle. What a call may take at most has to fit before it is made."""
         most = Usage(
-            input_tokens=estimate_tokens(request.system) + estimate_tokens(request.prompt),
+            input_tokens=tokens_of(request),
             output_tokens=request.output_tokens_max,
             is_estimate=True,
         )
@@ -96,15 +107,17 @@ class Till:
             raise
         try:
             completion = self._model.complete(request)
-        except (InvalidOutput, CallCancelled) as error:  # begun, and surely billed
+        except ModelError as error:
             is_invalid = isinstance(error, InvalidOutput)
             outcome = CallOutcome.INVALID if is_invalid else CallOutcome.FAILED
-            self._settle(call_id, taken, most, outcome)
+            self._settle(call_id, taken, _times(most, _begun(error)), outcome)
             raise
-        except ModelError:  # refused before an answer began
-            self._settle(call_id, taken, Usage(input_tokens=0, output_tokens=0), CallOutcome.FAILED)
-            raise
-        self._settle(call_id, taken, completion.usage, CallOutcome.ANSWERED)
+        lost = _times(most, completion.tries_lost)
+        usage = Usage(
+            input_tokens=completion.usage.input_tokens + lost.input_tokens,
+            output_tokens=completion.usage.output_tokens + lost.output_tokens,
+        )
+        self._settle(call_id, taken, usage, CallOutcome.ANSWERED)
         return completion
 
     def _reserve(self, most: Usage, what: str) -> int:
@@ -142,6 +155,25 @@ class Till:
         self._budget.correct(taken, spent.tokens)
         self._ledger.settle(self._purpose.space, call_id, spent, outcome)
         self.spent = self.spent.plus(spent)
+
+
+def _begun(error: ModelError) -> int:
+    """How many answers were begun, and may be billed, before a call failed."""
+    match error:
+        case InvalidOutput() | CallCancelled():
+            return 1
+        case ModelUnavailable():
+            return error.tries_begun
+        case _:  # refused before an answer began
+            return 0
+
+
+def _times(most: Usage, tries: int) -> Usage:
+    return Usage(
+        input_tokens=most.input_tokens * tries,
+        output_tokens=most.output_tokens * tries,
+        is_estimate=True,
+    )
 
 
 def _until_tomorrow(now: datetime) -> float:

@@ -76,6 +76,7 @@ class Exchange:
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._is_cut = False
+        self.is_taken_on = False  # all of it was sent, and the server has not refused it
 
     def run(self) -> Answer:
         """The answer, or ProviderFault, or a ModelError."""
@@ -91,6 +92,7 @@ class Exchange:
                 extensions={"trace": self._watch_connection},
             ) as response:
                 if not response.is_success:
+                    self.is_taken_on = False
                     raise ProviderFault(_fault(response))
                 return self._read(response)
         except httpx2.RequestError as error:
@@ -112,6 +114,8 @@ class Exchange:
         }
 
     def _watch_connection(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith("send_request_body.complete"):
+            self.is_taken_on = True
         if not event.endswith(("connect_tcp.complete", "start_tls.complete")):
             return
         with self._lock:

@@ -41,12 +41,13 @@ DIALECTS_MAX = 8  # tries to find out what a server understands
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Call:
-    """One request on its way, and the moment by which it has to be answered."""
+    """One request on its way, the moment by which it has to be answered, and what broke off."""
 
     request: Request
     deadline: datetime
+    tries_lost: int = 0
 
 
 class HttpModel:
@@ -103,7 +104,7 @@ class HttpModel:
             except ModelDenied as error:
                 self._admission.deny(self._wire.key, error, self._clock.now())
                 raise
-            return self._completion(request, answer)
+            return self._completion(call, answer)
 
     def _check_cancelled(self, request: Request) -> None:
         if self._closed.is_set():
@@ -119,6 +120,7 @@ class HttpModel:
             try:
                 return self._understood(call)
             except ModelUnavailable as error:
+                error.tries_begun = call.tries_lost
                 wait = self._wait_seconds(error, tries)
                 if tries >= self._settings.model_retries or wait >= self._left(call):
                     raise
@@ -186,6 +188,9 @@ class HttpModel:
                 if self._left(call) <= 0:
                     raise self._too_late()
             return future.result()
+        except ModelUnavailable:
+            call.tries_lost += exchange.is_taken_on
+            raise
         finally:
             future.cancel()
             exchange.cut()
@@ -210,9 +215,12 @@ class HttpModel:
             wire_bytes_max=answer_bytes_max + FRAME_BYTES * call.request.output_tokens_max,
         )
 
-    def _completion(self, request: Request, answer: Answer) -> Completion:
+    def _completion(self, call: _Call, answer: Answer) -> Completion:
         return Completion(
-            text=answer.text, usage=self._usage(request, answer), model=answer.model or self.name
+            text=answer.text,
+            usage=self._usage(call.request, answer),
+            model=answer.model or self.name,
+            tries_lost=call.tries_lost,
         )
 
     def _usage(self, request: Request, answer: Answer) -> Usage:

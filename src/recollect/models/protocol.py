@@ -45,6 +45,7 @@ class Completion:
     text: str
     usage: Usage
     model: str  # as the provider names it
+    tries_lost: int = 0  # that were taken on before this one and broke off; they may be billed
 
 
 class Model(Protocol):

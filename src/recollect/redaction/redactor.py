@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 from recollect.redaction import values
@@ -33,7 +34,14 @@ class Redactor:
     def __init__(self, rules: RuleSet, allow: frozenset[str], salt: bytes) -> None:
         self._rules = rules
         self._allow = allow
+        self._salt = salt
         self._placeholders = Placeholders(salt)
+
+    def keyed(self, space: str) -> Redactor:
+        """The same, whose placeholders mean nothing outside a space: equal secrets of two tenants
+        look different."""
+        salt = blake2b(space.encode(errors="surrogatepass"), key=self._salt[:64], digest_size=16)
+        return Redactor(self._rules, self._allow, salt.digest())
 
     def find(self, text: str) -> list[Finding]:
         """The secrets in a text, in order, none overlapping another or a placeholder."""

@@ -30,6 +30,7 @@ from recollect.domain import (
     NewRecord,
     NothingDue,
     Outcome,
+    Overtaken,
     Parked,
     Range,
     Record,
@@ -57,6 +58,7 @@ from recollect.knowledge import (
     Reserved,
     Revision,
     Spent,
+    Staged,
 )
 
 NewId = Callable[[], str]
@@ -232,7 +234,8 @@ class Leases(Protocol):
         """A piece of the claimed session, with what it came to so far; none: it is gone.
 
         The records above the cursor that the claim covers, `limit` at most; or, of a run that goes
-        through all of it, those above `after`, without the ones that were skipped before.
+        through all of it, those above `after`, without the ones that were skipped before. With them
+        come a few of those before, and how far such a run has got.
         """
         ...
 
@@ -245,13 +248,13 @@ class Leases(Protocol):
         now: datetime,
         learned: Learned | None = None,
         new_id: NewId | None = None,
-    ) -> Recorded | StaleClaim:
+    ) -> Recorded | Overtaken | StaleClaim:
         """Store what became of the records up to `upto`, with the cursor, fenced by the token.
 
         Extraction, facts, cursor and the news for consolidation go together. Below `read_upto` it
         is a piece of a longer job, which stays claimed; at `read_upto` it is the last one: the mark
-        is cleared, or the job is due again if the mark has moved on. What was learned in another
-        pass than the session's is refused as stale.
+        is cleared, or the job is due again if the mark has moved on. Overtaken: it was learned in
+        another pass than the session's.
         """
         ...
 
@@ -263,6 +266,10 @@ class Leases(Protocol):
         None: there is nothing left to go through, and what was learned stays. Behind: the session
         has been processed beyond `upto` meanwhile, and nothing was stored.
         """
+        ...
+
+    def stage(self, claim: Claim, staged: Staged) -> Recorded | StaleClaim:
+        """Keep how far a run through a whole session has got, fenced; nobody else sees it."""
         ...
 
     def defer(

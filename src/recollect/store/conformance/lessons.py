@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from recollect.domain import Claim, KeyRef, LeasePolicy, Outcome, Recorded, StaleClaim
+from recollect.domain import (
+    Claim,
+    KeyRef,
+    LeasePolicy,
+    Outcome,
+    Overtaken,
+    Recorded,
+    StaleClaim,
+)
 from recollect.knowledge import (
     Draft,
     Extraction,
@@ -88,7 +96,7 @@ def claim(store: Harness, owner: str = "a") -> Claim:
 
 def record(
     store: Harness, claimed: Claim, learned: Learned | None, upto: int | None = None
-) -> Recorded | StaleClaim:
+) -> Recorded | Overtaken | StaleClaim:
     """Record what was learned up to a record, the last one of the claim if none is named."""
     empty = learned is None or learned.draft.is_empty
     return store.handle.leases.record(

@@ -9,6 +9,23 @@ CREATE TABLE properties (
 -- A session can be gone through again by another extractor; each time is a pass.
 ALTER TABLE sessions ADD COLUMN pass BIGINT NOT NULL DEFAULT 1;
 
+-- How often a job was put off since it last got on: by a cap, a refused key, a provider's bad day.
+ALTER TABLE jobs ADD COLUMN pauses BIGINT NOT NULL DEFAULT 0;
+
+-- How far a run through a whole session has got: it goes on from there, and counts only when it ends.
+CREATE TABLE staged_drafts (
+    session_id TEXT COLLATE "C" PRIMARY KEY REFERENCES sessions (id),
+    space TEXT COLLATE "C" NOT NULL,
+    pass BIGINT NOT NULL,
+    upto BIGINT NOT NULL,
+    extractor TEXT NOT NULL,
+    draft TEXT NOT NULL,
+    calls BIGINT NOT NULL,
+    input_tokens BIGINT NOT NULL,
+    output_tokens BIGINT NOT NULL,
+    cost_micros BIGINT
+);
+
 -- Every record below a cursor is in exactly one range of every pass.
 ALTER TABLE session_ranges
     ADD COLUMN pass BIGINT NOT NULL DEFAULT 1,
@@ -151,7 +168,7 @@ DECLARE
 BEGIN
     FOREACH name IN ARRAY ARRAY[
         'extractions', 'facts', 'fact_sources', 'fact_history', 'ledger', 'spending',
-        'consolidations'
+        'consolidations', 'staged_drafts'
     ] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', name);

@@ -9,6 +9,23 @@ CREATE TABLE properties (
 -- A session can be gone through again by another extractor; each time is a pass.
 ALTER TABLE sessions ADD COLUMN pass INTEGER NOT NULL DEFAULT 1;
 
+-- How often a job was put off since it last got on: by a cap, a refused key, a provider's bad day.
+ALTER TABLE jobs ADD COLUMN pauses INTEGER NOT NULL DEFAULT 0;
+
+-- How far a run through a whole session has got: it goes on from there, and counts only when it ends.
+CREATE TABLE staged_drafts (
+    session_id TEXT PRIMARY KEY REFERENCES sessions (id),
+    space TEXT NOT NULL,
+    pass INTEGER NOT NULL,
+    upto INTEGER NOT NULL,
+    extractor TEXT NOT NULL,
+    draft TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cost_micros INTEGER
+) STRICT, WITHOUT ROWID;
+
 -- Every record below a cursor is in exactly one range of every pass.
 CREATE TABLE new_ranges (
     session_id TEXT NOT NULL REFERENCES sessions (id),

@@ -37,6 +37,7 @@ class RelationalFacts:
 
     def add(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Fact:
         def job(c: Connection) -> Fact:
+            c.run("insert_space", {"space": space, "now": to_micros(now)})
             c.run("lock_memory", {"space": space})
             known, is_news = (None, True) if fact.id else _say_again(c, space, fact, now)
             if known is None:

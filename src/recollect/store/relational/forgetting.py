@@ -9,8 +9,9 @@ from datetime import datetime
 
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
+from recollect.domain import MarkCause, Outcome
 from recollect.knowledge import Receipt
-from recollect.store.relational.cursor import skip_unprocessed
+from recollect.store.relational.cursor import record_range
 from recollect.store.relational.database import Connection, Database
 from recollect.store.relational.learning import erase_sourceless
 
@@ -29,12 +30,18 @@ class RelationalErasure:
         at = to_micros(now)
 
         def job(c: Connection) -> Receipt | None:
-            if c.row("lock_session", names) is None:
+            key = c.row("key_of_session", names)
+            if key is None:
                 return None
+            # Whoever appends or rotates relies on a session to stay open while they hold its key.
+            c.row("lock_key", {"space": space, "key_id": key[0]})
+            before = c.row("lock_session", names)
+            assert before is not None, "sessions are never removed"
             counted = c.row("count_session", names)
             assert counted is not None
-            c.run("end_session", {**names, "cause": "end", "reason": FORGOTTEN, "now": at})
-            skip_unprocessed(c, space, session_id, FORGOTTEN, now)
+            cause = MarkCause.END.value
+            c.run("close_forgotten", {**names, "cause": cause, "reason": FORGOTTEN, "now": at})
+            record_range(c, names, before[1], before[0], Outcome.SKIPPED, FORGOTTEN, now)
             c.run("forget_job", names)
             c.run("lock_memory", {"space": space})
             facts = _forget_facts(c, space, session_id, now)
@@ -45,6 +52,7 @@ class RelationalErasure:
             c.run("delete_retained_from", names)
             c.run("delete_summary", names)
             c.run("forget_calls", names)
+            c.run("drop_staged", names)
             if counted[2] or extraction is not None:
                 c.run("note_change", {"space": space, "now": at})
             return Receipt(

@@ -24,21 +24,24 @@ from recollect.domain import (
     Loaded,
     NothingDue,
     Outcome,
+    Overtaken,
     Parked,
     Recorded,
     Released,
     Renewed,
     StaleClaim,
 )
-from recollect.knowledge import Learned
+from recollect.knowledge import Learned, Staged
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.cursor import begin_pass, record_range
 from recollect.store.relational.database import Connection, Database, Row
 from recollect.store.relational.learning import Lesson, learn
+from recollect.store.relational.staging import get_staged, put_staged
 from recollect.store.relational.text import storable
 
 ERROR_CHARS_MAX = 2000
+BEFORE_RECORDS = 20  # of those already read, in which a call may stand whose result is to come
 _EXHAUSTED = "its workers died {} times without recording anything"
 
 
@@ -101,10 +104,15 @@ class RelationalLeases:
                 page = {**names, "after": after, "limit": limit}
                 found = [rows.record(each) for each in c.rows("learnable_after", page)]
             extraction = c.row("get_extraction", names)
+            before = {**names, "before": page["after"], "limit": BEFORE_RECORDS}
             return Loaded(
                 session=session,
                 records=tuple(record for record in found if record.seq <= claim.read_upto),
                 extraction=None if extraction is None else rows.extraction(extraction),
+                before=tuple(rows.record(each) for each in c.rows("records_before", before)[::-1])
+                if page["after"]
+                else (),
+                staged=None if after is None else get_staged(c, names),
             )
 
         return self._database.read(claim.space, job)
@@ -118,18 +126,18 @@ class RelationalLeases:
         now: datetime,
         learned: Learned | None = None,
         new_id: NewId | None = None,
-    ) -> Recorded | StaleClaim:
+    ) -> Recorded | Overtaken | StaleClaim:
         assert upto <= claim.read_upto, "a claim covers nothing beyond what it froze"
         is_last = upto == claim.read_upto
         at = to_micros(now)
         session = {"space": claim.space, "id": claim.key}
 
-        def job(c: Connection) -> Recorded | StaleClaim:
+        def job(c: Connection) -> Recorded | Overtaken | StaleClaim:
             before = c.row("lock_session", session)
             if before is None or not _is_held(c, claim):
                 return StaleClaim()
             if learned is not None and learned.pass_number != before[2]:
-                return StaleClaim()
+                return Overtaken()
             assert upto >= (before[1] or 0), "a cursor never goes back"
             moved = c.row(
                 "advance_cursor",
@@ -148,6 +156,8 @@ class RelationalLeases:
             if learned is not None:
                 assert new_id is not None
                 learn(c, _lesson(claim, learned, now, new_id), learned, upto)
+                if learned.is_whole:
+                    c.run("drop_staged", session)
                 reach("record.learned")
             c.run("note_progress", {"id": claim.job_id})
             if is_last:
@@ -176,8 +186,21 @@ class RelationalLeases:
                 begin_pass(c, claim.space, claim.key, upto, learned, now)
                 learn(c, _lesson(claim, learned, now, new_id), learned, upto)
                 reach("record.learned")
+            c.run("drop_staged", session)
             c.row("finish_pass", {**_token(claim), "now": to_micros(now)})
             return Recorded(is_done=True)
+
+        return self._database.write(claim.space, job)
+
+    def stage(self, claim: Claim, staged: Staged) -> Recorded | StaleClaim:
+        session = {"space": claim.space, "id": claim.key}
+
+        def job(c: Connection) -> Recorded | StaleClaim:
+            if c.row("lock_session", session) is None or not _is_held(c, claim):
+                return StaleClaim()
+            put_staged(c, session, staged)
+            c.run("note_progress", {"id": claim.job_id})
+            return Recorded(is_done=False)
 
         return self._database.write(claim.space, job)
 
@@ -282,6 +305,7 @@ def _claim(row: Row, owner: str) -> Claim:
         expires_at=from_micros(row[6]),
         read_upto=row[7] or 0,
         claimed_mark=row[8] or 0,
+        pauses=row[9],
     )
 
 

@@ -139,6 +139,7 @@ def job(row: Row) -> Job:
         last_error=row[12],
         last_error_at=moment(row[13]),
         finished_at=moment(row[14]),
+        pauses=row[15],
     )
 
 
@@ -239,7 +240,7 @@ _ENDS = {
 
 @_refusing_damage
 def progress(row: Row) -> SessionProgress:
-    failures = (row[18] or 0) + (row[19] or 0)
+    failures = (row[18] or 0) + (row[19] or 0) + (row[21] or 0)
     outcome = None if row[7] is None else _ENDS[Outcome(row[7])]
     return SessionProgress(
         session_id=row[0],

@@ -66,13 +66,17 @@ WHERE changed > consolidated AND (:any_space OR space = :space);
 UPDATE sessions SET pass = :pass WHERE space = :space AND id = :id;
 
 -- name: request_passes
--- A job for every session that has been processed and may be remembered.
+-- A job for every session that has been processed, may be remembered and has anything left. In the
+-- order of their ids, so that two who ask at once do not wait for each other.
 INSERT INTO jobs (space, kind, key, state, first_due_at)
 SELECT s.space, 'extract-again', s.id, 'due', {now} FROM sessions s
 WHERE s.remembered AND s.processed_until IS NOT NULL
     AND (:any_space OR s.space = :space) AND (:any_key OR s.id = :key)
+    AND EXISTS (SELECT 1 FROM session_history h WHERE h.space = s.space AND h.session_id = s.id)
+ORDER BY s.id
 ON CONFLICT (kind, key) DO UPDATE SET
-    state = 'due', due_at = NULL, failures = 0, takeovers = 0, first_due_at = excluded.first_due_at
+    state = 'due', due_at = NULL, failures = 0, takeovers = 0, pauses = 0,
+    first_due_at = excluded.first_due_at
 WHERE jobs.state IN ('idle', 'parked')
 RETURNING id;
 
@@ -80,7 +84,8 @@ RETURNING id;
 -- Done: nothing to do until somebody asks for another pass.
 UPDATE jobs SET
     state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL,
-    failures = 0, takeovers = 0, last_error = NULL, last_error_at = NULL, finished_at = {now}
+    failures = 0, takeovers = 0, pauses = 0, last_error = NULL, last_error_at = NULL,
+    finished_at = {now}
 WHERE id = :id AND token = :token AND state = 'claimed'
 RETURNING id;
 
@@ -149,7 +154,7 @@ SELECT s.id, s.space, k.key, s.last_activity_at, s.last_seq, s.processed_until, 
     (SELECT e.extractor FROM extractions e WHERE e.space = s.space AND e.session_id = s.id),
     (SELECT count(DISTINCT o.fact_key) FROM fact_sources o JOIN facts f ON f.key = o.fact_key
      WHERE o.space = s.space AND o.session_id = s.id AND f.deleted_at IS NULL),
-    j.state, j.due_at, j.failures, j.takeovers, j.last_error
+    j.state, j.due_at, j.failures, j.takeovers, j.last_error, j.pauses
 FROM sessions s JOIN session_keys k ON k.id = s.key_id
 LEFT JOIN jobs j ON j.kind = 'extract' AND j.key = s.id
 WHERE (:any_space OR s.space = :space)
@@ -160,6 +165,22 @@ INSERT INTO properties (name, value) VALUES (:name, :value) ON CONFLICT (name) D
 
 -- name: get_property
 SELECT value FROM properties WHERE name = :name;
+
+-- name: key_of_session
+SELECT key_id FROM sessions WHERE space = :space AND id = :id;
+
+-- name: close_forgotten
+-- Over, and all of it dealt with.
+UPDATE sessions SET
+    ended_by = CASE WHEN ended_at IS NULL THEN :cause ELSE ended_by END,
+    ended_reason = CASE WHEN ended_at IS NULL THEN :reason ELSE ended_reason END,
+    ended_at = COALESCE(ended_at, :now),
+    processed_until = NULLIF(last_seq, 0),
+    unprocessed_turns = 0,
+    invalidated_at = NULL,
+    marked_at = NULL,
+    marked_by = NULL
+WHERE space = :space AND id = :id;
 
 -- name: count_session
 SELECT
@@ -180,3 +201,21 @@ UPDATE jobs SET
     state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL,
     last_error = NULL, last_error_at = NULL
 WHERE space = :space AND key = :id AND kind IN ('extract', 'extract-again');
+
+-- name: stage_draft
+INSERT INTO staged_drafts (
+    session_id, space, pass, upto, extractor, draft, calls, input_tokens, output_tokens, cost_micros
+) VALUES (
+    :id, :space, :pass, :upto, :extractor, :draft, :calls, :input_tokens, :output_tokens, :cost_micros
+)
+ON CONFLICT (session_id) DO UPDATE SET
+    pass = excluded.pass, upto = excluded.upto, extractor = excluded.extractor,
+    draft = excluded.draft, calls = excluded.calls, input_tokens = excluded.input_tokens,
+    output_tokens = excluded.output_tokens, cost_micros = excluded.cost_micros;
+
+-- name: get_staged
+SELECT g.pass, g.upto, g.extractor, g.draft, g.calls, g.input_tokens, g.output_tokens, g.cost_micros
+FROM staged_drafts g WHERE g.space = :space AND g.session_id = :id;
+
+-- name: drop_staged
+DELETE FROM staged_drafts WHERE space = :space AND session_id = :id;

@@ -22,7 +22,7 @@ NULLIF(CASE
 
 -- fragment: job
 j.id, j.space, j.kind, j.key, j.state, j.due_at, j.first_due_at, j.owner, j.lease_expires_at,
-j.token, j.failures, j.takeovers, j.last_error, j.last_error_at, j.finished_at
+j.token, j.failures, j.takeovers, j.last_error, j.last_error_at, j.finished_at, j.pauses
 
 -- fragment: is_covered
 (:is_last AND (invalidated_at = :claimed_mark OR invalidated_at <= :upto))

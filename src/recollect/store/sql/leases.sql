@@ -51,7 +51,7 @@ UPDATE jobs SET
         SELECT invalidated_at FROM sessions s WHERE s.id = jobs.key AND kind = 'extract')
 WHERE id = :id
 RETURNING id, kind, space, key, token, failures + takeovers + 1, lease_expires_at, read_upto,
-    claimed_mark;
+    claimed_mark, pauses;
 
 -- name: next_due
 -- How long until the soonest backoff or lease runs out; none: nothing waits. What is due and was not
@@ -96,7 +96,7 @@ RETURNING invalidated_at;
 
 -- name: note_progress
 -- Something was recorded: what failed before no longer counts.
-UPDATE jobs SET failures = 0, takeovers = 0, last_error = NULL, last_error_at = NULL
+UPDATE jobs SET failures = 0, takeovers = 0, pauses = 0, last_error = NULL, last_error_at = NULL
 WHERE id = :id;
 
 -- name: note_finished
@@ -114,7 +114,7 @@ RETURNING id;
 -- Nothing is wrong with the job: it waits, and nothing is counted against it.
 UPDATE jobs SET
     state = 'due', token = token + 1, owner = NULL, lease_expires_at = NULL,
-    last_error = :error, last_error_at = {now}, due_at = {now} + :delay_micros
+    pauses = pauses + 1, last_error = :error, last_error_at = {now}, due_at = {now} + :delay_micros
 WHERE id = :id AND token = :token AND state = 'claimed'
 RETURNING due_at;
 
@@ -133,7 +133,7 @@ RETURNING state, due_at;
 -- A job of the store itself that comes round again.
 UPDATE jobs SET
     state = 'due', token = token + 1, owner = NULL, lease_expires_at = NULL,
-    failures = 0, takeovers = 0, last_error = NULL, last_error_at = NULL,
+    failures = 0, takeovers = 0, pauses = 0, last_error = NULL, last_error_at = NULL,
     finished_at = {now}, due_at = {now} + :delay_micros, first_due_at = {now} + :delay_micros
 WHERE id = :id AND token = :token AND state = 'claimed'
 RETURNING id;
@@ -149,10 +149,9 @@ UPDATE jobs SET state = 'due', due_at = NULL WHERE kind = :kind AND key = :key
 
 -- name: revive_jobs
 -- Jobs that are parked or paused get another chance: one, those of a space, or all.
-UPDATE jobs SET state = 'due', due_at = NULL, failures = 0, takeovers = 0
+UPDATE jobs SET state = 'due', due_at = NULL, failures = 0, takeovers = 0, pauses = 0
 WHERE state <> 'idle'
-    AND (state = 'parked' OR (state = 'due' AND due_at IS NOT NULL AND last_error IS NOT NULL
-        AND failures = 0 AND space <> ''))
+    AND (state = 'parked' OR (state = 'due' AND due_at IS NOT NULL AND pauses > 0 AND space <> ''))
     AND (:any_space OR space = :space) AND (:any_key OR key = :key)
 RETURNING id;
 

@@ -42,6 +42,15 @@ SELECT {record} FROM session_history h
 WHERE h.space = :space AND h.session_id = :id AND h.seq > :after
 ORDER BY h.seq LIMIT :limit;
 
+-- name: records_before
+-- The newest up to a seq, newest first; what was passed over stays passed over.
+SELECT {record} FROM session_history h
+WHERE h.space = :space AND h.session_id = :id AND h.seq <= :before AND NOT EXISTS (
+    SELECT 1 FROM session_ranges r
+    WHERE r.space = :space AND r.session_id = :id AND r.outcome = 'skipped'
+        AND h.seq BETWEEN r.first_seq AND r.last_seq)
+ORDER BY h.seq DESC LIMIT :limit;
+
 -- name: learnable_after
 -- Those that were passed over because nothing might be learned from them stay passed over.
 SELECT {record} FROM session_history h

@@ -233,6 +233,14 @@ def a_pass_over_a_forgotten_session_is_stale(store: Harness) -> None:
     assert isinstance(store.handle.leases.claim("b", POLICY, store.now()), NothingDue)
 
 
+@case("P11 X9", "no pass is made over a forgotten session")
+def no_pass_over_a_forgotten_session(store: Harness) -> None:
+    session = teach(store, statement("likes tea"))
+    _forget(store, session)
+    assert store.handle.extractions.request_passes(SPACE, session, store.now()) == 0
+    assert store.handle.extractions.request_passes(None, None, store.now()) == 0
+
+
 @case("P11", "a job that waits, is parked or has an error leaves none of it behind")
 def no_error_is_left_behind(store: Harness) -> None:
     _, claimed = due(store)
@@ -360,3 +368,21 @@ def forgetting_and_recording_at_once(store: Harness) -> None:
         assert outcomes[0] in (Recorded(is_done=True), StaleClaim())
         assert facts(store, every=True) == []
         assert store.handle.extractions.get(SPACE, claimed.key) is None
+
+
+@case("P11 P1", "records appended while their session is forgotten go with it, or come after")
+def appending_and_forgetting_at_once(store: Harness) -> None:
+    ref = store.key()
+    store.append(ref)
+    for _ in range(6):
+        current = store.current(ref).id
+        jobs: list[Callable[[], object]] = [
+            *[partial(store.append, ref, 2)] * 3,
+            partial(_forget, store, current),
+        ]
+        store.at_once(*jobs)
+        store.append(ref)
+        assert store.records.after(SPACE, current, 0, 10) == []
+        state = store.session(current)
+        assert state.last_seq == state.processed_until
+        assert store.current(ref).id != current

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.domain import JobState, NewRecord, Outcome, Recorded, StaleClaim
+from recollect.domain import JobState, NewRecord, Outcome, Overtaken, Recorded, StaleClaim
 from recollect.knowledge import Revision, Spent
 from recollect.messages import Role
 from recollect.store.conformance.case import case, refused
@@ -82,17 +82,19 @@ def a_stale_claim_learns_nothing(store: Harness) -> None:
     assert contents(store) == ["the truth"]
 
 
-@case("X9 P5", "what was learned in another pass than the session's is refused")
+@case("X9 P5", "what was learned in another pass than the session's is overtaken, and not stored")
 def another_pass_is_refused(store: Harness) -> None:
     ref, claimed = due(store)
     for number in (0, 2):
         wrong = lesson(draft(statement("a lie")), pass_number=number)
-        assert record(store, claimed, wrong) == StaleClaim()
+        assert record(store, claimed, wrong) == Overtaken()
     session = store.current(ref)
     assert (session.processed_until, session.invalidated_at) == (None, 1)
     assert store.handle.extractions.get(SPACE, session.id) is None
     assert facts(store, every=True) == []
     assert store.marks.ranges(SPACE, session.id) == []
+    right = lesson(draft(statement("the truth")))
+    assert record(store, claimed, right) == Recorded(is_done=True), "the claim is still held"
 
 
 @case("P1 P3", "a run that fails half-way has stored nothing, and can be recorded again")

@@ -14,6 +14,7 @@ from recollect.domain import (
     Mode,
     NothingDue,
     Outcome,
+    Overtaken,
     Parked,
     Recorded,
     Released,
@@ -36,7 +37,9 @@ def _claim(store: Harness, owner: str = "a") -> Claim:
     return claim
 
 
-def _record(store: Harness, claim: Claim, upto: int | None = None) -> Recorded | StaleClaim:
+def _record(
+    store: Harness, claim: Claim, upto: int | None = None
+) -> Recorded | Overtaken | StaleClaim:
     reached = claim.read_upto if upto is None else upto
     return store.handle.leases.record(claim, reached, Outcome.EXTRACTED, None, store.now())
 

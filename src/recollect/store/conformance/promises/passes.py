@@ -10,6 +10,7 @@ from recollect.domain import (
     Mode,
     NothingDue,
     Outcome,
+    Overtaken,
     Recorded,
     StaleClaim,
 )
@@ -185,14 +186,14 @@ def a_stale_pass_stores_nothing(store: Harness) -> None:
 
 
 @case("X9 P5", "a run of the old pass that is still under way stores nothing")
-def a_run_of_the_old_pass_is_stale(store: Harness) -> None:
+def a_run_of_the_old_pass_is_overtaken(store: Harness) -> None:
     session = teach(store, statement("likes tea", 1))
     _request(store)
     again = _again(store)
     _, running = due(store)
     assert _record_pass(store, again, draft(statement("is tall", 1))) == Recorded(is_done=True)
     old = lesson(draft(statement("has a cat", 2)))
-    assert record(store, running, old) == StaleClaim()
+    assert record(store, running, old) == Overtaken()
     assert contents(store) == ["is tall"]
     assert store.session(session).processed_until == 1
     new = lesson(draft(statement("has a cat", 2)), pass_number=2)

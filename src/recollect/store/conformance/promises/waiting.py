@@ -36,12 +36,12 @@ def a_deferred_job_waits(store: Harness) -> None:
     [job] = leases.jobs(SPACE, 10)
     assert job == _job(store, claimed.key)
     assert (job.state, job.due_at, job.owner) == (JobState.DUE, until, None)
-    assert (job.failures, job.takeovers) == (0, 0)
+    assert (job.failures, job.takeovers, job.pauses, job.is_paused) == (0, 0, 1, True)
     assert (job.last_error, job.last_error_at) == ("5,000 tokens a day", store.now())
     assert leases.claim("b", POLICY, store.now()) == NothingDue(90)
     store.clock.advance(90)
     again = claim(store, "b")
-    assert (again.key, again.attempt) == (claimed.key, 1)
+    assert (again.key, again.attempt, again.pauses) == (claimed.key, 1, 1)
 
 
 @case("X11 P5", "a job is deferred by who holds it; afterwards its claim is stale")
@@ -70,6 +70,26 @@ def a_deferred_job_is_released_by_hand(store: Harness) -> None:
     assert record(store, again, lesson(draft())) == Recorded(is_done=True)
     job = _job(store, claimed.key)
     assert (job.state, job.last_error, job.due_at) == (JobState.IDLE, None, None)
+    assert (job.pauses, job.is_paused) == (0, False)
+
+
+@case("X11 P8", "a deferred job that had failed before is released by hand as well")
+def a_deferred_failure_is_released_by_hand(store: Harness) -> None:
+    _, claimed = due(store)
+    leases = store.handle.leases
+    leases.fail(claimed, "it broke", 0, POLICY, store.now())
+    leases.defer(claim(store), "paused", 3600, store.now())
+    assert leases.revive(SPACE, None) == 1
+    again = claim(store)
+    assert (again.attempt, again.pauses) == (1, 0)
+
+
+@case("M11 P8", "a job that backs off after a failure is not released by hand")
+def a_job_that_backs_off_is_not_released(store: Harness) -> None:
+    _, claimed = due(store)
+    store.handle.leases.fail(claimed, "it broke", 60, POLICY, store.now())
+    assert store.handle.leases.revive(None, None) == 0
+    assert not _job(store, claimed.key).is_paused
 
 
 @case("X11 X7", "what failed before still counts after a deferral")

@@ -1,0 +1,217 @@
+"""Runs in more than one sitting: passes under a cap, pieces that part a call from its result.
+
+Rows X3, X4, X8, X9, X11; promises P3, P8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect.clock import ManualClock
+from recollect.domain import SessionOutcome
+from recollect.knowledge import Trust
+from recollect.models.scripted import Script, ScriptedServer, status, truncated
+from recollect.models.scripted_frames import Received
+from tests.scripted_answers import extracted, fact
+
+DAY = timedelta(days=1).total_seconds()
+RECORDS = 12
+# So small a stretch that a session of long records takes a call for each of them.
+CHUNKED: dict[str, Any] = {"extract_chunk_tokens": 500}
+
+Served = Callable[..., tuple[recollect.Memory, ScriptedServer]]
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def served(durable_store_url: str, clock: ManualClock) -> Iterator[Served]:
+    with ExitStack() as stack:
+
+        def serve(script: Script, **settings: Any) -> tuple[recollect.Memory, ScriptedServer]:
+            server = stack.enter_context(ScriptedServer(script))
+            given = {"model": "openai:scripted", "model_base_url": server.url, "model_retries": 0}
+            opened = recollect.open(durable_store_url, settings=given | settings, clock=clock)
+            return stack.enter_context(opened), server
+
+        yield serve
+
+
+def shown(received: Received) -> list[int]:
+    """The numbers of the records that a request shows."""
+    headers = [line for line in received.prompt.splitlines() if line.startswith("[#")]
+    return sorted({int(line[2:].split()[0]) for line in headers})
+
+
+def counting(received: Received) -> dict[str, Any]:
+    """A fact for every record that is shown, whose words are in it."""
+    seqs = shown(received)
+    return extracted(
+        *(fact(f"Number {seq} was told.", [seq]) for seq in seqs),
+        raw_memory=f"## Counting\nup to {seqs[-1]}",
+    )
+
+
+def long_session(memory: recollect.Memory) -> recollect.Session:
+    session = memory.space().session("k", agent="assistant")
+    for seq in range(1, RECORDS + 1):
+        session.append("user", f"Number {seq} was told. " + "And so on and so forth. " * 70)
+    session.sleep()
+    return session
+
+
+def contents(memory: recollect.Memory) -> set[str]:
+    return {each.content for each in memory.space().facts.list(limit=100)}
+
+
+ALL = {f"Number {seq} was told." for seq in range(1, RECORDS + 1)}
+
+
+def test_a_long_session_goes_on_the_next_day_where_the_cap_stopped_it(
+    served: Served, clock: ManualClock
+) -> None:
+    memory, server = served(counting, spend_calls_per_day=5, **CHUNKED)
+    session = long_session(memory)
+    days = 0
+    while session.state.processed_until != RECORDS:
+        memory.work()
+        days += 1
+        assert days <= RECORDS
+        clock.advance(DAY)
+    assert contents(memory) == ALL
+    assert days > 1
+    assert len(server.requests) <= RECORDS + 2, "no stretch is paid for twice"
+
+
+def test_a_new_pass_is_resumed_the_next_day_and_replaces_all_at_once(
+    served: Served, clock: ManualClock
+) -> None:
+    """Review 2: a pass larger than a day's cap comes to an end, and pays for no stretch twice."""
+    memory, server = served(counting, extractor="rules")
+    session = long_session(memory)
+    memory.work()
+    by_rules = memory.space().sessions.extraction(session.id)
+    before = len(server.requests)
+    memory.close()
+    again, server = served(counting, spend_calls_per_day=5, **CHUNKED)
+    assert again.request_again() == 1
+    days = 0
+    while days < RECORDS:
+        again.work()
+        days += 1
+        kept = again.space().sessions.extraction(session_id := by_rules_id(again))
+        if kept is not None and kept.pass_number == 2:
+            break
+        assert kept == by_rules, "the earlier pass stands until the new one is through"
+        clock.advance(DAY)
+    assert kept is not None
+    assert (kept.pass_number, kept.upto) == (2, RECORDS)
+    assert contents(again) == ALL
+    assert days > 1
+    assert len(server.requests) - before <= RECORDS + 2
+    (span,) = again.space().sessions.ranges(session_id)
+    assert (span.first_seq, span.last_seq, span.pass_number) == (1, RECORDS, 2)
+
+
+def by_rules_id(memory: recollect.Memory) -> str:
+    (session,) = memory.space().sessions.list()
+    return session.id
+
+
+def test_the_result_of_a_call_that_was_read_before_is_still_known_for_what_it_is(
+    served: Served,
+) -> None:
+    """X4: what memory itself returned is left out, also when a mark parts call and result."""
+    memory, server = served(lambda _: extracted())
+    session = memory.space().session("k", agent="assistant")
+    call = {"type": "tool_use", "id": "c1", "name": "search_memories", "input": {"query": "tea"}}
+    session.append_many(
+        [
+            {"role": "user", "content": "What do I drink?"},
+            {"role": "assistant", "content": [call]},
+        ]
+    )
+    session.sleep()
+    memory.work()
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": "RECALLED: she drinks tea"}
+    session.append_many(
+        [
+            {"role": "user", "content": [result]},
+            {"role": "assistant", "content": "You drink tea."},
+        ]
+    )
+    session.sleep()
+    memory.work()
+    assert "You drink tea." in server.requests[1].prompt
+    assert "RECALLED" not in server.requests[1].prompt
+
+
+def test_what_an_agent_tells_another_is_not_the_word_of_a_person(served: Served) -> None:
+    """Review 7: in a session that another one started, the user is an agent."""
+    text = "Always deploy straight to production."
+    memory, _ = served([extracted(fact(text, [1], kind="instruction", quote=text))])
+    session = memory.space().session("k", agent="assistant", parent="another-session")
+    session.append("user", text)
+    session.sleep()
+    memory.work()
+    (learned,) = memory.space().facts.list()
+    assert learned.trust is Trust.AGENT
+    assert "instruction" not in learned.tags
+
+
+def test_an_answer_that_breaks_off_is_booked_with_what_it_may_have_taken(served: Served) -> None:
+    """Review 4: a flaky provider cannot spend past the caps unseen."""
+    memory, server = served([truncated(), status(503), extracted()], model_retries=2)
+    session = long_session(memory)
+    plan = memory.plan()
+    memory.work()
+    assert len(server.requests) == 3
+    (call,) = memory.space().sessions.calls(session.id)
+    assert call.input_tokens > 100, "the answer that came, and the one that broke off"
+    assert call.output_tokens >= plan.spent.output_tokens
+    (progress,) = memory.status().sessions
+    assert progress.outcome is SessionOutcome.SUCCEEDED
+
+
+def test_a_worker_that_runs_on_has_a_new_budget_every_day(
+    served: Served, clock: ManualClock
+) -> None:
+    memory, server = served(lambda _: extracted(), spend_calls_per_run=1)
+    worker = memory.worker()
+    for number in range(2):
+        session = memory.space().session(f"s{number}", agent="assistant")
+        session.append("user", "I live in Lisbon.")
+        session.sleep()
+    worker.drain()
+    assert len(server.requests) == 1
+    clock.advance(DAY)
+    worker.drain()
+    assert len(server.requests) == 2
+
+
+def test_a_run_ends_although_what_was_put_off_is_due_again(
+    served: Served, clock: ManualClock
+) -> None:
+    """Review 14: a refused key puts everything off; a long run does not chase its own tail."""
+
+    def refuse(_: Received) -> Any:
+        clock.advance(400)  # longer than the pause: all that was put off is due again
+        return status(401)
+
+    memory, server = served(refuse, model_pause_seconds=300, worker_batch=1)
+    for number in range(3):
+        session = memory.space().session(f"s{number}", agent="assistant")
+        session.append("user", "I live in Lisbon.")
+        session.sleep()
+    report = memory.work()
+    assert report.postponed <= 4
+    assert len(server.requests) <= 4
