@@ -125,26 +125,24 @@ class SpendCapReached(Postponed):
 
 
 class ModelError(RecollectError):
-    """A language model, or the way to it, is at fault."""
+    """A language model, or the way to it, is at fault.
+
+    `tries_begun`: how many tries it had taken on before they failed; they may be billed.
+    """
 
     mended_by = Mender.OPERATOR
+    tries_begun: int = 0
 
 
 class ModelUnavailable(ModelError):
-    """The provider cannot answer now. `retry_after_seconds`: it said when to come back.
-
-    `tries_begun`: how many tries it had taken on before they broke off; they may be billed.
-    """
+    """The provider cannot answer now. `retry_after_seconds`: it said when to come back."""
 
     mended_by = Mender.TIME
     retry_helps = True
 
-    def __init__(
-        self, message: str, *, retry_after_seconds: float | None = None, tries_begun: int = 0
-    ) -> None:
+    def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
-        self.tries_begun = tries_begun
 
 
 class ModelDenied(ModelError, Postponed):

@@ -294,6 +294,8 @@ class _Startup:
                 if self._worker is None:
                     self._worker = self._memory.worker()
             self._worker.start()
+        except StoreClosed:
+            pass  # the host is leaving already
         except Exception as error:
             _log.warning("no worker could be started for a new session: %s", error)
 

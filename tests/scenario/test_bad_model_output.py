@@ -49,6 +49,7 @@ OTHER = "My cat is called Miso."
 CAT = "The user's cat is called Miso."
 BOB = "Bob's alarm code is in the blue folder."
 BACKOFF_SECONDS = 60
+FAILURES_MAX = 2
 HUGE_BYTES = 100_000_000
 # Those who read an answer give up long before its end; this is what may be in flight by then.
 READ_BYTES_MAX = 20_000_000
@@ -122,7 +123,7 @@ def served(shared_store_url: str, clock: ManualClock) -> Iterator[Served]:
                 "model_base_url": server.url,
                 "model_retries": 0,
                 "extract_repairs": 0,
-                "job_failures_max": 2,
+                "job_failures_max": FAILURES_MAX,
                 "backoff_seconds": BACKOFF_SECONDS,
                 "backoff_seconds_max": BACKOFF_SECONDS,
             }
@@ -153,7 +154,7 @@ class Bad:
     step: Scripted
     error: str = "InvalidOutput"
     call: CallOutcome = CallOutcome.ANSWERED  # it came, and what it says is another matter
-    is_final: bool = False  # trying again would not help: parked at once
+    tries_max: int | None = FAILURES_MAX  # until it is parked; none: the provider is at fault
 
 
 def text(given: str) -> Bad:
@@ -176,11 +177,13 @@ def unusable(step: Scripted) -> Bad:
 
 
 def broken(step: Scripted) -> Bad:
-    return Bad(step=step, error="ModelUnavailable", call=CallOutcome.FAILED)
+    """No answer, through no fault of the job: it waits for a better moment."""
+    return Bad(step=step, error="ModelUnavailable", call=CallOutcome.FAILED, tries_max=None)
 
 
 def refused(step: Scripted) -> Bad:
-    return Bad(step=step, error="ModelRejected", call=CallOutcome.FAILED, is_final=True)
+    """An answer that will never come: parked at once."""
+    return Bad(step=step, error="ModelRejected", call=CallOutcome.FAILED, tries_max=1)
 
 
 def without(given: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -337,7 +340,7 @@ def test_a_bad_answer_stores_nothing_blocks_nobody_and_is_tried_again(
     session, other = world.told("bad", HOME), world.told("good", OTHER)
 
     report = memory.work()
-    assert (report.failed, report.processed) == (1, 1)
+    assert (report.failed + report.postponed, report.processed) == (1, 1)
     assert_untouched(world, session)
     assert world.outcome(other) is SessionOutcome.SUCCEEDED
     assert (world.progress(session).last_error or "").startswith(f"{bad.error}: ")
@@ -346,21 +349,27 @@ def test_a_bad_answer_stores_nothing_blocks_nobody_and_is_tried_again(
     assert call.input_tokens or bad.call is CallOutcome.FAILED
     assert world.server.bytes_sent < READ_BYTES_MAX
 
-    if not bad.is_final:
-        clock.advance(BACKOFF_SECONDS + 1)
-        assert memory.work().failed == 1, "it is tried again, and no more often than allowed"
+    for _ in range(1, bad.tries_max or FAILURES_MAX):
+        clock.advance(2 * BACKOFF_SECONDS)
+        report = memory.work()
+        assert report.failed + report.postponed == 1, "it is tried again"
         assert_untouched(world, session)
-    assert memory.status(world.alice.name).job_counts == {JobState.PARKED: 1}
-    clock.advance(BACKOFF_SECONDS + 1)
-    assert not memory.work(), "what is parked is left alone"
+    clock.advance(2 * BACKOFF_SECONDS)
+    (job,) = memory.status(world.alice.name).jobs
+    if bad.tries_max is None:
+        assert (job.state, job.failures) == (JobState.DUE, 0), "nothing is counted against it"
+    else:
+        assert (job.state, job.failures) == (JobState.PARKED, bad.tries_max)
+        assert not memory.work(), "what is parked is left alone"
+        assert memory.retry(session.id, world.alice.name) == 1
 
     speaker.mend()
-    assert memory.retry(session.id, world.alice.name) == 1
     assert memory.work().processed == 1
     assert world.outcome(session) is SessionOutcome.SUCCEEDED
     assert session.state.processed_until == 1
     assert world.known() == {CAT, LIVES}
-    assert len(world.alice.sessions.calls(session.id)) == (2 if bad.is_final else 3)
+    tries = 1 + (bad.tries_max or FAILURES_MAX)
+    assert len(world.alice.sessions.calls(session.id)) == tries
 
 
 @pytest.mark.parametrize("shared_store_url", ["sqlite-file"], indirect=True)

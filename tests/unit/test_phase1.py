@@ -328,7 +328,9 @@ def test_a_pass_that_fails_half_way_changes_nothing_and_is_tried_again(
     assert memory.work(Reading(name="new/1", before=broken)).failed == 1
     assert (extraction(memory, session).extractor, facts(memory)) == ("old/1", all_said("old", 7))
     clock.advance(BACKOFF_SECONDS + 1)
-    assert memory.work(Reading(name="new/1")).processed == 1
+    reading = Reading(name="new/1")
+    assert memory.work(reading).processed == 1
+    assert (reading.seqs, reading.previous) == ([(7, 7)], [words(6)]), "no piece is paid for twice"
     assert extraction(memory, session).raw_memory == words(7)
     assert facts(memory) == all_said("new", 7)
 

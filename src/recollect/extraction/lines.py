@@ -66,7 +66,7 @@ def is_none(line: str) -> bool:
 
 def _bare(line: str) -> str:
     """A line without bullet, number and emphasis; headings, rules and code fences are no lines."""
-    line = plain(line)
+    line = plain(line.lstrip().removeprefix("| "))  # small models repeat how they were shown it
     if line in _NONE_SIGNS:
         return line
     if line.startswith(("```", "#")) or not line.strip(_EDGES):

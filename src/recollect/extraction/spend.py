@@ -5,6 +5,7 @@ Owns X11: no call is made that could exceed what a space may use in a day or a w
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
@@ -15,7 +16,6 @@ from recollect.errors import (
     CallCancelled,
     InvalidOutput,
     ModelError,
-    ModelUnavailable,
     SpendCapReached,
 )
 from recollect.extraction.model import tokens_of
@@ -52,7 +52,10 @@ class Budget:
     def correct(self, taken: int, used: int) -> None:
         """A call turned out to take more or less than was taken for it."""
         with self._lock:
-            self._spent = self._spent.plus(Spent(input_tokens=used - taken))
+            known = self._spent
+            # What was taken yesterday is not given back today.
+            left = max(known.input_tokens + used - taken, 0)
+            self._spent = dataclasses.replace(known, input_tokens=left)
 
 
 def _run_over(cap: str) -> SpendCapReached:
@@ -159,13 +162,8 @@ class Till:
 
 def _begun(error: ModelError) -> int:
     """How many answers were begun, and may be billed, before a call failed."""
-    match error:
-        case InvalidOutput() | CallCancelled():
-            return 1
-        case ModelUnavailable():
-            return error.tries_begun
-        case _:  # refused before an answer began
-            return 0
+    was_begun = isinstance(error, InvalidOutput | CallCancelled)
+    return max(error.tries_begun, int(was_begun))
 
 
 def _times(most: Usage, tries: int) -> Usage:

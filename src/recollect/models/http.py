@@ -101,8 +101,10 @@ class HttpModel:
             call = _Call(request=request, deadline=self._clock.now() + seconds)
             try:
                 answer = self._retried(call)
-            except ModelDenied as error:
-                self._admission.deny(self._wire.key, error, self._clock.now())
+            except ModelError as error:
+                error.tries_begun = call.tries_lost
+                if isinstance(error, ModelDenied):
+                    self._admission.deny(self._wire.key, error, self._clock.now())
                 raise
             return self._completion(call, answer)
 
@@ -120,7 +122,6 @@ class HttpModel:
             try:
                 return self._understood(call)
             except ModelUnavailable as error:
-                error.tries_begun = call.tries_lost
                 wait = self._wait_seconds(error, tries)
                 if tries >= self._settings.model_retries or wait >= self._left(call):
                     raise
@@ -158,7 +159,7 @@ class HttpModel:
                     self._dialect = dialect
                 return answer
             # A prompt that is too long may be blamed on a parameter too: asking again is no use.
-            if simpler is None or not isinstance(failure, ModelRejected):
+            if simpler is None or not isinstance(failure, ModelRejected | ModelDenied):
                 raise failure
             _log.info("%s: %s; trying without", self.name, failure)
             dialect = simpler
@@ -188,7 +189,7 @@ class HttpModel:
                 if self._left(call) <= 0:
                     raise self._too_late()
             return future.result()
-        except ModelUnavailable:
+        except (ModelError, ProviderFault):
             call.tries_lost += exchange.is_taken_on
             raise
         finally:

@@ -291,7 +291,9 @@ def test_a_call_that_was_refused_takes_nothing_and_stays_in_the_ledger(
 def test_tries_that_were_taken_on_and_broke_off_are_counted_at_their_most(
     make_till: MakeTill, memory: recollect.Memory, tries: int
 ) -> None:
-    till = make_till(Answering(error=ModelUnavailable("broke off", tries_begun=tries)))
+    error = ModelUnavailable("broke off")
+    error.tries_begun = tries
+    till = make_till(Answering(error=error))
     with pytest.raises(ModelUnavailable):
         till.ask(REQUEST, "extract")
     (call,) = calls(memory)
