@@ -154,12 +154,13 @@ class HttpModel:
             except ProviderFault as error:
                 simpler = self._wire.simpler(dialect, error.fault)
                 failure = self._error(error.fault)
+                is_refused = isinstance(failure, ModelRejected) or error.fault.status == 404
             else:
                 if dialect is not known:  # else it would undo what another thread found out
                     self._dialect = dialect
                 return answer
             # A prompt that is too long may be blamed on a parameter too: asking again is no use.
-            if simpler is None or not isinstance(failure, ModelRejected | ModelDenied):
+            if simpler is None or not is_refused:
                 raise failure
             _log.info("%s: %s; trying without", self.name, failure)
             dialect = simpler
