@@ -20,7 +20,7 @@ from recollect.messages import Role
 from tests.simulation import snapshot
 from tests.simulation.snapshot import JobRow, SessionRow, Snapshot
 
-FENCED: Final = frozenset({"renew", "record", "fail", "release", "finish_recurring"})
+FENCED: Final = frozenset({"renew", "record", "fail", "defer", "release", "finish_recurring"})
 MARKING: Final = frozenset(
     {"append", "invalidate", "invalidate_current", "rotate", "end", "mark_idle"}
 )
@@ -342,7 +342,7 @@ def _check_job(call: Call, old: JobRow | None, new: JobRow) -> None:
         case "claim":
             is_takeover = old.state == new.state == "claimed"
             _expect(counts == (0, int(is_takeover)), "a takeover is one takeover", counts)
-        case "release" | "renew":
+        case "release" | "defer" | "renew":
             _expect(counts == (0, 0), "P7: an attempt was burned", counts)
         case "record" | "finish_recurring":
             _expect((new.failures, new.takeovers) == (0, 0), "progress was not noted")

@@ -68,6 +68,7 @@ REACHED = (
     "a stale renew",
     "a takeover",
     "an answer lost",
+    "claimed to due by defer",
     "claimed to due by fail",
     "claimed to due by record",
     "claimed to due by release",
