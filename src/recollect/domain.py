@@ -368,6 +368,7 @@ class Loaded:
     before: tuple[Record, ...] = ()  # those just before, for what they began
     is_rest: bool = False  # there is nothing after these
     staged: Staged | None = None
+    has_lost_records: bool = False  # some it was learned from are gone; what they came to stays
 
 
 class SessionOutcome(StrEnum):
@@ -388,6 +389,7 @@ class SessionProgress:
     space: str
     key: str
     mode: Mode
+    remembered: bool
     last_activity_at: datetime
     last_seq: int
     processed_until: int | None

@@ -11,11 +11,21 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from recollect import collection
 from recollect.errors import InvalidValue, NotFound, TooLarge
-from recollect.knowledge import Fact, FactChange, FactQuery, Source, Trust
+from recollect.knowledge import (
+    UNCHANGED,
+    Fact,
+    FactChange,
+    FactEdit,
+    FactQuery,
+    Source,
+    Trust,
+    Unchanged,
+)
+from recollect.redaction import Redactor
 from recollect.session import Surroundings, page_size
 from recollect.store.protocol import MetadataValue, Store
 from recollect.terms import search_terms
@@ -24,13 +34,6 @@ TAGS_MAX = 32
 TAG_CHARS_MAX = 100
 SOURCES_MAX = 1000
 QUOTE_CHARS_MAX = 2000
-
-
-class Unchanged:
-    """What an update leaves as it is."""
-
-
-UNCHANGED: Final = Unchanged()
 
 
 class Facts:
@@ -79,20 +82,16 @@ class Facts:
         valid_to: datetime | str | Unchanged | None = UNCHANGED,
     ) -> Fact:
         """Change what a fact says; it is somebody's own from then on. NotFound: there is none."""
-        known = self.get(fact_id)
-        if known is None:
-            raise _not_found(fact_id)
-        changes: dict[str, Any] = {}
-        if not isinstance(content, Unchanged):
-            changes["content"] = content
-        if not isinstance(tags, Unchanged):
-            changes["tags"] = _tags(tags)
-        if not isinstance(metadata, Unchanged):
-            changes["metadata"] = metadata
-        if not isinstance(valid_to, Unchanged):
-            changes["valid_to"] = collection.read_time(valid_to)
-        edited = self._checked(dataclasses.replace(known, **changes))
-        stored = self._store.facts.update(self._space, edited, self._around.now())
+        fact_id = collection.check_id(fact_id)
+        edit = FactEdit(
+            content=content if isinstance(content, Unchanged) else self._content(content),
+            tags=tags if isinstance(tags, Unchanged) else self._redacted_tags(tags),
+            metadata=metadata if isinstance(metadata, Unchanged) else self._metadata(metadata),
+            valid_to=valid_to
+            if isinstance(valid_to, Unchanged)
+            else collection.read_time(valid_to),
+        )
+        stored = self._store.facts.update(self._space, fact_id, edit, self._around.now())
         if stored is None:
             raise _not_found(fact_id)
         return stored
@@ -174,18 +173,16 @@ class Facts:
 
     def _checked(self, fact: Fact) -> Fact:
         """A fact as it may be stored: within its limits, and redacted."""
-        redactor = self._around.redactor().keyed(self._space)
-        content = _text(fact.content, "a fact", self._around.settings.fact_chars_max)
-        metadata = json.loads(collection.encode_metadata(fact.metadata) or "{}")
+        redactor = self._redactor()
         topic = collection.check_label(fact.topic, "a topic")
         if not isinstance(fact.trust, str) or fact.trust not in set(Trust):
             raise InvalidValue(f"trust is one of {', '.join(Trust)}: {fact.trust!r}")
         return dataclasses.replace(
             fact,
             id=collection.check_label(fact.id or None, "a fact's id") or "",
-            content=redactor.redact(content),
-            tags=tuple(redactor.redact(tag) for tag in _tags(fact.tags)),
-            metadata=redactor.redact_json(metadata),
+            content=self._content(fact.content),
+            tags=self._redacted_tags(fact.tags),
+            metadata=self._metadata(fact.metadata),
             trust=Trust(fact.trust),
             topic=None if topic is None else redactor.redact(topic),
             sources=tuple(
@@ -196,6 +193,22 @@ class Facts:
             valid_from=collection.read_time(fact.valid_from),
             valid_to=collection.read_time(fact.valid_to),
         )
+
+    def _redactor(self) -> Redactor:
+        return self._around.redactor().keyed(self._space)
+
+    def _content(self, content: object) -> str:
+        text = _text(content, "a fact", self._around.settings.fact_chars_max)
+        return self._redactor().redact(text)
+
+    def _redacted_tags(self, tags: object) -> tuple[str, ...]:
+        redactor = self._redactor()
+        return tuple(redactor.redact(tag) for tag in _tags(tags))
+
+    def _metadata(self, metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        given = json.loads(collection.encode_metadata(metadata) or "{}")
+        redacted: Mapping[str, Any] = self._redactor().redact_json(given)
+        return redacted
 
 
 def _not_found(fact_id: str) -> NotFound:

@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
 
 class Trust(StrEnum):
@@ -115,8 +115,9 @@ class Extraction:
 class Fact:
     """One searchable statement, as it is given and as it is stored.
 
-    `source` is the session it was first learned from, `sources` are all of them. What is not given
-    is filled in when it is stored; `extractor` stays none for what somebody added or edited.
+    `source` is the session it was first learned from; `sources` are the earliest, of which `get`
+    gives more than a list does, and `source_count` says how many there are. What is not given is
+    filled in when it is stored; `extractor` stays none for what somebody added or edited.
     """
 
     content: str
@@ -124,6 +125,7 @@ class Fact:
     id: str = ""
     source: str | None = None
     sources: tuple[Source, ...] = ()
+    source_count: int = 0
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     trust: Trust = Trust.USER
@@ -142,6 +144,23 @@ class Fact:
         """Whether it held at a time: said by then, and neither over nor superseded."""
         said = self.valid_from is None or self.valid_from <= at
         return said and (self.valid_to is None or at < self.valid_to)
+
+
+class Unchanged:
+    """What an edit leaves as it is."""
+
+
+UNCHANGED: Final = Unchanged()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactEdit:
+    """What somebody changes about a fact; the rest stays as it is when the edit is made."""
+
+    content: str | Unchanged = UNCHANGED
+    tags: tuple[str, ...] | Unchanged = UNCHANGED
+    metadata: Mapping[str, Any] | Unchanged = UNCHANGED
+    valid_to: datetime | Unchanged | None = UNCHANGED
 
 
 class FactEvent(StrEnum):

@@ -1,13 +1,18 @@
-"""From any text to the words it is searched by: any question is a legal query."""
+"""From any text to the words it is known by: facts are indexed by them, questions are made of them.
+
+The one place that says what a word is, so that every database finds the same.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 
 TERMS_MAX = 48
-TERM_CHARS_MAX = 64
+WORD_CHARS_MAX = 64
 
-_WORD = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u036f])*")  # with the accents of its letters
+_ACCENTS = re.compile(r"[\u0300-\u036f]")
+_WORD = re.compile(r"[^\W_]+")
 
 # What stands in every sentence and finds every fact.
 _STOP_WORDS = frozenset(
@@ -23,21 +28,23 @@ _STOP_WORDS = frozenset(
 )
 
 
+def words(text: str) -> str:
+    """The words of a text with blanks between them: letters and digits, without case and accents.
+
+    A path, an address or a version is the words it is made of. Letters that are written in several
+    ways are one; the end of a very long word counts for nothing.
+    """
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
+    # Letters that are made of others in their own script go back together.
+    folded = unicodedata.normalize("NFC", plain.casefold())
+    return " ".join(word[:WORD_CHARS_MAX] for word in _WORD.findall(folded))
+
+
 def search_terms(text: str, terms_max: int = TERMS_MAX) -> list[str]:
     """The words worth searching for, in their order, each once.
 
-    They are left as they are written: each database folds case in its own way, a question like what
-    it is to find. A text of nothing but common words is searched by those.
+    A text of nothing but common words is searched by those.
     """
-    words: dict[str, str] = {}
-    common: dict[str, str] = {}
-    for match in _WORD.finditer(text):
-        word = match.group()[:TERM_CHARS_MAX]
-        folded = word.lower()
-        if folded in _STOP_WORDS:
-            common.setdefault(folded, word)
-        else:
-            words.setdefault(folded, word)
-            if len(words) == terms_max:
-                break
-    return list((words or common).values())[:terms_max]
+    found = dict.fromkeys(words(text).split())
+    rare = [word for word in found if word not in _STOP_WORDS]
+    return (rare or list(found))[:terms_max]

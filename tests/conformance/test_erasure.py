@@ -23,6 +23,7 @@ from recollect.store.conformance.lessons import (
     contents,
     draft,
     due,
+    edit,
     facts,
     learn,
     lesson,
@@ -96,8 +97,7 @@ def tell_everything(store: Harness) -> str:
     record(store, claim(store), lesson(made))
     by_content = {fact.content: fact for fact in facts(store)}
     store.handle.facts.delete(SPACE, by_content[said["deleted"]].id, store.now())
-    edited = replace(by_content[said["before"]], content=said["edited"])
-    store.handle.facts.update(SPACE, edited, store.now())
+    edit(store, by_content[said["before"]].id, content=said["edited"])
     learn(store, lesson(replace(made, facts=(found,)), is_whole=True))
     _, claimed = due(store)
     unfinished = draft(statement(said["staged"]), memory=said["staged"])

@@ -12,6 +12,7 @@ import pytest
 
 from recollect.clock import ManualClock, from_micros
 from recollect.config import Settings
+from recollect.domain import Recorded, StaleClaim
 from recollect.store.conformance import Harness
 from recollect.store.conformance.harness import SPACE
 from recollect.store.conformance.lessons import (
@@ -19,6 +20,7 @@ from recollect.store.conformance.lessons import (
     add,
     claim,
     draft,
+    edit,
     extraction,
     learn,
     lesson,
@@ -81,6 +83,22 @@ def test_a_new_pass_keeps_the_use_and_the_baseline_of_phase_2(
     assert use(store, session) == USED
 
 
+def test_a_pass_over_what_may_not_be_remembered_stores_nothing_and_is_done(
+    store: Harness, catalogue: Catalogue
+) -> None:
+    session = teach(store, statement("likes tea"))
+    store.handle.extractions.request_passes(SPACE, session, store.now())
+    again = claim(store)
+    before = only_fact(store), extraction(store, session)
+    catalogue.run("UPDATE sessions SET remembered = FALSE")
+    learned = lesson(draft(statement("a ghost"), memory="new"), is_whole=True, pass_number=2)
+    record_pass = store.handle.leases.record_pass
+    assert record_pass(again, 1, learned, store.now(), store.new_id) == Recorded(is_done=True)
+    assert (only_fact(store), extraction(store, session)) == before
+    assert store.session(session).pass_number == 1
+    assert record_pass(again, 1, learned, store.now(), store.new_id) == StaleClaim()
+
+
 def test_consolidation_that_has_seen_everything_is_due_again_after_a_change(
     store: Harness, catalogue: Catalogue
 ) -> None:
@@ -103,7 +121,7 @@ def test_a_fact_keeps_its_use_when_it_is_replaced_edited_or_said_again(
     add(store, "likes coffee", named="mine")
     fact = only_fact(store)
     assert (fact.usage_count, fact.last_usage) == (7, from_micros(42))
-    store.handle.facts.update(SPACE, fact, store.now())
+    edit(store, fact.id, tags=("x",))
     assert only_fact(store).usage_count == 7
 
 
@@ -111,7 +129,7 @@ def test_the_database_itself_holds_a_statement_once_in_a_space(
     store: Harness, catalogue: Catalogue
 ) -> None:
     teach(store, statement("likes tea"))
-    given = "content, content_key, tags, metadata, trust, standalone"
+    given = "content, words, content_key, tags, metadata, trust"
     columns = f"{given}, created_at, updated_at, valid_from"
 
     def copy_to(space: str) -> None:
@@ -132,6 +150,8 @@ def test_the_database_itself_holds_a_statement_once_in_a_space(
     "damage",
     [
         "UPDATE facts SET trust = 'nobody'",
+        "UPDATE facts SET own_trust = 'nobody'",
+        "UPDATE fact_sources SET trust = 'nobody'",
         "UPDATE facts SET superseded_by = 'x'",
         "UPDATE fact_sources SET seq_to = seq - 1",
         "UPDATE ledger SET outcome = 'guessed'",

@@ -80,7 +80,7 @@ def test_only_what_must_differ_differs() -> None:
 
 def test_every_query_is_about_one_space_unless_it_says_otherwise() -> None:
     unbound = {name for name in SQLITE if "space" not in parameters(SQLITE[name], "sqlite")}
-    operators = {"list_spaces", "waiting_newest"}
+    operators = {"list_spaces", "waiting_newest", "store_progress"}
     # Claims are made over all spaces; from then on a job has its id and its token.
     claims = {"lock_claims", "park_exhausted", "count_running", "find_expired", "find_due"}
     by_id = {"claim_job", "renew_claim", "give_back", "fail_claim", "defer_claim"}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recollect
-from recollect.terms import TERM_CHARS_MAX, TERMS_MAX, search_terms
+from recollect.terms import TERMS_MAX, WORD_CHARS_MAX, search_terms, words
 
 ANY_TEXT = st.text(st.characters(), max_size=200)  # lone surrogates and NUL as well
 
@@ -15,13 +15,13 @@ ANY_TEXT = st.text(st.characters(), max_size=200)  # lone surrogates and NUL as 
 @pytest.mark.parametrize(
     ("text", "terms"),
     [
-        ("Where does Alice live?", ["Alice", "live"]),
+        ("Where does Alice live?", ["alice", "live"]),
         ("tea, TEA; Tea!", ["tea"]),
         ("What's my favourite colour?", ["favourite", "colour"]),
         ("snake_case and kebab-case", ["snake", "case", "kebab"]),
-        ("C++ or C#", ["C"]),
-        ("Straße straße STRASSE", ["Straße", "STRASSE"]),
-        ("nai\u0308ve", ["nai\u0308ve"]),
+        ("C++ or C#", ["c"]),
+        ("Straße straße STRASSE", ["strasse"]),
+        ("nai\u0308ve naïve NAIVE", ["naive"]),
         ("東京 タワー", ["東京", "タワー"]),
         ("version 3.11", ["version", "3", "11"]),
         ("", []),
@@ -34,14 +34,42 @@ def test_words_are_searched_for_in_their_order_each_once(text: str, terms: list[
 
 
 def test_a_text_of_nothing_but_common_words_is_searched_by_those() -> None:
-    assert search_terms("Who is he?") == ["Who", "is", "he"]
+    assert search_terms("Who is he?") == ["who", "is", "he"]
 
 
 def test_there_is_an_end_to_it() -> None:
-    words = [f"word{number}" for number in range(500)]
-    assert search_terms(" ".join(words)) == words[:TERMS_MAX]
-    assert search_terms(" ".join(words), 3) == words[:3]
-    assert search_terms("x" * 1000) == ["x" * TERM_CHARS_MAX]
+    asked = [f"word{number}" for number in range(500)]
+    assert search_terms(" ".join(asked)) == asked[:TERMS_MAX]
+    assert search_terms(" ".join(asked), 3) == asked[:3]
+    assert search_terms("x" * 1000) == ["x" * WORD_CHARS_MAX]
+
+
+@pytest.mark.parametrize(
+    ("text", "known_by"),
+    [
+        ("src/payments/invoice_sender.py", "src payments invoice sender py"),
+        ("https://github.com/acme/billing-api", "https github com acme billing api"),
+        ("v2.31.4-beta", "v2 31 4 beta"),
+        ("Müller, Mu\u0308ller, MULLER", "muller muller muller"),
+        ("İstanbul ŒUVRE ﬁnal Ⅷ ｗｉｄｅ", "istanbul œuvre final viii wide"),
+        ("Σίσυφος ΣΊΣΥΦΟΣ", "σισυφοσ σισυφοσ"),
+        ("がっこう 서울 живёт", "がっこう 서울 живет"),
+        ("🙂 \0 \ud800 _", ""),
+    ],
+)
+def test_a_text_is_known_by_its_letters_and_digits_without_case_and_accents(
+    text: str, known_by: str
+) -> None:
+    assert words(text) == known_by
+
+
+@given(ANY_TEXT)
+def test_words_are_known_by_themselves_and_nothing_else_is_in_them(text: str) -> None:
+    """A store folds what it is asked for once more, and its tokenizers split at blanks only."""
+    folded = words(text)
+    assert words(folded) == folded
+    assert all(word.isalnum() and len(word) <= WORD_CHARS_MAX for word in folded.split(" ") if word)
+    assert words(text.upper()) == words(text.upper().lower())
 
 
 @given(ANY_TEXT, st.integers(1, 60))
@@ -49,7 +77,7 @@ def test_whatever_is_asked_the_terms_are_few_and_short_and_different(text: str, 
     terms = search_terms(text, most)
     assert len(terms) <= most
     assert len(set(terms)) == len(terms)
-    assert all(0 < len(term) <= TERM_CHARS_MAX for term in terms)
+    assert all(0 < len(term) <= WORD_CHARS_MAX for term in terms)
 
 
 @given(st.lists(ANY_TEXT, min_size=1, max_size=5))

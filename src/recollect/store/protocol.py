@@ -50,6 +50,7 @@ from recollect.knowledge import (
     Extraction,
     Fact,
     FactChange,
+    FactEdit,
     FactQuery,
     Learned,
     NewCall,
@@ -116,7 +117,9 @@ class Sessions(Protocol):
         """Mark and close the current session; the next append opens a new one."""
         ...
 
-    def set_mode(self, ref: KeyRef, mode: Mode, now: datetime) -> SessionState: ...
+    def set_mode(self, ref: KeyRef, mode: Mode, now: datetime) -> SessionState:
+        """Say what may be learned from the current session; forbidding it voids all work on it."""
+        ...
 
     def spaces(self, after: str, limit: int) -> builtins.list[str]:
         """The names of the spaces above `after`, in order."""
@@ -235,7 +238,8 @@ class Leases(Protocol):
 
         The records above the cursor that the claim covers, `limit` at most; or, of a run that goes
         through all of it, those above `after`, without the ones that were skipped before. With them
-        come a few of those before, and how far such a run has got.
+        come a few of those before, how far such a run has got, and whether records are gone that
+        something was learned from: what they came to stays.
         """
         ...
 
@@ -264,7 +268,8 @@ class Leases(Protocol):
         """Replace what was learned from a session by a new pass over all of it, fenced.
 
         None: there is nothing left to go through, and what was learned stays. Behind: the session
-        has been processed beyond `upto` meanwhile, and nothing was stored.
+        has been processed beyond `upto` meanwhile, and nothing was stored. From a session that may
+        not be remembered any more nothing is stored either, and the pass is done.
         """
         ...
 
@@ -340,7 +345,7 @@ class Extractions(Protocol):
         ...
 
     def progress(self, space: str | None, limit: int) -> builtins.list[SessionProgress]:
-        """How extraction stands per session, the most recently active first."""
+        """How extraction stands per session, the most recently begun first."""
         ...
 
     def request_passes(self, space: str | None, session_id: str | None, now: datetime) -> int:
@@ -358,10 +363,16 @@ class Facts(Protocol):
         """
         ...
 
-    def get(self, space: str, fact_id: str) -> Fact | None: ...
+    def get(self, space: str, fact_id: str) -> Fact | None:
+        """A fact with up to 1,000 of its sources; lists and searches give the 20 earliest."""
+        ...
 
-    def update(self, space: str, fact: Fact, now: datetime) -> Fact | None:
-        """Replace what a fact says; it is somebody's own from then on. None: there is none."""
+    def update(self, space: str, fact_id: str, edit: FactEdit, now: datetime) -> Fact | None:
+        """Change what a fact says; it is somebody's own from then on. None: there is none.
+
+        Edits that are made at once lose nothing of each other. A statement that still says the same
+        is still known by it, and gains sources.
+        """
         ...
 
     def delete(self, space: str, fact_id: str, now: datetime) -> bool:
@@ -413,7 +424,10 @@ class Erasure(Protocol):
     """Forgetting for good."""
 
     def forget_session(self, space: str, session_id: str, now: datetime) -> Receipt | None:
-        """Erase a session and what rests on it alone; none: there is no such session."""
+        """Erase a session and what rests on it alone; none: there is no such session.
+
+        The summaries of the sessions that compactions carried its words into go with it.
+        """
         ...
 
 

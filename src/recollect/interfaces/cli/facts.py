@@ -12,14 +12,13 @@ import click
 from recollect import collection
 from recollect.clock import SystemClock
 from recollect.errors import InvalidValue, NotFound
-from recollect.facts import UNCHANGED
 from recollect.interfaces.cli.fact_lines import fact_in_full, fact_lines, history_lines
 from recollect.interfaces.cli.given_text import read_text
 from recollect.interfaces.cli.lookup import find_fact, find_session, session_keys
 from recollect.interfaces.cli.output import note, one_line, write, write_json
 from recollect.interfaces.cli.shapes import change_shape, fact_shape
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.knowledge import Fact
+from recollect.knowledge import UNCHANGED, Fact
 from recollect.memory import Space
 from recollect.session import LIST_MAX
 

@@ -50,7 +50,6 @@ class Overview:
     paused: tuple[Job, ...]  # by a cap or by a key that was refused
     passes: tuple[Job, ...]  # new passes that were asked for
     others: Counter[str]  # the sessions that are not listed, by outcome
-    never: frozenset[str]  # the ids of listed ones that are never remembered
     caps: Caps  # what each space may use in a day
 
 
@@ -70,7 +69,7 @@ def command(target: Target, limit: int) -> None:
     A marked session is to be processed: it is said where that stands, when it is tried next and
     what went wrong. A waiting session has unprocessed records and no mark yet; the idle sweep marks
     it once nothing has been said for a while. Sessions are listed with how their last run ended,
-    what was learned and what it took, the most recently active first. What is paused by a spending
+    what was learned and what it took, the most recently begun first. What is paused by a spending
     cap or a refused key says until when, and how to go on. Upkeep is what workers do for the store.
 
     \b
@@ -95,13 +94,11 @@ def read_overview(memory: recollect.Memory, space: str | None, limit: int) -> Ov
     jobs = memory.store.leases.jobs(space, LIST_MAX)
     sessions = memory.store.extractions.progress(space, LIST_MAX)
     settings = memory.settings
-    untouched = [each for each in status.sessions if each.outcome is None]
     return Overview(
         status=status,
         paused=tuple(job for job in jobs if _is_paused(job, status.at)),
         passes=tuple(job for job in jobs if job.kind is JobKind.EXTRACT_AGAIN),
         others=Counter(_outcome(each) for each in sessions[len(status.sessions) :]),
-        never=frozenset(each.session_id for each in untouched if _is_never(memory, each)),
         caps=Caps(
             tokens_per_day=settings.spend_tokens_per_day, calls_per_day=settings.spend_calls_per_day
         ),
@@ -120,11 +117,6 @@ def _with_jobs(memory: recollect.Memory, status: Status, space: str | None) -> S
     found = (memory.store.leases.get(space, *which) for which in wanted if which not in known)
     missing = [job for job in found if job is not None]
     return dataclasses.replace(status, jobs=(*status.jobs, *missing)) if missing else status
-
-
-def _is_never(memory: recollect.Memory, progress: SessionProgress) -> bool:
-    state = memory.store.sessions.get(progress.space, progress.session_id)
-    return state is not None and not state.remembered
 
 
 def _is_paused(job: Job, now: datetime) -> bool:
@@ -278,7 +270,7 @@ def _outcome(progress: SessionProgress) -> str:
 def _sessions_in_words(overview: Overview) -> str:
     listed, others = len(overview.status.sessions), overview.others.total()
     if not others:
-        return f"{listed:,}, the most recently active first" if listed > 1 else f"{listed:,}"
+        return f"{listed:,}, the most recently begun first" if listed > 1 else f"{listed:,}"
     words = ", ".join(f"{count:,} {what}" for what, count in overview.others.most_common())
     least = "at least " if listed + others >= LIST_MAX else ""
     return f"{listed:,} of {least}{listed + others:,}; the others: {words} (--limit)"
@@ -289,7 +281,7 @@ def _progress_lines(
 ) -> Iterator[str]:
     where = "" if space is not None else f" (space {one_line(progress.space)})"
     yield f"  {progress.session_id}  {one_line(progress.key)}{where}"
-    is_never = progress.session_id in overview.never
+    is_never = progress.outcome is None and not progress.remembered
     yield f"    {'never remembered' if is_never else _ended_in_words(progress)}"
     if progress.outcome is not None:
         facts = f"{counted(progress.facts, 'fact')}"

@@ -19,6 +19,7 @@ from recollect.knowledge import (
     Draft,
     Extraction,
     Fact,
+    FactEdit,
     FactEvent,
     FactQuery,
     Learned,
@@ -122,6 +123,9 @@ def due(store: Harness, key: str = KEY, *, space: str = SPACE) -> tuple[KeyRef, 
 
 def learn(store: Harness, learned: Learned, key: str = KEY, *, space: str = SPACE) -> str:
     """One more record in the key's session, and a run over it; the id of the session."""
+    latest = max((fact.valid_from for fact in learned.draft.facts), default=store.now())
+    if latest > store.now():  # it is learned when it has been said
+        store.clock.advance((latest - store.now()).total_seconds())
     _, claimed = due(store, key, space=space)
     assert isinstance(record(store, claimed, learned), Recorded)
     return claimed.key
@@ -153,6 +157,11 @@ def add(
         content, id=named, metadata=metadata or {}, tags=tuple(tags), sources=tuple(sources)
     )
     return store.handle.facts.add(space, fact, store.now(), store.new_id)
+
+
+def edit(store: Harness, fact_id: str, *, space: str = SPACE, **changes: Any) -> Fact | None:
+    """A fact that somebody changes."""
+    return store.handle.facts.update(space, fact_id, FactEdit(**changes), store.now())
 
 
 # looking at things

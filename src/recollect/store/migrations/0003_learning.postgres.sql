@@ -58,18 +58,27 @@ CREATE TABLE extractions (
 
 CREATE INDEX idx_extractions_listed ON extractions (space, generated_at, session_id);
 
+-- Words come folded and separated by blanks. Each is stemmed and none is left out: the server's own
+-- configurations know stop words, and take a path or an address for one word.
+CREATE TEXT SEARCH DICTIONARY recollect_stem (TEMPLATE = snowball, LANGUAGE = english);
+CREATE TEXT SEARCH CONFIGURATION recollect_words (PARSER = "default");
+ALTER TEXT SEARCH CONFIGURATION recollect_words
+    ADD MAPPING FOR asciiword, word, numword, int, uint, sfloat WITH recollect_stem;
+
 CREATE TABLE facts (
     key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id TEXT COLLATE "C" NOT NULL,
     space TEXT COLLATE "C" NOT NULL,
     content TEXT NOT NULL,
+    words TEXT NOT NULL,  -- of its content, as they are searched
     content_key TEXT COLLATE "C",  -- its words without case and punctuation; none: kept as it is, never merged
     tags TEXT NOT NULL,
     metadata TEXT NOT NULL,
-    trust TEXT NOT NULL CHECK (trust IN ('user', 'agent', 'tool')),
+    trust TEXT NOT NULL CHECK (trust IN ('user', 'agent', 'tool')),  -- the best of all there are
+    -- Whose word it is by itself, given without a source; none: it rests on its sources alone.
+    own_trust TEXT CHECK (own_trust IN ('user', 'agent', 'tool')),
     topic TEXT COLLATE "C",
     extractor TEXT,  -- none: somebody added or edited it
-    standalone BOOLEAN NOT NULL,  -- given without a source: it rests on no session
     created_at BIGINT NOT NULL,
     updated_at BIGINT NOT NULL,
     valid_from BIGINT NOT NULL,
@@ -79,7 +88,7 @@ CREATE TABLE facts (
     deleted_at BIGINT,
     usage_count BIGINT NOT NULL DEFAULT 0,
     last_usage BIGINT,
-    search TSVECTOR GENERATED ALWAYS AS (to_tsvector('english', content)) STORED,
+    search TSVECTOR GENERATED ALWAYS AS (to_tsvector('recollect_words', words)) STORED,
     UNIQUE (space, id),
     CHECK ((superseded_by IS NULL) = (superseded_at IS NULL))
 );
@@ -101,12 +110,16 @@ CREATE TABLE fact_sources (
     seq_to BIGINT NOT NULL,
     space TEXT COLLATE "C" NOT NULL,
     quote TEXT NOT NULL,
+    trust TEXT NOT NULL CHECK (trust IN ('user', 'agent', 'tool')),
     created_at BIGINT NOT NULL,
     PRIMARY KEY (fact_key, session_id, seq, seq_to),
     CHECK (seq BETWEEN 0 AND seq_to)  -- 0: somewhere in the session
 );
 
 CREATE INDEX idx_fact_sources_session ON fact_sources (session_id, fact_key);
+CREATE INDEX idx_fact_sources_listed
+    ON fact_sources (space, fact_key, created_at, session_id, seq, seq_to);
+CREATE INDEX idx_fact_sources_trust ON fact_sources (space, fact_key, trust);
 
 CREATE TABLE fact_history (
     id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -76,13 +76,15 @@ CREATE TABLE facts (
     id TEXT NOT NULL,
     space TEXT NOT NULL,
     content TEXT NOT NULL,
+    words TEXT NOT NULL,  -- of its content, as they are searched
     content_key TEXT,  -- its words without case and punctuation; none: kept as it is, never merged
     tags TEXT NOT NULL,
     metadata TEXT NOT NULL,
-    trust TEXT NOT NULL CHECK (trust IN ('user', 'agent', 'tool')),
+    trust TEXT NOT NULL CHECK (trust IN ('user', 'agent', 'tool')),  -- the best of all there are
+    -- Whose word it is by itself, given without a source; none: it rests on its sources alone.
+    own_trust TEXT CHECK (own_trust IN ('user', 'agent', 'tool')),
     topic TEXT,
     extractor TEXT,  -- none: somebody added or edited it
-    standalone INTEGER NOT NULL,  -- given without a source: it rests on no session
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     valid_from INTEGER NOT NULL,
@@ -92,6 +94,8 @@ CREATE TABLE facts (
     deleted_at INTEGER,
     usage_count INTEGER NOT NULL DEFAULT 0,
     last_usage INTEGER,
+    -- The space as a word that no text has, so that a search passes over the facts of others.
+    space_token TEXT NOT NULL GENERATED ALWAYS AS ('§' || lower(hex(space))) VIRTUAL,
     UNIQUE (space, id),
     CHECK ((superseded_by IS NULL) = (superseded_at IS NULL))
 ) STRICT;
@@ -112,12 +116,16 @@ CREATE TABLE fact_sources (
     seq_to INTEGER NOT NULL,
     space TEXT NOT NULL,
     quote TEXT NOT NULL,
+    trust TEXT NOT NULL CHECK (trust IN ('user', 'agent', 'tool')),
     created_at INTEGER NOT NULL,
     PRIMARY KEY (fact_key, session_id, seq, seq_to),
     CHECK (seq BETWEEN 0 AND seq_to)  -- 0: somewhere in the session
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX idx_fact_sources_session ON fact_sources (session_id, fact_key);
+CREATE INDEX idx_fact_sources_listed
+    ON fact_sources (space, fact_key, created_at, session_id, seq, seq_to);
+CREATE INDEX idx_fact_sources_trust ON fact_sources (space, fact_key, trust);
 
 CREATE TABLE fact_history (
     id INTEGER PRIMARY KEY,
@@ -135,20 +143,23 @@ CREATE INDEX idx_fact_history_fact ON fact_history (space, fact_id);
 CREATE INDEX idx_fact_history_content ON fact_history (space, content_key)
     WHERE content_key IS NOT NULL;
 
+-- Words come folded and separated by blanks; nothing is left for a tokenizer but to stem them.
 CREATE VIRTUAL TABLE facts_fts USING fts5 (
-    content, content = 'facts', content_rowid = 'key', tokenize = 'porter unicode61'
+    words, space_token, content = 'facts', content_rowid = 'key', tokenize = 'porter ascii'
 );
 INSERT INTO facts_fts (facts_fts, rank) VALUES ('secure-delete', 1);
 
 CREATE TRIGGER facts_ai AFTER INSERT ON facts BEGIN
-    INSERT INTO facts_fts (rowid, content) VALUES (new.key, new.content);
+    INSERT INTO facts_fts (rowid, words, space_token) VALUES (new.key, new.words, new.space_token);
 END;
 CREATE TRIGGER facts_ad AFTER DELETE ON facts BEGIN
-    INSERT INTO facts_fts (facts_fts, rowid, content) VALUES ('delete', old.key, old.content);
+    INSERT INTO facts_fts (facts_fts, rowid, words, space_token)
+    VALUES ('delete', old.key, old.words, old.space_token);
 END;
-CREATE TRIGGER facts_au AFTER UPDATE OF content ON facts BEGIN
-    INSERT INTO facts_fts (facts_fts, rowid, content) VALUES ('delete', old.key, old.content);
-    INSERT INTO facts_fts (rowid, content) VALUES (new.key, new.content);
+CREATE TRIGGER facts_au AFTER UPDATE OF words, space ON facts BEGIN
+    INSERT INTO facts_fts (facts_fts, rowid, words, space_token)
+    VALUES ('delete', old.key, old.words, old.space_token);
+    INSERT INTO facts_fts (rowid, words, space_token) VALUES (new.key, new.words, new.space_token);
 END;
 
 -- Every call to a model, and what a space has used in a day.

@@ -57,6 +57,11 @@ def record_range(
     )
 
 
+def has_lost_records(c: Connection, space: str, session_id: str) -> bool:
+    """Whether records are gone that something may have been learned from."""
+    return c.row("has_lost_records", {"space": space, "id": session_id}) is not None
+
+
 def begin_pass(
     c: Connection, space: str, session_id: str, upto: int, learned: Learned, now: datetime
 ) -> None:

@@ -9,7 +9,7 @@ from recollect.clock import to_micros
 from recollect.domain import SessionProgress
 from recollect.knowledge import Extraction, Revision
 from recollect.store.relational import rows
-from recollect.store.relational.database import Database
+from recollect.store.relational.database import Connection, Database, Row
 
 _LAST_MOMENT = 2**62  # later than any time
 
@@ -48,9 +48,12 @@ class RelationalExtractions:
         return int(row[0])
 
     def progress(self, space: str | None, limit: int) -> builtins.list[SessionProgress]:
-        page = {"any_space": space is None, "space": space or "", "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("session_progress", page))
-        return [rows.progress(row) for row in found]
+        def job(c: Connection) -> builtins.list[Row]:
+            if space is None:
+                return c.rows("store_progress", {"limit": limit})
+            return c.rows("space_progress", {"space": space, "limit": limit})
+
+        return [rows.progress(row) for row in self._database.read(space, job)]
 
     def request_passes(self, space: str | None, session_id: str | None, now: datetime) -> int:
         which = {

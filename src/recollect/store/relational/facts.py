@@ -6,27 +6,31 @@ import builtins
 import dataclasses
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from recollect.clock import to_micros
 from recollect.knowledge import (
     Fact,
     FactChange,
+    FactEdit,
     FactEvent,
     FactQuery,
-    Source,
-    Trust,
+    Unchanged,
     content_key,
 )
 from recollect.store.protocol import MetadataValue, NewId
 from recollect.store.relational import rows
 from recollect.store.relational.database import Connection, Database, Params, Row
-from recollect.store.relational.learning import delete, note, strengthen
+from recollect.store.relational.learning import delete, note, settle_trust
 from recollect.store.relational.text import storable, storable_json
+from recollect.terms import words
 
 _LAST_MOMENT = 2**62  # later than any time
 BY_USER = "user"
 TERMS_MAX = 1000  # of one search; PostgreSQL's parser goes a step deeper with every one
 TERM_CHARS_MAX = 100
+SOURCES_MAX = 1000  # that come with a fact that is asked for by itself
+LISTED_SOURCES_MAX = 20  # that come with each of many
 
 
 class RelationalFacts:
@@ -51,23 +55,25 @@ class RelationalFacts:
         return self._database.write(space, job)
 
     def get(self, space: str, fact_id: str) -> Fact | None:
-        names = {"space": space, "id": fact_id}
-        row = self._database.read(space, lambda c: c.row("get_fact", names))
-        return None if row is None else rows.fact(row)
+        return self._database.read(space, lambda c: _find(c, space, fact_id))
 
-    def update(self, space: str, fact: Fact, now: datetime) -> Fact | None:
+    def update(self, space: str, fact_id: str, edit: FactEdit, now: datetime) -> Fact | None:
+        names = {"space": space, "id": fact_id}
+
         def job(c: Connection) -> Fact | None:
             c.run("lock_memory", {"space": space})
-            before = c.row("find_fact", {"space": space, "id": fact.id})
+            before = c.row("find_fact", names)
             if before is None:
                 return None
-            edited = dataclasses.replace(fact, extractor=None)
-            columns = _columns(space, edited, now, key=None)
-            kept = {"expires_at": _expiry(fact, before), "standalone": before[5]}
-            c.row("replace_fact", {**columns, **kept})
-            _note_edit(c, space, edited, before, now)
+            columns = _merged(edit, before)
+            kept = {"space": space, "key": before[0], "now": to_micros(now)}
+            c.run("edit_fact", {**columns, **kept})
+            # What it said before does not come back from its session, unless it says so still.
+            replaced = None if columns["content_key"] else _statement_key(before)
+            content = columns["content"]
+            note(c, names, FactEvent.EDITED, content, now, by=BY_USER, before=replaced)
             c.run("note_change", {"space": space, "now": to_micros(now)})
-            return _get(c, space, fact.id)
+            return _get(c, space, fact_id)
 
         return self._database.write(space, job)
 
@@ -94,6 +100,7 @@ class RelationalFacts:
             "before": _LAST_MOMENT if before is None else _created(before),
             "before_id": "" if before is None else before.id,
             "limit": limit,
+            "sources_max": LISTED_SOURCES_MAX,
         }
         found = self._database.read(space, lambda c: c.rows("list_facts", page))
         return [rows.fact(row) for row in found]
@@ -101,12 +108,18 @@ class RelationalFacts:
     def search(
         self, space: str, terms: Sequence[str], at: datetime, limit: int
     ) -> builtins.list[Fact]:
-        if not terms:
-            return []
+        folded = [words(term[:TERM_CHARS_MAX]) for term in terms[:TERMS_MAX]]
         # Both databases read quoted words joined by OR; a word holds no quote.
-        words = [storable(term[:TERM_CHARS_MAX]).replace('"', " ") for term in terms[:TERMS_MAX]]
-        query = " OR ".join(f'"{word}"' for word in words)
-        wanted = {"space": space, "query": query, "at": to_micros(at), "limit": limit}
+        query = " OR ".join(f'"{term}"' for term in folded if term)
+        if not query:
+            return []
+        wanted = {
+            "space": space,
+            "query": query,
+            "at": to_micros(at),
+            "limit": limit,
+            "sources_max": LISTED_SOURCES_MAX,
+        }
         found = self._database.read(space, lambda c: c.rows("search_facts", wanted))
         return [rows.fact(row) for row in found]
 
@@ -119,6 +132,7 @@ class RelationalFacts:
             "value": storable_json(value),
             "at": to_micros(at),
             "limit": limit,
+            "sources_max": LISTED_SOURCES_MAX,
         }
         found = self._database.read(space, lambda c: c.rows("search_fact_metadata", wanted))
         return [rows.fact(row) for row in found]
@@ -135,10 +149,15 @@ class RelationalFacts:
         return [rows.fact_change(row) for row in found]
 
 
+def _find(c: Connection, space: str, fact_id: str) -> Fact | None:
+    row = c.row("get_fact", {"space": space, "id": fact_id, "sources_max": SOURCES_MAX})
+    return None if row is None else rows.fact(row)
+
+
 def _get(c: Connection, space: str, fact_id: str) -> Fact:
-    row = c.row("get_fact", {"space": space, "id": fact_id})
-    assert row is not None, "it has just been stored"
-    return rows.fact(row)
+    fact = _find(c, space, fact_id)
+    assert fact is not None, "it has just been stored"
+    return fact
 
 
 def _say_again(c: Connection, space: str, fact: Fact, now: datetime) -> tuple[str | None, bool]:
@@ -150,14 +169,18 @@ def _say_again(c: Connection, space: str, fact: Fact, now: datetime) -> tuple[st
     row = c.row("find_same_fact", {**names, **nowhere})
     if row is None:
         return None, True
-    is_news = strengthen(c, space, row[0], Trust(row[2]), fact.trust, now)
-    is_news |= _put_sources(c, space, row[0], fact.sources, now)
+    by = fact.extractor or BY_USER
+    known = {"space": space, "key": row[0], "now": to_micros(now)}
+    is_edit = False
+    if not fact.sources:
+        is_edit |= c.row("vouch_for_fact", {**known, "trust": fact.trust.value}) is not None
     if fact.extractor is None:
-        own = {"space": space, "key": row[0], "standalone": not fact.sources}
-        if c.row("adopt_fact", {**own, "now": to_micros(now)}) is not None:
-            note(c, {"space": space, "id": row[1]}, FactEvent.EDITED, row[5], now, by=BY_USER)
-            is_news = True
-    return str(row[1]), is_news
+        is_edit |= c.row("adopt_fact", known) is not None
+    if is_edit:
+        note(c, {"space": space, "id": row[1]}, FactEvent.EDITED, row[3], now, by=by)
+    is_news = _put_sources(c, space, row[0], fact, now)
+    is_news |= settle_trust(c, space, row[0], now, by=by)
+    return str(row[1]), is_edit or is_news
 
 
 def _put(c: Connection, space: str, fact: Fact, now: datetime, *, is_named: bool) -> None:
@@ -172,25 +195,41 @@ def _put(c: Connection, space: str, fact: Fact, now: datetime, *, is_named: bool
         row = c.row("insert_fact", columns)
     assert row is not None
     c.run("delete_sources", {"space": space, "fact_key": row[0]})
-    _put_sources(c, space, row[0], fact.sources, now)
-    if before is not None:
-        _note_edit(c, space, fact, before, now)
-        return
+    _put_sources(c, space, row[0], fact, now)
+    event = FactEvent.ADDED if before is None else FactEvent.EDITED
+    replaced = None if before is None else _statement_key(before)
     by = fact.extractor or BY_USER
-    note(c, names, FactEvent.ADDED, storable(fact.content), now, by=by)
+    note(c, names, event, storable(fact.content), now, by=by, before=replaced)
 
 
-def _note_edit(c: Connection, space: str, fact: Fact, before: Row, now: datetime) -> None:
-    """What it said before does not come back from its session."""
-    note(
-        c,
-        {"space": space, "id": fact.id},
-        FactEvent.EDITED,
-        storable(fact.content),
-        now,
-        by=fact.extractor or BY_USER,
-        before=before[2] or content_key(before[1]),
-    )
+def _statement_key(before: Row) -> str:
+    """What a fact said, by which it is known when a session says it again."""
+    return str(before[2] or content_key(before[1]))
+
+
+def _merged(edit: FactEdit, before: Row) -> dict[str, Any]:
+    """The columns of a fact after an edit.
+
+    It keeps its key while it says the same. One that was stored under an id of its own has none:
+    it is never merged.
+    """
+    _, content, key, expires_at, _, tags, metadata = before
+    if not isinstance(edit.content, Unchanged):
+        content = storable(edit.content)
+    if not isinstance(edit.tags, Unchanged):
+        tags = storable_json(list(edit.tags))
+    if not isinstance(edit.metadata, Unchanged):
+        metadata = storable_json(dict(edit.metadata))
+    if not isinstance(edit.valid_to, Unchanged):
+        expires_at = None if edit.valid_to is None else to_micros(edit.valid_to)
+    return {
+        "content": content,
+        "words": words(content),
+        "content_key": key if key == content_key(content) else None,
+        "tags": tags,
+        "metadata": metadata,
+        "expires_at": expires_at,
+    }
 
 
 def _expiry(fact: Fact, before: Row | None) -> int | None:
@@ -201,9 +240,7 @@ def _expiry(fact: Fact, before: Row | None) -> int | None:
     return given
 
 
-def _put_sources(
-    c: Connection, space: str, key: int, sources: Sequence[Source], now: datetime
-) -> bool:
+def _put_sources(c: Connection, space: str, key: int, fact: Fact, now: datetime) -> bool:
     stored = [
         c.row(
             "insert_source",
@@ -214,26 +251,29 @@ def _put_sources(
                 "seq": source.seq,
                 "seq_to": source.seq_to,
                 "quote": storable(source.quote),
+                "trust": fact.trust.value,
                 "now": to_micros(now),
             },
         )
-        for source in sources
+        for source in fact.sources
     ]
     return any(row is not None for row in stored)
 
 
 def _columns(space: str, fact: Fact, now: datetime, *, key: str | None) -> Params:
+    content = storable(fact.content)
     return {
         "id": fact.id,
         "space": space,
-        "content": storable(fact.content),
+        "content": content,
+        "words": words(content),
         "content_key": key,
         "tags": storable_json(list(fact.tags)),
         "metadata": storable_json(dict(fact.metadata)),
         "trust": fact.trust.value,
         "topic": fact.topic,
         "extractor": fact.extractor,
-        "standalone": not fact.sources,
+        "own_trust": None if fact.sources else fact.trust.value,
         "created_at": _created(fact, now),
         "valid_from": to_micros(fact.valid_from or now),
         "expires_at": None if fact.valid_to is None else to_micros(fact.valid_to),

@@ -13,7 +13,7 @@ from recollect.domain import MarkCause, Outcome
 from recollect.knowledge import Receipt
 from recollect.store.relational.cursor import record_range
 from recollect.store.relational.database import Connection, Database
-from recollect.store.relational.learning import erase_sourceless
+from recollect.store.relational.learning import erase_sourceless, settle_trust
 
 _EVERY = 2**62
 FORGOTTEN = "forgotten"
@@ -50,19 +50,19 @@ class RelationalErasure:
             reach("forget.deleted")
             c.run("delete_retained", names)
             c.run("delete_retained_from", names)
-            c.run("delete_summary", names)
+            summaries = len(c.rows("forget_summaries", names))
             c.run("forget_calls", names)
             c.run("drop_staged", names)
-            if counted[2] or extraction is not None:
+            if counted[1] or extraction is not None:
                 c.run("note_change", {"space": space, "now": at})
             return Receipt(
                 space=space,
                 session_id=session_id,
                 records=int(counted[0]),
                 facts=facts,
-                sources=int(counted[2]),
+                sources=int(counted[1]),
                 extractions=int(extraction is not None),
-                summaries=int(counted[1]),
+                summaries=summaries,
                 at=now,
             )
 
@@ -78,4 +78,8 @@ def _forget_facts(c: Connection, space: str, session_id: str, now: datetime) -> 
     found = [row[0] for row in c.rows("session_facts", names)]
     for key in found:
         c.run("withdraw_sources", {**names, "fact_key": key})
-    return sum(erase_sourceless(c, space, key, now, by=FORGOTTEN) for key in found)
+    erased = {key for key in found if erase_sourceless(c, space, key, now, by=FORGOTTEN)}
+    for key in found:
+        if key not in erased:
+            settle_trust(c, space, key, now, by=FORGOTTEN)
+    return len(erased)

@@ -2,21 +2,24 @@
 
 Owns T4: the same statement is stored once with every source, a newer one supersedes an older one on
 the same topic and nothing is destroyed; and X8/X9: one extraction per session, which keeps its use
-and what phase 2 has seen of it. Whoever comes here holds the space's memory (`lock_memory`).
+and what phase 2 has seen of it. And T1: what was learned from records that a purge has removed
+stays, for no run can find it again. Whoever comes here holds the space's memory (`lock_memory`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from recollect.clock import to_micros
 from recollect.knowledge import Draft, FactEvent, Learned, NewFact, Trust, content_key
 from recollect.store.protocol import NewId
+from recollect.store.relational.cursor import has_lost_records
 from recollect.store.relational.database import Connection, Params, Row
 from recollect.store.relational.text import storable, storable_json
+from recollect.terms import words
 
 _STRENGTH = {Trust.TOOL: 0, Trust.AGENT: 1, Trust.USER: 2}
 Place = tuple[int, int, int]  # the key of a fact, and the records of the session that bear it out
@@ -48,7 +51,9 @@ def learn(c: Connection, lesson: Lesson, learned: Learned, upto: int) -> None:
     if learned.is_whole:
         earlier = {(row[0], row[1], row[2]) for row in c.rows("session_sources", lesson.session)}
     changed = _put_extraction(c, lesson, learned, upto)
-    for fact in learned.draft.facts:
+    for given in learned.draft.facts:
+        # A record may bear a time to come; what was learned from it is believed from now on.
+        fact = replace(given, valid_from=min(given.valid_from, lesson.now))
         key, is_news = _put_fact(c, lesson, fact)
         changed |= is_news
         if key is not None:
@@ -65,6 +70,8 @@ def _put_extraction(c: Connection, lesson: Lesson, learned: Learned, upto: int) 
     row = c.row("get_extraction", {"space": lesson.space, "id": lesson.session_id})
     if not (draft.raw_memory.strip() or draft.rollout_summary.strip()):
         if row is None or not learned.is_whole:
+            return False
+        if has_lost_records(c, lesson.space, lesson.session_id):
             return False
         c.run("delete_extraction", lesson.session)
         return True
@@ -125,12 +132,13 @@ def _put_fact(c: Connection, lesson: Lesson, fact: NewFact) -> tuple[int | None,
             **names,
             "id": fact_id,
             "content": content,
+            "words": words(content),
             "tags": storable_json(list(fact.tags)),
             "metadata": storable_json(dict(fact.metadata)),
             "trust": fact.trust.value,
+            "own_trust": None,
             "topic": fact.topic,
             "extractor": lesson.extractor,
-            "standalone": False,
             "created_at": lesson.at,
             "expires_at": None if fact.valid_to is None else to_micros(fact.valid_to),
             "now": lesson.at,
@@ -146,9 +154,10 @@ def _put_fact(c: Connection, lesson: Lesson, fact: NewFact) -> tuple[int | None,
 
 def _say_again(c: Connection, lesson: Lesson, fact: NewFact, same: Row) -> bool:
     """A known statement gains a source, and its word if it is better. False: nothing is new."""
-    key, fact_id, trust, _, valid_from, content, is_replay = same
-    changed = strengthen(c, lesson.space, key, Trust(trust), fact.trust, lesson.now)
-    changed |= _put_source(c, lesson, fact, key)
+    key, fact_id, valid_from, content, is_replay = same
+    changed = _put_source(c, lesson, fact, key)
+    if changed:
+        settle_trust(c, lesson.space, key, lesson.now, by=lesson.extractor)
     if is_replay:
         return changed
     said = to_micros(fact.valid_from)
@@ -165,19 +174,23 @@ def _put_source(c: Connection, lesson: Lesson, fact: NewFact, key: int) -> bool:
         "seq": fact.seq,
         "seq_to": fact.seq_to,
         "quote": storable(fact.quote),
+        "trust": fact.trust.value,
         "now": lesson.at,
     }
     return c.row("insert_source", source) is not None
 
 
-def strengthen(
-    c: Connection, space: str, key: int, known: Trust, given: Trust, now: datetime
-) -> bool:
-    """A statement is worth as much as the best of those who made it."""
-    if _STRENGTH[given] <= _STRENGTH[known]:
+def settle_trust(c: Connection, space: str, key: int, now: datetime, *, by: str) -> bool:
+    """Let a fact be worth as much as the best of those who make the statement still.
+
+    One that has lost a better word supersedes no better word any more.
+    """
+    row = c.row("settle_trust", {"space": space, "key": key, "now": to_micros(now)})
+    if row is None:
         return False
-    names = {"space": space, "key": key, "now": to_micros(now)}
-    c.run("strengthen_fact", {**names, "trust": given.value})
+    fact_id, trust, *successor = row
+    names = {"space": space, "id": fact_id}
+    release_superseded(c, names, tuple(successor), now, by=by, above=Trust(trust))
     return True
 
 
@@ -249,13 +262,14 @@ def _take_back(c: Connection, lesson: Lesson, places: AbstractSet[Place]) -> Non
     for key, gone in by_fact.items():
         row = c.row("foundation", {"space": lesson.space, "fact_key": key})
         assert row is not None
-        fact_id, standalone, sources = row
-        if sources == len(gone) and not standalone:
+        fact_id, is_standalone, sources = row
+        if sources == len(gone) and not is_standalone:
             delete(c, lesson.space, fact_id, FactEvent.WITHDRAWN, lesson.now, by=lesson.extractor)
             continue
         for seq, seq_to in gone:
             place = {**lesson.session, "fact_key": key, "seq": seq, "seq_to": seq_to}
             c.run("delete_source", place)
+        settle_trust(c, lesson.space, key, lesson.now, by=lesson.extractor)
 
 
 def delete(
@@ -286,11 +300,22 @@ def erase_sourceless(c: Connection, space: str, key: int, now: datetime, *, by: 
 
 
 def release_superseded(
-    c: Connection, fact: Params, successor: tuple[str | None, int | None], now: datetime, *, by: str
+    c: Connection,
+    fact: Params,
+    successor: tuple[str | None, int | None],
+    now: datetime,
+    *,
+    by: str,
+    above: Trust | None = None,
 ) -> None:
-    """What a vanished fact had superseded comes back to life, or passes to its successor."""
+    """What a vanished fact had superseded comes back to life, or passes to its successor.
+
+    `above`: only what is worth more than that, for the fact is there still.
+    """
     space = fact["space"]
-    for key, other_id, content, same in c.rows("superseded_by", fact):
+    for key, other_id, content, same, trust in c.rows("superseded_by", fact):
+        if above is not None and _STRENGTH[Trust(trust)] <= _STRENGTH[above]:
+            continue
         heir, since = successor
         if heir is None and same is not None:
             live = c.row("find_live_same", {"space": space, "content_key": same, "key": key})

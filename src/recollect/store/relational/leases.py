@@ -34,7 +34,7 @@ from recollect.domain import (
 from recollect.knowledge import Learned, Staged
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
-from recollect.store.relational.cursor import begin_pass, record_range
+from recollect.store.relational.cursor import begin_pass, has_lost_records, record_range
 from recollect.store.relational.database import Connection, Database, Row
 from recollect.store.relational.learning import Lesson, learn
 from recollect.store.relational.staging import get_staged, put_staged
@@ -113,6 +113,7 @@ class RelationalLeases:
                 if page["after"]
                 else (),
                 staged=None if after is None else get_staged(c, names),
+                has_lost_records=after is not None and has_lost_records(c, claim.space, claim.key),
             )
 
         return self._database.read(claim.space, job)
@@ -178,7 +179,7 @@ class RelationalLeases:
             before = c.row("lock_session", session)
             if before is None or not _is_held(c, claim):
                 return StaleClaim()
-            if learned is not None:
+            if learned is not None and before[3]:
                 if learned.pass_number != before[2] + 1:
                     return StaleClaim()
                 if (before[1] or 0) > upto:

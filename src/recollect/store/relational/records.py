@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,9 +16,21 @@ from recollect.store.protocol import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.cursor import skip_unprocessed
 from recollect.store.relational.database import Connection, Database, Params, Row
-from recollect.store.relational.sessions import locked_session, open_next_session
+from recollect.store.relational.sessions import (
+    current_session,
+    locked_session,
+    open_next_session,
+)
 
 _NO_LIMIT = 2**31 - 1
+
+
+class _SessionOverError(Exception):
+    """The key's session has ended, and whoever may open the next one holds the key.
+
+    On PostgreSQL an update that comes too late keeps a lock on the session. Going on from there to
+    ask for the key would be the wrong way round: this ends the transaction instead.
+    """
 
 
 class RelationalRecords:
@@ -34,11 +47,11 @@ class RelationalRecords:
         now: datetime,
         new_id: NewId,
     ) -> list[Record]:
-        keyed = any(record.append_key is not None for record in records)
+        def at_once(c: Connection) -> list[Record]:
+            return _store(c, ref, records, policy, now, None) if records else []
 
-        def job(c: Connection) -> list[Record]:
-            if not keyed:
-                return _store(c, ref, records, policy, now, new_id) if records else []
+        def with_the_key(c: Connection) -> list[Record]:
+            c.row("lock_key", {"space": ref.space, "key_id": ref.key_id})
             known = _known(c, ref, records)
             fresh = _first_uses(records, known)
             stored = iter(_store(c, ref, fresh, policy, now, new_id) if fresh else ())
@@ -54,7 +67,10 @@ class RelationalRecords:
                 result.append(_same(taken[key], record))
             return result
 
-        return self._database.write(ref.space, job)
+        if all(record.append_key is None for record in records):
+            with contextlib.suppress(_SessionOverError):
+                return self._database.write(ref.space, at_once)
+        return self._database.write(ref.space, with_the_key)
 
     def recent(self, ref: KeyRef, limit: int | None) -> list[Record]:
         wanted = _NO_LIMIT if limit is None else limit
@@ -129,7 +145,6 @@ def _current(c: Connection, ref: KeyRef) -> dict[str, object]:
 
 def _known(c: Connection, ref: KeyRef, records: Sequence[NewRecord]) -> dict[str, Record]:
     """The records stored before under the append keys of these."""
-    c.row("lock_key", {"space": ref.space, "key_id": ref.key_id})
     known = {}
     for key in {record.append_key for record in records if record.append_key is not None}:
         names = {"space": ref.space, "key_id": ref.key_id, "append_key": key}
@@ -172,7 +187,7 @@ def _store(
     records: Sequence[NewRecord],
     policy: MarkPolicy,
     now: datetime,
-    new_id: NewId,
+    new_id: NewId | None,
 ) -> list[Record]:
     at = to_micros(now)
     session_id, last_seq = _sequence(c, ref, records, policy, now, new_id)
@@ -196,9 +211,12 @@ def _sequence(
     records: Sequence[NewRecord],
     policy: MarkPolicy,
     now: datetime,
-    new_id: NewId,
+    new_id: NewId | None,
 ) -> tuple[str, int]:
-    """Take the next numbers of the key's current session, opening a new one if it has ended."""
+    """Take the next numbers of the key's current session, opening a new one if it has ended.
+
+    `new_id` is for who holds the key; for others it is over with the session.
+    """
     numbers = {
         "space": ref.space,
         "key_id": ref.key_id,
@@ -210,7 +228,9 @@ def _sequence(
     }
     row = c.row("sequence_records", numbers)
     if row is None:
-        session = locked_session(c, ref)
+        if new_id is None:
+            raise _SessionOverError
+        session = current_session(c, ref)
         if session.ended_at is not None:
             open_next_session(c, ref, session, session.ended_by or MarkCause.END, now, new_id)
         row = c.row("sequence_records", numbers)

@@ -188,6 +188,7 @@ def fact(row: Row) -> Fact:
         superseded_by=row[13],
         usage_count=row[14],
         last_usage=moment(row[15]),
+        source_count=int(row[17]),
     )
 
 
@@ -250,6 +251,7 @@ def progress(row: Row) -> SessionProgress:
         last_seq=row[4],
         processed_until=row[5],
         mode=Mode(row[6]),
+        remembered=bool(row[22]),
         outcome=SessionOutcome.FAILED if failures else outcome,
         attempt=failures or row[8],
         finished_at=moment(row[9]),

@@ -133,6 +133,9 @@ class RelationalSessions:
             remembered = may_be_remembered(old.agent_id, old.ephemeral, mode)
             names = {"space": old.space, "id": old.id}
             c.run("set_mode", {**names, "mode": mode.value, "remembered": remembered})
+            if not remembered:
+                c.run("void_pass", names)
+                c.run("drop_staged", names)
             return current_session(c, ref)
 
         return self._database.write(ref.space, job)

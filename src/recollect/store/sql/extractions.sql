@@ -41,6 +41,14 @@ WHERE space = :space AND session_id = :session_id;
 -- name: delete_extraction
 DELETE FROM extractions WHERE space = :space AND session_id = :session_id RETURNING session_id;
 
+-- name: has_lost_records
+-- Records that something may have been learned from are gone; what goes, goes from the first on.
+SELECT 1 FROM session_ranges r
+WHERE r.space = :space AND r.session_id = :id AND r.outcome <> 'skipped' AND r.first_seq < COALESCE(
+    (SELECT min(h.seq) FROM session_history h WHERE h.space = :space AND h.session_id = :id),
+    4611686018427387904)
+LIMIT 1;
+
 -- name: said_at
 -- When a record was said; of the newest there is up to it, should it be gone.
 SELECT h.said_at FROM session_history h
@@ -136,9 +144,9 @@ SELECT COALESCE(sum(calls), 0), COALESCE(sum(input_tokens), 0), COALESCE(sum(out
     sum(cost_micros)
 FROM spending WHERE day = :day AND (:any_space OR space = :space);
 
--- name: session_progress
--- Per session: how its last run ended, and what all of them took.
-SELECT s.id, s.space, k.key, s.last_activity_at, s.last_seq, s.processed_until, s.mode,
+-- fragment: progress
+-- How a session's last run ended, and what all of them took.
+s.id, s.space, k.key, s.last_activity_at, s.last_seq, s.processed_until, s.mode,
     (SELECT r.outcome FROM session_ranges r
      WHERE r.space = s.space AND r.session_id = s.id ORDER BY r.pass DESC, r.first_seq DESC LIMIT 1),
     (SELECT r.attempt FROM session_ranges r
@@ -154,11 +162,22 @@ SELECT s.id, s.space, k.key, s.last_activity_at, s.last_seq, s.processed_until, 
     (SELECT e.extractor FROM extractions e WHERE e.space = s.space AND e.session_id = s.id),
     (SELECT count(DISTINCT o.fact_key) FROM fact_sources o JOIN facts f ON f.key = o.fact_key
      WHERE o.space = s.space AND o.session_id = s.id AND f.deleted_at IS NULL),
-    j.state, j.due_at, j.failures, j.takeovers, j.last_error, j.pauses
-FROM sessions s JOIN session_keys k ON k.id = s.key_id
-LEFT JOIN jobs j ON j.kind = 'extract' AND j.key = s.id
-WHERE (:any_space OR s.space = :space)
-ORDER BY s.last_activity_at DESC, s.id LIMIT :limit;
+    j.state, j.due_at, j.failures, j.takeovers, j.last_error, j.pauses, s.remembered
+
+-- fragment: progress_joins
+JOIN session_keys k ON k.id = s.key_id LEFT JOIN jobs j ON j.kind = 'extract' AND j.key = s.id
+
+-- name: space_progress
+-- The sessions first, so that nothing is looked up for those that are not asked for.
+SELECT {progress} FROM (
+    SELECT * FROM sessions WHERE space = :space
+    ORDER BY created_at DESC, id DESC LIMIT :limit) s {progress_joins}
+ORDER BY s.created_at DESC, s.id DESC;
+
+-- name: store_progress
+-- Over all spaces: ids are in the order of time.
+SELECT {progress} FROM (SELECT * FROM sessions ORDER BY id DESC LIMIT :limit) s {progress_joins}
+ORDER BY s.id DESC;
 
 -- name: put_property
 INSERT INTO properties (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING;
@@ -185,8 +204,20 @@ WHERE space = :space AND id = :id;
 -- name: count_session
 SELECT
     (SELECT count(*) FROM session_history WHERE space = :space AND session_id = :id),
-    (SELECT count(*) FROM summaries WHERE space = :space AND session_id = :id),
     (SELECT count(*) FROM fact_sources WHERE space = :space AND session_id = :id);
+
+-- name: forget_summaries
+-- The session's own, and those of the sessions that compactions carried its words into.
+DELETE FROM summaries WHERE space = :space AND session_id IN (
+    WITH RECURSIVE heirs (id, key_id, rotation, ended_by) AS (
+        SELECT s.id, s.key_id, s.rotation, s.ended_by FROM sessions s
+        WHERE s.space = :space AND s.id = :id
+        UNION ALL
+        SELECT s.id, s.key_id, s.rotation, s.ended_by FROM heirs h
+        JOIN sessions s ON s.key_id = h.key_id AND s.rotation = h.rotation + 1
+        WHERE s.space = :space AND h.ended_by = 'compaction')
+    SELECT heirs.id FROM heirs)
+RETURNING session_id;
 
 -- name: delete_retained_from
 DELETE FROM retained_records WHERE space = :space AND source_session_id = :id;
@@ -201,6 +232,12 @@ UPDATE jobs SET
     state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL,
     last_error = NULL, last_error_at = NULL
 WHERE space = :space AND key = :id AND kind IN ('extract', 'extract-again');
+
+-- name: void_pass
+-- Nothing may be learned from the session any more: whoever goes through it again is stale.
+UPDATE jobs SET
+    state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL
+WHERE space = :space AND key = :id AND kind = 'extract-again';
 
 -- name: stage_draft
 INSERT INTO staged_drafts (

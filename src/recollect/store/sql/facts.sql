@@ -4,18 +4,24 @@
 
 -- fragment: fact
 f.id, f.space, f.content, f.tags, f.metadata, f.trust, f.topic, f.extractor, f.created_at, f.updated_at,
-f.valid_from, f.expires_at, f.superseded_at, f.superseded_by, f.usage_count, f.last_usage, {sources}
+f.valid_from, f.expires_at, f.superseded_at, f.superseded_by, f.usage_count, f.last_usage, {sources},
+(SELECT count(*) FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key)
 
 -- fragment: sources (sqlite)
-(SELECT json_group_array(
-        json_array(o.session_id, o.seq, o.seq_to, o.quote) ORDER BY o.created_at, o.session_id, o.seq)
-    FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key)
+(SELECT json_group_array(json_array(e.session_id, e.seq, e.seq_to, e.quote)
+        ORDER BY e.created_at, e.session_id, e.seq, e.seq_to)
+    FROM {earliest} e)
 
 -- fragment: sources (postgres)
-(SELECT CAST(json_agg(
-        json_build_array(o.session_id, o.seq, o.seq_to, o.quote)
-        ORDER BY o.created_at, o.session_id, o.seq) AS TEXT)
-    FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key)
+(SELECT CAST(json_agg(json_build_array(e.session_id, e.seq, e.seq_to, e.quote)
+        ORDER BY e.created_at, e.session_id, e.seq, e.seq_to) AS TEXT)
+    FROM {earliest} e)
+
+-- fragment: earliest
+-- The first so many sources of a fact; there is no end to how often a thing can be said.
+(SELECT o.session_id, o.seq, o.seq_to, o.quote, o.created_at FROM fact_sources o
+    WHERE o.space = :space AND o.fact_key = f.key
+    ORDER BY o.created_at, o.session_id, o.seq, o.seq_to LIMIT :sources_max)
 
 -- fragment: is_live
 f.superseded_by IS NULL AND f.deleted_at IS NULL
@@ -36,14 +42,14 @@ COALESCE(f.superseded_at, 4611686018427387904)
 SELECT {fact} FROM facts f WHERE f.space = :space AND f.id = :id AND f.deleted_at IS NULL;
 
 -- name: find_fact
-SELECT f.key, f.content, f.content_key, f.expires_at, f.superseded_at, f.standalone FROM facts f
+SELECT f.key, f.content, f.content_key, f.expires_at, f.superseded_at, f.tags, f.metadata FROM facts f
 WHERE f.space = :space AND f.id = :id AND f.deleted_at IS NULL;
 
 -- name: find_same_fact
 -- The statement as it is known: the one that these very records bear out already, else one that was
 -- believed at the time, else the live one.
-SELECT s.key, s.id, s.trust, s.extractor, s.valid_from, s.content, s.is_replay FROM (
-    SELECT f.key, f.id, f.trust, f.extractor, f.valid_from, f.content, f.superseded_at, EXISTS (
+SELECT s.key, s.id, s.valid_from, s.content, s.is_replay FROM (
+    SELECT f.key, f.id, f.valid_from, f.content, f.superseded_at, EXISTS (
         SELECT 1 FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key
             AND o.session_id = :session_id AND o.seq = :seq AND o.seq_to = :seq_to) AS is_replay
     FROM facts f
@@ -82,20 +88,27 @@ LIMIT 1;
 
 -- name: insert_fact
 INSERT INTO facts (
-    id, space, content, content_key, tags, metadata, trust, topic, extractor, standalone, created_at,
-    updated_at, valid_from, expires_at
+    id, space, content, words, content_key, tags, metadata, trust, own_trust, topic, extractor,
+    created_at, updated_at, valid_from, expires_at
 ) VALUES (
-    :id, :space, :content, :content_key, :tags, :metadata, :trust, :topic, :extractor, :standalone,
-    :created_at, :now, :valid_from, :expires_at
+    :id, :space, :content, :words, :content_key, :tags, :metadata, :trust, :own_trust, :topic,
+    :extractor, :created_at, :now, :valid_from, :expires_at
 ) RETURNING key;
 
 -- name: replace_fact
 -- An upsert by id: everything it says is replaced, its use is not.
 UPDATE facts SET
-    content = :content, content_key = :content_key, tags = :tags, metadata = :metadata,
-    trust = :trust, topic = :topic, extractor = :extractor, standalone = :standalone,
-    updated_at = :now, valid_from = :valid_from, expires_at = :expires_at
+    content = :content, words = :words, content_key = :content_key, tags = :tags,
+    metadata = :metadata, trust = :trust, own_trust = :own_trust, topic = :topic,
+    extractor = :extractor, updated_at = :now, valid_from = :valid_from, expires_at = :expires_at
 WHERE space = :space AND id = :id RETURNING key;
+
+-- name: edit_fact
+-- It is somebody's own from now on; what it rests on stays.
+UPDATE facts SET
+    content = :content, words = :words, content_key = :content_key, tags = :tags,
+    metadata = :metadata, expires_at = :expires_at, extractor = NULL, updated_at = :now
+WHERE space = :space AND key = :key;
 
 -- name: revive_fact
 -- What is added under the id of a fact that was deleted or superseded is believed.
@@ -103,24 +116,51 @@ UPDATE facts SET deleted_at = NULL, superseded_by = NULL, superseded_at = NULL, 
 WHERE space = :space AND id = :id AND (deleted_at IS NOT NULL OR superseded_by IS NOT NULL);
 
 -- name: adopt_fact
--- Somebody says the same: it is theirs from now on, and needs no session if they named none.
-UPDATE facts SET
-    extractor = NULL, standalone = (standalone OR :standalone), updated_at = :now
-WHERE space = :space AND key = :key AND (extractor IS NOT NULL OR (:standalone AND NOT standalone))
+-- Somebody says the same: it is theirs from now on.
+UPDATE facts SET extractor = NULL, updated_at = :now
+WHERE space = :space AND key = :key AND extractor IS NOT NULL RETURNING key;
+
+-- name: vouch_for_fact
+-- Said without a source: it needs no session any more, and is worth at least as much as this.
+UPDATE facts SET own_trust = :trust, updated_at = :now
+WHERE space = :space AND key = :key AND (
+    own_trust IS NULL OR own_trust <> :trust AND (own_trust = 'tool' OR :trust = 'user'))
 RETURNING key;
 
--- name: strengthen_fact
-UPDATE facts SET trust = :trust, updated_at = :now WHERE space = :space AND key = :key;
+-- name: settle_trust
+-- A statement is worth as much as the best of those who make it still.
+UPDATE facts SET trust = {best_trust}, updated_at = :now
+WHERE space = :space AND key = :key AND trust <> {best_trust}
+RETURNING id, trust, superseded_by, superseded_at;
+
+-- fragment: best_trust
+CASE WHEN own_trust = 'user' OR {has_user_source} THEN 'user'
+    WHEN own_trust = 'agent' OR {has_agent_source} THEN 'agent' ELSE 'tool' END
+
+-- fragment: has_user_source
+EXISTS (SELECT 1 FROM fact_sources o
+    WHERE o.space = :space AND o.fact_key = :key AND o.trust = 'user')
+
+-- fragment: has_agent_source
+EXISTS (SELECT 1 FROM fact_sources o
+    WHERE o.space = :space AND o.fact_key = :key AND o.trust = 'agent')
 
 -- name: supersede_fact
 UPDATE facts SET superseded_by = :other_id, superseded_at = :superseded_at, updated_at = :now
 WHERE space = :space AND key = :key;
 
 -- name: insert_source
-INSERT INTO fact_sources (fact_key, session_id, seq, seq_to, space, quote, created_at)
-VALUES (:fact_key, :session_id, :seq, :seq_to, :space, :quote, :now)
-ON CONFLICT (fact_key, session_id, seq, seq_to) DO UPDATE SET quote = excluded.quote
-WHERE fact_sources.quote <> excluded.quote RETURNING fact_key;
+-- Known already: the newest words, and the better trust.
+INSERT INTO fact_sources (fact_key, session_id, seq, seq_to, space, quote, trust, created_at)
+VALUES (:fact_key, :session_id, :seq, :seq_to, :space, :quote, :trust, :now)
+ON CONFLICT (fact_key, session_id, seq, seq_to) DO UPDATE SET
+    quote = excluded.quote,
+    trust = CASE WHEN {is_better_trust} THEN excluded.trust ELSE fact_sources.trust END
+WHERE fact_sources.quote <> excluded.quote OR {is_better_trust} RETURNING fact_key;
+
+-- fragment: is_better_trust
+(excluded.trust <> fact_sources.trust AND (
+    fact_sources.trust = 'tool' OR excluded.trust = 'user'))
 
 -- name: delete_sources
 DELETE FROM fact_sources WHERE space = :space AND fact_key = :fact_key;
@@ -140,14 +180,18 @@ WHERE space = :space AND id = :id AND deleted_at IS NULL
 RETURNING content, content_key, superseded_by, superseded_at;
 
 -- name: session_sources
--- Where extractors found something in a session; what people deleted or made their own stays.
+-- Where extractors found something in a session: what they would find again. What people deleted or
+-- made their own stays, and so does what was learned from records that are gone.
 SELECT o.fact_key, o.seq, o.seq_to FROM fact_sources o JOIN facts f ON f.key = o.fact_key
 WHERE f.space = :space AND o.space = :space AND o.session_id = :session_id
-    AND {is_extracted} AND f.deleted_at IS NULL;
+    AND {is_extracted} AND f.deleted_at IS NULL
+    AND EXISTS (
+        SELECT 1 FROM session_history h WHERE h.space = :space AND h.session_id = :session_id
+            AND h.seq BETWEEN o.seq AND o.seq_to);
 
 -- name: foundation
--- What a fact rests on: how many sources, or its own word.
-SELECT f.id, f.standalone, (
+-- What a fact rests on: somebody's own word, and how many sources.
+SELECT f.id, f.own_trust IS NOT NULL, (
     SELECT count(*) FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key)
 FROM facts f WHERE f.space = :space AND f.key = :fact_key;
 
@@ -166,11 +210,11 @@ WHERE space = :space AND session_id = :session_id AND fact_key = :fact_key;
 
 -- name: sourceless
 SELECT f.id, f.superseded_by, f.superseded_at FROM facts f
-WHERE f.space = :space AND f.key = :fact_key AND NOT f.standalone
+WHERE f.space = :space AND f.key = :fact_key AND f.own_trust IS NULL
     AND NOT EXISTS (SELECT 1 FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key);
 
 -- name: superseded_by
-SELECT f.key, f.id, f.content, f.content_key FROM facts f
+SELECT f.key, f.id, f.content, f.content_key, f.trust FROM facts f
 WHERE f.space = :space AND f.superseded_by = :id AND f.deleted_at IS NULL
 ORDER BY f.superseded_at DESC, f.key DESC;
 
@@ -210,12 +254,14 @@ EXISTS (SELECT 1 FROM json_each(f.tags) t WHERE t.value = :tag)
 SELECT count(*) FROM facts f WHERE f.space = :space AND {holds};
 
 -- name: search_facts (sqlite)
+-- The space is a word of its own, so that facts of other spaces are passed over; it ranks nothing.
 SELECT {fact} FROM facts_fts JOIN facts f ON f.key = facts_fts.rowid
-WHERE facts_fts MATCH :query AND f.space = :space AND {holds}
-ORDER BY facts_fts.rank, f.created_at DESC, f.id LIMIT :limit;
+WHERE facts_fts MATCH '"§' || lower(hex(:space)) || '" AND (' || :query || ')'
+    AND f.space = :space AND {holds}
+ORDER BY bm25(facts_fts, 1.0, 0.0), f.created_at DESC, f.id LIMIT :limit;
 
 -- name: search_facts (postgres)
-SELECT {fact} FROM facts f, websearch_to_tsquery('english', :query) q
+SELECT {fact} FROM facts f, websearch_to_tsquery('recollect_words', :query) q
 WHERE f.search @@ q AND f.space = :space AND {holds}
 ORDER BY ts_rank_cd(f.search, q) DESC, f.created_at DESC, f.id LIMIT :limit;
 

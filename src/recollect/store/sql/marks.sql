@@ -58,10 +58,11 @@ FROM session_ranges r JOIN sessions s ON s.id = r.session_id AND s.pass = r.pass
 WHERE r.space = :space AND s.space = :space AND r.session_id = :id ORDER BY r.first_seq;
 
 -- name: lock_session (sqlite)
-SELECT last_seq, processed_until, pass FROM sessions WHERE space = :space AND id = :id;
+SELECT last_seq, processed_until, pass, remembered FROM sessions WHERE space = :space AND id = :id;
 
 -- name: lock_session (postgres)
-SELECT last_seq, processed_until, pass FROM sessions WHERE space = :space AND id = :id FOR UPDATE;
+SELECT last_seq, processed_until, pass, remembered FROM sessions
+WHERE space = :space AND id = :id FOR UPDATE;
 
 -- name: max_seq
 -- The newest record of a session, none when it is empty.

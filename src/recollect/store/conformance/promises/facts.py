@@ -11,6 +11,7 @@ from recollect.store.conformance.lessons import (
     add,
     contents,
     day,
+    edit,
     events,
     fact_named,
     facts,
@@ -91,7 +92,7 @@ def an_added_fact_comes_back(store: Harness) -> None:
         extractor="theirs",
     )
     stored = store.handle.facts.add(SPACE, given, store.now(), store.new_id)
-    expected = replace(given, source="s", space=SPACE, updated_at=store.now())
+    expected = replace(given, source="s", source_count=1, space=SPACE, updated_at=store.now())
     assert stored == store.handle.facts.get(SPACE, "mine") == expected
     plain = add(store, "has a cat")
     assert plain.id
@@ -167,7 +168,7 @@ def an_edited_fact_is_somebodys_own(store: Harness) -> None:
     fact = only_fact(store)
     store.clock.advance(5)
     changed = replace(fact, content="likes coffee", tags=("x",), metadata={"a": 1})
-    edited = store.handle.facts.update(SPACE, changed, store.now())
+    edited = edit(store, fact.id, content="likes coffee", tags=("x",), metadata={"a": 1})
     assert edited == replace(changed, extractor=None, updated_at=store.now())
     assert store.handle.facts.get(SPACE, fact.id) == edited
     changes = store.handle.facts.history(SPACE, fact.id)
@@ -182,7 +183,7 @@ def an_edited_fact_is_somebodys_own(store: Harness) -> None:
 def an_unknown_fact_is_not_there(store: Harness) -> None:
     add(store, "likes tea")
     before = facts(store), revision(store)
-    assert store.handle.facts.update(SPACE, Fact("x", id="nobody"), store.now()) is None
+    assert edit(store, "nobody", content="x") is None
     assert store.handle.facts.delete(SPACE, "nobody", store.now()) is False
     assert store.handle.facts.get(SPACE, "nobody") is None
     assert store.handle.facts.history(SPACE, "nobody") == []
@@ -197,7 +198,7 @@ def a_deleted_fact_is_not_there(store: Harness) -> None:
     assert store.handle.facts.delete(SPACE, fact.id, store.now()) is True
     assert revision(store).changed == before + 1
     assert store.handle.facts.delete(SPACE, fact.id, store.now()) is False
-    assert store.handle.facts.update(SPACE, fact, store.now()) is None
+    assert edit(store, fact.id, content="likes tea") is None
     for at in (day(0), day(365)):
         assert store.handle.facts.search(SPACE, ["tea"], at, 10) == []
         assert store.handle.facts.search_metadata(SPACE, "a", 1, at, 10) == []
@@ -224,8 +225,7 @@ def a_deleted_statement_stays_away(store: Harness) -> None:
 def an_edited_statement_stays_away(store: Harness) -> None:
     teach(store, statement("likes tea"))
     for content in ("likes coffee", "likes water"):
-        edited = replace(only_fact(store), content=content)
-        store.handle.facts.update(SPACE, edited, store.now())
+        edit(store, only_fact(store).id, content=content)
     for is_whole in (False, True):
         teach(store, statement("likes tea"), statement("likes coffee"), is_whole=is_whole)
     assert contents(store) == ["likes water"]
@@ -312,3 +312,61 @@ def a_sourceless_fact_gains_sources(store: Harness) -> None:
     assert (fact.id, fact.extractor, sources_of(fact)) == (own.id, None, [(session, 1)])
     teach(store, is_whole=True)
     assert fact_named(store, "likes tea").id == own.id
+
+
+@case("T4", "a fact of which only tags, metadata or end were edited is known by its words still")
+def an_edit_beside_the_words_keeps_them(store: Harness) -> None:
+    teach(store, statement("likes tea"), key="one")
+    own = add(store, "has a cat")
+    edit(store, fact_named(store, "likes tea").id, tags=("drink",), content="Likes tea.")
+    edit(store, own.id, metadata={"n": 1}, valid_to=day(900))
+    for key in ("one", "two"):
+        teach(store, statement("likes tea"), statement("has a cat"), key=key)
+    teach(store, statement("likes tea"), key="one", is_whole=True)
+    assert add(store, "likes TEA").tags == ("drink",)
+    assert add(store, "has a cat").id == own.id
+    assert contents(store) == ["Likes tea.", "has a cat"]
+    assert [fact.source_count for fact in facts(store)] == [2, 2]
+
+
+@case("T4", "an edited fact with an id of its own is still never merged")
+def an_edited_named_fact_is_never_merged(store: Harness) -> None:
+    add(store, "likes tea", named="mine")
+    edit(store, "mine", tags=("drink",))
+    teach(store, statement("likes tea"))
+    assert add(store, "likes tea").id != "mine"
+    assert contents(store) == ["likes tea", "likes tea"]
+
+
+@case("T2", "an edit changes what it names and leaves the rest")
+def an_edit_changes_what_it_names(store: Harness) -> None:
+    fact = add(store, "likes tea", tags=["a"], metadata={"n": 1})
+    assert edit(store, fact.id) == fact
+    assert edit(store, fact.id, tags=()) == replace(fact, tags=())
+    edited = edit(store, fact.id, metadata={})
+    assert edited == replace(fact, tags=(), metadata={})
+    assert edit(store, fact.id, content="likes x") == replace(edited, content="likes x")
+
+
+@case("T2 T4", "a list gives the earliest sources of a fact, and how many there are")
+def sources_are_limited(store: Harness) -> None:
+    sources = [
+        Source(session_id=f"s{number:04}", seq=number, seq_to=number + 1, quote=f"q{number}")
+        for number in range(1100)
+    ]
+    for first in range(0, 1100, 10):
+        fact = add(store, "likes tea", metadata={"a": 1}, sources=sources[first : first + 10])
+        store.clock.advance(1)
+    found = store.handle.facts
+    listed = [
+        found.list(SPACE, FactQuery(at=day(9)), 10),
+        found.search(SPACE, ["tea"], day(9), 10),
+        found.search_metadata(SPACE, "a", 1, day(9), 10),
+    ]
+    for [one] in listed:
+        assert (one.sources, one.source_count) == (tuple(sources[:20]), 1100)
+        assert one.source == "s0000"
+    by_itself = found.get(SPACE, fact.id)
+    assert by_itself is not None
+    assert by_itself == fact
+    assert (by_itself.sources, by_itself.source_count) == (tuple(sources[:1000]), 1100)

@@ -16,7 +16,18 @@ from recollect.domain import (
     Renewed,
     StaleClaim,
 )
-from recollect.knowledge import CallOutcome, Caps, NewCall, Receipt, Reserved, Source, Spent
+from recollect.knowledge import (
+    CallOutcome,
+    Caps,
+    Fact,
+    FactEvent,
+    NewCall,
+    Receipt,
+    Reserved,
+    Source,
+    Spent,
+    Trust,
+)
 from recollect.store.conformance.case import case
 from recollect.store.conformance.harness import KEY, NEVER, SPACE, Harness
 from recollect.store.conformance.lessons import (
@@ -27,6 +38,7 @@ from recollect.store.conformance.lessons import (
     day,
     draft,
     due,
+    edit,
     events,
     fact_named,
     facts,
@@ -145,8 +157,7 @@ def nothing_is_left_in_a_history(store: Harness) -> None:
     session = teach(store, *said)
     known = {fact.content: fact for fact in facts(store)}
     store.handle.facts.delete(SPACE, known["deleted"].id, store.now())
-    edited = replace(known["edited"], content="edited since")
-    store.handle.facts.update(SPACE, edited, store.now())
+    edit(store, known["edited"].id, content="edited since")
     teach(store, statement("kept"), is_whole=True)
     assert events(store, known["withdrawn"].id)
     assert _forget(store, session).facts == 4
@@ -386,3 +397,85 @@ def appending_and_forgetting_at_once(store: Harness) -> None:
         state = store.session(current)
         assert state.last_seq == state.processed_until
         assert store.current(ref).id != current
+
+
+@case("P11 T7", "a summary that compactions carried on is forgotten with the session it tells of")
+def carried_summaries_are_forgotten(store: Harness) -> None:
+    ref = store.key()
+    first = store.current(ref)
+    store.append(ref)
+    store.records.set_summary(ref, "a secret", store.now())
+    second = store.compact(ref)
+    store.append(ref)
+    third = store.compact(ref, summary="the secret, in other words")
+    store.append(ref)
+    assert _forget(store, second.id).summaries == 2
+    assert store.records.summary(ref) == ""
+    store.records.set_summary(ref, "the secret again", store.now())
+    receipt = _forget(store, first.id)
+    assert (receipt.summaries, receipt.records) == (2, 1)
+    assert store.records.summary(ref) == ""
+    assert store.current(ref).id == third.id
+
+
+@case("P11 T7", "summaries of sessions that no compaction leads to are left alone")
+def other_summaries_are_left_alone(store: Harness) -> None:
+    ref, other = store.key("one"), store.key("two")
+    for each in (ref, other):
+        store.append(each)
+        store.records.set_summary(each, "before", store.now())
+    store.compact(other)
+    old = store.current(ref)
+    store.reset(ref)
+    store.append(ref)
+    store.records.set_summary(ref, "after a reset", store.now())
+    assert _forget(store, old.id).summaries == 1
+    assert store.records.summary(ref) == "after a reset"
+    assert store.records.summary(other) == "before"
+    middle = store.current(ref)
+    store.end(ref)
+    store.append(ref)
+    store.records.set_summary(ref, "after an end", store.now())
+    assert _forget(store, middle.id).summaries == 1
+    assert store.records.summary(ref) == "after an end"
+
+
+@case("P11 T2", "a fact is worth as much as the best of the sources that are left")
+def trust_falls_with_its_source(store: Harness) -> None:
+    sessions = {
+        trust: teach(store, statement("the key is in the vault", trust=trust), key=trust.value)
+        for trust in (Trust.TOOL, Trust.USER, Trust.AGENT)
+    }
+    assert only_fact(store).trust is Trust.USER
+    _forget(store, sessions[Trust.USER])
+    assert only_fact(store).trust is Trust.AGENT
+    teach(store, key=Trust.AGENT.value, is_whole=True)
+    fact = only_fact(store)
+    assert (fact.trust, sources_of(fact)) == (Trust.TOOL, [(sessions[Trust.TOOL], 1)])
+
+
+@case("P11 T2", "somebody's own word keeps its worth, whatever becomes of the sources")
+def an_own_word_keeps_its_worth(store: Harness) -> None:
+    said = Fact("likes tea", trust=Trust.AGENT)
+    store.handle.facts.add(SPACE, said, store.now(), store.new_id)
+    session = teach(store, statement("likes tea"))
+    assert only_fact(store).trust is Trust.USER
+    _forget(store, session)
+    assert only_fact(store).trust is Trust.AGENT
+    weak = teach(store, statement("likes tea", trust=Trust.TOOL), key="weak")
+    assert only_fact(store).trust is Trust.AGENT
+    assert add(store, "likes tea").trust is Trust.USER
+    _forget(store, weak)
+    assert only_fact(store).trust is Trust.USER
+
+
+@case("P11 T4", "a fact that has lost its better word supersedes no better word any more")
+def a_weakened_fact_gives_back(store: Harness) -> None:
+    teach(store, statement("Rome", said=day(1), topic="home"), key="one")
+    teach(store, statement("Oslo", said=day(2), topic="home", trust=Trust.TOOL), key="two")
+    third = teach(store, statement("Oslo", said=day(3), topic="home"), key="three")
+    assert contents(store) == ["Oslo"]
+    _forget(store, third)
+    assert contents(store) == ["Rome", "Oslo"]
+    assert fact_named(store, "Rome").superseded_by is None
+    assert events(store, fact_named(store, "Rome").id)[-1] is FactEvent.RESTORED

@@ -27,6 +27,7 @@ from recollect.store.conformance.lessons import (
     day,
     draft,
     due,
+    edit,
     facts,
     lesson,
     record,
@@ -135,7 +136,7 @@ def nothing_of_another_space_is_changed(store: Harness) -> None:
     before = theirs.sights(store)
     fact = theirs.facts[0]
     attempts: list[Callable[[], object]] = [
-        lambda: store.handle.facts.update(OURS, replace(fact, content="x"), store.now()),
+        lambda: edit(store, fact.id, space=OURS, content="x"),
         lambda: store.handle.facts.delete(OURS, fact.id, store.now()),
         lambda: store.handle.erasure.forget_session(OURS, theirs.session, store.now()),
         lambda: store.handle.extractions.request_passes(OURS, theirs.session, store.now()),
@@ -167,6 +168,7 @@ def the_same_names_here_are_others(store: Harness) -> None:
 
 @case("P9 T4", "what is learned here neither merges with nor supersedes anything there")
 def learning_here_changes_nothing_there(store: Harness) -> None:
+    store.clock.advance(5 * 86_400)
     theirs = _Theirs(store)
     again = claim(store)  # theirs, out of the way
     assert again.space == THEIRS

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from recollect.domain import JobState, NewRecord, Outcome, Overtaken, Recorded, StaleClaim
 from recollect.knowledge import Revision, Spent
 from recollect.messages import Role
@@ -22,6 +20,7 @@ from recollect.store.conformance.lessons import (
     day,
     draft,
     due,
+    edit,
     events,
     extraction,
     fact_named,
@@ -271,8 +270,7 @@ def a_shared_fact_survives_a_whole_run(store: Harness) -> None:
 @case("T4 X9", "what somebody added or edited survives every run")
 def peoples_own_facts_survive(store: Harness) -> None:
     teach(store, statement("likes tea"), statement("has a cat"), statement("is tall"))
-    edited = fact_named(store, "likes tea")
-    store.handle.facts.update(SPACE, replace(edited, content="likes green tea"), store.now())
+    edit(store, fact_named(store, "likes tea").id, content="likes green tea")
     add(store, "HAS A CAT")
     add(store, "plays chess")
     teach(store, is_whole=True)

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from recollect.domain import Mode, Outcome, SessionBirth
+from recollect.domain import JobKind, JobState, Mode, NothingDue, Outcome, SessionBirth, StaleClaim
+from recollect.knowledge import Staged
 from recollect.store.conformance.case import case
 from recollect.store.conformance.harness import SPACE, Harness
+from recollect.store.conformance.lessons import (
+    POLICY,
+    claim,
+    contents,
+    draft,
+    extraction,
+    lesson,
+    revision,
+    statement,
+    teach,
+)
 
 FORBIDDEN = (Mode.DISABLED, Mode.POLLUTED)
 
@@ -148,3 +160,51 @@ def a_mode_is_one_sessions(store: Harness) -> None:
     before = store.current(two)
     store.set_mode(one, Mode.DISABLED)
     assert store.current(two) == before
+
+
+@case("G12 P5 X9", "whoever goes through a session again stores nothing once the mode forbids it")
+def forbidding_voids_a_pass(store: Harness) -> None:
+    leases = store.handle.leases
+    for mode in FORBIDDEN:
+        ref = store.key(mode.value)
+        session = teach(store, statement(f"said {mode.value}"), key=mode.value)
+        store.handle.extractions.request_passes(SPACE, session, store.now())
+        again = claim(store)
+        staged = Staged(pass_number=2, upto=1, extractor="model", draft=draft())
+        leases.stage(again, staged)
+        before = contents(store), extraction(store, session), revision(store)
+        store.set_mode(ref, mode)
+        made = lesson(draft(statement("a ghost")), is_whole=True, pass_number=2)
+        assert leases.stage(again, staged) == StaleClaim()
+        assert leases.record_pass(again, 1, made, store.now(), store.new_id) == StaleClaim()
+        assert (contents(store), extraction(store, session), revision(store)) == before
+        assert store.session(session).pass_number == 1
+        loaded = leases.load(again, 0, 10)
+        assert loaded is not None
+        assert loaded.staged is None
+        job = leases.get(SPACE, JobKind.EXTRACT_AGAIN, session)
+        assert job is not None
+        assert (job.state, job.owner, job.token > again.token) == (JobState.IDLE, None, True)
+        store.set_mode(ref, Mode.ENABLED)
+        assert isinstance(leases.claim("b", POLICY, store.now()), NothingDue)
+
+
+@case("G12 X9", "a pass that waits is not made once the mode forbids it")
+def forbidding_drops_a_waiting_pass(store: Harness) -> None:
+    session = teach(store, statement("likes tea"))
+    store.handle.extractions.request_passes(SPACE, session, store.now())
+    store.set_mode(store.key(), Mode.DISABLED)
+    assert isinstance(store.handle.leases.claim("b", POLICY, store.now()), NothingDue)
+    assert store.handle.leases.counts(None) == {}
+
+
+@case("G12 N4", "progress says which sessions may be remembered")
+def progress_says_what_may_be_remembered(store: Harness) -> None:
+    for mode in Mode:
+        store.append(store.key(mode.value, birth=SessionBirth(mode=mode)))
+    found = store.handle.extractions.progress(SPACE, 10)
+    assert {line.mode: line.remembered for line in found} == {
+        Mode.ENABLED: True,
+        Mode.DISABLED: False,
+        Mode.POLLUTED: False,
+    }

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from recollect.domain import KeyRef, MarkPolicy, MarkUnit, NewRecord, Outcome
+from recollect.domain import KeyRef, MarkPolicy, MarkUnit, NewRecord, Outcome, Recorded
 from recollect.messages import Role
 from recollect.store.conformance.case import case
 from recollect.store.conformance.harness import NEVER, SPACE, Harness, seqs
+from recollect.store.conformance.lessons import (
+    NOTHING,
+    claim,
+    contents,
+    draft,
+    extraction,
+    learn,
+    lesson,
+    only_fact,
+    sources_of,
+    statement,
+    teach,
+)
 
 
 def _purge(store: Harness, ref: KeyRef) -> None:
@@ -141,3 +154,54 @@ def a_trim_keeps_the_newest(store: Harness) -> None:
         assert store.everything(ref) == said[-keep:]
     assert seqs(store.append(ref, role=Role.ASSISTANT)) == [6]
     assert store.everything(other) == kept
+
+
+@case("T1 X9", "what was learned from purged records stays when the whole session is read again")
+def what_purged_records_came_to_stays(store: Harness) -> None:
+    session = teach(store, statement("likes tea", 1))
+    _purge(store, store.key())
+    before = extraction(store, session)
+    learn(store, lesson(NOTHING, is_whole=True))
+    assert (contents(store), extraction(store, session)) == (["likes tea"], before)
+    made = draft(statement("has a cat", 3), memory="- likes tea, has a cat")
+    learn(store, lesson(made, is_whole=True))
+    assert contents(store) == ["has a cat", "likes tea"]
+    assert extraction(store, session).raw_memory == "- likes tea, has a cat"
+    teach(store, statement("has a dog", 4), is_whole=True)
+    assert contents(store) == ["has a dog", "likes tea"], "only what is there can be taken back"
+
+
+@case("T1 X9", "what was learned from purged records stays after another pass")
+def a_pass_keeps_what_purged_records_came_to(store: Harness) -> None:
+    session = teach(store, statement("likes tea", 1))
+    store.handle.extractions.request_passes(SPACE, session, store.now())
+    again = claim(store)
+    loaded = store.handle.leases.load(again, 0, 10)
+    assert loaded is not None
+    assert not loaded.has_lost_records
+    _purge(store, store.key())
+    store.say(store.key(), store.text(), policy=NEVER)
+    loaded = store.handle.leases.load(again, 0, 10)
+    assert loaded is not None
+    assert (loaded.has_lost_records, seqs(loaded.records)) == (True, [])
+    assert loaded.extraction == extraction(store, session)
+    learned = lesson(NOTHING, is_whole=True, pass_number=2)
+    outcome = store.handle.leases.record_pass(again, 1, learned, store.now(), store.new_id)
+    assert outcome == Recorded(is_done=True)
+    assert sources_of(only_fact(store)) == [(session, 1)]
+    assert extraction(store, session) == loaded.extraction
+
+
+@case("T1 X8", "nothing is lost with purged records that nothing was learned from")
+def purging_the_unlearned_loses_nothing(store: Harness) -> None:
+    ref = store.key()
+    store.append(ref, 3)
+    _purge(store, ref)
+    session = teach(store, statement("likes tea", 4))
+    store.handle.extractions.request_passes(SPACE, session, store.now())
+    loaded = store.handle.leases.load(claim(store), 0, 10)
+    assert loaded is not None
+    assert not loaded.has_lost_records
+    learn(store, lesson(NOTHING, is_whole=True))
+    assert contents(store) == []
+    assert store.handle.extractions.get(SPACE, session) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from recollect.domain import Claim, Recorded, StaleClaim
 from recollect.knowledge import Fact, FactEvent, Learned
@@ -14,6 +15,7 @@ from recollect.store.conformance.lessons import (
     contents,
     day,
     draft,
+    edit,
     events,
     facts,
     lesson,
@@ -62,6 +64,7 @@ def a_statement_at_once_is_one_fact(store: Harness) -> None:
 
 @case("T4", "of statements on one topic that arrive at once the newest is believed, in one line")
 def a_topic_at_once_has_one_winner(store: Harness) -> None:
+    store.clock.advance(THREADS * 86_400)
     claims = _claims(store)
     said = [
         lesson(draft(statement(f"city {number}", said=day(number), topic="home")))
@@ -130,3 +133,21 @@ def spaces_learn_at_once(store: Harness) -> None:
     for number in range(THREADS):
         assert contents(store, space=f"space {number}") == ["likes tea"]
         assert revision(store, space=f"space {number}").changed == 1
+
+
+@case("T2 P1", "edits of one fact that are made at once lose nothing of each other")
+def edits_at_once_lose_nothing(store: Harness) -> None:
+    for number in range(4):
+        fact = add(store, f"draft {number}")
+        changes: list[dict[str, Any]] = [
+            {"content": f"likes tea {number}"},
+            {"tags": ("drink",)},
+            {"metadata": {"n": number}},
+            {"valid_to": day(90)},
+        ]
+        store.at_once(*(partial(edit, store, fact.id, **change) for change in changes))
+        edited = store.handle.facts.get(SPACE, fact.id)
+        assert edited is not None
+        assert (edited.content, edited.tags) == (f"likes tea {number}", ("drink",))
+        assert (edited.metadata, edited.valid_to) == ({"n": number}, day(90))
+        assert events(store, fact.id) == [FactEvent.ADDED] + [FactEvent.EDITED] * 4

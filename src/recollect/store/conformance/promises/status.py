@@ -90,3 +90,20 @@ def a_list_of_nothing_is_empty(store: Harness) -> None:
     store.append(store.key("waiting"))
     assert store.marks.marked(SPACE, 0) == []
     assert store.marks.waiting(SPACE, 0) == []
+
+
+@case(
+    "N4", "progress lists sessions by when they began, the newest first, whatever goes on in them"
+)
+def progress_lists_the_newest_first(store: Harness) -> None:
+    refs = [store.key(f"key {number}", space=f"space {number % 2}") for number in range(6)]
+    begun = [store.current(ref).id for ref in refs][::-1]
+    for ref in refs[::-1]:
+        store.clock.advance(1)
+        store.append(ref)
+    progress = store.handle.extractions.progress
+    assert [line.session_id for line in progress(None, 10)] == begun
+    assert [line.session_id for line in progress(None, 4)] == begun[:4]
+    assert [line.session_id for line in progress("space 0", 10)] == begun[1::2]
+    assert [line.session_id for line in progress("space 1", 2)] == begun[:4:2]
+    assert progress(None, 0) == progress("nowhere", 10) == []

@@ -12,10 +12,15 @@ from recollect.store.conformance.lessons import (
     add,
     contents,
     day,
+    draft,
+    due,
+    edit,
     events,
     fact_named,
     facts,
+    lesson,
     only_fact,
+    record,
     revision,
     statement,
     teach,
@@ -291,8 +296,7 @@ def editing_a_superseded_fact_keeps_its_end(store: Harness) -> None:
         teach(store, _home("Oslo", 2), key="two", space=space)
         [old, new] = facts(store, every=True, space=space)
         assert old.valid_to == day(2)
-        edited = replace(old, content="lived in Rome")
-        assert store.handle.facts.update(space, edited, store.now()) is not None
+        assert edit(store, old.id, space=space, content="lived in Rome") is not None
         store.handle.facts.delete(space, new.id, store.now())
         [restored] = facts(store, day(50), space=space)
         assert (restored.content, restored.valid_to) == ("lived in Rome", end)
@@ -302,6 +306,24 @@ def editing_a_superseded_fact_keeps_its_end(store: Harness) -> None:
 def a_new_end_is_kept(store: Harness) -> None:
     fact = add(store, "is on leave")
     for end in (day(3), None, day(5)):
-        edited = store.handle.facts.update(SPACE, replace(fact, valid_to=end), store.now())
+        edited = edit(store, fact.id, valid_to=end)
         assert edited is not None
         assert edited.valid_to == end
+
+
+@case(
+    "T4 P12", "a statement from a record that bears a time to come holds from when it was learned"
+)
+def a_time_to_come_is_now(store: Harness) -> None:
+    _, claimed = due(store, "one")
+    record(store, claimed, lesson(draft(_home("Oslo", 30_000))))
+    fact = only_fact(store)
+    assert (fact.valid_from, fact.valid_to) == (store.now(), None)
+    assert contents(store, store.now()) == ["lives in Oslo"]
+    store.clock.advance(60)
+    _, claimed = due(store, "two")
+    record(
+        store, claimed, lesson(draft(statement("lives in Rome", said=store.now(), topic="home")))
+    )
+    assert contents(store, store.now()) == ["lives in Rome"]
+    assert fact_named(store, "lives in Oslo").valid_to == store.now()
