@@ -259,7 +259,8 @@ def _as_previous(loaded: Loaded, whole: Verdict | None) -> Extraction | None:
     """What the pieces before came to, in the shape of what would have been stored."""
     draft: Draft | None = None if whole is None else whole.draft
     if whole is None or draft is None or draft.is_empty:
-        return None
+        # What was learned from records that are gone cannot be learned again.
+        return loaded.extraction if loaded.has_lost_records else None
     said = loaded.before[-1].at if loaded.before else loaded.session.created_at
     return Extraction(
         session_id=loaded.session.id,

@@ -234,7 +234,7 @@ def test_a_failed_session_says_when_it_is_tried_again_and_why(
     monkeypatch.setenv("RECOLLECT_BACKOFF_SECONDS", "86400")
     monkeypatch.setenv("RECOLLECT_BACKOFF_SECONDS_MAX", "86400")
     say("I live in Lisbon.")
-    use_model(lambda _: status(503, "overloaded"))
+    use_model(lambda _: "no JSON at all")
     failed = run("work", "--all")
     assert failed.exit_code == 1
     assert "1 failed" in failed.stdout
@@ -242,13 +242,25 @@ def test_a_failed_session_says_when_it_is_tried_again_and_why(
     words = run("status").stdout
     assert re.search(
         rf"{KEYED} .*\n +failed, attempt 1; 1 new record\n.*\n"
-        rf" +next try {TIME}; last error: ModelUnavailable: ",
+        rf" +next try {TIME}; last error: InvalidOutput: ",
         words,
     ), words
     (progress,) = run_json("status")["sessions"]
     assert (progress["outcome"], progress["attempt"], progress["state"]) == ("failed", 1, "due")
-    assert "ModelUnavailable" in progress["last_error"]
+    assert "InvalidOutput" in progress["last_error"]
     assert run_json("facts") == []
+
+
+def test_a_provider_that_is_down_pauses_and_fails_nothing(
+    use_model: Callable[..., ScriptedServer],
+) -> None:
+    say("I live in Lisbon.")
+    use_model(lambda _: status(503, "overloaded"))
+    waiting = run("work", "--all")
+    assert waiting.exit_code == 0
+    assert "0 failed" in waiting.stdout
+    (paused,) = run_json("status")["paused"]
+    assert "ModelUnavailable" in str(paused)
 
 
 # what is paused

@@ -120,8 +120,7 @@ def _with_jobs(memory: recollect.Memory, status: Status, space: str | None) -> S
 
 
 def _is_paused(job: Job, now: datetime) -> bool:
-    is_held = job.state is JobState.DUE and job.due_at is not None and job.due_at > now
-    return is_held and job.last_error is not None and not job.failures
+    return job.is_paused and job.due_at is not None and job.due_at > now
 
 
 def overview_shape(overview: Overview) -> dict[str, Any]:

@@ -127,7 +127,7 @@ def _work(target: Target, memory: recollect.Memory, *, is_all: bool) -> None:
 
 
 def _facts_of_sessions(memory: recollect.Memory) -> dict[str, int]:
-    """How many facts rest on each session, of those that were active last."""
+    """How many facts rest on each session, of those that began last."""
     progress = memory.store.extractions.progress(None, LIST_MAX)
     return {each.session_id: each.facts for each in progress}
 
