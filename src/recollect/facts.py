@@ -11,7 +11,7 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect import collection
 from recollect.errors import InvalidValue, NotFound, TooLarge
@@ -25,10 +25,12 @@ from recollect.knowledge import (
     Trust,
     Unchanged,
 )
-from recollect.redaction import Redactor
 from recollect.session import Surroundings, page_size
 from recollect.store.protocol import MetadataValue, Store
 from recollect.terms import search_terms
+
+if TYPE_CHECKING:
+    from recollect.redaction import Redactor
 
 TAGS_MAX = 32
 TAG_CHARS_MAX = 100

@@ -9,16 +9,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import recollect
 from recollect.domain import JobKind, JobState
 from recollect.knowledge import CallOutcome
 from recollect.models.scripted import Gate, ScriptedServer, held
 from recollect.models.scripted_frames import Received
+from recollect.processing import WorkReport
 from tests.crash.worker_child import wait_for
 from tests.scripted_answers import extracted, fact
 
@@ -125,24 +129,30 @@ def test_a_worker_told_to_stop_in_the_middle_of_a_call_gives_the_job_back_unharm
 
 
 def test_an_answer_that_comes_after_somebody_else_has_recorded_changes_nothing(
-    durable_store_url: str,
+    durable_store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A worker that cannot renew is overtaken; not by SIGSTOP, which may freeze a transaction."""
     script = Script()
     with (
         ScriptedServer(script) as server,
-        recollect.open(durable_store_url, settings=LEASE) as memory,
+        recollect.open(
+            durable_store_url,
+            settings={"model": "openai:scripted", "model_base_url": server.url} | LEASE,
+        ) as memory,
     ):
         session = marked(memory)
-        with worker(durable_store_url, server) as zombie:
-            assert script.gate.arrived.wait(SECONDS)
-            os.kill(zombie.pid, signal.SIGSTOP)
-            with worker(durable_store_url, server):
-                wait_for(lambda: session.state.processed_until == 1)
-            before = (learned(memory), memory.space("alice").sessions.ranges(session.id))
-            script.gate.open()
-            os.kill(zombie.pid, signal.SIGCONT)
-            zombie.send_signal(signal.SIGTERM)
-            assert zombie.wait(SECONDS) == 0
+        zombie = memory.worker(owner="zombie")
+        monkeypatch.setattr(zombie, "renew_leases", lambda: None)
+        report = WorkReport()
+        thread = threading.Thread(target=lambda: report.add(zombie.tick()))
+        thread.start()
+        assert script.gate.arrived.wait(SECONDS)
+        with worker(durable_store_url, server):
+            wait_for(lambda: session.state.processed_until == 1)
+        before = (learned(memory), memory.space("alice").sessions.ranges(session.id))
+        script.gate.open()
+        thread.join(SECONDS)
+        assert (report.processed, report.stale) == (0, 1)
         assert (learned(memory), memory.space("alice").sessions.ranges(session.id)) == before
 
 

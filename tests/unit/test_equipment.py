@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -270,3 +272,15 @@ def test_without_the_setting_records_are_kept_verbatim(memory: recollect.Memory)
     session.append("user", f"my key is {SECRET}", metadata={"k": SECRET})
     (record,) = session.all()
     assert (record.content, record.metadata) == (f"my key is {SECRET}", {"k": SECRET})
+
+
+def test_what_many_a_process_never_needs_is_not_loaded_with_the_package() -> None:
+    """`import recollect` stays fast: redaction, extraction and the HTTP client come when used."""
+    script = (
+        "import sys, recollect; print([name for name in sys.modules if name.startswith("
+        "('recollect.redaction', 'recollect.extraction', 'recollect.models', 'httpx2'))])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]"

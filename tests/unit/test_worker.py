@@ -913,7 +913,7 @@ class Claims:
         def is_quiet() -> bool:
             nonlocal quiet
             with worker._changed:
-                rests = not worker._running and not worker._woken
+                rests = not (worker._running or worker._woken or worker._claiming)
             last = self.outcomes[-1:]
             quiet = quiet + 1 if rests and last and isinstance(last[0], NothingDue) else 0
             return quiet > 10
