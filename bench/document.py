@@ -22,16 +22,18 @@ def main() -> None:
     lines: list[Row] = result["lines"]
     earlier = _earlier_groups(name)
     own = [line for line in lines if not line["group"].startswith(PEERS)]
+    again = [line for line in own if line["group"] in earlier]
+    peers = [line for line in lines if line["group"].startswith(PEERS)]
     parts: dict[str, Iterable[str]] = {
         "machine": [_machine(result["context"])],
         "run": _own_table([line for line in own if line["group"] not in earlier]),
-        "again": _own_table([line for line in own if line["group"] in earlier]),
-        "peers": _peer_table([line for line in lines if line["group"].startswith(PEERS)]),
         "missed": _missed(lines),
     }
+    if again:
+        parts["again"] = _own_table(again)
+    if peers:
+        parts["peers"] = _peer_table(peers)
     text = DOCUMENT.read_text(encoding="utf-8")
-    if not earlier:
-        del parts["again"]
     for part, body in parts.items():
         text = _replaced(text, f"{name} {part}", body)
     DOCUMENT.write_text(text, encoding="utf-8")
