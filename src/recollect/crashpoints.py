@@ -20,6 +20,7 @@ POINTS = (
     "record.advanced",  # cursor and mark have moved, the range is not written yet
     "record.learned",  # extraction and facts are written, not yet committed
     "record.ranged",  # result, range and cursor are written, not yet committed
+    "documents.applied",  # edits are made, the tree is not counted yet
     "migration.applied",  # a migration ran, its number is not recorded yet
     "write.committing",  # everything is written; the commit is next
     "write.committed",  # the commit is durable; the caller has not been told

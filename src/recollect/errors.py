@@ -4,12 +4,19 @@
     ├── UsageError                 the caller mends the call
     │   ├── InvalidValue           a key, name, time, number or message that cannot be stored
     │   │   ├── InvalidMessage     a message dict we cannot read
-    │   │   └── TooLarge           over a size limit; split it or raise the setting
+    │   │   ├── TooLarge           over a size limit; split it or raise the setting
+    │   │   └── InvalidPath        a path no document can have
     │   ├── InvalidSetting         a setting out of bounds, unknown, or an unreadable file
     │   ├── InvalidUrl             a store address we do not understand
     │   ├── AppendKeyReused        one idempotency key, two different contents
     │   ├── AmbiguousKey           a stable key several agents use, and no agent given
-    │   ├── NotFound               no such fact, session or record in this space
+    │   ├── NotFound               no such fact, session, record or document in this space
+    │   ├── StaleVersion           somebody else has changed the document meanwhile
+    │   ├── DocumentExists         something stands where something was to be put
+    │   ├── DocumentReferenced     others refer to it, or stand below it
+    │   ├── NotAllowed             outside what this holder may see or change
+    │   ├── UnusableDirectory      nothing can be published to it, or loaded from it
+    │   ├── UnloadedEdits          people changed published files: load them first
     │   ├── StoreClosed            use after close()
     │   └── StoreForked            use after fork(); open the store again in the child
     ├── PermanentFailure           processing failed and would fail again: the job is parked
@@ -29,6 +36,7 @@
         ├── StoreCorrupt           the file is damaged; restore a backup
         ├── StoreDenied            no permission, or read only
         ├── StoreFull              no room; free some, then retry
+        ├── SwapUnsupported        the file system cannot exchange two directories at once
         ├── StoreBusy              locked for longer than the busy timeout; retry
         ├── StoreUnavailable       cannot be reached right now; retry
         └── OutcomeUnknown         the connection broke at commit; retry with an idempotency key
@@ -38,6 +46,7 @@ The worker and the interfaces decide from the type, never from a message.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import ClassVar
 
@@ -99,6 +108,42 @@ class StoreForked(UsageError):
 
 class NotFound(UsageError, LookupError):
     """There is no such thing in this space."""
+
+
+class InvalidPath(InvalidValue):
+    """A path that names no possible document."""
+
+
+class StaleVersion(UsageError):
+    """The document has a newer version than the one that was to be changed."""
+
+    def __init__(self, message: str, *, current: int) -> None:
+        super().__init__(message)
+        self.current = current
+
+
+class DocumentExists(UsageError):
+    """There is a document already."""
+
+
+class DocumentReferenced(UsageError):
+    """Other documents refer to it or stand below it."""
+
+
+class NotAllowed(UsageError, PermissionError):
+    """This holder may not see or change that part of the tree."""
+
+
+class UnusableDirectory(UsageError):
+    """A link, not a directory, or a directory with what was not published there."""
+
+
+class UnloadedEdits(UsageError):
+    """A published directory has edits that are not in the tree yet; `files` says where."""
+
+    def __init__(self, message: str, *, files: Sequence[str]) -> None:
+        super().__init__(message)
+        self.files = tuple(files)
 
 
 class PermanentFailure(RecollectError):
@@ -199,6 +244,10 @@ class StoreFull(StoreError):
     """There is no room left; what was acknowledged before is safe."""
 
     retry_helps = True
+
+
+class SwapUnsupported(StoreError):
+    """The system or the file system cannot exchange two directories in one step."""
 
 
 class StoreBusy(StoreError):

@@ -10,6 +10,7 @@ import unicodedata
 
 TERMS_MAX = 48
 WORD_CHARS_MAX = 64
+INDEXED_BYTES_MAX = 262_144
 
 _ACCENTS = re.compile(r"[\u0300-\u036f]")
 _WORD = re.compile(r"[^\W_]+")
@@ -38,6 +39,14 @@ def words(text: str) -> str:
     # Letters that are made of others in their own script go back together.
     folded = unicodedata.normalize("NFC", plain.casefold())
     return " ".join(word[:WORD_CHARS_MAX] for word in _WORD.findall(folded))
+
+
+def indexed_words(text: str) -> str:
+    """As many of a text's words as an index takes: more make an entry that PostgreSQL refuses."""
+    found = words(text[:INDEXED_BYTES_MAX])
+    if len(found) * 4 <= INDEXED_BYTES_MAX:
+        return found
+    return found.encode()[:INDEXED_BYTES_MAX].decode(errors="ignore")
 
 
 def search_terms(text: str, terms_max: int = TERMS_MAX) -> list[str]:

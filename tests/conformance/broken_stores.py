@@ -20,6 +20,7 @@ from recollect.domain import (
 )
 from recollect.store.protocol import NewId, Store
 from recollect.store.relational import Database, RelationalStore
+from recollect.store.relational.documents import RelationalDocuments
 from recollect.store.relational.facts import RelationalFacts
 from recollect.store.relational.leases import RelationalLeases
 from recollect.store.relational.ledger import RelationalLedger
@@ -27,6 +28,7 @@ from recollect.store.relational.marks import RelationalMarks
 from recollect.store.relational.records import RelationalRecords
 from recollect.store.relational.sessions import RelationalSessions
 from tests.conformance import broken_learning
+from tests.conformance.broken_documents import BROKEN_DOCUMENTS
 
 Aggregate = (
     RelationalSessions
@@ -35,6 +37,7 @@ Aggregate = (
     | RelationalLeases
     | RelationalFacts
     | RelationalLedger
+    | RelationalDocuments
 )
 
 
@@ -62,6 +65,8 @@ def broken_store(store: Store, broken: Break) -> Store:
             store.facts = facts
         case RelationalLedger() as ledger:
             store.ledger = ledger
+        case RelationalDocuments() as documents:
+            store.documents = documents
     return store
 
 
@@ -323,4 +328,8 @@ BROKEN: dict[str, Break] = {
     "a day that begins early": Break(
         aggregate=broken_learning.LocalLedger, caught_by="a_day_is_a_day_in_utc"
     ),
+}
+BROKEN |= {
+    name: Break(aggregate=aggregate, caught_by=caught_by)
+    for name, (aggregate, caught_by) in BROKEN_DOCUMENTS.items()
 }

@@ -18,7 +18,7 @@ from recollect.config import Settings
 from recollect.domain import Recorded
 from recollect.errors import StoreDenied
 from recollect.knowledge import Caps, NewCall, Staged
-from recollect.store.conformance import Harness, lessons
+from recollect.store.conformance import Harness, lessons, pages
 from recollect.store.opening import open_store
 from recollect.store.postgres import ROLE, PostgresConnection, PostgresDatabase
 from recollect.store.protocol import Store
@@ -30,6 +30,7 @@ TENANT_TABLES = frozenset(
     | {"retained_records", "summaries", "session_ranges", "jobs"}
     | {"extractions", "facts", "fact_sources", "fact_history"}
     | {"ledger", "spending", "consolidations", "staged_drafts"}
+    | {"trees", "documents", "document_versions", "document_references", "document_redirects"}
 )
 REFERRED_TO = frozenset({"spaces", "agents", "session_keys", "sessions"})
 OURS, THEIRS = "ours", "theirs"
@@ -47,6 +48,8 @@ def database(postgres_store_url: str) -> Iterator[PostgresDatabase]:
             staged = Staged(pass_number=1, upto=1, extractor="rules", draft=lessons.draft(a_fact))
             assert store.handle.leases.stage(claimed, staged) == Recorded(is_done=False)
             store.handle.ledger.reserve(a_call(space), CAPS, store.now())
+            pages.write(store, "a/b", f"of {space}", links=["c"], space=space)
+            pages.apply(store, pages.moving("a/b", "c"), space=space)
         for space in (OURS, THEIRS):
             ref = store.key(space=space)
             store.append(ref, 6)
@@ -197,6 +200,11 @@ def test_an_update_or_delete_without_a_where_stays_inside_the_space(
         "UPDATE ledger SET space = 'theirs'",
         "INSERT INTO spending VALUES ('theirs', 1, 1, 1, 1)",
         "INSERT INTO consolidations VALUES ('third')",
+        "INSERT INTO trees VALUES ('third', 0)",
+        "UPDATE documents SET space = 'theirs', body = 'x'",
+        "UPDATE document_versions SET space = 'theirs', body = 'x'",
+        "UPDATE document_references SET space = 'theirs'",
+        "UPDATE document_redirects SET space = 'theirs'",
     ],
 )
 def test_a_row_of_another_space_is_refused(database: PostgresDatabase, statement: str) -> None:

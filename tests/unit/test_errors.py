@@ -76,3 +76,9 @@ def test_what_postpones_everything_is_told_from_what_parks_a_job() -> None:
     assert issubclass(errors.ModelDenied, errors.Postponed)
     assert issubclass(errors.ModelRejected, errors.PermanentFailure)
     assert not issubclass(errors.InvalidOutput, errors.PermanentFailure | errors.Postponed)
+
+
+def test_what_is_wrong_with_a_document_says_so_by_its_type() -> None:
+    assert issubclass(errors.InvalidPath, ValueError)
+    assert issubclass(errors.NotAllowed, PermissionError)
+    assert errors.StaleVersion("read it again", current=7).current == 7

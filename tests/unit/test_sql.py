@@ -74,7 +74,7 @@ def test_only_what_must_differ_differs() -> None:
     assert differing == {
         *("lock_key", "lock_session", "lock_claim", "lock_claims"),
         *("mark_idle", "find_due", "find_expired"),
-        *("get_fact", "list_facts", "search_facts", "search_fact_metadata"),
+        *("get_fact", "list_facts", "search_facts", "search_fact_metadata", "search_documents"),
     }
 
 

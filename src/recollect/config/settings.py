@@ -262,6 +262,12 @@ class Settings:
         minimum=500,
         maximum=4_000_000,
     )
+    document_bytes_max: int = _setting(
+        262_144, "The largest body of a document, as UTF-8.", minimum=1024, maximum=1_048_576
+    )
+    documents_max: int = _setting(
+        1_000_000, "The most documents a space may have.", minimum=1, maximum=100_000_000
+    )
     record_bytes_max: int = _setting(
         1_048_576,
         "The largest record, as UTF-8 or JSON; also the largest summary.",

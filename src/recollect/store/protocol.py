@@ -61,6 +61,7 @@ from recollect.knowledge import (
     Spent,
     Staged,
 )
+from recollect.store.tree_protocol import Documents as Documents  # also a name of this module
 
 NewId = Callable[[], str]
 MetadataValue = str | int | float | bool | None
@@ -454,6 +455,9 @@ class Store(Protocol):
 
     @property
     def ledger(self) -> Ledger: ...
+
+    @property
+    def documents(self) -> Documents: ...
 
     @property
     def erasure(self) -> Erasure: ...

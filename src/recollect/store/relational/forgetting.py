@@ -5,6 +5,8 @@ What runs on the session meanwhile loses its claim and stores nothing.
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import datetime
 
 from recollect.clock import to_micros
@@ -13,6 +15,7 @@ from recollect.domain import MarkCause, Outcome
 from recollect.knowledge import Receipt
 from recollect.store.relational.cursor import record_range
 from recollect.store.relational.database import Connection, Database
+from recollect.store.relational.document_rows import provenance, read_provenance
 from recollect.store.relational.learning import erase_sourceless, settle_trust
 
 _EVERY = 2**62
@@ -53,6 +56,7 @@ class RelationalErasure:
             summaries = len(c.rows("forget_summaries", names))
             c.run("forget_calls", names)
             c.run("drop_staged", names)
+            _forget_grounds(c, space, session_id)
             if counted[1] or extraction is not None:
                 c.run("note_change", {"space": space, "now": at})
             return Receipt(
@@ -83,3 +87,28 @@ def _forget_facts(c: Connection, space: str, session_id: str, now: datetime) -> 
         if key not in erased:
             settle_trust(c, space, key, now, by=FORGOTTEN)
     return len(erased)
+
+
+def _forget_grounds(c: Connection, space: str, session_id: str) -> None:
+    """Remove the session, and what was quoted from it, from what documents rest on."""
+    # Whoever writes a version at this moment is before us or after.
+    c.row("lock_tree", {"space": space})
+    for key, version, text in c.rows(
+        "provenances_naming", {"space": space, "pattern": _naming(session_id)}
+    ):
+        sources, facts = read_provenance(text)
+        kept = [source for source in sources if source.session_id != session_id]
+        changed = {
+            "space": space,
+            "key": key,
+            "version": version,
+            "provenance": provenance(kept, facts),
+        }
+        c.run("set_provenance", changed)
+        c.run("set_document_provenance", changed)
+
+
+def _naming(session_id: str) -> str:
+    """What matches every text in which the session's name stands as JSON writes it."""
+    name = json.dumps(session_id, ensure_ascii=False)
+    return "%" + re.sub(r"([\\%_])", r"\\\1", name) + "%"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from recollect.domain import StoreDescription
 from recollect.store.relational.database import Connection, Database
+from recollect.store.relational.documents import RelationalDocuments
 from recollect.store.relational.extractions import RelationalExtractions
 from recollect.store.relational.facts import RelationalFacts
 from recollect.store.relational.forgetting import RelationalErasure
@@ -28,6 +29,7 @@ class RelationalStore:
         self.extractions = RelationalExtractions(database)
         self.facts = RelationalFacts(database)
         self.ledger = RelationalLedger(database)
+        self.documents = RelationalDocuments(database)
         self.erasure = RelationalErasure(database)
 
     def describe(self) -> StoreDescription:

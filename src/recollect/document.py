@@ -1,0 +1,246 @@
+"""The words of the document tree: documents, their versions, references, and edits to them.
+
+Frozen values without behaviour beyond reading themselves. A path is where a document stands; a
+document keeps its id when it moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from recollect.knowledge import Source
+
+
+class AuthorKind(StrEnum):
+    """Who writes. What each may write below the memory root differs."""
+
+    PERSON = "person"
+    AGENT = "agent"
+    CONSOLIDATION = "consolidation"
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who made a version."""
+
+    kind: AuthorKind = AuthorKind.PERSON
+    name: str = "user"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A checked path, as the store keeps it: the text to show, and the key to find it by.
+
+    The key is without case, and sorts a document before its children and those before its next
+    sibling.
+    """
+
+    text: str
+    key: str
+    depth: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What a version says. `links` are paths; those in the body are found there."""
+
+    title: str
+    description: str = ""
+    body: str = ""
+    tags: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Because:
+    """Who changes something, why, and on which grounds."""
+
+    author: Author = Author()
+    reason: str = ""
+    sources: tuple[Source, ...] = ()
+    facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One node of the tree in its current version."""
+
+    id: str
+    space: str
+    path: str
+    title: str
+    description: str
+    body: str
+    tags: tuple[str, ...]
+    links: tuple[str, ...]
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+    author: Author
+    reason: str
+    sources: tuple[Source, ...]
+    facts: tuple[str, ...]
+
+    @property
+    def slug(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def content(self) -> Content:
+        return Content(
+            title=self.title,
+            description=self.description,
+            body=self.body,
+            tags=self.tags,
+            links=self.links,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One line of the tree: a document without its body."""
+
+    id: str
+    path: str
+    title: str
+    description: str
+    version: int
+    body_chars: int
+    updated_at: datetime
+    has_children: bool
+
+    @property
+    def depth(self) -> int:
+        return self.path.count("/")
+
+
+class DocumentEvent(StrEnum):
+    """What made a version."""
+
+    CREATED = "created"
+    WRITTEN = "written"
+    MOVED = "moved"
+    DELETED = "deleted"
+    RESTORED = "restored"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One entry of a document's history."""
+
+    number: int
+    event: DocumentEvent
+    path: str
+    title: str
+    description: str
+    body: str
+    tags: tuple[str, ...]
+    links: tuple[str, ...]
+    author: Author
+    reason: str
+    sources: tuple[Source, ...]
+    facts: tuple[str, ...]
+    at: datetime
+
+
+class ReferenceKind(StrEnum):
+    """How one document refers to another."""
+
+    PARENT = "parent"
+    LINK = "link"  # given with the document
+    BODY = "body"  # [[path|alias]] in its text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """From one document to another, or to a path where there is none yet."""
+
+    kind: ReferenceKind
+    source: str  # the path of the document that refers
+    target: str  # the path that is meant, as it is now; as it was written where there is nothing
+    alias: str
+    is_broken: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewReference:
+    """A reference on its way into the store."""
+
+    kind: ReferenceKind
+    place: Place
+    alias: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """Make a document, or a new version of it. `expected` 0: there must be none yet.
+
+    `parents` are the places above it, from the top, which are made where they are missing;
+    `is_restore`: what it says is that of an earlier version. Here and below, `document_id` is the
+    document that is meant, if another one that stands there by now is not.
+    """
+
+    place: Place
+    content: Content
+    references: tuple[NewReference, ...] = ()
+    parents: tuple[Place, ...] = ()
+    expected: int | None = None
+    document_id: str | None = None
+    is_restore: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """Move a document with everything below it; what pointed at it still does."""
+
+    place: Place
+    to: Place
+    parents: tuple[Place, ...] = ()
+    expected: int | None = None
+    document_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete:
+    """Delete a document, and with `below` what stands below it; it can be restored.
+
+    `leaves_broken`: although other documents refer to it.
+    """
+
+    place: Place
+    below: bool = False
+    leaves_broken: bool = False
+    expected: int | None = None
+    document_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restore:
+    """Bring back a deleted document, with what was deleted together with it."""
+
+    place: Place
+    parents: tuple[Place, ...] = ()
+    expected: int | None = None
+    document_id: str | None = None
+
+
+Edit = Write | Move | Delete | Restore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purged:
+    """What a purge removed for good."""
+
+    documents: int
+    versions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeLimits:
+    """How large a tree may grow."""
+
+    documents_max: int
+    depth_max: int

@@ -1,0 +1,107 @@
+"""From rows to documents, their versions and references, and from grounds to what a row keeps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from recollect.clock import from_micros
+from recollect.document import (
+    Author,
+    AuthorKind,
+    Document,
+    DocumentEvent,
+    Node,
+    Reference,
+    ReferenceKind,
+    Version,
+)
+from recollect.knowledge import Source
+from recollect.store.relational import rows
+from recollect.store.relational.database import Row
+
+
+def document(row: Row) -> Document:
+    sources, facts = read_provenance(row[17])
+    return Document(
+        id=row[1],
+        space=row[2],
+        path=row[3],
+        title=row[5],
+        description=row[6],
+        body=row[7],
+        tags=tuple(json.loads(row[8])),
+        links=tuple(json.loads(row[9])),
+        version=row[10],
+        created_at=from_micros(row[11]),
+        updated_at=from_micros(row[12]),
+        deleted_at=rows.moment(row[13]),
+        author=Author(AuthorKind(row[14]), row[15]),
+        reason=row[16],
+        sources=sources,
+        facts=facts,
+    )
+
+
+def node(row: Row) -> Node:
+    return Node(
+        id=row[0],
+        path=row[1],
+        title=row[3],
+        description=row[4],
+        version=row[5],
+        body_chars=row[6],
+        updated_at=from_micros(row[7]),
+        has_children=bool(row[8]),
+    )
+
+
+def version(row: Row) -> Version:
+    sources, facts = read_provenance(row[11])
+    return Version(
+        number=row[0],
+        event=DocumentEvent(row[1]),
+        path=row[2],
+        title=row[3],
+        description=row[4],
+        body=row[5],
+        tags=tuple(json.loads(row[6])),
+        links=tuple(json.loads(row[7])),
+        author=Author(AuthorKind(row[8]), row[9]),
+        reason=row[10],
+        sources=sources,
+        facts=facts,
+        at=from_micros(row[12]),
+    )
+
+
+def reference(row: Row) -> Reference:
+    return Reference(
+        kind=ReferenceKind(row[0]),
+        source=row[1],
+        target=row[2],
+        alias=row[3],
+        is_broken=bool(row[4]),
+    )
+
+
+def read_provenance(text: str) -> tuple[tuple[Source, ...], tuple[str, ...]]:
+    if not text:
+        return (), ()
+    grounds = json.loads(text)
+    sources = tuple(
+        Source(session_id=each[0], seq=each[1], seq_to=each[2], quote=each[3])
+        for each in grounds["sources"]
+    )
+    return sources, tuple(grounds["facts"])
+
+
+def provenance(sources: Sequence[Source], facts: Sequence[str]) -> str:
+    """Empty for none, so that the versions that rest on something are found without the others."""
+    if not sources and not facts:
+        return ""
+    grounds = {
+        "sources": [[each.session_id, each.seq, each.seq_to, each.quote] for each in sources],
+        "facts": list(facts),
+    }
+    return json.dumps(grounds, ensure_ascii=False)

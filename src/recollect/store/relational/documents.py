@@ -1,0 +1,190 @@
+"""The document tree: read in pages and by path, changed by edits in one transaction.
+
+Owns D1 (an identical write makes no version), D2 (links to what is not there yet come alive, a move
+keeps what points at it), D3 (unique siblings without case, no circles: a path is the only parent a
+document has) and D5. Whoever changes the tree of a space holds its row in `trees`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from recollect.clock import to_micros
+from recollect.crashpoints import reach
+from recollect.document import (
+    Because,
+    Document,
+    Edit,
+    Node,
+    Place,
+    Purged,
+    Reference,
+    TreeLimits,
+    Version,
+)
+from recollect.errors import TooLarge
+from recollect.store.protocol import NewId
+from recollect.store.relational.database import Connection, Database, Row
+from recollect.store.relational.document_edits import SEPARATOR, SEPARATOR_END, Editing, inside
+from recollect.store.relational.document_rows import document, node, reference, version
+from recollect.terms import TERMS_MAX, WORD_CHARS_MAX, words
+
+_EVERY = 2**62
+_LAST_KEY = "\U0010ffff"  # no path has it
+
+
+class RelationalDocuments:
+    """Implements `recollect.store.protocol.Documents`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def find(self, space: str, place: Place) -> Document | None:
+        names = {"space": space, "path_key": place.key}
+
+        def job(c: Connection) -> Row | None:
+            return c.row("find_document", names) or c.row("find_moved_document", names)
+
+        row = self._database.read(space, job)
+        return None if row is None else document(row)
+
+    def get(self, space: str, document_id: str) -> Document | None:
+        names = {"space": space, "id": document_id}
+        row = self._database.read(space, lambda c: c.row("get_document", names))
+        return None if row is None else document(row)
+
+    def find_deleted(self, space: str, place: Place) -> Document | None:
+        names = {"space": space, "path_key": place.key}
+        row = self._database.read(space, lambda c: c.row("find_deleted_document", names))
+        return None if row is None else document(row)
+
+    def tree(
+        self, space: str, root: Place, after: str, depth_max: int, limit: int
+    ) -> builtins.list[Node]:
+        """A page in the order of the tree: each level is in order, and they are merged."""
+        page = {
+            **inside(space, root.key),
+            "limit": limit,
+            "separator": SEPARATOR,
+            "separator_end": SEPARATOR_END,
+        }
+        if after >= root.key:
+            page["path_key"] = after + SEPARATOR  # the first key there can be after that one
+
+        def job(c: Connection) -> builtins.list[Row]:
+            return [
+                row
+                for depth in range(root.depth, root.depth + depth_max + 1)
+                for row in c.rows("tree_level", {**page, "depth": depth})
+            ]
+
+        found = sorted(self._database.read(space, job), key=lambda row: row[2])
+        return [node(row) for row in found[:limit]]
+
+    def history(
+        self, space: str, document_id: str, before: int | None, limit: int
+    ) -> builtins.list[Version]:
+        page = {
+            "space": space,
+            "id": document_id,
+            "before": _EVERY if before is None else before,
+            "limit": limit,
+        }
+        found = self._database.read(space, lambda c: c.rows("document_versions", page))
+        return [version(row) for row in found]
+
+    def search(
+        self, space: str, terms: Sequence[str], root: Place, limit: int
+    ) -> builtins.list[Document]:
+        sought = words(" ".join(term[:WORD_CHARS_MAX] for term in terms[:TERMS_MAX])).split()
+        if not sought:
+            return []
+        wanted = {
+            **inside(space, root.key),
+            "words": json.dumps(sought, ensure_ascii=False),
+            "limit": limit,
+        }
+        found = self._database.read(space, lambda c: c.rows("search_documents", wanted))
+        return [document(row) for row in found]
+
+    def references_from(self, space: str, document_id: str) -> builtins.list[Reference]:
+        names = {"space": space, "id": document_id}
+        found = self._database.read(space, lambda c: c.rows("references_from", names))
+        return [reference(row) for row in found]
+
+    def references_to(self, space: str, document_id: str) -> builtins.list[Reference]:
+        names = {"space": space, "id": document_id}
+        found = self._database.read(space, lambda c: c.rows("references_to", names))
+        return [reference(row) for row in found]
+
+    def broken(self, space: str, limit: int, root: Place | None = None) -> builtins.list[Reference]:
+        page = {**_within(space, root), "limit": limit}
+        found = self._database.read(space, lambda c: c.rows("broken_references", page))
+        return [reference((*row, True)) for row in found]
+
+    def orphans(self, space: str, limit: int, root: Place | None = None) -> builtins.list[str]:
+        page = {**_within(space, root), "limit": limit}
+        found = self._database.read(space, lambda c: c.rows("orphaned_documents", page))
+        return [row[0] for row in found]
+
+    def apply(
+        self,
+        space: str,
+        edits: Sequence[Edit],
+        because: Because,
+        limits: TreeLimits,
+        now: datetime,
+        new_id: NewId,
+    ) -> builtins.list[Document]:
+        def job(c: Connection) -> builtins.list[Document]:
+            c.run("insert_space", {"space": space, "now": to_micros(now)})
+            row = c.row("lock_tree", {"space": space})
+            assert row is not None
+            editing = Editing(
+                c=c,
+                space=space,
+                because=because,
+                limits=limits,
+                now=to_micros(now),
+                new_id=new_id,
+                count=row[0],
+            )
+            made = [editing.apply(edit) for edit in edits]
+            reach("documents.applied")
+            more = editing.count - row[0]
+            if more > 0 and editing.count > limits.documents_max:
+                raise TooLarge(
+                    f"a tree holds at most {limits.documents_max:,} documents: raise documents_max"
+                )
+            if more:
+                c.run("count_documents", {"space": space, "more": more})
+            return made
+
+        return self._database.write(space, job)
+
+    def purge(self, space: str, place: Place) -> Purged:
+        def job(c: Connection) -> Purged:
+            c.row("lock_tree", {"space": space})
+            found = c.rows("list_purgeable", inside(space, place.key))
+            c.run_many("purge_document", [{"space": space, "key": row[0]} for row in found])
+            if found:
+                c.run("note_purge", {"space": space})
+            live = sum(row[1] is None for row in found)
+            if live:
+                c.run("count_documents", {"space": space, "more": -live})
+            return Purged(documents=len(found), versions=sum(row[2] for row in found))
+
+        purged = self._database.write(space, job)
+        if purged.documents:
+            self._database.scrub()
+        return purged
+
+
+def _within(space: str, root: Place | None) -> dict[str, Any]:
+    if root is None:
+        return {"space": space, "path_key": "", "path_key_end": _LAST_KEY}
+    return inside(space, root.key)

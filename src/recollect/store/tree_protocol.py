@@ -1,0 +1,86 @@
+"""What a store can do with a tree of documents; one of the aggregates of `store/protocol.py`."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from recollect.document import (
+    Because,
+    Document,
+    Edit,
+    Node,
+    Place,
+    Purged,
+    Reference,
+    TreeLimits,
+    Version,
+)
+
+
+class Documents(Protocol):
+    """A tree of versioned documents. A path is where one stands; old paths lead to what moved."""
+
+    def find(self, space: str, place: Place) -> Document | None:
+        """The document at a path, or the one that stood there and has moved."""
+        ...
+
+    def get(self, space: str, document_id: str) -> Document | None:
+        """A document by its id, also a deleted one."""
+        ...
+
+    def find_deleted(self, space: str, place: Place) -> Document | None:
+        """The document that was deleted last at a path."""
+        ...
+
+    def tree(
+        self, space: str, root: Place, after: str, depth_max: int, limit: int
+    ) -> builtins.list[Node]:
+        """A page of the tree from a root on, each before its children; `after` is a path's key."""
+        ...
+
+    def history(
+        self, space: str, document_id: str, before: int | None, limit: int
+    ) -> builtins.list[Version]:
+        """A page of versions, the newest first."""
+        ...
+
+    def search(
+        self, space: str, terms: Sequence[str], root: Place, limit: int
+    ) -> builtins.list[Document]:
+        """Documents below a root that have any of the words, the best first."""
+        ...
+
+    def references_from(self, space: str, document_id: str) -> builtins.list[Reference]: ...
+
+    def references_to(self, space: str, document_id: str) -> builtins.list[Reference]: ...
+
+    def broken(self, space: str, limit: int, root: Place | None = None) -> builtins.list[Reference]:
+        """References to what is not there, from documents below a root."""
+        ...
+
+    def orphans(self, space: str, limit: int, root: Place | None = None) -> builtins.list[str]:
+        """Paths of documents that no other one mentions, below a root."""
+        ...
+
+    def apply(
+        self,
+        space: str,
+        edits: Sequence[Edit],
+        because: Because,
+        limits: TreeLimits,
+        now: datetime,
+        new_id: Callable[[], str],
+    ) -> builtins.list[Document]:
+        """Make all edits or none, in order; each document as it is afterwards.
+
+        StaleVersion, DocumentExists, DocumentReferenced, NotFound, InvalidPath or TooLarge if one
+        of them cannot be made.
+        """
+        ...
+
+    def purge(self, space: str, place: Place) -> Purged:
+        """Remove for good what stands or stood at a path and below it, with every version."""
+        ...
