@@ -18,10 +18,16 @@ from recollect import facts as core_facts
 from recollect import memory as core
 from recollect import session as core_session
 from recollect import worker as core_worker
+from recollect.adapters import anthropic_memory as core_memory_tool
 from recollect.clock import Clock
 from recollect.collection import StableKey
 from recollect.config import Settings
 from recollect.descriptors import Descriptor
+from recollect.document import Author
+from recollect.documents import changeset as core_changeset
+from recollect.documents import tree as core_documents
+from recollect.documents.editing import Editor
+from recollect.documents.scope import Holder
 from recollect.domain import Mode, SessionState
 from recollect.knowledge import Receipt
 from recollect.processing import Processor
@@ -124,6 +130,7 @@ class Space:
         self.name = sync.name
         self.sessions = Sessions(sync.sessions)
         self.facts = Facts(sync.facts)
+        self.documents = Documents(sync.documents)
 
     async def session(
         self,
@@ -154,10 +161,26 @@ class Space:
         found = await asyncio.to_thread(self.sync.find_session, key, agent)
         return None if found is None else Session(found)
 
+    def memory_tool(
+        self, author: Author | str = core.DEFAULT_AGENT, *, root: str = "~/memory"
+    ) -> MemoryTool:
+        """What answers a Claude model that uses Anthropic's memory tool."""
+        return MemoryTool(self.sync.memory_tool(author, root=root))
+
     async def forget(self, *, session: str | Session) -> Receipt:
         """Erase a session for good: its records, and what was learned from it alone."""
         found = session.sync if isinstance(session, Session) else session
         return await asyncio.to_thread(self.sync.forget, session=found)
+
+
+class MemoryTool:
+    """`space.memory_tool()` for asyncio: `await tool(block.input)`."""
+
+    def __init__(self, sync: core_memory_tool.MemoryTool) -> None:
+        self.sync = sync
+
+    handle = _in_thread(core_memory_tool.MemoryTool.handle)
+    __call__ = _in_thread(core_memory_tool.MemoryTool.__call__)
 
 
 class Facts:
@@ -175,6 +198,71 @@ class Facts:
     search_metadata = _in_thread(core_facts.Facts.search_metadata)
     count = _in_thread(core_facts.Facts.count)
     history = _in_thread(core_facts.Facts.history)
+
+
+class _Pages:
+    """What documents and changesets have in common."""
+
+    def __init__(self, sync: Editor) -> None:
+        self.sync = sync
+        self.holder = sync.holder
+
+    read = _in_thread(Editor.read)
+    find = _in_thread(Editor.find)
+    tree = _in_thread(Editor.tree)
+    search = _in_thread(Editor.search)
+    links = _in_thread(Editor.links)
+    history = _in_thread(Editor.history)
+    version = _in_thread(Editor.version)
+    diff = _in_thread(Editor.diff)
+    write = _in_thread(Editor.write)
+    append = _in_thread(Editor.append)
+    patch = _in_thread(Editor.patch)
+    move = _in_thread(Editor.move)
+    delete = _in_thread(Editor.delete)
+    restore = _in_thread(Editor.restore)
+
+
+class Documents(_Pages):
+    """`space.documents` for asyncio."""
+
+    sync: core_documents.Documents
+
+    def __init__(self, sync: core_documents.Documents) -> None:
+        super().__init__(sync)
+
+    def held_by(self, holder: Holder) -> Documents:
+        """The same tree for somebody else."""
+        return Documents(self.sync.held_by(holder))
+
+    def changeset(self, reason: str = "") -> Changeset:
+        """Edits prepared aside, to be committed in one transaction or dropped without a trace."""
+        return Changeset(self.sync.changeset(reason))
+
+    broken_links = _in_thread(core_documents.Documents.broken_links)
+    orphans = _in_thread(core_documents.Documents.orphans)
+    purge = _in_thread(core_documents.Documents.purge)
+    publish = _in_thread(core_documents.Documents.publish)
+    load = _in_thread(core_documents.Documents.load)
+
+
+class Changeset(_Pages):
+    """A changeset for asyncio: one call after the other."""
+
+    sync: core_changeset.Changeset
+
+    def __init__(self, sync: core_changeset.Changeset) -> None:
+        super().__init__(sync)
+
+    @property
+    def edits(self) -> tuple[core_changeset.PreparedEdit, ...]:
+        return self.sync.edits
+
+    commit = _in_thread(core_changeset.Changeset.commit)
+
+    def drop(self) -> None:
+        """Forget every edit; the changeset is empty and can be used again."""
+        self.sync.drop()
 
 
 class Sessions:

@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -27,6 +28,7 @@ from recollect.descriptors import (
     from_cache_key,
     read_descriptor,
 )
+from recollect.document import Author, AuthorKind
 from recollect.domain import JobKind, JobState, Mode, SessionBirth, SessionState, Status
 from recollect.equipment import Equipment
 from recollect.errors import (
@@ -45,6 +47,8 @@ from recollect.sweeps import sweep_idle
 from recollect.worker import Processor, Worker, WorkReport
 
 if TYPE_CHECKING:
+    from recollect.adapters.anthropic_memory import MemoryTool
+    from recollect.documents.tree import Documents
     from recollect.extraction.plan import WorkPlan
     from recollect.models.protocol import Model
 
@@ -308,7 +312,7 @@ def _is_root(session: SessionState) -> bool:
 
 
 class Space:
-    """One tenant: its sessions, its facts and, in time, its documents."""
+    """One tenant: its sessions, its facts and its documents."""
 
     def __init__(self, memory: Memory, around: Surroundings, name: str) -> None:
         self._memory = memory
@@ -319,6 +323,12 @@ class Space:
 
     def __repr__(self) -> str:
         return f"Space({self.name!r})"
+
+    @cached_property
+    def documents(self) -> Documents:
+        from recollect.documents.tree import Documents
+
+        return Documents(self._around, self._memory.store, self.name)
 
     def session(
         self,
@@ -363,6 +373,19 @@ class Space:
         store, is_kept = self._memory.store_of(descriptor)
         ref = store.sessions.find_key(self.name, encoded, cache_key(descriptor))
         return None if ref is None else Session(self._around, store, ref, is_kept=is_kept)
+
+    def memory_tool(
+        self, author: Author | str = DEFAULT_AGENT, *, root: str = "~/memory"
+    ) -> MemoryTool:
+        """What answers a Claude model that uses Anthropic's memory tool: `tool(block.input)`.
+
+        `author` is the agent's name, or who else writes; `root` is what it sees as `/memories`.
+        """
+        from recollect.adapters.anthropic_memory import MemoryTool
+
+        if isinstance(author, str):
+            author = Author(kind=AuthorKind.AGENT, name=author)
+        return MemoryTool(self.documents, author=author, root=root)
 
     def forget(self, *, session: str | Session) -> Receipt:
         """Erase a session for good: its records, and what was learned from it alone.

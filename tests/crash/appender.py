@@ -27,6 +27,7 @@ import recollect
 import recollect.store.postgres
 from recollect import crashpoints
 from recollect.collection import Message
+from recollect.documents.tree import Documents
 
 SPACE = "crash"
 AGENT = "assistant"
@@ -123,6 +124,51 @@ def reach_every_point(order: Order, journal: Journal) -> None:
     crashpoints.arm(None)
 
 
+def edit_documents(order: Order, journal: Journal) -> None:
+    """Edits of every kind to one tree; killed at the n-th time it is at a point.
+
+    What it says it appended to the hub is in the hub, line by line; a set of edits is on two pages.
+    """
+    left = itertools.count(order["nth"], -1)
+
+    def die(name: str) -> None:
+        if name == order["point"] and next(left) == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    name = order["name"]
+    with recollect.open(order["url"], settings=order["settings"]) as memory:
+        documents = memory.space(SPACE).documents
+        if documents.find("hub") is None:
+            documents.write("hub", "the hub")
+        documents.purge("kept")  # what earlier lives left, which was looked at
+        crashpoints.arm(die)
+        edits: tuple[Callable[[], object], ...] = (
+            lambda: documents.write(f"{name}/page/below", f"to the [[hub]] from {name}"),
+            lambda: documents.write(f"{name}/page", "again", links=["hub", "nowhere"]),
+            lambda: documents.move(name, f"kept/{name}"),
+            lambda: documents.move(f"{name}/page", f"kept/{name}/PAGE"),
+            lambda: documents.delete(f"kept/{name}", below=True),
+            lambda: documents.restore(f"kept/{name}"),
+            lambda: documents.write(f"{name}/referrer", f"[[kept/{name}/page/below|it]]"),
+            lambda: documents.delete(f"kept/{name}/page/below", references="unlink"),
+            lambda: commit_pair(documents, name),
+            lambda: documents.purge(f"{name}/referrer"),
+        )
+        for number, edit in enumerate(edits):
+            edit()
+            line = f"{name}-{number}"
+            journal.do([line], partial(documents.append, "hub", line))
+    crashpoints.arm(None)
+
+
+def commit_pair(documents: Documents, name: str) -> None:
+    """Two pages that are there together or not at all."""
+    pair = documents.changeset()
+    pair.write(f"{name}/one", "one of two")
+    pair.write(f"{name}/two", "two of two", links=[f"{name}/one"])
+    pair.commit()
+
+
 def append_for_a_while(order: Order, journal: Journal) -> None:
     """Append as fast as it goes for some seconds, and report the slowest append."""
     with recollect.open(order["url"], settings=order["settings"]) as memory:
@@ -164,6 +210,7 @@ def process_marks(space: recollect.Space) -> None:
 LIVES: dict[str, Callable[[Order, Journal], None]] = {
     "random": append_at_random,
     "points": reach_every_point,
+    "documents": edit_documents,
     "storm": append_for_a_while,
     "open": open_and_append,
 }

@@ -20,8 +20,9 @@ SEED = 20261115
 WRITERS = 4
 KILLED = -signal.SIGKILL
 REACHED_MAX = 500  # far above how often one life passes a point
-# Those of a worker are in test_worker_kill.py.
-POINTS = [name for name in crashpoints.POINTS if not name.startswith(("claim.", "record."))]
+# Those of a worker are in test_worker_kill.py, those of documents in test_document_kill.py.
+ELSEWHERE = ("claim.", "record.", "documents.")
+POINTS = [name for name in crashpoints.POINTS if not name.startswith(ELSEWHERE)]
 
 
 @pytest.fixture(scope="module")

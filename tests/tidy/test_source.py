@@ -16,7 +16,7 @@ TREE = SourceTree(root=ROOT / "src", package="recollect")
 # A module may import what stands in its own layer or above in this list, never below. A new module
 # or package directly below src/recollect has to be given its place here.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "domain", "knowledge", "descriptors", "messages", "terms"})
+    frozenset({"errors", "domain", "knowledge", "document", "descriptors", "messages", "terms"})
     | frozenset({"clock", "ids", "crashpoints"}),
     frozenset({"config"}),
     frozenset({"store"}),
@@ -24,6 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"leases", "sweeps", "processing"}),
     frozenset({"extraction", "phase1"}),
     frozenset({"session", "facts", "worker", "equipment"}),
+    frozenset({"documents", "adapters"}),
     frozenset({"memory", "resolver", "aio"}),
     frozenset({"__init__"}),  # the public names: only the interfaces may start from them
     frozenset({"interfaces", "demo", "__main__"}),
@@ -43,6 +44,12 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.equipment", "recollect.extraction.opening"),
         ("recollect.equipment", "recollect.extraction.plan"),
         ("recollect.extraction.rules.rulebook", "tomllib"),  # with the rules, on first use
+        ("recollect.memory", "recollect.documents.tree"),  # what many a process never needs
+        ("recollect.memory", "recollect.adapters.anthropic_memory"),
+        ("recollect.documents.tree", "recollect.documents.changeset"),
+        ("recollect.documents.tree", "recollect.documents.publish"),  # files, when they are wanted
+        ("recollect.documents.tree", "recollect.documents.load"),
+        ("recollect.documents.tree", "recollect.documents.shelf"),
         ("recollect.models.opening", "recollect.models.http"),  # brings the HTTP client
         ("recollect.interfaces.cli.lazy", "<dynamic>"),  # each command when it is used
     }

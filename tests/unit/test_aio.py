@@ -24,7 +24,7 @@ TWINS = [
 # Not for callers who await: they have the synchronous twin as `.sync`.
 SYNC_ONLY = {"settings", "store", "store_of"}
 # What needs no store, and is therefore not awaited.
-PURE = {("Memory", "space"), ("Memory", "worker"), ("Worker", "wake")}
+PURE = {("Memory", "space"), ("Memory", "worker"), ("Worker", "wake"), ("Space", "memory_tool")}
 
 
 def public(cls: type) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.descriptors import CronAgent, MemoryAgent, UserAgent
+from recollect.documents.tree import Documents
 from recollect.domain import MarkCause
 from recollect.errors import AmbiguousKey, InvalidSetting, InvalidValue, StoreClosed
 from recollect.session import LIST_MAX, Session, Sessions
@@ -300,6 +301,14 @@ def test_an_error_inside_the_block_comes_out_of_it() -> None:
         _ = 1 / 0
 
 
+def a_directory() -> Path:
+    """With a page in it, in the working directory of the test."""
+    directory = Path("pages")
+    directory.mkdir(exist_ok=True)
+    (directory / "a.md").write_text("text", encoding="utf-8")
+    return directory
+
+
 AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], object]] = {
     "Memory.spaces": lambda memory, space, session: memory.spaces(),
     "Memory.sweep_idle": lambda memory, space, session: memory.sweep_idle(),
@@ -330,6 +339,26 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
     "Facts.search_metadata": lambda memory, space, session: space.facts.search_metadata("x", 1),
     "Facts.count": lambda memory, space, session: space.facts.count(),
     "Facts.history": lambda memory, space, session: space.facts.history("x"),
+    "Documents.read": lambda memory, space, session: space.documents.read("a"),
+    "Documents.find": lambda memory, space, session: space.documents.find("a"),
+    "Documents.tree": lambda memory, space, session: space.documents.tree(),
+    "Documents.search": lambda memory, space, session: space.documents.search("a"),
+    "Documents.links": lambda memory, space, session: space.documents.links("a"),
+    "Documents.broken_links": lambda memory, space, session: space.documents.broken_links(),
+    "Documents.orphans": lambda memory, space, session: space.documents.orphans(),
+    "Documents.history": lambda memory, space, session: space.documents.history("a"),
+    "Documents.version": lambda memory, space, session: space.documents.version("a", 1),
+    "Documents.diff": lambda memory, space, session: space.documents.diff("a", 1),
+    "Documents.write": lambda memory, space, session: space.documents.write("a", "x"),
+    "Documents.append": lambda memory, space, session: space.documents.append("a", "x"),
+    "Documents.patch": lambda memory, space, session: space.documents.patch("a", "x", "y"),
+    "Documents.move": lambda memory, space, session: space.documents.move("a", "b"),
+    "Documents.delete": lambda memory, space, session: space.documents.delete("a"),
+    "Documents.restore": lambda memory, space, session: space.documents.restore("a"),
+    "Documents.purge": lambda memory, space, session: space.documents.purge("a"),
+    "Documents.changeset": lambda memory, space, session: space.documents.changeset().read("a"),
+    "Documents.publish": lambda memory, space, session: space.documents.publish("published"),
+    "Documents.load": lambda memory, space, session: space.documents.load(a_directory()),
     "Memory.worker": lambda memory, space, session: memory.worker(),
     "Memory.plan": lambda memory, space, session: memory.plan(),
     "Memory.request_again": lambda memory, space, session: memory.request_again(),
@@ -357,14 +386,15 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
 }
 # What touches no store: closing itself, values, and the seams the resolver and the tools use.
 WITHOUT_STORE = {"Memory.close", "Memory.space", "Memory.settings"}
-WITHOUT_STORE |= {"Session.key", "Session.agent"}
+WITHOUT_STORE |= {"Session.key", "Session.agent", "Documents.held_by", "Space.memory_tool"}
+CLASSES = (recollect.Memory, recollect.Space, recollect.Facts, Sessions, Session, Documents)
 SEAMS = {"Memory.store", "Memory.store_of", "Session.store"}
 
 
 def test_the_calls_after_closing_are_all_there_are() -> None:
     public = {
         f"{cls.__name__}.{name}"
-        for cls in (recollect.Memory, recollect.Space, recollect.Facts, Sessions, Session)
+        for cls in CLASSES
         for name, member in inspect.getmembers_static(cls)
         if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property))
     }

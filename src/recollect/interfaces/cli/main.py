@@ -18,6 +18,7 @@ COMMANDS = {
     "history": "Show what was said in a session.",
     "sessions": "List sessions, or show one and what was learned from it.",
     "facts": "List what was learned; add, edit, delete and search it.",
+    "docs": "The tree of documents: read, write, move, search; every version is kept.",
     "status": "Say what is due, what waits and for what, what came of it and what it took.",
     "work": "Process what is due now, then stop.",
     "worker": "Process sessions as they are marked, until told to stop.",

@@ -1,0 +1,1 @@
+"""Recollect as the memory of other people's agents and frameworks."""

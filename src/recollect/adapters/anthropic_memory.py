@@ -1,0 +1,317 @@
+"""A backend for Anthropic's memory tool (memory_20250818): a subtree of documents as `/memories`.
+
+A model was trained on what this tool answers, so results and errors are worded as its documentation
+says. A page is the file `x.md`, and with pages below it also the directory `x`; a name with another
+ending keeps that. Nothing outside the holder's root can be named, in whatever encoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recollect.adapters.memory_files import (
+    LINES_MAX,
+    ROOT,
+    directory_lines,
+    names_page,
+    numbered,
+    read_lines,
+    read_memory_path,
+)
+from recollect.document import Author, AuthorKind, Document
+from recollect.documents.editing import OnReferences
+from recollect.documents.paths import DocumentPath, read_path
+from recollect.documents.scope import Holder
+from recollect.documents.tree import Documents
+from recollect.errors import (
+    DocumentExists,
+    InvalidPath,
+    InvalidValue,
+    NotAllowed,
+    NotFound,
+    StaleVersion,
+)
+
+PATH_CHARS_SHOWN = 200
+LISTED_MAX = 999
+SNIPPET_LINES = 4  # before and after what was replaced
+TRIES_MAX = 8
+_AGENT = Author(kind=AuthorKind.AGENT, name="assistant")
+
+
+class _Refused(Exception):
+    """What a model is told instead of a result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What stands at a path of the tool."""
+
+    document: Document
+    is_directory: bool  # and not the page of the same name
+
+
+class MemoryTool:
+    """Answers the commands of one model: `tool(block.input)` is the text of the tool result."""
+
+    def __init__(
+        self, documents: Documents, *, author: Author = _AGENT, root: str = "~/memory"
+    ) -> None:
+        self._root = read_path(root)
+        self._documents = documents.held_by(Holder(author=author, root=self._root))
+        self._commands: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+            "view": self._view,
+            "create": self._create,
+            "str_replace": self._str_replace,
+            "insert": self._insert,
+            "delete": self._delete,
+            "rename": self._rename,
+        }
+
+    def __call__(self, command: Mapping[str, Any]) -> str:
+        return self.handle(command)
+
+    def handle(self, command: Mapping[str, Any]) -> str:
+        """Carry out one command. What the model did wrong is said in the text, never raised."""
+        name = command.get("command") if isinstance(command, Mapping) else None
+        carry_out = self._commands.get(name) if isinstance(name, str) else None
+        if carry_out is None:
+            return f"Error: Unknown command: {name!r}. Use one of {', '.join(self._commands)}."
+        try:
+            return carry_out(command)
+        except _Refused as refused:
+            return str(refused)
+        except NotAllowed:
+            return f"Error: {_named(command)} cannot be changed: memory itself writes that part."
+        except StaleVersion:
+            return f"Error: {_named(command)} is being changed by others. Please try again."
+        except (DocumentExists, InvalidValue, NotFound) as error:
+            return f"Error: {error}"
+
+    # view
+
+    def _view(self, command: Mapping[str, Any]) -> str:
+        path = _text(command, "path")
+        missing = f"The path {path} does not exist. Please provide a valid path."
+        target = self._target(path)
+        found = self._find(path, target)
+        if found is None and target.key != self._root.key:
+            raise _Refused(missing)
+        if found is None or found.is_directory:
+            return self._listing(path, target)
+        lines = read_lines(found.document.body)
+        if len(lines) > LINES_MAX:
+            return f"File {path} exceeds maximum line limit of {LINES_MAX:,} lines."
+        first, last = _range(command, len(lines))
+        shown = numbered(lines[first - 1 : last], first)
+        return "\n".join([f"Here's the content of {path} with line numbers:", *shown])
+
+    def _listing(self, path: str, target: DocumentPath) -> str:
+        found = self._documents.tree(target.text, limit=LISTED_MAX + 1)
+        if len(found) > LISTED_MAX:
+            found = self._documents.tree(target.text, depth=2, limit=LISTED_MAX + 1)
+        head = (
+            f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden "
+            "items and node_modules:"
+        )
+        lines = [head, *directory_lines(found[:LISTED_MAX], target, path.rstrip("/"))]
+        if len(found) > LISTED_MAX:
+            lines.append("(More than can be shown: view one of the directories below.)")
+        return "\n".join(lines)
+
+    # create and edit
+
+    def _create(self, command: Mapping[str, Any]) -> str:
+        path, body = _text(command, "path"), _text(command, "file_text")
+        target = self._target(path)
+        found = self._find(path, target) or self._page(target)
+        if target.key == self._root.key:
+            raise _Refused(f"Error: {path} is a directory")
+        if found is not None and (found.document.body or found.is_directory):
+            raise _Refused(f"Error: File {path} already exists")
+        known = 0 if found is None else found.document.version
+        try:
+            self._documents.write(target.text, body, expected_version=known)
+        except (DocumentExists, StaleVersion):
+            raise _Refused(f"Error: File {path} already exists") from None
+        return f"File created successfully at: {path}"
+
+    def _str_replace(self, command: Mapping[str, Any]) -> str:
+        path, old = _text(command, "path"), _text(command, "old_str")
+        new = _text(command, "new_str") if "new_str" in command else ""
+
+        def replaced(body: str) -> str:
+            starts = _occurrences(body, old)
+            if not starts:
+                raise _Refused(
+                    f"No replacement was performed, old_str `{old}` did not appear verbatim in "
+                    f"{path}."
+                )
+            if len(starts) > 1:
+                numbers = dict.fromkeys(body.count("\n", 0, start) + 1 for start in starts)
+                lines = ", ".join(map(str, numbers))
+                raise _Refused(
+                    f"No replacement was performed. Multiple occurrences of old_str `{old}` in "
+                    f"lines: {lines}. Please ensure it is unique"
+                )
+            return body.replace(old, new)
+
+        missing = f"Error: The path {path} does not exist. Please provide a valid path."
+        before, after = self._rewrite(path, replaced, missing)
+        at = before.count("\n", 0, before.index(old))
+        first = max(0, at - SNIPPET_LINES)
+        last = at + new.count("\n") + 1 + SNIPPET_LINES
+        snippet = numbered(read_lines(after)[first:last], first + 1)
+        return "\n".join(["The memory file has been edited.", *snippet])
+
+    def _insert(self, command: Mapping[str, Any]) -> str:
+        path, text = _text(command, "path"), _text(command, "insert_text")
+        at = command.get("insert_line")
+
+        def inserted(body: str) -> str:
+            lines = read_lines(body) if body else []
+            if type(at) is not int or not 0 <= at <= len(lines):
+                raise _Refused(
+                    f"Error: Invalid `insert_line` parameter: {at}. It should be within the range "
+                    f"of lines of the file: [0, {len(lines)}]"
+                )
+            ends = body.endswith("\n") or (text.endswith("\n") and at == len(lines))
+            lines[at:at] = text.removesuffix("\n").split("\n")
+            return "\n".join(lines) + ("\n" if ends else "")
+
+        self._rewrite(path, inserted, f"Error: The path {path} does not exist")
+        return f"The file {path} has been edited."
+
+    def _rewrite(self, path: str, change: Callable[[str], str], missing: str) -> tuple[str, str]:
+        """Change a page, once more if somebody else was faster; what it said, and says now."""
+        target = self._target(path)
+        for _ in range(TRIES_MAX):
+            found = self._find(path, target)
+            if found is None or found.is_directory:
+                raise _Refused(missing)
+            document = found.document
+            body = change(document.body)
+            try:
+                after = self._documents.write(
+                    document.path, body, expected_version=document.version
+                )
+            except (StaleVersion, NotFound):
+                continue
+            return document.body, after.body
+        raise StaleVersion(f"{path} was changed by others", current=document.version)
+
+    # delete and rename
+
+    def _delete(self, command: Mapping[str, Any]) -> str:
+        path = _text(command, "path")
+        target = self._target(path)
+        if target.key == self._root.key:
+            raise _Refused(f"Error: {path} is the root of memory and cannot be deleted")
+        found = self._find(path, target)
+        if found is None:
+            raise _Refused(f"Error: The path {path} does not exist")
+        if found.is_directory or not self._has_children(target):
+            self._documents.delete(target.text, below=True, references=OnReferences.LEAVE)
+        else:  # a page that is also a directory: that stays
+            self._documents.write(target.text, "", expected_version=found.document.version)
+        return f"Successfully deleted {path}"
+
+    def _rename(self, command: Mapping[str, Any]) -> str:
+        old, new = _text(command, "old_path"), _text(command, "new_path")
+        source, target = self._target(old), self._target(new)
+        if source.key == self._root.key:
+            raise _Refused(f"Error: {old} is the root of memory and cannot be renamed")
+        found = self._find(old, source)
+        if found is None:
+            raise _Refused(f"Error: The path {old} does not exist")
+        if self._page(target) is not None and target.key != source.key:
+            raise _Refused(f"Error: The destination {new} already exists")
+        if target.key != source.key and target.is_within(source):
+            raise _Refused(f"Error: {old} cannot be moved into itself")
+        document = found.document
+        if found.is_directory or not self._has_children(source):
+            self._documents.move(document.path, target.text, expected_version=document.version)
+        else:
+            self._move_page(document, target)
+        return f"Successfully renamed {old} to {new}"
+
+    def _move_page(self, document: Document, target: DocumentPath) -> None:
+        """The page of a directory moves without what is below it, in one step."""
+        edits = self._documents.changeset(f"moved from {document.path}")
+        edits.write(
+            target.text,
+            document.body,
+            description=document.description,
+            tags=document.tags,
+            links=document.links,
+            expected_version=0,
+        )
+        edits.write(document.path, "", expected_version=document.version)
+        edits.commit()
+
+    # finding
+
+    def _target(self, path: str) -> DocumentPath:
+        try:
+            return read_memory_path(path, self._root)
+        except InvalidPath as error:
+            named = path[:PATH_CHARS_SHOWN]
+            raise _Refused(f"Error: {named} is not a path below {ROOT}: {error}") from error
+
+    def _page(self, target: DocumentPath) -> _Found | None:
+        """What stands exactly there; where something stood before, there is nothing."""
+        found = self._documents.find(target.text)
+        if found is None or read_path(found.path).key != target.key:
+            return None
+        return _Found(document=found, is_directory=False)
+
+    def _find(self, path: str, target: DocumentPath) -> _Found | None:
+        """The same, as a file or as a directory, whichever the path names."""
+        found = self._page(target)
+        if found is None:
+            return None
+        has_children = target.key == self._root.key or self._has_children(target)
+        if names_page(path):
+            return None if has_children and not found.document.body else found
+        return _Found(document=found.document, is_directory=has_children)
+
+    def _has_children(self, target: DocumentPath) -> bool:
+        nodes: Sequence[object] = self._documents.tree(target.text, depth=1, limit=2)
+        return len(nodes) > 1
+
+
+def _named(command: Mapping[str, Any]) -> str:
+    """What a command is about, as the model named it."""
+    return str(command.get("path", f"{command.get('old_path')} or {command.get('new_path')}"))
+
+
+def _text(command: Mapping[str, Any], name: str) -> str:
+    value = command.get(name)
+    if not isinstance(value, str):
+        raise _Refused(f"Error: {command['command']} needs `{name}`, a text. Please give it.")
+    return value
+
+
+def _range(command: Mapping[str, Any], lines: int) -> tuple[int, int]:
+    """The lines wanted, counted from 1; -1 at the end is the last one."""
+    given = command.get("view_range")
+    if given is None:
+        return 1, lines
+    match given:
+        case [int(first), int(last)] if 1 <= first <= lines and (last == -1 or last >= first):
+            return first, lines if last == -1 else min(last, lines)
+    raise _Refused(
+        f"Error: Invalid `view_range` parameter: {given}. It should be two line numbers within "
+        f"the range of lines of the file: [1, {lines}], or -1 as the second"
+    )
+
+
+def _occurrences(body: str, old: str) -> list[int]:
+    starts: list[int] = []
+    at = body.find(old) if old else -1
+    while at >= 0:
+        starts.append(at)
+        at = body.find(old, at + len(old))
+    return starts

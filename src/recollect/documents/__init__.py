@@ -1,0 +1,1 @@
+"""The versioned tree of Markdown documents that memory lives in."""

@@ -1,0 +1,286 @@
+"""A tree as it would be: a store's documents, with what a changeset has made of them laid over.
+
+Nothing is copied beforehand and nothing is written: what the changeset did not touch is read from
+the store when it is asked for. What was moved is listed here one by one, so that the rest of the
+store's documents stand where they stood.
+"""
+
+from __future__ import annotations
+
+import builtins
+import heapq
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, takewhile
+
+from recollect.document import Document, Node, Place, Reference, Version
+from recollect.documents.paths import DEPTH_MAX, DocumentPath
+from recollect.documents.reading import Tree, named_references
+from recollect.session import LIST_MAX
+
+_SEPARATOR = "\x01"  # of the slugs in a key, as paths.py makes them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A document that the changeset touched, or moved or deleted along with one."""
+
+    place: Place
+    node: Node
+    document: Document | None = None  # none: the store has what it says
+    more: int = 0  # versions it would have on top of the store's
+    is_in_place: bool = False  # the store's document stands there, perhaps with others below
+
+    @property
+    def id(self) -> str:
+        return self.node.id
+
+    @property
+    def version(self) -> int:
+        return self.node.version
+
+
+def entry_of(document: Document) -> Entry:
+    """A document whose every word is known."""
+    node = Node(
+        id=document.id,
+        path=document.path,
+        title=document.title,
+        description=document.description,
+        version=document.version,
+        body_chars=len(document.body),
+        updated_at=document.updated_at,
+        has_children=False,
+    )
+    return Entry(place=stored_path(document.path).place, node=node, document=document)
+
+
+class Overlay:
+    """What can be read of a tree, as the edits so far would leave it."""
+
+    def __init__(self, under: Tree) -> None:
+        self.under = under
+        self.entries: dict[str, Entry] = {}  # by the key of where they stand
+        self.keys: dict[str, str] = {}  # the same, by id
+        self.gone: dict[str, Entry] = {}  # deleted here, by id, in that order
+        self.hidden: set[str] = set()  # the store's documents at and below these keys have left
+        self.led: dict[str, str] = {}  # from the key where something stood to its id
+        self.reached: set[str] = set()  # keys where something came to stand: the store leads to it
+        self.written: set[str] = set()  # ids whose references the store does not know
+
+    def put(self, entry: Entry) -> None:
+        key = entry.place.key
+        self.entries[key] = entry
+        self.keys[entry.id] = key
+        self.led.pop(key, None)
+        self.reached.add(key)
+
+    def lift(self, key: str) -> None:
+        """Take what stands at a key and below it from there."""
+        for taken in [each for each in self.entries if is_at_or_below(each, key)]:
+            del self.keys[self.entries.pop(taken).id]
+        self.hidden.add(key)
+
+    # reading, as from a store
+
+    def find(self, space: str, place: Place) -> Document | None:
+        return self.standing(space, place) or self._moved(space, place)
+
+    def standing(self, space: str, place: Place) -> Document | None:
+        """The document at a place, not one that has left it."""
+        entry = self.entries.get(place.key)
+        if entry is not None:
+            return self._document(space, entry)
+        if self._is_hidden(place.key):
+            return None
+        found = self.under.find(space, place)
+        if found is None or stored_path(found.path).key != place.key or self._is_known(found.id):
+            return None
+        return found
+
+    def _moved(self, space: str, place: Place) -> Document | None:
+        """The document that stood at a place and was moved away."""
+        document_id = self.led.get(place.key)
+        if document_id is not None:
+            key = self.keys.get(document_id)
+            return None if key is None else self._document(space, self.entries[key])
+        if place.key in self.reached:
+            return None
+        found = self.under.find(space, place)
+        if found is None or stored_path(found.path).key == place.key:
+            return None
+        return self._as_is(space, found)
+
+    def get(self, space: str, document_id: str) -> Document | None:
+        if document_id in self.gone:
+            return self._document(space, self.gone[document_id])
+        if document_id in self.keys:
+            return self._document(space, self.entries[self.keys[document_id]])
+        found = self.under.get(space, document_id)
+        if found is None or found.deleted_at is not None:
+            return found
+        return self._as_is(space, found)
+
+    def find_deleted(self, space: str, place: Place) -> Document | None:
+        for entry in reversed(self.gone.values()):
+            if entry.place.key == place.key:
+                return self._document(space, entry)
+        found = self.under.find_deleted(space, place)
+        return None if found is None or self._is_known(found.id) else found
+
+    def tree(
+        self, space: str, root: Place, after: str, depth_max: int, limit: int
+    ) -> builtins.list[Node]:
+        mine = sorted(self.entries)
+        start = max(bisect_right(mine, after), bisect_left(mine, root.key))
+        below = takewhile(lambda key: is_at_or_below(key, root.key), islice(mine, start, None))
+        own = (
+            (key, self.entries[key].node)
+            for key in below
+            if self.entries[key].place.depth <= root.depth + depth_max
+        )
+        theirs = self._untouched(space, root, after, depth_max, limit)
+        page = islice(heapq.merge(own, theirs, key=lambda each: each[0]), limit)
+        return [
+            replace(node, has_children=self._has_children(space, key, node, mine))
+            for key, node in page
+        ]
+
+    def _untouched(
+        self, space: str, root: Place, after: str, depth_max: int, limit: int
+    ) -> Iterator[tuple[str, Node]]:
+        """The store's part of the tree, without what has left or is overlaid."""
+        while page := self.under.tree(space, root, after, depth_max, limit):
+            for node in page:
+                after = stored_path(node.path).key
+                if not self._is_hidden(after) and not self._is_known(node.id):
+                    yield after, node
+
+    def _has_children(self, space: str, key: str, node: Node, mine: Sequence[str]) -> bool:
+        at = bisect_left(mine, key + _SEPARATOR)
+        if at < len(mine) and is_at_or_below(mine[at], key):
+            return True
+        entry = self.entries.get(key)
+        if entry is not None and not entry.is_in_place:
+            return False
+        if entry is None and not any(is_at_or_below(each, key) for each in self.hidden):
+            return node.has_children
+        return next(self._untouched(space, _place(key), key, 1, LIST_MAX), None) is not None
+
+    def inside(self, space: str, place: Place) -> Iterator[Entry]:
+        """What stands at a place and below it, each before its children."""
+        after = ""
+        while page := self.tree(space, place, after, DEPTH_MAX, LIST_MAX):
+            for node in page:
+                at = stored_path(node.path).place
+                after = at.key
+                yield self.entries.get(at.key) or Entry(place=at, node=node)
+
+    def history(
+        self, space: str, document_id: str, before: int | None, limit: int
+    ) -> builtins.list[Version]:
+        """Versions that are there: an edit becomes one when it is committed."""
+        return self.under.history(space, document_id, before, limit)
+
+    def search(
+        self, space: str, terms: Sequence[str], root: Place, limit: int
+    ) -> builtins.list[Document]:
+        """What the changeset says first, then what the store finds wherever that stands now."""
+        said = [e.document for e in self.entries.values() if e.document and _has(e.document, terms)]
+        outside = [_place(key) for key in self.hidden if not is_at_or_below(key, root.key)]
+        enough = min(limit + len(self.keys) + len(self.gone), LIST_MAX)
+        found = {each.id: each for each in said}
+        for where in (root, *outside):
+            for each in self.under.search(space, terms, where, enough):
+                now = self._as_is(space, each)
+                if now is not None and self._says_the_same(each.id):
+                    found.setdefault(now.id, now)
+        shown = [e for e in found.values() if is_at_or_below(stored_path(e.path).key, root.key)]
+        return shown[:limit]
+
+    def _says_the_same(self, document_id: str) -> bool:
+        key = self.keys.get(document_id)
+        return key is None or self.entries[key].document is None
+
+    # references
+
+    def references_from(self, space: str, document_id: str) -> builtins.list[Reference]:
+        """To what stands at each path that it names, or was moved away from there."""
+        document = self.get(space, document_id)
+        if document is None:
+            return []
+        return named_references(document, lambda place: self.find(space, place))
+
+    def references_to(self, space: str, document_id: str) -> builtins.list[Reference]:
+        """From what is written here, and from what the store knows to refer to it."""
+        target = self.get(space, document_id)
+        if target is None:
+            return []
+        sources = set(self.written)
+        for each in self.under.references_to(space, document_id):
+            source = self.under.find(space, stored_path(each.source).place)
+            sources |= set() if source is None else {source.id}
+        found = [
+            each
+            for source_id in sources - self.gone.keys()
+            for each in self.references_from(space, source_id)
+            if each.target == target.path and not each.is_broken
+        ]
+        return sorted(found, key=lambda each: (each.source, each.kind))
+
+    # what stands between the store and the view
+
+    def _as_is(self, space: str, found: Document) -> Document | None:
+        """A live document of the store as it would be by now."""
+        if found.id in self.gone:
+            return None
+        if found.id in self.keys:
+            return self._document(space, self.entries[self.keys[found.id]])
+        return None if self._is_hidden(stored_path(found.path).key) else found
+
+    def _document(self, space: str, entry: Entry) -> Document | None:
+        if entry.document is not None:
+            return entry.document
+        found = self.under.get(space, entry.id)
+        if found is None or found.deleted_at is not None:
+            return None  # somebody else was faster
+        gone_at = entry.node.updated_at if entry.id in self.gone else None
+        return replace(
+            found,
+            path=entry.place.text,
+            version=found.version + entry.more,
+            deleted_at=gone_at,
+        )
+
+    def _is_known(self, document_id: str) -> bool:
+        return document_id in self.keys or document_id in self.gone
+
+    def _is_hidden(self, key: str) -> bool:
+        return bool(self.hidden) and any(prefix in self.hidden for prefix in _prefixes(key))
+
+
+def stored_path(text: str) -> DocumentPath:
+    """The path of a document as the store has it, where an ending is part of the slug."""
+    return DocumentPath(tuple(text.split("/")[1:]))
+
+
+def is_at_or_below(key: str, root: str) -> bool:
+    return key == root or key.startswith(root + _SEPARATOR)
+
+
+def _prefixes(key: str) -> Iterator[str]:
+    """The keys above a key, the nearest first, itself to begin with."""
+    while key:
+        yield key
+        key = key.rpartition(_SEPARATOR)[0]
+
+
+def _place(key: str) -> Place:
+    """A place to look at; what is shown of it comes from the document there."""
+    return Place(text=key, key=key, depth=key.count(_SEPARATOR) + 1)
+
+
+def _has(document: Document, terms: Sequence[str]) -> bool:
+    text = f"{document.title}\n{document.description}\n{document.body}".casefold()
+    return any(term.casefold() in text for term in terms)

@@ -1,0 +1,239 @@
+"""Reading the document tree as one holder may see it: by path, by an old path, by id, by text.
+
+Owns the half of the scope that hides: what stands outside a holder's part is as if it were not
+there, however it is asked for, and its versions from when it stood outside are nobody's here.
+"""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from recollect import collection
+from recollect.document import (
+    Because,
+    Document,
+    Edit,
+    Node,
+    Place,
+    Reference,
+    ReferenceKind,
+    TreeLimits,
+    Version,
+)
+from recollect.documents.links import references
+from recollect.documents.paths import DEPTH_MAX, DocumentPath, read_path
+from recollect.documents.scope import Holder
+from recollect.errors import InvalidValue, NotFound
+from recollect.session import LIST_MAX, Surroundings, page_size
+from recollect.store.protocol import NewId
+from recollect.terms import search_terms
+
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+class Tree(Protocol):
+    """What a tree of documents offers its holder: that of a store, or one prepared aside."""
+
+    def find(self, space: str, place: Place) -> Document | None: ...
+
+    def get(self, space: str, document_id: str) -> Document | None: ...
+
+    def find_deleted(self, space: str, place: Place) -> Document | None: ...
+
+    def tree(
+        self, space: str, root: Place, after: str, depth_max: int, limit: int
+    ) -> builtins.list[Node]: ...
+
+    def history(
+        self, space: str, document_id: str, before: int | None, limit: int
+    ) -> builtins.list[Version]: ...
+
+    def search(
+        self, space: str, terms: Sequence[str], root: Place, limit: int
+    ) -> builtins.list[Document]: ...
+
+    def references_from(self, space: str, document_id: str) -> builtins.list[Reference]: ...
+
+    def references_to(self, space: str, document_id: str) -> builtins.list[Reference]: ...
+
+    def apply(
+        self,
+        space: str,
+        edits: Sequence[Edit],
+        because: Because,
+        limits: TreeLimits,
+        now: datetime,
+        new_id: NewId,
+    ) -> builtins.list[Document]: ...
+
+
+def is_id(text: object) -> bool:
+    """Whether a text is the id of a document rather than a path."""
+    return isinstance(text, str) and _ID.fullmatch(text) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """What a document refers to, and what refers to it."""
+
+    outgoing: tuple[Reference, ...]
+    incoming: tuple[Reference, ...]
+
+
+class Reader:
+    """A tree of documents, as one holder may see it."""
+
+    def __init__(self, around: Surroundings, tree: Tree, space: str, holder: Holder) -> None:
+        self._around = around
+        self._tree = tree
+        self._space = space
+        self.holder = holder
+
+    def read(self, path: str) -> Document:
+        """A document by path, by a path it had before, or by id. NotFound: there is none."""
+        found = self.find(path)
+        if found is None:
+            raise NotFound(f"there is no document at {path}")
+        return found
+
+    def find(self, path: str) -> Document | None:
+        """The same, none where there is none."""
+        if is_id(path):
+            found = self._tree.get(self._space, path)
+            found = None if found is None or found.deleted_at is not None else found
+        else:
+            target = read_path(path)
+            self.holder.check_read(target)
+            found = self._tree.find(self._space, target.place)
+        # Not an error: that would say that it exists, and where.
+        return found if found is not None and self._is_shown(found.path) else None
+
+    def tree(
+        self,
+        path: str | None = None,
+        *,
+        depth: int = DEPTH_MAX,
+        limit: int = 1000,
+        after: str | None = None,
+    ) -> list[Node]:
+        """A page of the tree, each document before what stands below it.
+
+        `after` is the path of the last node of the page before.
+        """
+        root = self.holder.top if path is None else read_path(path)
+        self.holder.check_read(root)
+        depth = min(collection.check_seq(depth, "a depth"), DEPTH_MAX)
+        last = "" if after is None else read_path(after).key
+        return self._tree.tree(self._space, root.place, last, depth, page_size(limit))
+
+    def _walk(self, path: str) -> Iterator[Node]:
+        """A document and all that stands below it, page by page."""
+        after = None
+        while page := self.tree(path, limit=LIST_MAX, after=after):
+            yield from page
+            after = page[-1].path
+
+    def search(self, query: str, limit: int = 10, *, below: str | None = None) -> list[Document]:
+        """Documents with any of a text's words, the best first. Any text is a legal query."""
+        if not isinstance(query, str):
+            raise InvalidValue(f"a query is text, not {type(query).__name__}")
+        root = self.holder.top if below is None else read_path(below)
+        self.holder.check_read(root)
+        return self._tree.search(self._space, search_terms(query), root.place, page_size(limit))
+
+    def links(self, path: str) -> Links:
+        """What a document refers to and what refers to it, parents included."""
+        document = self.read(path)
+        where = read_path(document.path)
+        if self.holder.root is None:
+            outgoing = self._tree.references_from(self._space, document.id)
+        else:
+            # By what it names, so that no answer depends on what an old path outside leads to.
+            outgoing = named_references(document, self._find_shown)
+        if where.parent is not None:
+            above = _parent_reference(where, where.parent)
+            outgoing = [above, *outgoing]
+        incoming = self._tree.references_to(self._space, document.id)
+        return Links(
+            outgoing=tuple(each for each in outgoing if self._is_shown(each.target)),
+            incoming=tuple(each for each in incoming if self._is_shown(each.source)),
+        )
+
+    def _find_shown(self, place: Place) -> Document | None:
+        return self.find(place.text) if self._is_shown(place.text) else None
+
+    def _is_shown(self, path: str) -> bool:
+        root = self.holder.root
+        return root is None or read_path(path).is_within(root)
+
+    def history(self, path: str, limit: int = 50, before: int | None = None) -> list[Version]:
+        """A page of a document's versions, the newest first; also of a deleted one."""
+        document = self._also_deleted(path)
+        before = None if before is None else collection.check_seq(before, "a version")
+        found = self._tree.history(self._space, document.id, before, page_size(limit))
+        return [each for each in found if self._is_shown(each.path)]
+
+    def version(self, path: str, number: int) -> Version:
+        """One version of a document."""
+        number = collection.check_seq(number, "a version")
+        found = self.history(path, limit=1, before=number + 1)
+        if not found or found[0].number != number:
+            raise NotFound(f"{path} has no version {number}")
+        return found[0]
+
+    def diff(self, path: str, a: int, b: int | None = None) -> str:
+        """What changed between two versions, as a unified diff; `b` none: up to the newest."""
+        newest = self._also_deleted(path).version
+        old, new = self.version(path, a), self.version(path, newest if b is None else b)
+        lines = difflib.unified_diff(
+            _shown(old), _shown(new), f"version {old.number}", f"version {new.number}", lineterm=""
+        )
+        return "\n".join(lines)
+
+    def _also_deleted(self, path: str) -> Document:
+        found = self.find(path)
+        if found is None and is_id(path):
+            found = self._tree.get(self._space, path)
+        elif found is None:
+            found = self._tree.find_deleted(self._space, read_path(path).place)
+        if found is None or not self._is_shown(found.path):
+            raise NotFound(f"there is and was no document at {path}")
+        return found
+
+
+def named_references(
+    document: Document, find: Callable[[Place], Document | None]
+) -> list[Reference]:
+    """What a document refers to by the paths that it names: what is found there, or is not."""
+    made = []
+    for each in references(document.body, [read_path(link) for link in document.links]):
+        target = find(each.place)
+        made.append(
+            Reference(
+                kind=each.kind,
+                source=document.path,
+                target=each.place.text if target is None else target.path,
+                alias=each.alias,
+                is_broken=target is None,
+            )
+        )
+    return sorted(made, key=lambda each: (each.kind, each.target))
+
+
+def _parent_reference(where: DocumentPath, parent: DocumentPath) -> Reference:
+    return Reference(
+        kind=ReferenceKind.PARENT, source=where.text, target=parent.text, alias="", is_broken=False
+    )
+
+
+def _shown(version: Version) -> list[str]:
+    """A version as lines, for a diff."""
+    head = [f"title: {version.title}", f"description: {version.description}"]
+    head += [f"tags: {', '.join(version.tags)}", f"path: {version.path}", ""]
+    return [*head, *version.body.splitlines()]

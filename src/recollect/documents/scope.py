@@ -1,0 +1,59 @@
+"""Who may see and change what: the subtree a holder has, and who owns which pages of memory.
+
+Checked on where a document stands, never on how it was asked for: by path, by an old path, by id,
+by a link, as the source and as the destination of a move. The five names of consolidation directly
+below the memory root are its own; everything else there belongs to agents and people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from recollect.document import Author, AuthorKind
+from recollect.documents.paths import DocumentPath, memory_root, slug_key
+from recollect.errors import NotAllowed
+
+OF_CONSOLIDATION = frozenset({"memory", "memory_summary", "raw_memories"}) | frozenset(
+    {"rollout_summaries", "skills"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Somebody who works with documents: who it is, and the part of the tree it has."""
+
+    author: Author = field(default_factory=Author)
+    root: DocumentPath | None = None  # none: all of it
+
+    def check_read(self, path: DocumentPath) -> None:
+        if self.root is not None and not path.is_within(self.root):
+            raise NotAllowed(f"{path} is outside {self.root}, which is all there is here")
+
+    def check_write(self, path: DocumentPath) -> None:
+        self.check_read(path)
+        if not path.is_within(memory_root()):
+            return
+        is_own = is_of_consolidation(path)
+        if is_own and self.author.kind is not AuthorKind.CONSOLIDATION:
+            raise NotAllowed(f"{path} belongs to consolidation, which writes it anew")
+        if not is_own and self.author.kind is AuthorKind.CONSOLIDATION:
+            raise NotAllowed(f"{path} belongs to agents and people")
+
+    def check_uproot(self, path: DocumentPath) -> None:
+        """Whether it may leave its place: moved, deleted or purged."""
+        self.check_write(path)
+        if path.key == memory_root().key or (self.root is not None and path.key == self.root.key):
+            raise NotAllowed(f"{path} is a root and stays where it is")
+
+    @property
+    def top(self) -> DocumentPath:
+        return memory_root() if self.root is None else self.root
+
+
+def is_of_consolidation(path: DocumentPath) -> bool:
+    """Whether it is, or stands below, one of the five names of consolidation."""
+    return (
+        path.is_within(memory_root())
+        and len(path.slugs) > 1
+        and slug_key(path.slugs[1]) in OF_CONSOLIDATION
+    )

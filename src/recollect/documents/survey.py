@@ -1,0 +1,175 @@
+"""What a directory holds, read once and without following anything, and what was passed over.
+
+A name that is passed over is still there: only what is gone counts as removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from recollect.documents import manifest as manifests
+from recollect.documents.files import FILE_MODE, Folder, Identity, identity_of, shown
+from recollect.documents.front_matter import FRONT_BYTES_MAX
+from recollect.documents.manifest import Manifest, path_of
+from recollect.documents.paths import DEPTH_MAX, EXTENSION, DocumentPath
+from recollect.errors import InvalidPath, InvalidValue, TooLarge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A Markdown file. `data` none: it is exactly what the manifest says, or was not read."""
+
+    name: str
+    path: DocumentPath
+    sha256: str
+    identity: Identity
+    is_private: bool
+    data: bytes | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Survey:
+    """All that was found below a directory, by the key of the path it stands for."""
+
+    root: DocumentPath
+    files: dict[str, Found] = field(default_factory=dict)
+    folders: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)  # name: why
+    marks: dict[str, str] = field(default_factory=dict)  # what it was that was skipped
+    doubtful: set[str] = field(default_factory=set)  # skipped, and might be a document
+    hidden_keys: set[str] = field(default_factory=set)  # where that may have been one
+
+    def is_gone(self, path: DocumentPath) -> bool:
+        """Whether there is no file for a path, and nothing in the way that might be or hold it."""
+        if path.key in self.files:
+            return False
+        return not any(each.key in self.hidden_keys for each in (*path.parents, path))
+
+    def seen(self) -> dict[str, str]:
+        """Every name with what it holds, for a comparison."""
+        found = {each.name: each.sha256 for each in self.files.values()}
+        return found | self.marks | dict.fromkeys(self.folders.values(), "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much is read."""
+
+    body_bytes_max: int
+    files_max: int
+
+    @property
+    def file_bytes_max(self) -> int:
+        return self.body_bytes_max + FRONT_BYTES_MAX + 64  # fences and line ends
+
+
+def survey(
+    folder: Folder,
+    root: DocumentPath,
+    limits: Limits,
+    known: Manifest | None = None,
+    trusted: Mapping[Identity, str] | None = None,
+) -> Survey:
+    """Look at everything below a directory.
+
+    `known`: what need not be kept in memory, being unchanged; `trusted`: files by their hashes that
+    need not be read again.
+    """
+    looking = _Looking(
+        survey=Survey(root=root), limits=limits, known=known, trusted=dict(trusted or {})
+    )
+    looking.look(folder, "")
+    return looking.survey
+
+
+@dataclass(slots=True, kw_only=True)
+class _Looking:
+    survey: Survey
+    limits: Limits
+    known: Manifest | None
+    trusted: dict[Identity, str]
+
+    def look(self, folder: Folder, prefix: str) -> None:
+        for name in folder.names():
+            if name == manifests.NAME and not prefix:
+                continue
+            if len(self.survey.files) + len(self.survey.skipped) > self.limits.files_max:
+                raise TooLarge(f"there are more than {self.limits.files_max:,} files")
+            self._one(folder, prefix, name)
+
+    def _one(self, folder: Folder, prefix: str, name: str) -> None:
+        whole = f"{prefix}{name}"
+        inner = None
+        try:
+            found = folder.stat(name)
+            if found is None:
+                raise FileNotFoundError(errno.ENOENT, "it was removed while it was looked at")
+            self.survey.marks[whole] = f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
+            if name.startswith("."):
+                raise InvalidValue("it is hidden")
+            if stat.S_ISDIR(found.st_mode):
+                inner = self._opened(folder, name, whole)
+            else:
+                self._file(folder, name, whole, found)
+        except (InvalidValue, OSError) as error:
+            self._skip(whole, error)
+            return
+        del self.survey.marks[whole]
+        if inner is not None:
+            with inner:
+                self.look(inner, f"{whole}/")
+
+    def _skip(self, whole: str, error: InvalidValue | OSError) -> None:
+        self.survey.skipped[whole] = _why(error)
+        if isinstance(error, OSError | InvalidPath | TooLarge):
+            self.survey.doubtful.add(whole)
+        for stands_for in (whole, f"{whole}{EXTENSION}"):
+            with contextlib.suppress(InvalidPath):
+                self.survey.hidden_keys.add(path_of(self.survey.root, stands_for).key)
+
+    def _opened(self, folder: Folder, name: str, whole: str) -> Folder:
+        where = path_of(self.survey.root, f"{whole}{EXTENSION}")
+        if len(where.slugs) >= DEPTH_MAX:
+            raise InvalidPath(f"what is in it would stand more than {DEPTH_MAX} deep")
+        inner = folder.folder(name)
+        self.survey.folders.setdefault(where.key, whole)
+        return inner
+
+    def _file(self, folder: Folder, name: str, whole: str, found: os.stat_result) -> None:
+        if stat.S_ISREG(found.st_mode) and not name.endswith(EXTENSION):
+            raise InvalidValue(f"it is no Markdown file ({EXTENSION})")
+        path = path_of(self.survey.root, whole)
+        twin = self.survey.files.get(path.key)
+        if twin is not None:
+            raise InvalidPath(f"its name differs only in case from {shown(twin.name)}")
+        sha256 = self.trusted.get(identity_of(found), "")
+        if sha256 and stat.S_ISREG(found.st_mode):
+            data, identity, mode = None, identity_of(found), stat.S_IMODE(found.st_mode)
+        else:
+            read = folder.read(name, self.limits.file_bytes_max)
+            data, identity, mode = read.data, read.identity, read.mode
+            sha256 = hashlib.sha256(read.data).hexdigest()
+        self.survey.files[path.key] = Found(
+            name=whole,
+            path=path,
+            sha256=sha256,
+            identity=identity,
+            is_private=mode == FILE_MODE,
+            data=None if self._is_known(path, sha256) else data,
+        )
+
+    def _is_known(self, path: DocumentPath, sha256: str) -> bool:
+        entry = None if self.known is None else self.known.by_key.get(path.key)
+        if self.known is None or entry is None or entry.sha256 != sha256:
+            return False
+        return self.known.place(entry).slug == path.slug  # else it was renamed, if only in case
+
+
+def _why(error: InvalidValue | OSError) -> str:
+    return (error.strerror or "it cannot be read") if isinstance(error, OSError) else str(error)

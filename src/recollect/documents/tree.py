@@ -1,0 +1,102 @@
+"""The document tree of a space as a caller holds it: one method per verb, and who it is held by.
+
+How it is read is in reading.py, how it is changed in editing.py; here is what only the tree itself
+can do: show what is broken, purge, be held by somebody else, and begin a changeset.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from recollect.document import Place, Purged, Reference
+from recollect.documents.editing import Editor, OnReferences
+from recollect.documents.paths import read_path
+from recollect.documents.reading import Links
+from recollect.documents.scope import Holder
+from recollect.session import Surroundings, page_size
+from recollect.store.protocol import Store
+
+if TYPE_CHECKING:
+    from recollect.documents.changeset import Changeset
+    from recollect.documents.load import Loading
+    from recollect.documents.publish import Publication
+    from recollect.documents.shelf import Shelf
+
+__all__ = ["Documents", "Links", "OnReferences"]
+
+
+class Documents(Editor):
+    """A space's tree of documents, as one holder may see and change it."""
+
+    def __init__(
+        self, around: Surroundings, store: Store, space: str, holder: Holder | None = None
+    ) -> None:
+        super().__init__(around, store.documents, space, holder or Holder())
+        self._store = store
+
+    def held_by(self, holder: Holder) -> Documents:
+        """The same tree for somebody else."""
+        return Documents(self._around, self._store, self._space, holder)
+
+    def changeset(self, reason: str = "") -> Changeset:
+        """Edits prepared aside, to be committed in one transaction or dropped without a trace."""
+        from recollect.documents.changeset import Changeset
+
+        return Changeset(self._around, self._tree, self._space, self.holder, reason)
+
+    def broken_links(self, limit: int = 100) -> list[Reference]:
+        """References to documents that are not there."""
+        return self._store.documents.broken(self._space, page_size(limit), self._part)
+
+    def orphans(self, limit: int = 100) -> list[str]:
+        """Documents that no other one mentions."""
+        return self._store.documents.orphans(self._space, page_size(limit), self._part)
+
+    @property
+    def _part(self) -> Place | None:
+        return None if self.holder.root is None else self.holder.root.place
+
+    def purge(self, path: str) -> Purged:
+        """Remove for good what stands or stood at a path and below it, with every version."""
+        target = read_path(path)
+        self.holder.check_uproot(target)
+        return self._store.documents.purge(self._space, target.place)
+
+    # as files
+
+    def publish(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        path: str | None = None,
+        discard_edits: bool = False,
+    ) -> Publication:
+        """Publish what stands below a path as Markdown files, one whole generation at a time."""
+        from recollect.documents.publish import publish
+
+        root = None if path is None else read_path(path)
+        return publish(self._shelf(), directory, root=root, discard_edits=discard_edits)
+
+    def load(
+        self, directory: str | os.PathLike[str], *, path: str | None = None, dry_run: bool = False
+    ) -> Loading:
+        """Load what was changed in a directory of Markdown files, published before or not."""
+        from recollect.documents.load import load
+
+        root = None if path is None else read_path(path)
+        return load(self._shelf(), directory, root=root, dry_run=dry_run)
+
+    def _shelf(self) -> Shelf:
+        from recollect.documents.shelf import EDITED_AS_A_FILE, Shelf
+
+        return Shelf(
+            tree=self._store.documents,
+            space=self._space,
+            holder=self.holder,
+            body_bytes_max=self._around.settings.document_bytes_max,
+            files_max=self._around.settings.documents_max,
+            now=self._around.now,
+            write=lambda target, content: self._write_edit(target, content, None),
+            apply=lambda edits: self._apply(edits, self._because(EDITED_AS_A_FILE)),
+        )

@@ -1,0 +1,149 @@
+"""`recollect docs publish | load`: the tree as a directory of Markdown files, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from recollect.documents.load import Loading
+from recollect.documents.publish import Publication
+from recollect.errors import UnloadedEdits
+from recollect.interfaces.cli.docs_arguments import read_given_path
+from recollect.interfaces.cli.history import indented
+from recollect.interfaces.cli.output import counted, harmless, note, one_line, write, write_json
+from recollect.interfaces.cli.target import Target, with_target
+
+_directory = click.argument("directory", type=click.Path())
+
+
+@click.command("publish")
+@_directory
+@click.option(
+    "--path",
+    callback=read_given_path,
+    metavar="PATH",
+    help="Only what stands there and below. Default: all of ~/memory.",
+)
+@click.option(
+    "--discard-edits", is_flag=True, help="Overwrite what was edited there and not loaded."
+)
+@with_target
+def publish(target: Target, directory: str, path: str | None, discard_edits: bool) -> None:
+    """Write the tree as Markdown files into DIRECTORY, which is made if it is not there.
+
+    It changes in one step: who reads it sees the tree before or after, never half of it. Only files
+    that changed are written. Refused while edits in it are not loaded.
+
+    \b
+    Examples:
+      recollect docs publish notes
+      recollect docs publish team --path projects/move
+    """
+    with target.open() as memory:
+        documents = memory.space(target.space_name).documents
+        try:
+            published = documents.publish(directory, path=path, discard_edits=discard_edits)
+        except UnloadedEdits as error:
+            load_it = f"recollect docs load {_quoted(directory)}{target.arguments}"
+            ways = f"{load_it}, or publish with --discard-edits"
+            raise UnloadedEdits(f"{error}. {ways}", files=error.files) from error
+    if target.as_json:
+        write_json(dataclasses.asdict(published))
+        return
+    write(_published_in_words(published))
+    for kept in published.kept_aside:
+        note(f"Somebody edited files meanwhile; what they wrote is in {one_line(kept)}")
+
+
+def _published_in_words(published: Publication) -> str:
+    where = one_line(published.directory)
+    counts = [f"{published.written:,} written", f"{published.kept:,} as before"]
+    counts += [f"{published.removed:,} removed"] if published.removed else []
+    documents = counted(published.documents, "document")
+    return (
+        f"Published {documents} to {where}, generation {published.generation}: {', '.join(counts)}."
+    )
+
+
+@click.command("load")
+@_directory
+@click.option(
+    "--path",
+    callback=read_given_path,
+    metavar="PATH",
+    help="Load it to there. Default: where it was published from, or ~/memory.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+@click.pass_context
+@with_target
+def load(
+    target: Target, context: click.Context, directory: str, path: str | None, dry_run: bool
+) -> None:
+    """Load what people changed in DIRECTORY: new files, edits, moves and deletions.
+
+    What was published is the base: edits on both sides are merged. Where both changed the same
+    words, it is a conflict, and both stay as they are. A directory that was never published is
+    loaded, too. Exit code 1: not everything was loaded.
+
+    \b
+    Examples:
+      recollect docs load notes --dry-run
+      recollect docs load notes
+      recollect docs load old-wiki --path archive/wiki
+    """
+    with target.open() as memory:
+        documents = memory.space(target.space_name).documents
+        loading = documents.load(directory, path=path, dry_run=dry_run)
+    if target.as_json:
+        write_json(_loading_shape(loading, dry_run=dry_run))
+    else:
+        for line in _loading_lines(loading, dry_run=dry_run):
+            write(line)
+        _advise(target, directory, loading)
+    if loading.conflicts or loading.problems:
+        context.exit(1)
+
+
+def _loading_shape(loading: Loading, *, dry_run: bool) -> dict[str, Any]:
+    return {"dry_run": dry_run, **dataclasses.asdict(loading)}
+
+
+def _loading_lines(loading: Loading, *, dry_run: bool) -> Iterator[str]:
+    did = {
+        "create": loading.created,
+        "change": loading.changed,
+        "merge": loading.merged,
+        "move": [f"{each.source} to {each.target}" for each in loading.moved],
+        "delete": loading.deleted,
+    }
+    for verb, paths in did.items():
+        word = f"Would {verb}" if dry_run else f"{verb.capitalize().removesuffix('e')}ed"
+        for path in paths:
+            yield f"{word} {one_line(path)}"
+    for conflict in loading.conflicts:
+        heading = click.style("Conflict:", fg="yellow")
+        yield f"{heading} {one_line(conflict.file)}: {one_line(conflict.reason)}"
+        if conflict.merged:
+            yield indented(harmless(conflict.merged))
+    for problem in loading.problems:
+        heading = click.style("Not loaded:", fg="yellow")
+        yield f"{heading} {one_line(problem.file)}: {one_line(problem.reason)}"
+
+
+def _advise(target: Target, directory: str, loading: Loading) -> None:
+    if not any(dataclasses.astuple(loading)):
+        note("Nothing to load: the files say what the documents say.")
+    if loading.conflicts:
+        discard = f"recollect docs publish {_quoted(directory)} --discard-edits{target.arguments}"
+        note(
+            "A conflict is solved in the file: put both together, and into its head the version of"
+            f" the document they are made from; then load again. Or drop the edits: {discard}"
+        )
+
+
+def _quoted(directory: str) -> str:
+    return shlex.quote(one_line(directory))

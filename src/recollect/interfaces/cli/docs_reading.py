@@ -1,0 +1,295 @@
+"""`recollect docs tree | read | history | diff | search | links`: what is in the tree."""
+
+from __future__ import annotations
+
+import shlex
+
+import click
+
+from recollect.document import Document
+from recollect.documents.paths import DEPTH_MAX, memory_root
+from recollect.interfaces.cli.docs_arguments import (
+    advice_on_missing,
+    limit_option,
+    not_there,
+    path_argument,
+    read_given_path,
+)
+from recollect.interfaces.cli.docs_lines import (
+    broken_line,
+    diff_lines,
+    document_lines,
+    found_lines,
+    history_table,
+    link_lines,
+    tree_lines,
+    version_lines,
+)
+from recollect.interfaces.cli.docs_shapes import (
+    document_shape,
+    node_shape,
+    reference_shape,
+    version_shape,
+)
+from recollect.interfaces.cli.output import harmless, note, one_line, write, write_json
+from recollect.interfaces.cli.target import Target, with_target
+from recollect.memory import Space
+
+SHOWN = 200
+FOUND = 10
+VERSIONS = 50
+CHILDREN = 20  # named with a document; the tree has all
+
+
+def find_document(space: Space, path: str) -> Document:
+    found = space.documents.find(path)
+    if found is None:
+        raise not_there(space, path)
+    return found
+
+
+@click.command("tree")
+@click.argument("path", callback=read_given_path, required=False)
+@click.option(
+    "--depth", type=click.IntRange(1, DEPTH_MAX), metavar="N", help="Only N levels below PATH."
+)
+@limit_option(SHOWN, "documents")
+@click.option(
+    "--after", callback=read_given_path, metavar="PATH", help="The next page: what comes after it."
+)
+@with_target
+def tree(
+    target: Target, path: str | None, depth: int | None, limit: int, after: str | None
+) -> None:
+    """Show the documents below PATH, or all of ~/memory.
+
+    \b
+    Examples:
+      recollect docs tree
+      recollect docs tree people --depth 1
+      recollect docs tree --after projects/lisbon/costs --json
+    """
+    show_tree(target, path=path, depth=depth, limit=limit, after=after)
+
+
+def show_tree(
+    target: Target,
+    *,
+    path: str | None = None,
+    depth: int | None = None,
+    limit: int = SHOWN,
+    after: str | None = None,
+) -> None:
+    with target.open() as memory:
+        space = memory.space(target.space_name)
+        root = memory_root().text if path is None else find_document(space, path).path
+        nodes = space.documents.tree(root, depth=depth or DEPTH_MAX, limit=limit, after=after)
+    if target.as_json:
+        write_json([node_shape(node) for node in nodes])
+        return
+    for line in tree_lines(nodes, root.count("/")):
+        write(line)
+    if len(nodes) == limit:
+        words = [word for word in (path, f"--depth {depth}" if depth else None) if word]
+        last = f"--after {shlex.quote(one_line(nodes[-1].path))}"
+        more = " ".join(["recollect docs tree", *words, last])
+        note(f"There may be more: {more}{target.arguments}")
+    elif not nodes and after is None:
+        space_name = one_line(target.space_name)
+        example = f'recollect docs write people/ana "Ana lives in Lisbon."{target.arguments}'
+        note(f"No documents in space {space_name!r} yet. Write one: {example}")
+
+
+@click.command("read")
+@path_argument
+@click.option("--version", type=click.IntRange(min=1), metavar="N", help="As it was in version N.")
+@click.option("--body", "is_body", is_flag=True, help="Only its text, without the head.")
+@with_target
+def read(target: Target, path: str, version: int | None, is_body: bool) -> None:
+    """Show a document, by its path, by one it had before it was moved, or by its id.
+
+    \b
+    Examples:
+      recollect docs read people/ana
+      recollect docs read people/ana --version 2
+      recollect docs read people/ana --body > ana.md
+    """
+    if is_body and target.as_json:
+        raise click.UsageError("Give --body or --json, not both.")
+    with target.open() as memory:
+        space = memory.space(target.space_name)
+        if version is not None:
+            with advice_on_missing():
+                found = space.documents.version(path, version)
+            shape, body, lines = version_shape(found), found.body, version_lines(found)
+        else:
+            document = find_document(space, path)
+            children = space.documents.tree(document.path, depth=1, limit=CHILDREN)[1:]
+            keys = _session_keys(space, document)
+            shape, body = document_shape(document), document.body
+            lines = document_lines(document, children, keys)
+    if target.as_json:
+        write_json(shape)
+    elif is_body:
+        write(harmless(body))
+    else:
+        for line in lines:
+            write(line)
+
+
+def _session_keys(space: Space, document: Document) -> dict[str, str]:
+    found = (space.sessions.get(source.session_id) for source in document.sources)
+    return {state.id: state.key for state in found if state is not None}
+
+
+@click.command("history")
+@path_argument
+@limit_option(VERSIONS, "versions")
+@click.option(
+    "--before",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The next page: the versions before this one.",
+)
+@with_target
+def history(target: Target, path: str, limit: int, before: int | None) -> None:
+    """Show a document's versions, the newest first; also of one that was deleted.
+
+    \b
+    Examples:
+      recollect docs history people/ana
+      recollect docs history people/ana --json
+    """
+    with target.open() as memory:
+        space = memory.space(target.space_name)
+        with advice_on_missing():
+            versions = space.documents.history(path, limit, before)
+    if target.as_json:
+        write_json([version_shape(version) for version in versions])
+        return
+    if versions:
+        for line in history_table(versions):
+            write(line)
+    if versions and versions[-1].number > 1:
+        more = f"recollect docs history {shlex.quote(path)} --before {versions[-1].number}"
+        note(f"There is more: {more}{target.arguments}")
+
+
+@click.command("diff")
+@path_argument
+@click.argument("a", type=click.IntRange(min=1))
+@click.argument("b", type=click.IntRange(min=1), required=False)
+@with_target
+def diff(target: Target, path: str, a: int, b: int | None) -> None:
+    """Show what changed from version A to version B, or to the newest one.
+
+    \b
+    Examples:
+      recollect docs diff people/ana 1
+      recollect docs diff people/ana 2 3
+    """
+    with target.open() as memory, advice_on_missing():
+        documents = memory.space(target.space_name).documents
+        newest = documents.history(path, limit=1)[0].number if b is None else b
+        text = documents.diff(path, a, newest)
+    if target.as_json:
+        write_json({"path": path, "from": a, "to": newest, "diff": text})
+    elif text:
+        for line in diff_lines(text):
+            write(line)
+    else:
+        note(f"Versions {a} and {newest} say the same.")
+
+
+@click.command("search")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--below", callback=read_given_path, metavar="PATH", help="Only there and below it.")
+@limit_option(FOUND, "documents")
+@with_target
+def search(target: Target, words: tuple[str, ...], below: str | None, limit: int) -> None:
+    """Find documents with any of the WORDS in title, description or text, the best first.
+
+    \b
+    Examples:
+      recollect docs search dinner Lisbon
+      recollect docs search allergy --below people --json
+    """
+    with target.open() as memory:
+        space = memory.space(target.space_name)
+        where = None if below is None else find_document(space, below).path
+        found = space.documents.search(" ".join(words), limit, below=where)
+    if target.as_json:
+        write_json([document_shape(document) for document in found])
+        return
+    for document in found:
+        for line in found_lines(document):
+            write(line)
+    if not found:
+        note("Nothing found. See all: recollect docs tree")
+
+
+@click.command("links")
+@click.argument("path", callback=read_given_path, required=False)
+@click.option("--broken", is_flag=True, help="All links that lead to no document.")
+@click.option("--orphans", is_flag=True, help="All documents that no other one mentions.")
+@limit_option(100, "broken links or orphans")
+@with_target
+def links(target: Target, path: str | None, broken: bool, orphans: bool, limit: int) -> None:
+    """Show what a document refers to and what refers to it; or what is wrong with the links.
+
+    A link in a text is [[path]] or [[path|words to show]]. One to a document that is not there yet
+    is kept, and leads there once it is written.
+
+    \b
+    Examples:
+      recollect docs links people/ana
+      recollect docs links --broken
+      recollect docs links --orphans --json
+    """
+    if [path is not None, broken, orphans].count(True) != 1:
+        raise click.UsageError("Give a PATH, --broken or --orphans, and one of them only.")
+    if path is not None:
+        _links_of(target, path)
+    elif broken:
+        _broken(target, limit)
+    else:
+        _orphans(target, limit)
+
+
+def _links_of(target: Target, path: str) -> None:
+    with target.open() as memory:
+        space = memory.space(target.space_name)
+        document = find_document(space, path)
+        found = space.documents.links(document.path)
+    if target.as_json:
+        outgoing, incoming = (
+            [reference_shape(each) for each in side] for side in (found.outgoing, found.incoming)
+        )
+        write_json({"path": document.path, "outgoing": outgoing, "incoming": incoming})
+        return
+    for line in link_lines(found):
+        write(line)
+
+
+def _broken(target: Target, limit: int) -> None:
+    with target.open() as memory:
+        found = memory.space(target.space_name).documents.broken_links(limit)
+    if target.as_json:
+        write_json([reference_shape(each) for each in found])
+        return
+    for each in found:
+        write(broken_line(each))
+    if not found:
+        note("Every link leads to a document.")
+
+
+def _orphans(target: Target, limit: int) -> None:
+    with target.open() as memory:
+        found = memory.space(target.space_name).documents.orphans(limit)
+    if target.as_json:
+        write_json(found)
+        return
+    for path in found:
+        write(one_line(path))
+    if not found:
+        note("Every document is mentioned by another one.")

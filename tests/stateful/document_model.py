@@ -1,0 +1,249 @@
+"""A document tree in plain dictionaries: what any sequence of edits has to come to."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from recollect.document import (
+    Content,
+    Delete,
+    DocumentEvent,
+    Edit,
+    Move,
+    NewReference,
+    Reference,
+    Restore,
+    TreeLimits,
+    Write,
+)
+from recollect.documents.paths import DocumentPath, read_path
+from recollect.errors import (
+    DocumentExists,
+    DocumentReferenced,
+    InvalidPath,
+    NotFound,
+    StaleVersion,
+    TooLarge,
+    UsageError,
+)
+
+Refused = type[UsageError]
+
+
+@dataclass(slots=True)
+class Page:
+    """A document, as plainly as it can be put."""
+
+    number: int
+    path: DocumentPath
+    content: Content
+    references: tuple[NewReference, ...]
+    created_at: datetime
+    updated_at: datetime
+    versions: list[tuple[DocumentEvent, str, Content]] = field(default_factory=list)
+    deleted_at: datetime | None = None
+    deleted_with: int = 0
+    id: str = ""  # the store's, once it is known
+
+    def note(self, event: DocumentEvent, now: datetime) -> None:
+        self.updated_at = now
+        self.versions.append((event, self.path.text, self.content))
+
+
+@dataclass(slots=True)
+class Tree:
+    """Pages by number, and where each path leads."""
+
+    limits: TreeLimits
+    pages: dict[int, Page] = field(default_factory=dict)
+    live: dict[str, Page] = field(default_factory=dict)
+    led: dict[str, Page] = field(default_factory=dict)
+    last: int = 0
+
+    # looking
+
+    def leads_to(self, key: str) -> Page | None:
+        moved = self.led.get(key)
+        return self.live.get(key) or (moved if moved and moved.deleted_at is None else None)
+
+    def deleted_at(self, key: str) -> Page | None:
+        found = [
+            page
+            for page in self.pages.values()
+            if page.path.key == key and page.deleted_at is not None
+        ]
+        return max(found, key=lambda page: (page.deleted_at, page.number), default=None)
+
+    def inside(self, root: DocumentPath) -> list[Page]:
+        found = [page for page in self.live.values() if page.path.is_within(root)]
+        return sorted(found, key=lambda page: page.path.key)
+
+    def references_from(self, page: Page) -> list[Reference]:
+        found = []
+        for each in sorted(page.references, key=lambda each: (each.kind, each.place.key)):
+            target = self.leads_to(each.place.key)
+            shown = each.place.text if target is None else target.path.text
+            found.append(
+                Reference(
+                    kind=each.kind,
+                    source=page.path.text,
+                    target=shown,
+                    alias=each.alias,
+                    is_broken=target is None,
+                )
+            )
+        return found
+
+    def referrers(self, page: Page) -> list[Page]:
+        return [
+            other
+            for other in self.live.values()
+            if any(self.leads_to(each.place.key) is page for each in other.references)
+        ]
+
+    # changing
+
+    def applied(self, edits: list[Edit], now: datetime) -> Tree | UsageError:
+        """The tree after a set of edits, or the error with which they are refused."""
+        after = copy.deepcopy(self)
+        try:
+            for edit in edits:
+                after.apply(edit, now)
+            if len(self.live) < len(after.live) > self.limits.documents_max:
+                raise TooLarge
+        except UsageError as error:
+            return error
+        return after
+
+    def apply(self, edit: Edit, now: datetime) -> None:
+        match edit:
+            case Write():
+                self._write(edit, now)
+            case Move():
+                self._move(edit, now)
+            case Delete():
+                self._delete(edit, now)
+            case Restore():
+                self._restore(edit, now)
+
+    def purge(self, path: DocumentPath) -> tuple[int, int]:
+        found = [page for page in self.pages.values() if page.path.is_within(path)]
+        for page in found:
+            del self.pages[page.number]
+            if page.deleted_at is None:
+                del self.live[page.path.key]
+        self.led = {key: page for key, page in self.led.items() if page.number in self.pages}
+        return len(found), sum(len(page.versions) for page in found)
+
+    def _write(self, edit: Write, now: datetime) -> None:
+        page = self._meant(edit)
+        if page is None:
+            page = self._create(read_path(edit.place.text), edit.content, now)
+            page.references = edit.references
+        elif page.content != edit.content:
+            page.content, page.references = edit.content, edit.references
+            page.note(DocumentEvent.WRITTEN, now)
+
+    def _create(self, path: DocumentPath, content: Content, now: datetime) -> Page:
+        self._make_parents(path, now)
+        if len(path.slugs) > self.limits.depth_max:
+            raise InvalidPath
+        self.last += 1
+        page = Page(self.last, self._named(path), content, (), now, now)
+        self.pages[page.number] = page
+        self._stand(page)
+        page.note(DocumentEvent.CREATED, now)
+        return page
+
+    def _make_parents(self, path: DocumentPath, now: datetime) -> None:
+        if path.parent is not None and path.parent.key not in self.live:
+            self._create(path.parent, Content(title=path.parent.slug), now)
+
+    def _named(self, path: DocumentPath) -> DocumentPath:
+        if path.parent is None:
+            return path
+        return DocumentPath((*self.live[path.parent.key].path.slugs, path.slug))
+
+    def _stand(self, page: Page) -> None:
+        self.live[page.path.key] = page
+        self.led.pop(page.path.key, None)
+
+    def _move(self, edit: Move, now: datetime) -> None:
+        page = self._present(edit)
+        source, to = page.path, read_path(edit.to.text)
+        if to.is_within(source) and to.key != source.key:
+            raise InvalidPath
+        if to.key != source.key and to.key in self.live:
+            raise DocumentExists
+        self._make_parents(to, now)
+        to = self._named(to)
+        if to == source:
+            return
+        moved = self.inside(source)
+        deeper = len(to.slugs) - len(source.slugs)
+        if max(len(each.path.slugs) for each in moved) + deeper > self.limits.depth_max:
+            raise InvalidPath
+        for each in moved:
+            del self.live[each.path.key]
+            if to.key != source.key:
+                self.led[each.path.key] = each
+        for each in moved:
+            each.path = DocumentPath((*to.slugs, *each.path.slugs[len(source.slugs) :]))
+            self._stand(each)
+        page.note(DocumentEvent.MOVED, now)
+
+    def _delete(self, edit: Delete, now: datetime) -> None:
+        page = self._present(edit)
+        gone = self.inside(page.path)
+        if len(gone) > 1 and not edit.below:
+            raise DocumentReferenced
+        held = any(other not in gone for each in gone for other in self.referrers(each))
+        if held and not edit.leaves_broken:
+            raise DocumentReferenced
+        for each in gone:
+            del self.live[each.path.key]
+            each.deleted_at, each.deleted_with = now, page.number
+            each.note(DocumentEvent.DELETED, now)
+
+    def _restore(self, edit: Restore, now: datetime) -> None:
+        if edit.place.key in self.live:
+            raise DocumentExists
+        page = self.deleted_at(edit.place.key)
+        if page is None:
+            raise NotFound
+        if edit.expected not in (None, len(page.versions)):
+            raise StaleVersion("", current=len(page.versions))
+        source = page.path
+        self._make_parents(read_path(edit.place.text), now)
+        to = self._named(read_path(edit.place.text))
+        together = [
+            each
+            for each in self.pages.values()
+            if each.deleted_with == page.deleted_with
+            and each.deleted_at is not None
+            and each.path.is_within(source)
+        ]
+        for each in together:
+            each.path = DocumentPath((*to.slugs, *each.path.slugs[len(source.slugs) :]))
+            each.deleted_at, each.deleted_with = None, 0
+            self._stand(each)
+            each.note(DocumentEvent.RESTORED, now)
+
+    def _meant(self, edit: Write | Move | Delete) -> Page | None:
+        page = self.live.get(edit.place.key)
+        if page is None:
+            if edit.expected:
+                raise NotFound
+        elif edit.expected == 0:
+            raise DocumentExists
+        elif edit.expected not in (None, len(page.versions)):
+            raise StaleVersion("", current=len(page.versions))
+        return page
+
+    def _present(self, edit: Move | Delete) -> Page:
+        page = self._meant(edit)
+        if page is None:
+            raise NotFound
+        return page

@@ -1,0 +1,611 @@
+"""D8, P6: the tree as files: what they look like, what is rewritten, and what is never touched."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import stat
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import recollect
+from recollect.clock import ManualClock
+from recollect.document import Document
+from recollect.documents.files import Folder
+from recollect.documents.load import Loading
+from recollect.documents.paths import read_path
+from recollect.documents.publish import UNFINISHED
+from recollect.documents.scope import Holder
+from recollect.documents.tree import Documents
+from recollect.errors import (
+    InvalidPath,
+    NotAllowed,
+    StoreBusy,
+    StoreFull,
+    SwapUnsupported,
+    UnloadedEdits,
+    UnusableDirectory,
+)
+from recollect.knowledge import Source
+
+MANIFEST = ".recollect.json"
+NOTHING = Loading(
+    created=(), changed=(), merged=(), moved=(), deleted=(), conflicts=(), problems=()
+)
+
+
+@pytest.fixture
+def docs(memory: recollect.Memory) -> Documents:
+    made = memory.space().documents
+    made.write("people", "All of them.")
+    made.write("people/Ana", "Likes tea.", tags=["person"])
+    made.write("places/Ulm", "A town.")
+    made.write("work", "# Work")
+    return made
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def listed(directory: Path) -> list[str]:
+    return sorted(str(each.relative_to(directory)) for each in directory.rglob("*"))
+
+
+def beside(directory: Path) -> list[str]:
+    return sorted(each.name for each in directory.parent.iterdir())
+
+
+def inodes(directory: Path) -> dict[str, int]:
+    return {
+        name: (directory / name).stat().st_ino for name in listed(directory) if name.endswith(".md")
+    }
+
+
+def manifest(directory: Path) -> dict[str, Any]:
+    read = json.loads((directory / MANIFEST).read_text())
+    assert isinstance(read, dict)
+    return read
+
+
+def assert_whole(directory: Path) -> int:
+    """The manifest and the files agree; the generation."""
+    said = manifest(directory)
+    for each in said["files"]:
+        assert sha256((directory / each["path"]).read_bytes()).hexdigest() == each["sha256"]
+    names = {each["path"] for each in said["files"]}
+    assert names == {name for name in listed(directory) if name.endswith(".md")}
+    return int(said["generation"])
+
+
+# what it looks like
+
+
+def test_a_tree_is_a_directory_of_files(docs: Documents, out: Path) -> None:
+    published = docs.publish(out)
+    assert listed(out) == [
+        *(MANIFEST, "people", "people.md", "people/Ana.md", "places", "places/Ulm.md", "work.md")
+    ]
+    ana = docs.read("people/Ana")
+    assert (out / "people" / "Ana.md").read_text() == (
+        f'---\nid: "{ana.id}"\ntitle: Ana\ntags:\n- person\nversion: 1\n---\n\nLikes tea.\n'
+    )
+    assert (published.generation, published.written, published.kept, published.removed) == (
+        1,
+        4,
+        0,
+        0,
+    )
+    assert published.documents == 6
+    assert assert_whole(out) == 1
+    assert beside(out) == ["out"]
+
+
+def test_the_manifest_names_every_document(docs: Documents, out: Path, clock: ManualClock) -> None:
+    docs.publish(out)
+    said = manifest(out)
+    assert said["space"] == "default"
+    assert said["root"] == "~/memory"
+    assert said["published_at"] == clock.now().isoformat()
+    ids = {each["path"]: (each["id"], each["version"]) for each in said["files"] + said["folders"]}
+    assert ids["people/Ana.md"] == (docs.read("people/Ana").id, 1)
+    assert ids["places"] == (docs.read("places").id, 1)
+    assert len(ids) == len(docs.tree())
+
+
+def test_everything_is_private(docs: Documents, out: Path) -> None:
+    docs.publish(out)
+    assert stat.S_IMODE(out.stat().st_mode) == 0o700
+    for name in listed(out):
+        wanted = 0o700 if (out / name).is_dir() else 0o600
+        assert stat.S_IMODE((out / name).stat().st_mode) == wanted
+
+
+def test_the_same_tree_makes_the_same_bytes(docs: Documents, tmp_path: Path) -> None:
+    docs.publish(tmp_path / "a")
+    docs.publish(tmp_path / "b")
+    assert listed(tmp_path / "a") == listed(tmp_path / "b")
+    for name in listed(tmp_path / "a"):
+        if (tmp_path / "a" / name).is_file():
+            assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_a_page_that_says_nothing_is_a_file_until_there_is_something_below_it(
+    memory: recollect.Memory, out: Path
+) -> None:
+    docs = memory.space("other").documents
+    docs.write("a", "")
+    docs.publish(out)
+    assert listed(out) == [MANIFEST, "a.md"]
+    docs.write("a/b", "b")
+    docs.publish(out)
+    assert listed(out) == [MANIFEST, "a", "a/b.md"]
+    docs.write("a", "", tags=["x"])
+    docs.publish(out)
+    assert listed(out) == [MANIFEST, "a", "a.md", "a/b.md"]
+
+
+def test_an_empty_tree_is_a_directory_with_a_manifest(memory: recollect.Memory, out: Path) -> None:
+    docs = memory.space("empty").documents
+    assert docs.publish(out).documents == 0
+    assert listed(out) == [MANIFEST]
+
+
+def test_a_part_of_the_tree_can_be_published(docs: Documents, out: Path) -> None:
+    docs.publish(out, path="people")
+    assert listed(out) == [MANIFEST, "Ana.md", "~.md"]
+    assert docs.load(out) == NOTHING
+    (out / "Bob.md").write_text("Bob.")
+    assert docs.load(out).created == ("~/memory/people/Bob",)
+
+
+def test_a_holder_publishes_its_part_and_no_more(docs: Documents, out: Path) -> None:
+    holder = docs.held_by(Holder(root=read_path("people")))
+    holder.publish(out)
+    assert listed(out) == [MANIFEST, "Ana.md", "~.md"]
+    with pytest.raises(NotAllowed):
+        holder.publish(out, path="~/memory")
+
+
+# round trips
+
+
+slugs = st.sampled_from(
+    [
+        "a",
+        "B c",
+        "Ánà",
+        "日本語",
+        "ß",
+        "x.y",
+        "été",
+        "ﬁx",
+        "Ǆ",
+        "İstanbul",
+        "emoji 😀",
+        "a_b-c",
+        "ñ" * 90,
+    ]
+)
+texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=60) | (
+    st.sampled_from(
+        ["---\nx\n---\n", "a\r\nb\r\n", "\n", "\n\n", " ", "x\n", "\ufeffx", "# T\n", "- "]
+    )
+)
+documents = st.dictionaries(
+    st.lists(slugs, min_size=1, max_size=4).map("/".join),
+    st.tuples(texts, texts, texts, st.lists(texts, max_size=2)),
+    max_size=6,
+)
+
+
+@settings(max_examples=40)
+@given(documents)
+def test_what_is_published_and_loaded_is_what_was_there(
+    wanted: dict[str, tuple[str, str, str, list[str]]],
+) -> None:
+    """D8: the same tree, here and in an empty space, whatever its pages are called and say."""
+    with recollect.open(":memory:") as memory, TemporaryDirectory() as folder:
+        docs, copy = memory.space("a").documents, memory.space("b").documents
+        for path, (title, description, body, tags) in wanted.items():
+            docs.write(path, body, title=title, description=description, tags=tags)
+        out = Path(folder) / "out"
+        docs.publish(out)
+        assert docs.load(out) == NOTHING
+        assert copy.load(out, path="~/memory").problems == ()
+        assert said(copy) == said(docs)
+        assert copy.load(out) == NOTHING
+        for file in out.rglob("*.md"):
+            file.write_bytes(file.read_bytes() + b"more\n")
+        assert len(docs.load(out).changed) == len(list(out.rglob("*.md")))
+        assert docs.publish(out).kept_aside == ()
+        assert docs.load(out) == NOTHING
+
+
+def said(docs: Documents) -> list[tuple[str, str, str, str, tuple[str, ...]]]:
+    found = [docs.read(node.id) for node in docs.tree()]
+    return [(each.path, each.title, each.description, each.body, each.tags) for each in found]
+
+
+# what is rewritten
+
+
+def test_only_what_changed_is_written(docs: Documents, out: Path) -> None:
+    docs.publish(out)
+    before = inodes(out)
+    docs.patch("people/Ana", "tea", "coffee")
+    docs.delete("work")
+    docs.write("new", "x")
+    published = docs.publish(out)
+    assert (published.written, published.kept, published.removed) == (2, 2, 1)
+    after = inodes(out)
+    assert {name for name in after if after[name] == before.get(name)} == {
+        "people.md",
+        "places/Ulm.md",
+    }
+    assert assert_whole(out) == 2
+    assert "coffee" in (out / "people" / "Ana.md").read_text()
+
+
+def test_a_tree_that_did_not_change_is_not_published_again(docs: Documents, out: Path) -> None:
+    docs.publish(out)
+    before = out.stat().st_ino
+    published = docs.publish(out)
+    assert (published.generation, published.written, published.kept) == (1, 0, 4)
+    assert out.stat().st_ino == before
+
+
+def test_a_file_that_others_may_read_is_written_anew(docs: Documents, out: Path) -> None:
+    docs.publish(out)
+    (out / "work.md").chmod(0o644)
+    assert docs.publish(out).written == 1
+    assert stat.S_IMODE((out / "work.md").stat().st_mode) == 0o600
+
+
+def test_a_forgotten_session_is_gone_from_the_files_too(
+    memory: recollect.Memory, out: Path
+) -> None:
+    """P11: forgetting makes no version, and still reaches what was published."""
+    space = memory.space("forgetful")
+    session = space.session("k")
+    session.append("user", "I like tea")
+    state = session.state
+    source = Source(session_id=state.id, seq=1, seq_to=1)
+    space.documents.write("tea", "Tea.", sources=[source])
+    space.documents.write("other", "Other.")
+    space.documents.publish(out)
+    assert state.id in (out / "tea.md").read_text()
+    space.forget(session=state.id)
+    published = space.documents.publish(out)
+    assert published.written == 1
+    assert state.id not in (out / "tea.md").read_text()
+
+
+def test_a_moved_page_moves_its_files(docs: Documents, out: Path) -> None:
+    docs.publish(out)
+    docs.move("people", "folk")
+    docs.publish(out)
+    assert "folk/Ana.md" in listed(out)
+    assert "people" not in listed(out)
+    assert docs.load(out) == NOTHING
+
+
+# what is refused
+
+
+def test_edits_that_were_not_loaded_are_not_lost(docs: Documents, out: Path) -> None:
+    docs.publish(out)
+    (out / "work.md").write_text("mine")
+    (out / "new.md").write_text("new")
+    (out / "people" / "Ana.md").unlink()
+    (out / "notes.txt").write_text("x")
+    (out / ".swp").write_text("x")
+    before = {name: (out / name).read_bytes() for name in listed(out) if (out / name).is_file()}
+    docs.append("people", "changed")
+    with pytest.raises(UnloadedEdits) as caught:
+        docs.publish(out)
+    assert caught.value.files == (".swp", "new.md", "notes.txt", "people/Ana.md", "work.md")
+    assert before == {
+        name: (out / name).read_bytes() for name in listed(out) if (out / name).is_file()
+    }
+    assert beside(out) == ["out"]
+
+
+def test_edits_can_be_discarded(docs: Documents, out: Path) -> None:
+    docs.publish(out)
+    (out / "work.md").write_text("mine")
+    (out / "notes.txt").write_text("x")
+    (out / ".git" / "objects").mkdir(parents=True)
+    published = docs.publish(out, discard_edits=True)
+    assert published.kept_aside == ()
+    assert assert_whole(out) == 2
+    assert "# Work" in (out / "work.md").read_text()
+    assert beside(out) == ["out"]
+
+
+def test_edits_that_were_loaded_are_published(docs: Documents, out: Path) -> None:
+    docs.publish(out)
+    (out / "work.md").write_text("mine")
+    (out / "people" / "Ana.md").unlink()
+    (out / "new.md").write_text("new")
+    docs.load(out)
+    docs.publish(out)
+    assert docs.load(out) == NOTHING
+    assert assert_whole(out) == 2
+
+
+@pytest.mark.parametrize("kind", ["foreign", "file", "link", "dangling", "broken", "newer"])
+def test_what_was_not_published_is_not_touched(docs: Documents, tmp_path: Path, kind: str) -> None:
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "precious.txt").write_text("precious")
+    (tmp_path / "file").write_text("precious")
+    (tmp_path / "link").symlink_to(foreign)
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    for name, text in (("broken", "{"), ("newer", '{"format": 99}')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / MANIFEST).write_text(text)
+    before = listed(tmp_path)
+    with pytest.raises(recollect.RecollectError):
+        docs.publish(tmp_path / kind, discard_edits=True)
+    assert listed(tmp_path) == before
+    assert (foreign / "precious.txt").read_text() == "precious"
+
+
+def test_the_directory_of_another_space_or_another_part_is_not_touched(
+    memory: recollect.Memory, docs: Documents, out: Path
+) -> None:
+    docs.publish(out)
+    for other, path in ((memory.space("other").documents, None), (docs, "people")):
+        with pytest.raises(UnusableDirectory):
+            other.publish(out, path=path)
+    assert assert_whole(out) == 1
+
+
+def test_an_empty_directory_is_used(docs: Documents, out: Path) -> None:
+    out.mkdir()
+    docs.publish(out)
+    assert assert_whole(out) == 1
+    assert beside(out) == ["out"]
+
+
+def test_a_directory_that_is_not_there_has_no_parents_made(docs: Documents, out: Path) -> None:
+    with pytest.raises(UnusableDirectory):
+        docs.publish(out / "deeper")
+
+
+def test_only_one_publishes_at_a_time(docs: Documents, out: Path) -> None:
+    docs.publish(out)
+    docs.append("work", "x")
+    with Folder.named(out) as folder:
+        assert folder.lock()
+        with pytest.raises(StoreBusy):
+            docs.publish(out)
+    assert docs.publish(out).generation == 2
+
+
+# when something happens on the way
+
+
+def on(monkeypatch: pytest.MonkeyPatch, method: str, before: Callable[[], object]) -> None:
+    """Something happens just before a step, once."""
+    real = getattr(Folder, method)
+    done: list[bool] = []
+
+    def watched(self: Folder, *arguments: Any, **more: Any) -> Any:
+        if not done:
+            done.append(True)
+            before()
+        return real(self, *arguments, **more)
+
+    monkeypatch.setattr(Folder, method, watched)
+
+
+def test_an_edit_in_the_last_moment_is_kept_aside(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs.publish(out)
+    docs.append("work", "from the tree")
+    on(monkeypatch, "exchange", lambda: (out / "work.md").write_text("by hand"))
+    published = docs.publish(out)
+    (kept,) = published.kept_aside
+    assert (Path(kept) / "work.md").read_text() == "by hand"
+    assert "from the tree" in (out / "work.md").read_text()
+    assert assert_whole(out) == 2
+    monkeypatch.undo()
+    docs.append("work", "more")
+    assert docs.publish(out).kept_aside == ()
+    assert (Path(kept) / "work.md").read_text() == "by hand", "nobody removes it but who wrote it"
+
+
+def test_a_new_file_in_the_last_moment_is_kept_aside(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs.publish(out)
+    docs.append("work", "from the tree")
+    on(monkeypatch, "exchange", lambda: (out / "new.md").write_text("by hand"))
+    (kept,) = docs.publish(out).kept_aside
+    assert (Path(kept) / "new.md").read_text() == "by hand"
+
+
+def test_an_edit_in_place_of_an_unchanged_file_is_in_both_generations(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs.publish(out)
+    docs.append("work", "from the tree")
+    with (out / "people.md").open("a", buffering=1) as editor:
+        on(monkeypatch, "exchange", lambda: editor.write("by hand\n"))
+        assert docs.publish(out).kept_aside == ()
+    assert docs.load(out).changed == ("~/memory/people",)
+    assert docs.read("people").body == "All of them.\nby hand"
+
+
+def test_where_directories_cannot_change_places_nothing_is_published(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs.publish(out)
+    docs.append("work", "x")
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_names, **_more: object())
+    with pytest.raises(SwapUnsupported):
+        docs.publish(out)
+    assert assert_whole(out) == 1
+    assert beside(out) == ["out"]
+
+
+def test_a_full_disk_leaves_what_was_there(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs.publish(out)
+    docs.append("work", "x")
+
+    def full() -> None:
+        raise OSError(28, "No space left on device")
+
+    on(monkeypatch, "sync", full)
+    with pytest.raises(StoreFull):
+        docs.publish(out)
+    assert assert_whole(out) == 1
+    assert beside(out) == ["out"]
+
+
+def test_a_target_that_was_replaced_meanwhile_is_not_touched(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs.publish(out)
+    docs.append("work", "x")
+
+    def replace() -> None:
+        out.rename(out.parent / "moved")
+        out.mkdir()
+        (out / "precious.txt").write_text("precious")
+
+    on(monkeypatch, "sync", replace)
+    with pytest.raises(UnusableDirectory):
+        docs.publish(out)
+    assert listed(out) == ["precious.txt"]
+    assert assert_whole(out.parent / "moved") == 1
+
+
+def test_a_target_that_appears_meanwhile_is_not_touched(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def appear() -> None:
+        out.mkdir()
+        (out / "precious.txt").write_text("precious")
+
+    on(monkeypatch, "rename", appear)
+    with pytest.raises(UnusableDirectory):
+        docs.publish(out)
+    assert listed(out) == ["precious.txt"]
+    assert beside(out) == ["out"]
+
+
+def test_a_change_of_the_tree_on_the_way_is_in_the_generation_or_not_at_all(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def change() -> None:
+        docs.move("people", "folk")
+        docs.append("work", "changed on the way")
+        docs.write("folk/Ana", "follows the move")
+        docs.delete("places", below=True)
+        docs.write("fresh/page", "x")
+
+    on(monkeypatch, "sync", change)
+    docs.publish(out)
+    assert listed(out) == [
+        *(MANIFEST, "folk", "folk.md", "folk/Ana.md", "fresh", "fresh/page.md", "work.md")
+    ]
+    assert "changed on the way" in (out / "work.md").read_text()
+    assert docs.load(out) == NOTHING
+
+
+def test_a_tree_that_never_rests_is_not_published(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Folder.sync
+
+    def changing(self: Folder) -> None:
+        docs.append("work", "again")
+        real(self)
+
+    monkeypatch.setattr(Folder, "sync", changing)
+    with pytest.raises(StoreBusy):
+        docs.publish(out)
+    assert beside(out) == []
+
+
+def test_what_a_dead_publication_left_is_removed_and_what_is_not_ours_is_kept(
+    docs: Documents, out: Path
+) -> None:
+    docs.publish(out)
+    parent = out.parent
+    unfinished = parent / ".out.recollect-7"
+    (unfinished / "deep").mkdir(parents=True)
+    (unfinished / UNFINISHED).write_text("")
+    (unfinished / "deep" / "half.md").write_text("ha")
+    (parent / ".out.recollect-8").mkdir()
+    (parent / ".out.recollect-9").mkdir()
+    (parent / ".out.recollect-9" / "precious.txt").write_text("precious")
+    (parent / ".out.recollect-x").mkdir()
+    (parent / ".out.recollect-5").symlink_to(parent)
+    docs.append("work", "x")
+    published = docs.publish(out)
+    assert published.kept_aside == (str(parent / ".out.recollect-9-edited"),)
+    assert beside(out) == [
+        *(".out.recollect-5", ".out.recollect-9-edited", ".out.recollect-x", "out")
+    ]
+    assert (parent / ".out.recollect-9-edited" / "precious.txt").exists()
+
+
+def test_all_of_a_generation_is_on_the_disk_before_it_is_seen(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P6 after a power cut: all is synced before the swap, and the parent after it."""
+    synced: set[int] = set()
+    swapped: list[set[int]] = []
+    fsync, exchange = os.fsync, Folder.exchange
+
+    def noted_fsync(fd: int) -> None:
+        synced.add(os.fstat(fd).st_ino)
+        fsync(fd)
+
+    def noted_exchange(self: Folder, a: str, b: str) -> None:
+        swapped.append(set(synced))
+        exchange(self, a, b)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(Folder, "exchange", noted_exchange)
+    out.mkdir()
+    docs.publish(out)
+    (before,) = swapped
+    assert {out.stat().st_ino, *((out / name).stat().st_ino for name in listed(out))} <= before
+    assert out.parent.stat().st_ino in synced - before
+
+
+def test_a_page_that_no_file_can_be_called_like_is_refused(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A directory `x.md` would stand where the file of `x` does."""
+    find = docs._store.documents.tree
+
+    def with_a_bad_name(*arguments: Any) -> Any:
+        nodes = find(*arguments)
+        return [type(each)(**{**_fields(each), "path": each.path + ".md/y"}) for each in nodes]
+
+    monkeypatch.setattr(docs._store.documents, "tree", with_a_bad_name)
+    with pytest.raises(InvalidPath):
+        docs.publish(out)
+    assert beside(out) == []
+
+
+def _fields(value: Document | Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
