@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bench.appending import measure_append, measure_postgres_append, measure_session_length
 from bench.claiming import measure_claims
+from bench.documents import measure_documents
 from bench.draining import measure_drain
 from bench.extracting import measure_pipeline
 from bench.marking import measure_due
@@ -39,11 +40,12 @@ MEASUREMENTS: dict[str, Callable[[Run], Iterator[Line]]] = {
     "drain": measure_drain,
     "pipeline": measure_pipeline,
     "offline": measure_offline,
+    "documents": measure_documents,
     "redaction": measure_redaction,
     "quality": measure_quality,
     "peers": measure_peers,
 }
-NEED_POSTGRES = frozenset({"due", "postgres", "claims", "worker", "drain", "pipeline"})
+NEED_POSTGRES = frozenset({"due", "postgres", "claims", "worker", "drain", "pipeline", "documents"})
 
 
 def main() -> None:
