@@ -6,11 +6,16 @@ document keeps its id when it moves.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from recollect.knowledge import Source
+
+# As UTF-8, as text and as key. With the longest name of a space it is what an index of PostgreSQL
+# takes, whatever the letters.
+PATH_BYTES_MAX = 1500
 
 
 class AuthorKind(StrEnum):
@@ -117,6 +122,20 @@ class Node:
         return self.path.count("/")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedDocument:
+    """A document that can be restored, without its body. Its path is where it stood."""
+
+    id: str
+    path: str
+    title: str
+    version: int
+    body_chars: int
+    deleted_at: datetime
+    author: Author
+    reason: str
+
+
 class DocumentEvent(StrEnum):
     """What made a version."""
 
@@ -180,7 +199,8 @@ class Write:
 
     `parents` are the places above it, from the top, which are made where they are missing;
     `is_restore`: what it says is that of an earlier version. Here and below, `document_id` is the
-    document that is meant, if another one that stands there by now is not.
+    document that is meant, if another one that stands there by now is not; `because` is why this
+    edit is made, if for other reasons than those that are made with it.
     """
 
     place: Place
@@ -190,6 +210,22 @@ class Write:
     expected: int | None = None
     document_id: str | None = None
     is_restore: bool = False
+    because: Because | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite:
+    """Write what comes of a document as it stands when the edit is made; no version goes stale.
+
+    `document_id`: that document, wherever it stands by now; otherwise what stands at `place`, and
+    none if nothing does. `change` may be called several times, while others wait: it only reckons.
+    """
+
+    place: Place
+    change: Callable[[Document | None], Write]
+    expected: int | None = None
+    document_id: str | None = None
+    because: Because | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,41 +237,55 @@ class Move:
     parents: tuple[Place, ...] = ()
     expected: int | None = None
     document_id: str | None = None
+    because: Because | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delete:
     """Delete a document, and with `below` what stands below it; it can be restored.
 
-    `leaves_broken`: although other documents refer to it.
+    `leaves_broken`: although other documents refer to it. `count_expected`: how many were seen
+    there, itself included; if others have come or gone, it is stale.
     """
 
     place: Place
     below: bool = False
     leaves_broken: bool = False
+    count_expected: int | None = None
     expected: int | None = None
     document_id: str | None = None
+    because: Because | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restore:
-    """Bring back a deleted document, with what was deleted together with it."""
+    """Bring back a deleted document, with what was deleted together with it, or `alone`.
+
+    A parent that is missing comes back as it was, if it was deleted with it or after it.
+    """
 
     place: Place
     parents: tuple[Place, ...] = ()
+    alone: bool = False
     expected: int | None = None
     document_id: str | None = None
+    because: Because | None = None
 
 
-Edit = Write | Move | Delete | Restore
+Edit = Write | Rewrite | Move | Delete | Restore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purged:
-    """What a purge removed for good."""
+    """What a purge removed for good.
+
+    `is_clean` false: while somebody reads, the file's log still has it; it is emptied as soon as a
+    later write finds nobody reading.
+    """
 
     documents: int
     versions: int
+    is_clean: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,3 +294,4 @@ class TreeLimits:
 
     documents_max: int
     depth_max: int
+    path_bytes_max: int = PATH_BYTES_MAX

@@ -17,6 +17,7 @@
     │   ├── NotAllowed             outside what this holder may see or change
     │   ├── UnusableDirectory      nothing can be published to it, or loaded from it
     │   ├── UnloadedEdits          people changed published files: load them first
+    │   ├── MassDeletion           most published files are gone: say that it is meant
     │   ├── StoreClosed            use after close()
     │   └── StoreForked            use after fork(); open the store again in the child
     ├── PermanentFailure           processing failed and would fail again: the job is parked
@@ -144,6 +145,10 @@ class UnloadedEdits(UsageError):
     def __init__(self, message: str, *, files: Sequence[str]) -> None:
         super().__init__(message)
         self.files = tuple(files)
+
+
+class MassDeletion(UsageError):
+    """A load would delete all or most of what was published; nothing was loaded."""
 
 
 class PermanentFailure(RecollectError):

@@ -20,6 +20,7 @@ from recollect.document import (
     Place,
     Reference,
     Restore,
+    Rewrite,
     TreeLimits,
     Version,
     Write,
@@ -125,6 +126,27 @@ class ChangingDocuments(TwistedDocuments):
         return edit
 
 
+class GroundlessDocuments(TwistedDocuments):
+    """Makes every edit on the grounds of all."""
+
+    def twist(self, edit: Edit) -> Edit:
+        return replace(edit, because=None)
+
+
+class UncountingDocuments(TwistedDocuments):
+    """Deletes what nobody has seen."""
+
+    def twist(self, edit: Edit) -> Edit:
+        return replace(edit, count_expected=None) if isinstance(edit, Delete) else edit
+
+
+class WholesaleDocuments(TwistedDocuments):
+    """Brings everything back."""
+
+    def twist(self, edit: Edit) -> Edit:
+        return replace(edit, alone=False) if isinstance(edit, Restore) else edit
+
+
 class LinklessDocuments(TwistedDocuments):
     def twist(self, edit: Edit) -> Edit:
         return replace(edit, references=()) if isinstance(edit, Write) else edit
@@ -132,7 +154,7 @@ class LinklessDocuments(TwistedDocuments):
 
 class ParentlessDocuments(TwistedDocuments):
     def twist(self, edit: Edit) -> Edit:
-        return edit if isinstance(edit, Delete) else replace(edit, parents=())
+        return edit if isinstance(edit, Delete | Rewrite) else replace(edit, parents=())
 
 
 class LatestDocuments(TwistedDocuments):
@@ -234,8 +256,17 @@ BROKEN_DOCUMENTS: dict[str, tuple[type[RelationalDocuments], str]] = {
     "a tree that shows every level": (DeepDocuments, "a_tree_shows_some_levels"),
     "history in the wrong order": (BackwardDocuments, "history_comes_in_pages"),
     "a search of everything": (RootlessDocuments, "a_search_stays_below_its_root"),
-    "broken links of everything": (RootlessDocuments, "broken_links_are_reported"),
-    "orphans of everything": (RootlessDocuments, "orphans_are_reported"),
+    "broken links of everything": (
+        RootlessDocuments,
+        "broken_links_show_nothing_of_the_outside",
+    ),
+    "orphans of everything": (RootlessDocuments, "orphans_show_nothing_of_the_outside"),
+    "grounds that are mixed": (GroundlessDocuments, "each_edit_has_its_own_grounds"),
+    "a deletion of what was not seen": (
+        UncountingDocuments,
+        "a_deletion_of_what_was_not_seen_is_refused",
+    ),
+    "more restored than was asked": (WholesaleDocuments, "a_page_can_come_back_alone"),
     "pages of other spaces": (NeighbourlyDocuments, "no_page_of_another_space_is_found"),
 }
 
@@ -247,6 +278,13 @@ MUTED_DOCUMENTS: dict[str, str] = {
     "move_documents": "what_is_below_moves_along",
     "delete_documents": "a_deleted_page_is_not_there",
     "restore_documents": "a_restored_page_is_as_it_was",
+    "raise_document": "what_is_moved_in_is_above_what_stood_there",
+    "overtaken_documents": "what_is_restored_is_above_what_stood_there",
+    "note_purge": "no_version_comes_again_after_a_purge",
+    "note_forgotten": "a_forgotten_session_is_never_a_ground_again",
+    "forgotten_sessions": "a_forgotten_session_is_never_a_ground_again",
+    "deleted_documents": "what_was_deleted_is_listed",
+    "references_naming": "what_names_a_path_is_known",
     "insert_document_version": "a_new_document_is_version_one",
     "insert_deleted_versions": "a_page_is_deleted_with_what_is_below",
     "insert_restored_versions": "a_restored_page_is_as_it_was",
@@ -265,4 +303,4 @@ MUTED_DOCUMENTS: dict[str, str] = {
     "provenances_naming": "a_forgotten_session_is_no_ground",
 }
 # Without these nothing works at all, or only the bytes of a file would notice.
-NOT_MUTED_DOCUMENTS = frozenset({"lock_tree", "insert_document", "note_purge"})
+NOT_MUTED_DOCUMENTS = frozenset({"lock_tree", "insert_document"})

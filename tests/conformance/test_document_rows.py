@@ -13,18 +13,18 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.store.conformance import Harness
 from recollect.store.conformance.harness import SPACE
-from recollect.store.conformance.lessons import contents, statement, teach
+from recollect.store.conformance.lessons import contents
 from recollect.store.conformance.pages import assert_sound, delete, grow, move, place, write
-from recollect.store.migrations import migrations
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from tests.conformance.catalogue import Catalogue
+from tests.conformance.earlier import FACTS, make_earlier
 
 REFUSED = (apsw.ConstraintError, psycopg.IntegrityError)
 TABLES = {"trees", "documents", "document_versions", "document_references", "document_redirects"}
 COLUMNS = (
-    "path, depth, title, description, body, tags, links, words, version, author_kind, author,"
-    " reason, provenance, created_at, updated_at"
+    "path, depth, title, description, body, tags, links, called, about, words, version,"
+    " author_kind, author, reason, provenance, created_at, updated_at"
 )
 
 
@@ -104,15 +104,10 @@ def test_a_store_from_before_documents_gets_them(
     def open_again() -> Store:
         return open_store(durable_store_url, Settings(), ManualClock())
 
-    known = migrations("sqlite" if catalogue.is_sqlite else "postgres")
-    with monkeypatch.context() as before:
-        before.setattr(catalogue.module, "migrations", lambda _: known[:3])
-        before.setattr(catalogue.module, "newest_version", lambda _: 3)
-        with closing(Harness(open_again)) as store:
-            teach(store, statement("likes tea"))
+    make_earlier(3, durable_store_url, catalogue, monkeypatch)
     assert not catalogue.tables() & TABLES
     with closing(Harness(open_again)) as store:
         assert catalogue.tables() >= TABLES
-        assert contents(store) == ["likes tea"]
+        assert contents(store) == list(FACTS)
         grow(store, "a/b")
         assert assert_sound(store, "a") == 2

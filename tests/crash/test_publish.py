@@ -1,7 +1,9 @@
 """P6: kill -9 at every step of a publication, while somebody reads: always one whole generation.
 
-This file is also the program that publishes and dies. One process is warm and forks a child for
-each life, which is killed at its nth step: before any operation on files, and within any write.
+And at every step of a load: what was loaded is loaded once, and the next edit is one of that.
+This file is also the program that publishes or loads, and dies. One process is warm and forks a
+child for each life, which is killed at its nth step: before any operation on files, and within any
+write.
 """
 
 from __future__ import annotations
@@ -64,13 +66,13 @@ class Death:
         self._fsync(fd)
 
 
-def live(url: str, directory: str, nth: int) -> NoReturn:
+def live(url: str, verb: str, directory: str, nth: int) -> NoReturn:
     code = 1
     try:
         with recollect.open(url) as memory:
             documents = memory.space().documents
             Death(nth).arm()
-            documents.publish(directory)
+            getattr(documents, verb)(directory)
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -83,7 +85,7 @@ def serve(url: str) -> None:
         order = json.loads(line)
         pid = os.fork()
         if pid == 0:
-            live(url, order["directory"], order["nth"])
+            live(url, order["verb"], order["directory"], order["nth"])
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         print(status, flush=True)
 
@@ -142,9 +144,16 @@ class Publisher:
         )
 
     def publish(self, directory: Path, nth: int = 0) -> int:
+        return self._ordered("publish", directory, nth)
+
+    def load(self, directory: Path, nth: int = 0) -> int:
+        return self._ordered("load", directory, nth)
+
+    def _ordered(self, verb: str, directory: Path, nth: int) -> int:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"directory": str(directory), "nth": nth}) + "\n")
+        order = {"verb": verb, "directory": str(directory), "nth": nth}
+        self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
 
@@ -248,6 +257,39 @@ def test_a_first_publication_that_dies_leaves_a_whole_one_or_none(
     print(f"died {nth - 1} times; there was one after {seen[True]}")
     assert code == 0, "no life ever passed"
     assert seen[False] > 0
+
+
+def test_a_load_that_dies_is_repeated_without_harm(
+    publisher: Publisher, documents: Documents, target: Path
+) -> None:
+    """D8: whether it died before or after it was committed, or noted."""
+    assert publisher.publish(target) == 0
+    died: set[bool] = set()
+    for nth in range(1, STEPS_MAX):
+        before = documents.read("work").version
+        (target / "work.md").write_text(f"by hand {nth}\n")
+        (target / f"new-{nth}.md").write_text("new\n")
+        code = publisher.load(target, nth)
+        assert code in (0, -signal.SIGKILL)
+        died.add(documents.read("work").version > before)
+        assert publisher.load(target) == 0
+        assert documents.load(target).is_nothing
+        work = documents.read("work")
+        assert (work.body, work.version) == (f"by hand {nth}", before + 1)
+        assert documents.read(f"new-{nth}").version == 1
+        (target / "work.md").write_text(f"by hand again {nth}\n")
+        (target / f"new-{nth}.md").unlink()
+        loading = documents.load(target)
+        assert (loading.changed, loading.conflicts) == (("~/memory/work",), ())
+        assert loading.deleted == (f"~/memory/new-{nth}",)
+        if code == 0:
+            break
+    print(f"died {nth - 1} times")
+    assert code == 0, "no life ever passed"
+    assert died == {True, False}
+    assert publisher.publish(target) == 0
+    assert generation(target) == 2
+    assert [each.name for each in target.parent.iterdir()] == ["out"]
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from click.testing import CliRunner
 
 import recollect
 from recollect.interfaces.cli.main import cli
-from tests.e2e.command_line import ENTRY_POINT, process, run, run_json
+from tests.e2e.command_line import ENTRY_POINT, process, run, run_json, started
 
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"
 ESCAPES = "red \x1b[31mhot\u202e"
@@ -113,6 +114,7 @@ def test_the_json_of_a_document_has_every_field() -> None:
     assert docs_json("delete", "a/d")["deleted_at"] is not None
     assert docs_json("restore", "a/d")["deleted_at"] is None
     assert docs_json("purge", "a/d", "--yes") == {
+        "is_clean": True,
         "space": "default",
         "path": "~/memory/a/d",
         "documents": 1,
@@ -226,7 +228,7 @@ def test_the_tree_is_indented_and_says_what_documents_are_about(people: None) ->
 
 def test_a_tree_is_shown_page_by_page(people: None) -> None:
     first = run("docs", "tree", "people", "--depth", "2", "--limit", "2")
-    advice = "recollect docs tree people --depth 2 --after '~/memory/people/ana'"
+    advice = "recollect docs tree people --depth 2 --limit 2 --after '~/memory/people/ana'"
     assert advice in first.stderr
     assert docs("tree", "people", "--after", "~/memory/people/ana") == "  ~/memory/people/ben\n"
     last = run("docs", "tree", "--after", "people/ben")
@@ -448,11 +450,26 @@ def test_purging_asks_on_a_terminal_and_needs_yes_elsewhere(
     assert (run("docs", "history", "people/ben", *store).exit_code == 1) is is_gone
 
 
+def test_what_was_deleted_is_listed_with_the_id_that_brings_it_back(people: None) -> None:
+    """D6."""
+    assert docs("deleted") == ""
+    docs("delete", "people/ana")
+    docs("write", "people/ana", "Another Ana.")
+    [gone] = docs_json("deleted", "people")
+    assert (gone["path"], gone["title"], gone["version"]) == ("~/memory/people/ana", "Ana Souza", 2)
+    assert gone["id"] in docs("deleted")
+    docs("move", "people/ana", "people/other")
+    docs("restore", gone["id"])
+    assert "Benjamin" in docs("read", "people/ana")
+    assert docs_json("deleted") == []
+
+
 def test_a_purge_takes_a_path_as_it_is_and_follows_nothing(people: None) -> None:
     docs("move", "people/ben", "friends/ben")
     document_id = docs_json("read", "friends/ben")["id"]
-    for path in ("people/ben", document_id):
-        assert "purge it where it stands: ~/memory/friends/ben" in refused("purge", path, "--yes")
+    said = refused("purge", "people/ben", "--yes")
+    assert "purge it where it stands: ~/memory/friends/ben" in said
+    assert "a path is needed" in refused("purge", document_id, "--yes")
     assert docs("read", "friends/ben", "--body").startswith("Ben lives")
     assert "is a root" in refused("purge", "~/memory", "--yes")
 
@@ -565,8 +582,79 @@ def test_a_conflict_is_shown_and_overwrites_nothing(people: None) -> None:
     file.write_text(solved.replace("has left", "was in"))
     assert docs("load", "notes") == "Changed ~/memory/people/ben\n"
     file.write_text(file.read_text() + "Nonsense.\n")
-    docs("publish", "notes", "--discard-edits")
+    over = run("docs", "publish", "notes", "--discard-edits")
     assert "Nonsense" not in file.read_text()
+    (kept,) = Path().glob(".notes.recollect-*-edited")
+    assert f"kept in {kept.resolve()} until you remove it" in over.stderr
+    assert "Nonsense" in (kept / "people/ben.md").read_text()
+
+
+def test_both_sides_of_a_conflict_are_shown_and_the_advice_works(people: None) -> None:
+    docs("publish", "part", "--path", "people")
+    docs("write", "people/eva", "Eva of the tree.")
+    Path("part/eva.md").write_text("Eva of the file.\n")
+    result = run("docs", "load", "part")
+    assert "    the document says:\n      Eva of the tree.\n" in result.stdout
+    assert "    the file says:\n      Eva of the file.\n" in result.stdout
+    (advice,) = re.findall(r"recollect docs (publish part --discard-edits.*)", result.stderr)
+    docs(*advice.split())
+    assert "Eva of the tree." in Path("part/eva.md").read_text()
+    Path("wiki").mkdir()
+    Path("wiki/people").mkdir()
+    Path("wiki/people/eva.md").write_text("Eva of the wiki.\n")
+    assert "--discard-edits" not in run("docs", "load", "wiki").stderr
+
+
+def test_a_directory_that_lost_its_files_deletes_nothing_unasked(people: None) -> None:
+    docs("publish", "notes")
+    shutil.rmtree("notes/people")
+    said = refused("load", "notes")
+    assert "3 of 3 documents would be deleted" in said
+    assert "--allow-deletions" in said
+    assert len(paths("tree")) == 4
+    assert docs("load", "notes", "--dry-run").count("Would delete") == 3
+    assert docs("load", "notes", "--allow-deletions").count("Deleted") == 3
+
+
+def test_who_stands_in_a_directory_that_is_not_there_is_told_so(people: None) -> None:
+    Path("gone").mkdir()
+    before = "import os; os.chdir('gone'); os.rmdir('../gone')"
+    with started("docs", "tree", before=before) as running:
+        _, said = running.communicate()
+    assert running.returncode == 1
+    assert b"enter it again" in said
+    assert b"Traceback" not in said
+
+
+WAITS_FOR_ITS_PROGRESS = """
+import threading, click
+import recollect.documents.publish as publish, recollect.interfaces.cli.docs_files as files
+files.PROGRESS_SECONDS = 0.001
+shown, placed, echo, place = threading.Event(), [], click.echo, publish._Publishing._place
+def heard(text="", **more):
+    echo(text, **more)
+    if "documents …" in text:
+        shown.set()
+def slow(*given):
+    if placed:
+        shown.wait(30)
+    placed.append(place(*given))
+click.echo, publish._Publishing._place = heard, slow
+"""
+
+
+def test_whoever_waits_at_a_terminal_sees_how_far_it_is(people: None) -> None:
+    ours, theirs = pty.openpty()
+    with started("docs", "publish", "notes", before=WAITS_FOR_ITS_PROGRESS, stderr=theirs) as child:
+        os.close(theirs)
+        printed, _ = child.communicate(timeout=60)
+    told = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert child.returncode == 0
+    assert "3 of 4 documents …" in told
+    assert b"Published 4 documents" in printed
+    quiet = process("docs", "publish", "other", environment=dict(os.environ))
+    assert quiet.stderr == b""
 
 
 def test_a_directory_of_other_origin_is_loaded_below_a_path_and_a_part_is_published() -> None:
@@ -583,6 +671,35 @@ def test_a_directory_of_other_origin_is_loaded_below_a_path_and_a_part_is_publis
     assert "there is no directory" in refused("load", "nowhere")
     refused("publish", exit_code=2)
     refused("load", "wiki", "--path", "../x", exit_code=2)
+
+
+# what files say, to the letter
+
+
+def test_a_body_comes_out_as_it_went_in() -> None:
+    docs("write", "x", "a\r\nb")
+    assert process("docs", "read", "x", "--body").stdout == b"a\r\nb\n"
+    Path("marked.md").write_bytes(b"\xef\xbb\xbfhello\n")
+    docs("write", "y", "--file", "marked.md")
+    assert docs("read", "y", "--body") == "hello\n"
+
+
+def test_a_patch_can_remove_with_an_empty_file_and_says_if_nothing_changed() -> None:
+    docs("write", "x", "one two")
+    Path("empty").write_text("")
+    assert docs("patch", "x", "--old", " two", "--new-file", "empty").startswith("Wrote")
+    assert docs("read", "x", "--body") == "one\n"
+    said = docs("patch", "x", "--old", "one", "--new", "one")
+    assert said == "Unchanged: ~/memory/x, version 2.\n"
+    refused("patch", "x", "--old-file", "empty", "--new", "y", exit_code=2)
+
+
+def test_advice_leads_to_the_same_place(people: None) -> None:
+    docs("append", "people/ben", "more")
+    assert "--limit 1 --after" in run("docs", "tree", "people", "--limit", "1").stderr
+    assert "--before 2 --limit 1" in run("docs", "history", "people/ben", "--limit", "1").stderr
+    nothing = run("docs", "search", "unheard-of", "--space", "other")
+    assert nothing.stderr.endswith("recollect docs tree --space other\n")
 
 
 # whose they are, and how they look

@@ -15,6 +15,7 @@ from recollect.document import (
     NewReference,
     Reference,
     Restore,
+    Rewrite,
     TreeLimits,
     Write,
 )
@@ -42,14 +43,19 @@ class Page:
     references: tuple[NewReference, ...]
     created_at: datetime
     updated_at: datetime
+    version: int = 0
     versions: list[tuple[DocumentEvent, str, Content]] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
     deleted_at: datetime | None = None
     deleted_with: int = 0
     id: str = ""  # the store's, once it is known
 
-    def note(self, event: DocumentEvent, now: datetime) -> None:
+    def note(self, event: DocumentEvent, now: datetime, above: int = 0) -> None:
+        """One more version, above the last and above what others had where it stands."""
         self.updated_at = now
+        self.version = max(self.version, above) + 1
         self.versions.append((event, self.path.text, self.content))
+        self.numbers.append(self.version)
 
 
 @dataclass(slots=True)
@@ -61,8 +67,21 @@ class Tree:
     live: dict[str, Page] = field(default_factory=dict)
     led: dict[str, Page] = field(default_factory=dict)
     last: int = 0
+    purged: int = 0  # the highest version that was
 
     # looking
+
+    def seen_at(self, page: Page) -> int:
+        """The highest version of what else stood where a page stands now."""
+        key = page.path.key
+        gone = [
+            other.version
+            for other in self.pages.values()
+            if other.deleted_at is not None and other.path.key == key and other is not page
+        ]
+        led = self.led.get(key)
+        moved = 0 if led is None or led is page else led.version
+        return max(self.purged, moved, *gone, 0)
 
     def leads_to(self, key: str) -> Page | None:
         moved = self.led.get(key)
@@ -127,10 +146,13 @@ class Tree:
                 self._delete(edit, now)
             case Restore():
                 self._restore(edit, now)
+            case Rewrite():
+                raise NotImplementedError  # a write, once it is known of what
 
     def purge(self, path: DocumentPath) -> tuple[int, int]:
         found = [page for page in self.pages.values() if page.path.is_within(path)]
         for page in found:
+            self.purged = max(self.purged, page.version)
             del self.pages[page.number]
             if page.deleted_at is None:
                 del self.live[page.path.key]
@@ -153,12 +175,22 @@ class Tree:
         self.last += 1
         page = Page(self.last, self._named(path), content, (), now, now)
         self.pages[page.number] = page
+        seen = self.seen_at(page)
         self._stand(page)
-        page.note(DocumentEvent.CREATED, now)
+        page.note(DocumentEvent.CREATED, now, seen)
         return page
 
-    def _make_parents(self, path: DocumentPath, now: datetime) -> None:
-        if path.parent is not None and path.parent.key not in self.live:
+    def _make_parents(
+        self, path: DocumentPath, now: datetime, since: datetime | None = None
+    ) -> None:
+        """Those that are missing; `since`: as they were, if they were deleted from then on."""
+        if path.parent is None or path.parent.key in self.live:
+            return
+        self._make_parents(path.parent, now, since)
+        gone = self.deleted_at(path.parent.key)
+        if since is not None and gone is not None and gone.deleted_at and gone.deleted_at >= since:
+            self._bring_back([gone], gone.path, self._named(path.parent), now)
+        else:
             self._create(path.parent, Content(title=path.parent.slug), now)
 
     def _named(self, path: DocumentPath) -> DocumentPath:
@@ -191,8 +223,11 @@ class Tree:
                 self.led[each.path.key] = each
         for each in moved:
             each.path = DocumentPath((*to.slugs, *each.path.slugs[len(source.slugs) :]))
+        seen = [self.seen_at(each) for each in moved]
+        for each, above in zip(moved, seen, strict=True):
             self._stand(each)
-        page.note(DocumentEvent.MOVED, now)
+            if each is page or each.version <= above:
+                each.note(DocumentEvent.MOVED, now, above)
 
     def _delete(self, edit: Delete, now: datetime) -> None:
         page = self._present(edit)
@@ -213,10 +248,10 @@ class Tree:
         page = self.deleted_at(edit.place.key)
         if page is None:
             raise NotFound
-        if edit.expected not in (None, len(page.versions)):
-            raise StaleVersion("", current=len(page.versions))
+        if edit.expected not in (None, page.version):
+            raise StaleVersion("", current=page.version)
         source = page.path
-        self._make_parents(read_path(edit.place.text), now)
+        self._make_parents(read_path(edit.place.text), now, page.deleted_at)
         to = self._named(read_path(edit.place.text))
         together = [
             each
@@ -225,11 +260,18 @@ class Tree:
             and each.deleted_at is not None
             and each.path.is_within(source)
         ]
-        for each in together:
+        self._bring_back(together, source, to, now)
+
+    def _bring_back(
+        self, pages: list[Page], source: DocumentPath, to: DocumentPath, now: datetime
+    ) -> None:
+        for each in pages:
             each.path = DocumentPath((*to.slugs, *each.path.slugs[len(source.slugs) :]))
             each.deleted_at, each.deleted_with = None, 0
+        seen = [self.seen_at(each) for each in pages]
+        for each, above in zip(pages, seen, strict=True):
             self._stand(each)
-            each.note(DocumentEvent.RESTORED, now)
+            each.note(DocumentEvent.RESTORED, now, above)
 
     def _meant(self, edit: Write | Move | Delete) -> Page | None:
         page = self.live.get(edit.place.key)
@@ -238,8 +280,8 @@ class Tree:
                 raise NotFound
         elif edit.expected == 0:
             raise DocumentExists
-        elif edit.expected not in (None, len(page.versions)):
-            raise StaleVersion("", current=len(page.versions))
+        elif edit.expected not in (None, page.version):
+            raise StaleVersion("", current=page.version)
         return page
 
     def _present(self, edit: Move | Delete) -> Page:

@@ -123,7 +123,7 @@ class DocumentMachine(RuleBasedStateMachine):
         self.clock = ManualClock()
         self.ids = Ids(self.clock)
         self.tree = Tree(limits=LIMITS)
-        self.seen: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        self.seen: tuple[dict[str, Document], dict[str, Document]] = ({}, {})
         self.theirs = self._write_elsewhere()
 
     @property
@@ -171,7 +171,7 @@ class DocumentMachine(RuleBasedStateMachine):
         path = self._pick(index).path.text
         edits: list[Edit] = [moving(path, to, None), writing(path, word, [], [], 0)]
         if again:
-            edits.append(deleting(path, True, True, 1))
+            edits.append(deleting(path, True, True, None))
         self._apply(writer, edits)
 
     @precondition(lambda self: self.tree.live)
@@ -220,15 +220,19 @@ class DocumentMachine(RuleBasedStateMachine):
         path = self._pick(index).path
         found = self.stores[writer].documents.find(SPACE, path.place)
         assert found is not None
-        self.seen[writer][path.text] = found.version
+        self.seen[writer][path.text] = found
 
     @precondition(lambda self: self.seen[0] or self.seen[1])
     @rule(writer=WRITERS, index=INDEXES, word=st.sampled_from(WORDS))
     def write_what_was_seen(self, writer: int, index: int, word: str) -> None:
         """As often as not the other one has changed, moved or deleted it meanwhile."""
         seen = list((self.seen[writer] or self.seen[1 - writer]).items())
-        path, version = seen[index % len(seen)]
-        self._apply(writer, [writing(path, word, [], [], version)])
+        path, known = seen[index % len(seen)]
+        place, store = read_path(path).place, self.stores[writer].documents
+        before = store.find(SPACE, place)
+        self._apply(writer, [writing(path, word, [], [], known.version)])
+        if before is not None and before.id != known.id:
+            assert store.find(SPACE, place) == before  # nothing is made to what nobody saw
 
     @precondition(lambda self: self.tree.pages)
     @rule(writer=WRITERS, index=st.integers(0, 200))
@@ -298,7 +302,7 @@ class DocumentMachine(RuleBasedStateMachine):
                 self._compare_node(node, page)
 
     def _compare_node(self, node: Node, page: Page) -> None:
-        assert (node.id, node.version) == (page.id, len(page.versions))
+        assert (node.id, node.version) == (page.id, page.version)
         assert node.updated_at == page.updated_at
         assert node.body_chars == len(page.content.body)
         assert node.has_children == (len(self.tree.inside(page.path)) > 1)
@@ -310,7 +314,7 @@ class DocumentMachine(RuleBasedStateMachine):
             assert (found.content, found.created_at) == (page.content, page.created_at)
             assert store.references_from(SPACE, page.id) == self.tree.references_from(page)
             history = store.history(SPACE, page.id, None, EVERY)
-            assert [each.number for each in history] == list(range(len(page.versions), 0, -1))
+            assert [each.number for each in history] == page.numbers[::-1]
             event, path, said = page.versions[-1]
             newest = history[0]
             assert (newest.event, newest.path, newest.body) == (event, path, said.body)

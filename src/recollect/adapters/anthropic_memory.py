@@ -7,7 +7,7 @@ ending keeps that. Nothing outside the holder's root can be named, in whatever e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,8 @@ from recollect.adapters.memory_files import (
     read_lines,
     read_memory_path,
 )
-from recollect.document import Author, AuthorKind, Document
+from recollect.document import Author, AuthorKind, Document, Node
+from recollect.documents.changeset import Changeset
 from recollect.documents.editing import OnReferences
 from recollect.documents.paths import DocumentPath, read_path
 from recollect.documents.scope import Holder
@@ -33,11 +34,14 @@ from recollect.errors import (
     NotFound,
     StaleVersion,
 )
+from recollect.session import LIST_MAX
 
 PATH_CHARS_SHOWN = 200
-LISTED_MAX = 999
+PASSAGE_CHARS_SHOWN = 2000
+LISTED_MAX = 998  # lines of a directory at once
+NODES_MAX = 20_000  # of a directory that is listed page by page
 SNIPPET_LINES = 4  # before and after what was replaced
-TRIES_MAX = 8
+HITS_SHOWN = 20  # of a passage that is there several times
 _AGENT = Author(kind=AuthorKind.AGENT, name="assistant")
 
 
@@ -100,7 +104,7 @@ class MemoryTool:
         if found is None and target.key != self._root.key:
             raise _Refused(missing)
         if found is None or found.is_directory:
-            return self._listing(path, target)
+            return self._listing(path, target, command)
         lines = read_lines(found.document.body)
         if len(lines) > LINES_MAX:
             return f"File {path} exceeds maximum line limit of {LINES_MAX:,} lines."
@@ -108,30 +112,49 @@ class MemoryTool:
         shown = numbered(lines[first - 1 : last], first)
         return "\n".join([f"Here's the content of {path} with line numbers:", *shown])
 
-    def _listing(self, path: str, target: DocumentPath) -> str:
-        found = self._documents.tree(target.text, limit=LISTED_MAX + 1)
-        if len(found) > LISTED_MAX:
-            found = self._documents.tree(target.text, depth=2, limit=LISTED_MAX + 1)
+    def _listing(self, path: str, target: DocumentPath, command: Mapping[str, Any]) -> str:
+        """A directory, or of a large one the lines that are asked for."""
+        whole = directory_lines(self._nodes(target), target, path.rstrip("/"))
+        first, last = _range(command, len(whole), "directory")
+        last = min(last, first + LISTED_MAX - 1)
         head = (
             f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden "
             "items and node_modules:"
         )
-        lines = [head, *directory_lines(found[:LISTED_MAX], target, path.rstrip("/"))]
-        if len(found) > LISTED_MAX:
-            lines.append("(More than can be shown: view one of the directories below.)")
+        lines = [head, *whole[first - 1 : last]]
+        if last < len(whole):
+            until = min(last + LISTED_MAX, len(whole))
+            lines.append(
+                f"(There are {len(whole) - last:,} more: view it with view_range "
+                f"[{last + 1}, {until}], or one of the directories below.)"
+            )
         return "\n".join(lines)
+
+    def _nodes(self, target: DocumentPath) -> list[Node]:
+        """All that is in a directory, if that is not too much, or else two levels of it."""
+        found = self._documents.tree(target.text, limit=LISTED_MAX + 1)
+        if len(found) <= LISTED_MAX:
+            return found
+        found, after = [], None
+        while len(found) < NODES_MAX:
+            page = self._documents.tree(target.text, depth=2, limit=LIST_MAX, after=after)
+            if not page:
+                break
+            found += page
+            after = page[-1].path
+        return found
 
     # create and edit
 
     def _create(self, command: Mapping[str, Any]) -> str:
         path, body = _text(command, "path"), _text(command, "file_text")
         target = self._target(path)
-        found = self._find(path, target) or self._page(target)
         if target.key == self._root.key:
             raise _Refused(f"Error: {path} is a directory")
-        if found is not None and (found.document.body or found.is_directory):
+        if self._find(path, target) is not None:
             raise _Refused(f"Error: File {path} already exists")
-        known = 0 if found is None else found.document.version
+        page = self._page(target)  # of a directory it may be there, and say nothing
+        known = 0 if page is None else page.document.version
         try:
             self._documents.write(target.text, body, expected_version=known)
         except (DocumentExists, StaleVersion):
@@ -143,18 +166,17 @@ class MemoryTool:
         new = _text(command, "new_str") if "new_str" in command else ""
 
         def replaced(body: str) -> str:
-            starts = _occurrences(body, old)
-            if not starts:
+            count = body.count(old) if old else 0
+            named = old[:PASSAGE_CHARS_SHOWN]
+            if not count:
                 raise _Refused(
-                    f"No replacement was performed, old_str `{old}` did not appear verbatim in "
+                    f"No replacement was performed, old_str `{named}` did not appear verbatim in "
                     f"{path}."
                 )
-            if len(starts) > 1:
-                numbers = dict.fromkeys(body.count("\n", 0, start) + 1 for start in starts)
-                lines = ", ".join(map(str, numbers))
+            if count > 1:
                 raise _Refused(
-                    f"No replacement was performed. Multiple occurrences of old_str `{old}` in "
-                    f"lines: {lines}. Please ensure it is unique"
+                    f"No replacement was performed. Multiple occurrences of old_str `{named}` in "
+                    f"lines: {_lines_of(body, old)}. Please ensure it is unique"
                 )
             return body.replace(old, new)
 
@@ -185,22 +207,21 @@ class MemoryTool:
         return f"The file {path} has been edited."
 
     def _rewrite(self, path: str, change: Callable[[str], str], missing: str) -> tuple[str, str]:
-        """Change a page, once more if somebody else was faster; what it said, and says now."""
-        target = self._target(path)
-        for _ in range(TRIES_MAX):
-            found = self._find(path, target)
-            if found is None or found.is_directory:
-                raise _Refused(missing)
-            document = found.document
-            body = change(document.body)
-            try:
-                after = self._documents.write(
-                    document.path, body, expected_version=document.version
-                )
-            except (StaleVersion, NotFound):
-                continue
-            return document.body, after.body
-        raise StaleVersion(f"{path} was changed by others", current=document.version)
+        """Change a page as it is when it is our turn; what it said, and says now."""
+        found = self._find(path, self._target(path))
+        if found is None or found.is_directory:
+            raise _Refused(missing)
+        before = [found.document.body]
+
+        def noted(body: str) -> str:
+            before[0] = body
+            return change(body)
+
+        try:
+            after = self._documents.rewrite(found.document.path, noted)
+        except NotFound:
+            raise _Refused(missing) from None
+        return before[0], after.body
 
     # delete and rename
 
@@ -212,10 +233,16 @@ class MemoryTool:
         found = self._find(path, target)
         if found is None:
             raise _Refused(f"Error: The path {path} does not exist")
-        if found.is_directory or not self._has_children(target):
-            self._documents.delete(target.text, below=True, references=OnReferences.LEAVE)
-        else:  # a page that is also a directory: that stays
-            self._documents.write(target.text, "", expected_version=found.document.version)
+        document = found.document
+        edits = self._documents.changeset(f"deleted {path[:PATH_CHARS_SHOWN]}")
+        if found.is_directory and document.body:  # the file beside it was not named
+            for child in self._children(target):
+                edits.delete(child.path, below=True, references=OnReferences.LEAVE)
+        elif found.is_directory or not self._has_children(target):
+            edits.delete(target.text, below=True, references=OnReferences.LEAVE)
+        else:
+            _empty(edits, document)
+        edits.commit()
         return f"Successfully deleted {path}"
 
     def _rename(self, command: Mapping[str, Any]) -> str:
@@ -226,30 +253,42 @@ class MemoryTool:
         found = self._find(old, source)
         if found is None:
             raise _Refused(f"Error: The path {old} does not exist")
-        if self._page(target) is not None and target.key != source.key:
+        is_there = self._page(target) if found.is_directory else self._find(new, target)
+        if is_there is not None and target.key != source.key:
             raise _Refused(f"Error: The destination {new} already exists")
         if target.key != source.key and target.is_within(source):
             raise _Refused(f"Error: {old} cannot be moved into itself")
+        edits = self._documents.changeset(f"renamed from {old[:PATH_CHARS_SHOWN]}")
         document = found.document
-        if found.is_directory or not self._has_children(source):
-            self._documents.move(document.path, target.text, expected_version=document.version)
+        if target.key == source.key:
+            edits.move(document.path, target.text, expected_version=document.version)
+        elif found.is_directory and document.body:
+            for child in self._children(source):
+                edits.move(child.path, f"{target.text}/{child.path.rpartition('/')[2]}")
+        elif self._page(target) is None and (found.is_directory or not self._has_children(source)):
+            edits.move(document.path, target.text, expected_version=document.version)
         else:
-            self._move_page(document, target)
+            self._carry(edits, document, target)
+        edits.commit()
         return f"Successfully renamed {old} to {new}"
 
-    def _move_page(self, document: Document, target: DocumentPath) -> None:
-        """The page of a directory moves without what is below it, in one step."""
-        edits = self._documents.changeset(f"moved from {document.path}")
+    def _carry(self, edits: Changeset, document: Document, target: DocumentPath) -> None:
+        """A page moves without what is below it, or to where there already is a directory."""
+        is_named_by_path = document.title == document.slug
         edits.write(
             target.text,
             document.body,
+            title=target.slug if is_named_by_path else document.title,
             description=document.description,
             tags=document.tags,
             links=document.links,
-            expected_version=0,
         )
-        edits.write(document.path, "", expected_version=document.version)
-        edits.commit()
+        if self._has_children(read_path(document.path)):
+            _empty(edits, document)
+        else:
+            edits.delete(
+                document.path, references=OnReferences.LEAVE, expected_version=document.version
+            )
 
     # finding
 
@@ -277,9 +316,29 @@ class MemoryTool:
             return None if has_children and not found.document.body else found
         return _Found(document=found.document, is_directory=has_children)
 
+    def _children(self, target: DocumentPath) -> Iterator[Node]:
+        """What stands directly below a page."""
+        after: str | None = target.text
+        while page := self._documents.tree(target.text, depth=1, limit=LIST_MAX, after=after):
+            yield from page
+            after = page[-1].path
+
     def _has_children(self, target: DocumentPath) -> bool:
         nodes: Sequence[object] = self._documents.tree(target.text, depth=1, limit=2)
         return len(nodes) > 1
+
+
+def _empty(edits: Changeset, document: Document) -> None:
+    """What is left of a page when its file goes and its directory stays: the name."""
+    edits.write(
+        document.path,
+        "",
+        title=document.slug,
+        description="",
+        tags=(),
+        links=(),
+        expected_version=document.version,
+    )
 
 
 def _named(command: Mapping[str, Any]) -> str:
@@ -294,7 +353,7 @@ def _text(command: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def _range(command: Mapping[str, Any], lines: int) -> tuple[int, int]:
+def _range(command: Mapping[str, Any], lines: int, of: str = "file") -> tuple[int, int]:
     """The lines wanted, counted from 1; -1 at the end is the last one."""
     given = command.get("view_range")
     if given is None:
@@ -304,14 +363,17 @@ def _range(command: Mapping[str, Any], lines: int) -> tuple[int, int]:
             return first, lines if last == -1 else min(last, lines)
     raise _Refused(
         f"Error: Invalid `view_range` parameter: {given}. It should be two line numbers within "
-        f"the range of lines of the file: [1, {lines}], or -1 as the second"
+        f"the range of lines of the {of}: [1, {lines}], or -1 as the second"
     )
 
 
-def _occurrences(body: str, old: str) -> list[int]:
-    starts: list[int] = []
-    at = body.find(old) if old else -1
-    while at >= 0:
-        starts.append(at)
-        at = body.find(old, at + len(old))
-    return starts
+def _lines_of(body: str, old: str) -> str:
+    """The numbers of the lines where a passage begins, the first of them."""
+    numbers: dict[int, None] = {}
+    at, line, done = body.find(old), 1, 0
+    while at >= 0 and len(numbers) <= HITS_SHOWN:
+        line += body.count("\n", done, at)
+        numbers[line] = None
+        at, done = body.find(old, at + len(old)), at
+    shown = ", ".join(map(str, list(numbers)[:HITS_SHOWN]))
+    return f"{shown} and more" if len(numbers) > HITS_SHOWN else shown

@@ -7,6 +7,7 @@ path of a document; nothing is ever decoded, so that `..` has no encoding.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from recollect.document import Node
@@ -57,15 +58,17 @@ def directory_lines(nodes: Sequence[Node], target: DocumentPath, shown: str) -> 
     """Size and path of a directory, its files and its directories; it is the sum of those."""
     depth = len(target.slugs)
     inside = [(node, node.path.split("/")[1 + depth :]) for node in nodes]
-    total = sum(node.body_chars for node, slugs in inside if slugs)
-    lines = [f"{size(total)}\t{shown}"]
+    sizes: Counter[str] = Counter()
+    for node, slugs in inside:
+        for end in range(len(slugs)):
+            sizes["/".join(slugs[:end])] += node.body_chars
+    lines = [f"{size(sizes[''])}\t{shown}"]
     for node, slugs in inside:
         if not 1 <= len(slugs) <= LEVELS_SHOWN:
             continue  # of a directory, the page is a file beside it
         where = "/".join((shown, *slugs))
         if node.has_children:
-            below = sum(e.body_chars for e in nodes if e.path.startswith(node.path + "/"))
-            lines.append(f"{size(below)}\t{where}")
+            lines.append(f"{size(sizes['/'.join(slugs)])}\t{where}")
         if node.body_chars or not node.has_children:
             name = file_name(slugs[-1], is_directory=node.has_children)
             lines.append(f"{size(node.body_chars)}\t{'/'.join((shown, *slugs[:-1], name))}")

@@ -34,7 +34,7 @@ def load(
     if isinstance(explicit, Settings):
         return explicit
     named = Path(explicit) if isinstance(explicit, str | Path) else None
-    file = _find_file(directory or Path.cwd()) if named is None else named
+    file = _find_file(directory or _working_directory()) if named is None else named
     sources = [
         ({}, "") if file is None else (read_file(file), str(file)),
         _from_environment(os.environ if environ is None else environ),
@@ -46,6 +46,16 @@ def load(
         values.update(found)
         origins.update({name: origin or f"RECOLLECT_{name.upper()}" for name in found})
     return Settings(**values, origins=origins)
+
+
+def _working_directory() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise InvalidSetting(
+            "the directory you are in is not there any more (it may have been published anew): "
+            "enter it again"
+        ) from error
 
 
 def read_file(file: Path) -> dict[str, Any]:

@@ -7,19 +7,17 @@ if anything it touches is no longer the version it was based on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeVar, assert_never
+from typing import assert_never
 
-from recollect.document import Because, Delete, Document, Edit, Move, Restore, Write
-from recollect.documents.editing import REASON_CHARS_MAX, Editor
+from recollect.document import Delete, Document, Edit, Move, Restore, Rewrite, Write
+from recollect.documents.editing import Editor
 from recollect.documents.reading import Tree
 from recollect.documents.scope import Holder
 from recollect.documents.staging import StagedTree
+from recollect.documents.steps import Step
 from recollect.session import Surroundings
-
-T = TypeVar("T")
 
 
 class PreparedKind(StrEnum):
@@ -70,10 +68,12 @@ class Changeset(Editor):
     @property
     def edits(self) -> tuple[PreparedEdit, ...]:
         """What a commit would do, in order."""
-        return tuple(_summary(step.edit) for step in self._staged.steps if not step.is_guard)
+        return tuple(_summary(step) for step in self._staged.steps if not step.is_guard)
 
     def commit(self, reason: str | None = None) -> list[Document]:
         """Make all edits in one transaction; each document that changed, as it is afterwards.
+
+        Each edit keeps its own sources and facts, and its own reason if there is none for all.
 
         StaleVersion, DocumentExists, DocumentReferenced, NotFound: somebody else was faster, and
         nothing was made. The changeset is as it was, to be looked at and dropped.
@@ -81,7 +81,9 @@ class Changeset(Editor):
         steps = list(self._staged.steps)
         if not steps:
             return []
-        made = self._apply([step.edit for step in steps], self._grounds(reason), self._under)
+        given = self._reason if reason is None else self._because(reason).reason
+        edits = [_reasoned(step.edit, given) for step in steps]
+        made = self._apply(edits, self._because(given), self._under)
         self.drop()
         changed = {
             document.id: document
@@ -95,30 +97,19 @@ class Changeset(Editor):
         self._staged = StagedTree(self._under)
         self._tree = self._staged
 
-    def _grounds(self, reason: str | None) -> Because:
-        """One reason for all; the sources and facts of every edit, each once."""
-        grounds = self._staged.grounds
-        given = self._reason if reason is None else self._because(reason).reason
-        if not given:
-            reasons = dict.fromkeys(each.reason for each in grounds if each.reason)
-            given = "; ".join(reasons)[:REASON_CHARS_MAX]
-        return Because(
-            author=self.holder.author,
-            reason=given,
-            sources=_each_once(grounds, lambda each: each.sources),
-            facts=_each_once(grounds, lambda each: each.facts),
-        )
+
+def _reasoned(edit: Edit, reason: str) -> Edit:
+    """An edit on its own grounds, for the reason that all have, if there is one."""
+    if not reason or edit.because is None:
+        return edit
+    return replace(edit, because=replace(edit.because, reason=reason))
 
 
-def _each_once(grounds: list[Because], part: Callable[[Because], tuple[T, ...]]) -> tuple[T, ...]:
-    return tuple(dict.fromkeys(value for each in grounds for value in part(each)))
-
-
-def _summary(edit: Edit) -> PreparedEdit:
-    to = ""
+def _summary(step: Step) -> PreparedEdit:
+    edit, to = step.edit, ""
     match edit:
-        case Write():
-            kind = PreparedKind.WRITE if edit.expected else PreparedKind.CREATE
+        case Write() | Rewrite():
+            kind = PreparedKind.WRITE if step.based_on else PreparedKind.CREATE
         case Move():
             kind, to = PreparedKind.MOVE, edit.to.text
         case Delete():
@@ -127,4 +118,4 @@ def _summary(edit: Edit) -> PreparedEdit:
             kind = PreparedKind.RESTORE
         case _:
             assert_never(edit)
-    return PreparedEdit(kind=kind, path=edit.place.text, based_on=edit.expected or 0, to=to)
+    return PreparedEdit(kind=kind, path=edit.place.text, based_on=step.based_on, to=to)

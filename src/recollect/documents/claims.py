@@ -6,17 +6,21 @@ document only if it stands where that was published.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from recollect.document import Document
 from recollect.documents.files import shown
-from recollect.documents.front_matter import FileText, parse
+from recollect.documents.front_matter import FENCE, FileText, parse
 from recollect.documents.manifest import Entry, Manifest
 from recollect.documents.paths import DocumentPath, read_path
 from recollect.documents.reading import is_id
 from recollect.documents.shelf import Plan, Shelf
 from recollect.documents.survey import Survey
 from recollect.errors import InvalidValue
+
+HEAD_CHARS_MAX = 8192  # where a head is looked for that has lost its beginning
+_ID_LINE = re.compile(r"""^id:[ \t]*["']?(?P<id>[0-9a-f-]{36})["']?[ \t]*$""", re.MULTILINE)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,6 +34,7 @@ class Claims:
     texts: dict[str, FileText] = field(default_factory=dict)  # of files that are not as published
     owners: dict[str, str] = field(default_factory=dict)  # file: id of its document
     claimed: set[str] = field(default_factory=set)  # ids, also where there is no telling which file
+    unplaced: set[str] = field(default_factory=set)  # files with something no document can keep
     _known: dict[str, Document | None] = field(default_factory=dict)
 
     def settle(self) -> None:
@@ -61,14 +66,28 @@ class Claims:
             if found.data is None:
                 continue
             try:
-                self.texts[key] = text = parse(found.data)
+                text = parse(found.data)
+                self._check_head(text)
             except InvalidValue as error:
                 self.survey.doubtful.add(found.name)
                 self.plan.problem(found.name, str(error))
                 continue
+            self.texts[key] = text
             if text.front is not None and text.front.unknown:
                 unknown = shown(", ".join(text.front.unknown))
                 self.plan.problem(found.name, f"no document has a place for this: {unknown}")
+                self.unplaced.add(key)
+
+    def _check_head(self, text: FileText) -> None:
+        """A head that is not the first thing in a file is no head, and would become its text."""
+        if text.front is not None:
+            return
+        for match in _ID_LINE.finditer(text.body[:HEAD_CHARS_MAX]):
+            if self.entry(match["id"]) is not None or self.document(match["id"]) is not None:
+                raise InvalidValue(
+                    f"it has a line `id`, but its head does not begin with {FENCE} in the first "
+                    "line: put that back"
+                )
 
     def _by_id(self) -> None:
         claims: dict[str, list[str]] = {}

@@ -1,8 +1,8 @@
 """Changing the document tree as one holder may: write, append, patch, move, delete, restore.
 
-Owns D5 for callers: every change names the version it was made from. Who gives none gets the
-newest, and the change is made again on that if somebody else was faster. What is changed is the
-tree of a store, or one that a changeset prepares aside.
+Owns D5 for callers: every change names the version it was made from. Who gives none changes the
+newest there is when it is their turn, whoever was faster. What is changed is the tree of a store,
+or one that a changeset prepares aside.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from recollect import collection
 from recollect.document import (
     Because,
     Content,
@@ -21,12 +22,21 @@ from recollect.document import (
     Move,
     Place,
     Restore,
+    Rewrite,
     TreeLimits,
     Write,
 )
+from recollect.documents.checking import (
+    check_because,
+    check_clean,
+    check_content,
+    check_expected,
+    check_text,
+    check_texts,
+)
 from recollect.documents.links import references, unlinked
-from recollect.documents.paths import DEPTH_MAX, DocumentPath, read_path
-from recollect.documents.reading import Reader, Tree
+from recollect.documents.paths import DEPTH_MAX, DocumentPath, read_path, stored_path
+from recollect.documents.reading import Reader, Tree, read_place
 from recollect.errors import (
     DocumentExists,
     DocumentReferenced,
@@ -34,17 +44,13 @@ from recollect.errors import (
     NotAllowed,
     NotFound,
     StaleVersion,
-    TooLarge,
 )
 from recollect.knowledge import Source
 
-TITLE_CHARS_MAX = 300
-DESCRIPTION_CHARS_MAX = 2000
-REASON_CHARS_MAX = 2000
-TAGS_MAX = 64
-TAG_CHARS_MAX = 100
-LINKS_MAX = 1000
-TRIES_MAX = 8  # of a change that names no version, when others are faster
+if TYPE_CHECKING:
+    from recollect.redaction import Redactor
+
+TRIES_MAX = 8  # of a change, when others delete the document and write another in its place
 
 
 class OnReferences(StrEnum):
@@ -76,20 +82,22 @@ class Editor(Reader):
 
         What is not given stays as it is. `expected_version` 0: there must be none yet.
         """
-        target = read_path(path)
+        target = read_place(path)
+        own_tags, own_links = check_texts(tags, "tags"), check_texts(links, "links")
 
         def edit(known: Document | None) -> Write:
+            before = Content(title=target.slug) if known is None else known.content
             content = Content(
-                title=_given(title, None if known is None else known.title, target.slug),
-                description=_given(description, None if known is None else known.description, ""),
+                title=before.title if title is None else title,
+                description=before.description if description is None else description,
                 body=body,
-                tags=tuple(tags if tags is not None else () if known is None else known.tags),
-                links=tuple(links if links is not None else () if known is None else known.links),
+                tags=before.tags if own_tags is None else own_tags,
+                links=before.links if own_links is None else own_links,
             )
             return self._write_edit(target, content, known)
 
         because = self._because(reason, sources, facts)
-        return self._changed(target, edit, because, expected_version)
+        return self._changed(target, edit, because, check_expected(expected_version))
 
     def append(
         self,
@@ -102,12 +110,14 @@ class Editor(Reader):
         facts: Sequence[str] = (),
     ) -> Document:
         """Add to the end of a document, as a paragraph of its own."""
-        _text(text, "a text", self._around.settings.document_bytes_max)
-        return self._rewritten(
+        check_text(text, "a text", self._around.settings.document_bytes_max)
+        return self.rewrite(
             path,
-            lambda body: f"{body.rstrip()}\n\n{text}" if body.strip() else text,
-            self._because(reason, sources, facts),
-            expected_version,
+            lambda body: _appended(body, text),
+            expected_version=expected_version,
+            reason=reason,
+            sources=sources,
+            facts=facts,
         )
 
     def patch(
@@ -124,7 +134,7 @@ class Editor(Reader):
         """Replace a passage that stands in a document exactly once."""
 
         for passage in (old, new):
-            _text(passage, "a passage", self._around.settings.document_bytes_max)
+            check_text(passage, "a passage", self._around.settings.document_bytes_max)
 
         def replaced(body: str) -> str:
             count = body.count(old) if old else 0
@@ -134,22 +144,66 @@ class Editor(Reader):
                 )
             return body.replace(old, new)
 
+        return self.rewrite(
+            path,
+            replaced,
+            expected_version=expected_version,
+            reason=reason,
+            sources=sources,
+            facts=facts,
+        )
+
+    def rewrite(
+        self,
+        path: str,
+        change: Callable[[str], str],
+        *,
+        expected_version: int | None = None,
+        reason: str = "",
+        sources: Sequence[Source] = (),
+        facts: Sequence[str] = (),
+    ) -> Document:
+        """Replace what a document says by what a function makes of it, in one step.
+
+        The function may be called several times, while others wait: it only reckons.
+        """
         because = self._because(reason, sources, facts)
-        return self._rewritten(path, replaced, because, expected_version)
+        expected = check_expected(expected_version)
+
+        @lru_cache(maxsize=2)
+        def edit(known: Document | None) -> Write:
+            if known is None or not self._is_shown(known.path):
+                raise NotFound(f"there is no document at {path}")
+            content = replace(known.content, body=change(known.body))
+            return self._write_edit(read_path(known.path), content, known)
+
+        for _ in range(TRIES_MAX):
+            known = self.read(path)
+            if expected not in (None, known.version):
+                raise refusal(known.path, known, expected or 0)
+            edit(known)  # so that nobody has to wait for it later
+            place = read_path(known.path).place
+            mend = Rewrite(place=place, change=edit, expected=expected, document_id=known.id)
+            try:
+                return self._apply([mend], because)[0]
+            except NotFound:  # somebody has deleted it; the next look shows what stands there now
+                continue
+        raise NotFound(f"there is no document at {path} for long enough to change it")
 
     def move(
         self, path: str, to: str, *, expected_version: int | None = None, reason: str = ""
     ) -> Document:
         """Move a document with all that stands below it; what referred to it still does."""
+        expected = check_expected(expected_version)
         document = self.read(path)
-        source, target = read_path(document.path), read_path(to)
+        source, target = read_path(document.path), read_place(to)
         self.holder.check_uproot(source)
         self.holder.check_uproot(target)  # nor is anything put in the place of a root
         edit = Move(
             place=source.place,
             to=target.place,
             parents=_places(target.parents),
-            expected=expected_version,
+            expected=expected,
             document_id=document.id,
         )
         return self._apply([edit], self._because(reason))[0]
@@ -181,7 +235,7 @@ class Editor(Reader):
                 place=source.place,
                 below=bool(below),
                 leaves_broken=references == OnReferences.LEAVE,
-                expected=expected_version,
+                expected=check_expected(expected_version),
                 document_id=document.id,
             )
         )
@@ -208,11 +262,9 @@ class Editor(Reader):
                 continue
             self.holder.check_write(target)
             known = self.read(path)
-            content = Content(
-                title=known.title,
-                description=known.description,
+            content = replace(
+                known.content,
                 body=unlinked(known.body, is_gone),
-                tags=known.tags,
                 links=tuple(each for each in known.links if not is_gone(read_path(each))),
             )
             edits.append(self._write_edit(target, content, known))
@@ -227,6 +279,7 @@ class Editor(Reader):
         reason: str = "",
     ) -> Document:
         """Bring back a deleted document, or what an earlier version said, as a new version."""
+        expected = check_expected(expected_version)
         document = self._also_deleted(path)
         target = read_path(document.path)
         self.holder.check_write(target)
@@ -235,13 +288,16 @@ class Editor(Reader):
             back = Restore(
                 place=target.place,
                 parents=_places(target.parents),
-                expected=expected_version,
+                expected=expected,
                 document_id=document.id,
             )
             edits.append(back)
-            expected_version = None
+            expected = None
         elif version is None:
-            raise DocumentExists(f"{target} is not deleted; say which version to restore")
+            raise DocumentExists(
+                f"{target} is not deleted: say which version to restore, or move it away first and "
+                "restore what was deleted there by its id"
+            )
         if version is not None:
             earlier = self.version(document.id, version)
             content = Content(
@@ -252,71 +308,39 @@ class Editor(Reader):
                 links=earlier.links,
             )
             write = self._write_edit(target, content, document)
-            edits.append(replace(write, expected=expected_version, is_restore=True))
+            edits.append(replace(write, expected=expected, is_restore=True))
             reason = reason or f"version {version} restored"
         return self._apply(edits, self._because(reason))[-1]
 
     # how a change is made
-
-    def _rewritten(
-        self,
-        path: str,
-        change: Callable[[str], str],
-        because: Because,
-        expected_version: int | None,
-    ) -> Document:
-        def edit(known: Document | None) -> Write:
-            if known is None:
-                raise NotFound(f"there is no document at {path}")
-            content = Content(
-                title=known.title,
-                description=known.description,
-                body=change(known.body),
-                tags=known.tags,
-                links=known.links,
-            )
-            return self._write_edit(read_path(known.path), content, known)
-
-        for _ in range(TRIES_MAX):
-            at = self.read(path).path
-            try:
-                return self._changed(read_path(at), edit, because, expected_version)
-            except NotFound:
-                if self.read(path).path == at:
-                    raise
-        raise StaleVersion(
-            f"{path} was moved by others {TRIES_MAX} times in a row; try again",
-            current=self.read(path).version,
-        )
 
     def _changed(
         self,
         target: DocumentPath,
         edit: Callable[[Document | None], Write],
         because: Because,
-        expected_version: int | None,
+        expected: int | None,
     ) -> Document:
-        """Make a change on the newest version; on a newer one if somebody else was faster."""
+        """Make a change to what stands at a path when it is our turn."""
         self.holder.check_write(target)
-        for _ in range(TRIES_MAX):
-            known = self._tree.find(self._space, target.place)
-            if known is not None and read_path(known.path).key != target.key:
-                known = None  # it has moved: something new is written where it stood
-            if expected_version is not None and expected_version != (_version_of(known)):
-                raise refusal(target.text, known, expected_version)
-            try:
-                return self._apply([edit(known)], because)[0]
-            except (StaleVersion, DocumentExists):
-                if expected_version is not None:
-                    raise
-        raise StaleVersion(
-            f"{target} was changed by others {TRIES_MAX} times in a row; try again",
-            current=_version_of(known),
-        )
+        known = self._tree.find(self._space, target.place)
+        if known is not None and read_path(known.path).key != target.key:
+            known = None  # it has moved: something new is written where it stood
+        if expected not in (None, _version_of(known)):
+            raise refusal(target.text, known, expected or 0)
+        change = lru_cache(maxsize=2)(edit)
+        change(known)  # so that nobody has to wait for it later
+        return self._apply(
+            [Rewrite(place=target.place, change=change, expected=expected)], because
+        )[0]
 
     def _write_edit(self, target: DocumentPath, content: Content, known: Document | None) -> Write:
         self.holder.check_write(target)
-        checked, paths = self._checked(content)
+        redactor = self._redactor()
+        if known is None:
+            check_clean(target, redactor)
+        body_bytes_max = self._around.settings.document_bytes_max
+        checked, paths = check_content(content, redactor, body_bytes_max)
         return Write(
             place=target.place,
             content=checked,
@@ -330,6 +354,9 @@ class Editor(Reader):
         self, edits: Sequence[Edit], because: Because, tree: Tree | None = None
     ) -> list[Document]:
         limits = TreeLimits(documents_max=self._around.settings.documents_max, depth_max=DEPTH_MAX)
+        for edit in edits:
+            if isinstance(edit, Move):
+                check_clean(stored_path(edit.to.text), self._redactor())
         try:
             return (tree or self._tree).apply(
                 self._space, edits, because, limits, self._around.now(), self._around.ids.new
@@ -346,36 +373,10 @@ class Editor(Reader):
     def _because(
         self, reason: str, sources: Sequence[Source] = (), facts: Sequence[str] = ()
     ) -> Because:
-        redact = self._around.redactor().keyed(self._space).redact
-        return Because(
-            author=self.holder.author,
-            reason=redact(_text(reason, "a reason", REASON_CHARS_MAX)),
-            sources=tuple(replace(each, quote=redact(_quote(each))) for each in sources),
-            facts=tuple(collection.check_id(fact) for fact in facts),
-        )
+        return check_because(self.holder.author, reason, sources, facts, self._redactor())
 
-    def _checked(self, content: Content) -> tuple[Content, list[DocumentPath]]:
-        """Content as it may be stored: within its limits, redacted, its links real paths."""
-        redact = self._around.redactor().keyed(self._space).redact
-        body_max = self._around.settings.document_bytes_max
-        body = _text(content.body, "a body", body_max)
-        if len(body) * 4 > body_max and len(body.encode()) > body_max:
-            raise TooLarge(
-                f"a body has at most {body_max:,} bytes: split it, or raise document_bytes_max"
-            )
-        if len(content.tags) > TAGS_MAX or len(content.links) > LINKS_MAX:
-            raise TooLarge(f"a document has at most {TAGS_MAX} tags and {LINKS_MAX:,} links")
-        paths = [read_path(link) for link in content.links]
-        checked = Content(
-            title=redact(_text(content.title, "a title", TITLE_CHARS_MAX)) or "untitled",
-            description=redact(_text(content.description, "a description", DESCRIPTION_CHARS_MAX)),
-            body=redact(body),
-            tags=tuple(
-                dict.fromkeys(redact(_text(tag, "a tag", TAG_CHARS_MAX)) for tag in content.tags)
-            ),
-            links=tuple(dict.fromkeys(path.text for path in paths)),
-        )
-        return checked, paths
+    def _redactor(self) -> Redactor:
+        return self._around.redactor().keyed(self._space)
 
 
 def refusal(
@@ -392,10 +393,14 @@ def refusal(
     )
 
 
-def _given(value: str | None, known: str | None, default: str) -> str:
-    if value is not None:
-        return value
-    return default if known is None else known
+def _appended(body: str, text: str) -> str:
+    """A text with another below it, and a blank line between them."""
+    if not text.strip():
+        return body
+    if not body.strip():
+        return text
+    ends = 2 if body.endswith("\n\n") else 1 if body.endswith("\n") else 0
+    return body + "\n" * (2 - ends) + text
 
 
 def _version_of(known: Document | None) -> int:
@@ -404,17 +409,3 @@ def _version_of(known: Document | None) -> int:
 
 def _places(paths: Sequence[DocumentPath]) -> tuple[Place, ...]:
     return tuple(path.place for path in paths)
-
-
-def _quote(source: Source) -> str:
-    if not isinstance(source, Source):
-        raise InvalidValue(f"a source is a Source(session_id=…), not {type(source).__name__}")
-    return collection.storable(source.quote)
-
-
-def _text(text: object, what: str, chars_max: int) -> str:
-    if not isinstance(text, str):
-        raise InvalidValue(f"{what} is text, not {type(text).__name__}")
-    if len(text) > chars_max:
-        raise TooLarge(f"{what} has at most {chars_max:,} characters, and this has {len(text):,}")
-    return collection.storable(text)

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ from recollect.errors import (
 )
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
+UNFINISHED = ".recollect-unfinished"  # in a directory that is not whole, or not any more
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # Opening something else than a file, put there a moment ago, must not wait for anybody.
@@ -47,6 +49,8 @@ _NOT_AS_IT_WAS = frozenset(
     {errno.ELOOP, errno.ENOTDIR, errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY}
 )
 _CANNOT = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
+_IS_A_MOUNT_POINT = "is a mount point, which cannot change places: name a directory below it"
+_STANDS_FOR_OTHERS = frozenset({"", os.curdir, os.pardir})
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +130,22 @@ class Folder:
         try:
             found = os.fstat(fd)
             _check_plain(found, bytes_max)
-            pieces, size = [], 0
-            while piece := os.read(fd, _CHUNK_BYTES):
-                pieces.append(piece)
-                size += len(piece)
-                if size > bytes_max:
-                    raise TooLarge(f"it grew beyond {bytes_max:,} bytes")
+            data = b"".join(_pieces(fd, bytes_max))
         finally:
             os.close(fd)
-        mode = stat.S_IMODE(found.st_mode)
-        return FileRead(data=b"".join(pieces), identity=identity_of(found), mode=mode)
+        return FileRead(data=data, identity=identity_of(found), mode=stat.S_IMODE(found.st_mode))
+
+    def digest(self, name: str, bytes_max: int) -> str:
+        """The SHA-256 of a plain file, which need not fit into memory."""
+        fd = os.open(name, _READ, dir_fd=self._fd)
+        try:
+            _check_plain(os.fstat(fd), bytes_max)
+            digest = hashlib.sha256()
+            for piece in _pieces(fd, bytes_max):
+                digest.update(piece)
+        finally:
+            os.close(fd)
+        return digest.hexdigest()
 
     # change
 
@@ -153,6 +163,15 @@ class Folder:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+    def replace(self, name: str, data: bytes) -> None:
+        """A file in the place of another one, in one step and safely on the disk."""
+        aside = f"{name}.new"
+        with contextlib.suppress(FileNotFoundError):
+            self.remove(aside)  # of somebody who died on the way
+        self.write(aside, data)
+        self.rename(aside, name)
+        self.sync()
 
     def link(self, name: str, source: Folder, expected: Identity) -> bool:
         """The very file of another directory, here too; false if it cannot be that one."""
@@ -207,6 +226,15 @@ def identity_of(found: os.stat_result) -> Identity:
     return Identity(found.st_dev, found.st_ino)
 
 
+def _pieces(fd: int, bytes_max: int) -> Iterator[bytes]:
+    size = 0
+    while piece := os.read(fd, _CHUNK_BYTES):
+        size += len(piece)
+        if size > bytes_max:
+            raise TooLarge(f"it grew beyond {bytes_max:,} bytes")
+        yield piece
+
+
 def _check_plain(found: os.stat_result, bytes_max: int) -> None:
     if stat.S_ISLNK(found.st_mode):
         raise InvalidValue("it is a link, and links are not followed")
@@ -240,20 +268,38 @@ class Target:
         folder.close()
         raise StoreBusy(f"somebody else publishes to {self.shown} or loads from it; try again")
 
+    def check_can_be_replaced(self) -> None:
+        found = self.parent.identity_at(self.name)
+        if found is not None and found.device != self.parent.identity.device:
+            raise UnusableDirectory(f"{self.shown} {_IS_A_MOUNT_POINT}")
+
 
 @contextlib.contextmanager
 def target_of(directory: str | os.PathLike[str]) -> Iterator[Target]:
     """The place that a path names; what the system says against it becomes one of our errors."""
-    path = Path(os.path.abspath(os.fspath(directory)))  # noqa: PTH100 - resolve() follows links
-    if not path.name:
-        raise UnusableDirectory(f"{path} cannot be published to")
+    given = os.fspath(directory)
+    if not given:
+        raise UnusableDirectory("no directory is named; the one you are in is .")
+    path = Path(given)
     try:
+        if path.name in _STANDS_FOR_OTHERS:
+            path = path.resolve(strict=True)
+            if not path.name:
+                raise UnusableDirectory(f"{path} has nothing beside it, where a copy could be made")
+        # The system finds the way: what `..` means depends on the links before it.
         with Folder.named(path.parent) as parent:
-            yield Target(parent=parent, name=path.name, shown=str(path))
+            yield Target(parent=parent, name=path.name, shown=str(_shown_path(path)))
     except OSError as error:
         if isinstance(error, RecollectError):
             raise
         raise _typed(error, path) from error
+
+
+def _shown_path(path: Path) -> Path:
+    try:
+        return path.parent.resolve() / path.name
+    except OSError:
+        return path
 
 
 def _typed(error: OSError, path: Path) -> RecollectError:
@@ -262,6 +308,8 @@ def _typed(error: OSError, path: Path) -> RecollectError:
         return StoreFull(said)
     if error.errno in _DENIED:
         return StoreDenied(said)
+    if error.errno == errno.EBUSY:
+        return UnusableDirectory(f"{path} {_IS_A_MOUNT_POINT}")
     if error.errno in _NOT_AS_IT_WAS:
         return UnusableDirectory(f"{said} ({shown(str(error.filename))})")
     return StoreError(said)

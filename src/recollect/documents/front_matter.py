@@ -15,15 +15,29 @@ from typing import Any
 
 import yaml
 
-from recollect.document import Document
+from recollect.document import PATH_BYTES_MAX, Document
+from recollect.documents.checking import (
+    DESCRIPTION_CHARS_MAX,
+    LINKS_MAX,
+    TAG_CHARS_MAX,
+    TAGS_MAX,
+    TITLE_CHARS_MAX,
+)
 from recollect.errors import InvalidValue, TooLarge
 from recollect.knowledge import Source
 
-FRONT_BYTES_MAX = 131_072
 DEPTH_MAX = 4
 NODES_MAX = 8_000
 SOURCES_SHOWN = 200
-TITLE_CHARS_MAX = 300  # of a title that is taken from a heading
+# What all that a document may have can come to: a character is six bytes at most, escaped.
+_AROUND_BYTES = 8  # a list's dash, quotes and the end of a line
+FRONT_BYTES_MAX = (
+    LINKS_MAX * (PATH_BYTES_MAX + _AROUND_BYTES)
+    + TAGS_MAX * (6 * TAG_CHARS_MAX + _AROUND_BYTES)
+    + 6 * (TITLE_CHARS_MAX + DESCRIPTION_CHARS_MAX)
+    + 128 * SOURCES_SHOWN
+    + 4096
+)
 
 FENCE = "---"
 _BYTE_ORDER_MARK = "\ufeff"

@@ -10,13 +10,14 @@ from __future__ import annotations
 import builtins
 import heapq
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 
-from recollect.document import Document, Node, Place, Reference, Version
-from recollect.documents.paths import DEPTH_MAX, DocumentPath
+from recollect.document import DeletedDocument, Document, Node, Place, Reference, Version
+from recollect.documents.paths import DEPTH_MAX, stored_path
 from recollect.documents.reading import Tree, named_references
+from recollect.documents.undoing import Journal, UndoDict, UndoSet
 from recollect.session import LIST_MAX
 
 _SEPARATOR = "\x01"  # of the slugs in a key, as paths.py makes them
@@ -61,13 +62,17 @@ class Overlay:
 
     def __init__(self, under: Tree) -> None:
         self.under = under
-        self.entries: dict[str, Entry] = {}  # by the key of where they stand
-        self.keys: dict[str, str] = {}  # the same, by id
+        self.journal: Journal = []  # what the edit that is being made has changed
+        # Entries by the key of where they stand, and those keys by id.
+        self.entries: dict[str, Entry] = UndoDict(self.journal)
+        self.keys: dict[str, str] = UndoDict(self.journal)
         self.gone: dict[str, Entry] = {}  # deleted here, by id, in that order
-        self.hidden: set[str] = set()  # the store's documents at and below these keys have left
-        self.led: dict[str, str] = {}  # from the key where something stood to its id
-        self.reached: set[str] = set()  # keys where something came to stand: the store leads to it
-        self.written: set[str] = set()  # ids whose references the store does not know
+        # The store's documents at and below these keys have left.
+        self.hidden: set[str] = UndoSet(self.journal)
+        # From the key where something stood to its id; and keys where something came to stand.
+        self.led: dict[str, str] = UndoDict(self.journal)
+        self.reached: set[str] = UndoSet(self.journal)
+        self.written: set[str] = UndoSet(self.journal)  # ids whose references only we know
 
     def put(self, entry: Entry) -> None:
         key = entry.place.key
@@ -212,22 +217,87 @@ class Overlay:
             return []
         return named_references(document, lambda place: self.find(space, place))
 
-    def references_to(self, space: str, document_id: str) -> builtins.list[Reference]:
+    def references_to(
+        self,
+        space: str,
+        document_id: str,
+        *,
+        root: Place | None = None,
+        after: str = "",
+        limit: int | None = None,
+    ) -> builtins.list[Reference]:
         """From what is written here, and from what the store knows to refer to it."""
         target = self.get(space, document_id)
         if target is None:
             return []
+        known = self.under.references_to(space, document_id)
+        for key in self._names_of(target):
+            known += self.under.references_naming(space, _place(key))
+        return self._found(
+            space,
+            {each.source for each in known},
+            lambda each: each.target == target.path and not each.is_broken,
+            root=root,
+            after=after,
+        )[:limit]
+
+    def references_naming(self, space: str, place: Place) -> builtins.list[Reference]:
+        """From what is written here, and from what the store knows to name a path."""
+        named = self.find(space, place)
+        shown = place.text if named is None else named.path
+        known = self.under.references_naming(space, place)
+        return self._found(space, {each.source for each in known}, lambda e: e.target == shown)
+
+    def _names_of(self, target: Document) -> Iterator[str]:
+        """Keys that mean a document by now, and may mean something else to the store."""
+        own = stored_path(target.path).key
+        if own in self.reached:
+            yield own
+        yield from (key for key, document_id in self.led.items() if document_id == target.id)
+
+    def _found(
+        self,
+        space: str,
+        paths: Collection[str],
+        is_meant: Callable[[Reference], bool],
+        *,
+        root: Place | None = None,
+        after: str = "",
+    ) -> builtins.list[Reference]:
+        """References out of the store's documents at some paths, and out of those written here."""
         sources = set(self.written)
-        for each in self.under.references_to(space, document_id):
-            source = self.under.find(space, stored_path(each.source).place)
+        for path in paths:
+            source = self.under.find(space, stored_path(path).place)
             sources |= set() if source is None else {source.id}
+        found = []
+        for source_id in sources - self.gone.keys():
+            for each in self.references_from(space, source_id):
+                key = stored_path(each.source).key
+                is_inside = root is None or is_at_or_below(key, root.key)
+                if key > after and is_inside and is_meant(each):
+                    found.append((key, each))
+        return [each for _, each in sorted(found, key=lambda pair: (pair[0], pair[1].kind))]
+
+    def deleted(
+        self, space: str, root: Place, after: str | None, limit: int
+    ) -> builtins.list[DeletedDocument]:
+        """What was deleted here, the last first, and then what the store has."""
+        mine = [self._document(space, entry) for entry in reversed(self.gone.values())]
         found = [
-            each
-            for source_id in sources - self.gone.keys()
-            for each in self.references_from(space, source_id)
-            if each.target == target.path and not each.is_broken
+            _deleted(each)
+            for each in mine
+            if each is not None and is_at_or_below(stored_path(each.path).key, root.key)
         ]
-        return sorted(found, key=lambda each: (each.source, each.kind))
+        at = next((at for at, each in enumerate(found, 1) if each.id == after), None)
+        found = found[at or 0 :] if after is None or at is not None else []
+        last = None if at is not None else after
+        while len(found) < limit:
+            page = self.under.deleted(space, root, last, limit)
+            found += [each for each in page if not self._is_known(each.id)]
+            if len(page) < limit:
+                break
+            last = page[-1].id
+        return found[:limit]
 
     # what stands between the store and the view
 
@@ -260,13 +330,22 @@ class Overlay:
         return bool(self.hidden) and any(prefix in self.hidden for prefix in _prefixes(key))
 
 
-def stored_path(text: str) -> DocumentPath:
-    """The path of a document as the store has it, where an ending is part of the slug."""
-    return DocumentPath(tuple(text.split("/")[1:]))
-
-
 def is_at_or_below(key: str, root: str) -> bool:
     return key == root or key.startswith(root + _SEPARATOR)
+
+
+def _deleted(document: Document) -> DeletedDocument:
+    assert document.deleted_at is not None
+    return DeletedDocument(
+        id=document.id,
+        path=document.path,
+        title=document.title,
+        version=document.version,
+        body_chars=len(document.body),
+        deleted_at=document.deleted_at,
+        author=document.author,
+        reason=document.reason,
+    )
 
 
 def _prefixes(key: str) -> Iterator[str]:

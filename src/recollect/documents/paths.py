@@ -10,7 +10,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from recollect.document import Place
+from recollect.document import PATH_BYTES_MAX, Place
 from recollect.errors import InvalidPath
 
 HOME = "~"
@@ -18,7 +18,7 @@ MEMORY = "memory"
 DEPTH_MAX = 16
 SLUG_CHARS_MAX = 100
 SLUG_BYTES_MAX = 200  # with an ending it still is a file name
-PATH_CHARS_MAX = 1 + DEPTH_MAX * (1 + SLUG_CHARS_MAX)  # of any path a tree can come to have
+PATH_CHARS_MAX = PATH_BYTES_MAX  # a character is a byte at least
 EXTENSION = ".md"
 
 _SEPARATOR = "\x01"  # sorts before every character a slug has
@@ -106,6 +106,11 @@ def read_path(text: str) -> DocumentPath:
     return _checked(tuple(slugs))
 
 
+def stored_path(text: str) -> DocumentPath:
+    """The path of a document as a store has it: checked when it was made."""
+    return DocumentPath(tuple(text.split("/")[1:]))
+
+
 def memory_root() -> DocumentPath:
     return DocumentPath((MEMORY,))
 
@@ -122,7 +127,10 @@ def _checked(slugs: tuple[str, ...]) -> DocumentPath:
         problem = _problem(slug)
         if problem:
             raise InvalidPath(f"{slug[:SLUG_CHARS_MAX]!r} cannot be part of a path: {problem}")
-    return DocumentPath(slugs)
+    path = DocumentPath(slugs)
+    if max(len(path.text.encode()), len(path.key.encode())) > PATH_BYTES_MAX:
+        raise InvalidPath(f"a path has at most {PATH_BYTES_MAX:,} bytes: {path.text[:40]!r}…")
+    return path
 
 
 def _problem(slug: str) -> str:

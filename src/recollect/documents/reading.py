@@ -7,7 +7,6 @@ there, however it is asked for, and its versions from when it stood outside are 
 from __future__ import annotations
 
 import builtins
-import difflib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Protocol
 from recollect import collection
 from recollect.document import (
     Because,
+    DeletedDocument,
     Document,
     Edit,
     Node,
@@ -26,10 +26,11 @@ from recollect.document import (
     TreeLimits,
     Version,
 )
+from recollect.documents.differences import unified
 from recollect.documents.links import references
 from recollect.documents.paths import DEPTH_MAX, DocumentPath, read_path
 from recollect.documents.scope import Holder
-from recollect.errors import InvalidValue, NotFound
+from recollect.errors import InvalidPath, InvalidValue, NotFound
 from recollect.session import LIST_MAX, Surroundings, page_size
 from recollect.store.protocol import NewId
 from recollect.terms import search_terms
@@ -58,9 +59,23 @@ class Tree(Protocol):
         self, space: str, terms: Sequence[str], root: Place, limit: int
     ) -> builtins.list[Document]: ...
 
+    def deleted(
+        self, space: str, root: Place, after: str | None, limit: int
+    ) -> builtins.list[DeletedDocument]: ...
+
     def references_from(self, space: str, document_id: str) -> builtins.list[Reference]: ...
 
-    def references_to(self, space: str, document_id: str) -> builtins.list[Reference]: ...
+    def references_to(
+        self,
+        space: str,
+        document_id: str,
+        *,
+        root: Place | None = None,
+        after: str = "",
+        limit: int | None = None,
+    ) -> builtins.list[Reference]: ...
+
+    def references_naming(self, space: str, place: Place) -> builtins.list[Reference]: ...
 
     def apply(
         self,
@@ -78,9 +93,16 @@ def is_id(text: object) -> bool:
     return isinstance(text, str) and _ID.fullmatch(text) is not None
 
 
+def read_place(text: str) -> DocumentPath:
+    """A path that names a place, whatever stands there: an id does not."""
+    if is_id(text):
+        raise InvalidPath(f"{text} is the id of a document, and here a path is needed")
+    return read_path(text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """What a document refers to, and what refers to it."""
+    """What a document refers to, and a page of what refers to it."""
 
     outgoing: tuple[Reference, ...]
     incoming: tuple[Reference, ...]
@@ -126,11 +148,33 @@ class Reader:
 
         `after` is the path of the last node of the page before.
         """
-        root = self.holder.top if path is None else read_path(path)
-        self.holder.check_read(root)
+        root = self._root(path)
         depth = min(collection.check_seq(depth, "a depth"), DEPTH_MAX)
         last = "" if after is None else read_path(after).key
         return self._tree.tree(self._space, root.place, last, depth, page_size(limit))
+
+    def _root(self, path: str | None) -> DocumentPath:
+        """Where a part of the tree begins: an id and an old path are followed to it."""
+        if path is None:
+            return self.holder.top
+        found = self.find(path)
+        if found is not None:
+            return read_path(found.path)
+        if is_id(path):
+            raise NotFound(f"there is no document at {path}")
+        return read_path(path)
+
+    def deleted(
+        self, path: str | None = None, *, limit: int = 100, after: str | None = None
+    ) -> list[DeletedDocument]:
+        """A page of what was deleted at a path and below it, and can be restored; the last first.
+
+        `after` is the id of the last one of the page before.
+        """
+        root = self.holder.top if path is None else read_place(path)
+        self.holder.check_read(root)
+        last = None if after is None else collection.check_id(after)
+        return self._tree.deleted(self._space, root.place, last, page_size(limit))
 
     def _walk(self, path: str) -> Iterator[Node]:
         """A document and all that stands below it, page by page."""
@@ -143,12 +187,15 @@ class Reader:
         """Documents with any of a text's words, the best first. Any text is a legal query."""
         if not isinstance(query, str):
             raise InvalidValue(f"a query is text, not {type(query).__name__}")
-        root = self.holder.top if below is None else read_path(below)
-        self.holder.check_read(root)
+        root = self._root(below)
         return self._tree.search(self._space, search_terms(query), root.place, page_size(limit))
 
-    def links(self, path: str) -> Links:
-        """What a document refers to and what refers to it, parents included."""
+    def links(self, path: str, *, limit: int = LIST_MAX, after: str | None = None) -> Links:
+        """What a document refers to, parents included, and a page of what refers to it.
+
+        `after` is the source of the last incoming one of the page before; those of one source stay
+        together.
+        """
         document = self.read(path)
         where = read_path(document.path)
         if self.holder.root is None:
@@ -159,11 +206,22 @@ class Reader:
         if where.parent is not None:
             above = _parent_reference(where, where.parent)
             outgoing = [above, *outgoing]
-        incoming = self._tree.references_to(self._space, document.id)
         return Links(
             outgoing=tuple(each for each in outgoing if self._is_shown(each.target)),
-            incoming=tuple(each for each in incoming if self._is_shown(each.source)),
+            incoming=self._incoming(document, page_size(limit), after),
         )
+
+    def _incoming(self, document: Document, limit: int, after: str | None) -> tuple[Reference, ...]:
+        root = None if self.holder.root is None else self.holder.root.place
+        found = self._tree.references_to(
+            self._space,
+            document.id,
+            root=root,
+            after="" if after is None else read_path(after).key,
+            limit=limit + 1,
+        )
+        is_split = 0 < limit < len(found) and found[limit].source == found[limit - 1].source
+        return tuple(found if is_split else found[:limit])
 
     def _find_shown(self, place: Place) -> Document | None:
         return self.find(place.text) if self._is_shown(place.text) else None
@@ -191,17 +249,15 @@ class Reader:
         """What changed between two versions, as a unified diff; `b` none: up to the newest."""
         newest = self._also_deleted(path).version
         old, new = self.version(path, a), self.version(path, newest if b is None else b)
-        lines = difflib.unified_diff(
-            _shown(old), _shown(new), f"version {old.number}", f"version {new.number}", lineterm=""
-        )
-        return "\n".join(lines)
+        return unified(_shown(old), _shown(new), f"version {old.number}", f"version {new.number}")
 
     def _also_deleted(self, path: str) -> Document:
+        """What stands at a path, else what was deleted there last, else what has moved away."""
         found = self.find(path)
-        if found is None and is_id(path):
-            found = self._tree.get(self._space, path)
-        elif found is None:
-            found = self._tree.find_deleted(self._space, read_path(path).place)
+        if is_id(path):
+            found = found or self._tree.get(self._space, path)
+        elif found is None or read_path(found.path).key != read_path(path).key:
+            found = self._tree.find_deleted(self._space, read_path(path).place) or found
         if found is None or not self._is_shown(found.path):
             raise NotFound(f"there is and was no document at {path}")
         return found

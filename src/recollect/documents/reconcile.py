@@ -9,21 +9,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from recollect.document import Content, Delete, Document, DocumentEvent, Edit, Move, Version, Write
+from recollect.document import Content, Delete, Document, Edit, Move, Node, Write
+from recollect.documents.ancestry import Ancestor, Ancestry, theirs_of
 from recollect.documents.claims import Claims
 from recollect.documents.files import shown
-from recollect.documents.front_matter import FileText, heading
-from recollect.documents.manifest import Entry, Manifest
+from recollect.documents.front_matter import FileText
+from recollect.documents.manifest import Entry, Manifest, folder_of
 from recollect.documents.merge import ClashingContent, merge_contents
 from recollect.documents.paths import DocumentPath, read_path
 from recollect.documents.shelf import (
-    EDITED_AS_A_FILE,
     Conflict,
     Plan,
     Relocation,
+    Settled,
     Shelf,
-    content_of,
     is_bare,
+    moment_text,
 )
 from recollect.documents.structure import (
     Creating,
@@ -37,17 +38,24 @@ from recollect.documents.structure import (
 from recollect.documents.survey import Found, Survey
 from recollect.errors import InvalidValue, NotAllowed
 
-VERSIONS_SEARCHED_MAX = 200
+NEVER_ALL = "-"  # for a hash, where a file has what its document cannot have: it stays an edit
 
 
-def reconcile(shelf: Shelf, survey: Survey, manifest: Manifest | None) -> Plan:
-    """A plan for what is in a directory, against the tree as it is at this moment."""
+def reconcile(
+    shelf: Shelf, survey: Survey, base: Manifest | None, origin: Manifest | None = None
+) -> Plan:
+    """A plan for what is in a directory, against the tree as it is at this moment.
+
+    `base`: what was published there, with what was loaded since; `origin`: what another store
+    published there.
+    """
     plan = Plan()
     for name, why in survey.skipped.items():
         plan.problem(name, why)
-    claims = Claims(shelf=shelf, survey=survey, manifest=manifest, plan=plan)
+    claims = Claims(shelf=shelf, survey=survey, manifest=base, plan=plan)
     claims.settle()
-    _Reconciling(shelf=shelf, survey=survey, claims=claims, plan=plan).run()
+    ancestry = Ancestry(shelf=shelf, origin={} if origin is None else origin.by_id)
+    _Reconciling(shelf=shelf, survey=survey, claims=claims, plan=plan, ancestry=ancestry).run()
     return plan
 
 
@@ -57,11 +65,14 @@ class _Reconciling:
     survey: Survey
     claims: Claims
     plan: Plan
+    ancestry: Ancestry
     names: dict[str, str] = field(default_factory=dict)  # id, or key of a new one: its file
     bumps: dict[str, int] = field(default_factory=dict)  # id: versions that the plan has made
+    stepped: set[str] = field(default_factory=set)  # ids that the plan has moved or deleted
     creations: dict[str, Write] = field(default_factory=dict)
     moves: dict[str, DocumentPath] = field(default_factory=dict)
     deletions: dict[str, Entry] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)  # by id, if there was a publication
 
     def run(self) -> None:
         for key, text in self.claims.texts.items():
@@ -72,6 +83,9 @@ class _Reconciling:
             else:
                 self._known(found, text, owner)
         if self.claims.manifest is not None:
+            self.nodes = {each.id: each for each in self.shelf.nodes(self.survey.root)}
+            self.plan.versions = {each.id: each.version for each in self.nodes.values()}
+            self._unknown_to_the_store(self.claims.manifest)
             self._removed(self.claims.manifest)
         self._arrange()
 
@@ -82,10 +96,11 @@ class _Reconciling:
         if document is not None and document.id not in self.claims.claimed:
             self._content(found, text, document, None)
             return
-        edit = self._write(found.name, found.path, _theirs(found.path, text, None), None)
+        edit = self._write(found.name, found.path, theirs_of(found.path, text, None), None)
         if edit is not None:
             self.creations[found.path.key] = edit
             self.names[found.path.key] = found.name
+            self._settle(found, "", said=None)
 
     def _known(self, found: Found, text: FileText, owner: str) -> None:
         entry, document = self.claims.entry(owner), self.claims.document(owner)
@@ -93,19 +108,26 @@ class _Reconciling:
         if document is None or document.deleted_at is not None:
             if is_edited:
                 self._edited_though_gone(found, text, entry, document)
-        elif self._is_placed(found, text, entry, document) and is_edited:
-            self._content(found, text, document, entry)
+        elif self._is_placed(found, text, entry, document):
+            if is_edited:
+                self._content(found, text, document, entry)
+            elif entry is not None:
+                self._settle_as(found, entry, document)
 
     def _edited_though_gone(
         self, found: Found, text: FileText, entry: Entry | None, document: Document | None
     ) -> None:
         if document is not None:
-            base = self._base(document, entry, text)
-            theirs = _theirs(found.path, text, base)
-            is_unchanged = base is not None and theirs == content_of(base)
-            if is_unchanged or self._was_loaded(document, base, theirs):
+            base = self.ancestry.of(document, entry, text)
+            theirs = theirs_of(found.path, text, base)
+            is_unchanged = base is not None and theirs == base.content
+            if is_unchanged or self.ancestry.loaded(document, base, theirs) is not None:
                 return
-        self._conflict(found.name, found.path, "the document was deleted", theirs=text.body)
+        reason = (
+            "the document was deleted, or moved out of what is published here; without the line "
+            "`id` the file is a new one, and if it is removed nothing is left to do"
+        )
+        self._conflict(found.name, found.path, reason, theirs=text.body)
 
     def _is_placed(
         self, found: Found, text: FileText, entry: Entry | None, document: Document
@@ -119,7 +141,7 @@ class _Reconciling:
             self.moves[document.id] = here
             self.names[document.id] = found.name
             return True
-        reason = f"the document stands at {now}"
+        reason = f"the document stands at {now}: move the file to there, or the document to {here}"
         self._conflict(found.name, here, reason, theirs=text.body, ours=document.body)
         return False
 
@@ -128,44 +150,72 @@ class _Reconciling:
     def _content(
         self, found: Found, text: FileText, document: Document, entry: Entry | None
     ) -> None:
-        base = self._base(document, entry, text)
-        said = None if base is None else content_of(base)
+        base = self.ancestry.of(document, entry, text)
+        said = None if base is None else base.content
         now = read_path(document.path)
-        theirs = _theirs(found.path, text, base)
-        if theirs in (said, document.content):
-            return
-        edit = self._write(found.name, now, theirs, document)
-        if edit is None or edit.content in (said, document.content):
-            return
-        if document.content == said or (said is None and is_bare(document.content, now.slug)):
-            self._change(found.name, document, edit, self.plan.changed)
-        elif self._was_loaded(document, base, edit.content):
-            return
-        elif said is None:
-            reason = "there is another document at this place"
-            theirs_now = edit.content.body
-            self._conflict(found.name, now, reason, theirs=theirs_now, ours=document.body)
-        else:
-            self._merge(found, document, said, edit)
+        theirs = theirs_of(found.path, text, base)
+        if not self._is_settled(found, theirs, document, base):
+            edit = self._write(found.name, now, theirs, document)
+            if edit is None or self._is_settled(found, edit.content, document, base):
+                return
+            is_bare_still = said is None and is_bare(document.content, now.slug)
+            if document.content == said or is_bare_still:
+                self._change(found.name, document, edit, self.plan.changed)
+                self._settle(found, document.id, said=None)
+            elif (made := self.ancestry.loaded(document, base, edit.content)) is not None:
+                self._settle_at(found, document.id, made)
+            elif said is None:
+                self._taken(found, document, edit.content.body)
+            else:
+                self._merge(found, document, said, edit)
+
+    def _is_settled(
+        self, found: Found, theirs: Content, document: Document, base: Ancestor | None
+    ) -> bool:
+        """Whether a file says what the document says, or what it was made from."""
+        if theirs == document.content:
+            at = moment_text(document.updated_at)
+            now = Ancestor(number=document.version, content=theirs, at=at)
+            self._settle_at(found, document.id, now)
+            return True
+        if base is not None and theirs == base.content:
+            self._settle_at(found, document.id, base)
+            return True
+        return False
+
+    def _taken(self, found: Found, document: Document, theirs: str) -> None:
+        reason = (
+            "there is another document at this place: give the file another name; or, if it is to "
+            f"take the place of what that says, the lines `id: {document.id}` and "
+            f"`version: {document.version}` in its head"
+        )
+        now = read_path(document.path)
+        self._conflict(found.name, now, reason, theirs=theirs, ours=document.body)
 
     def _merge(self, found: Found, document: Document, base: Content, edit: Write) -> None:
         now = read_path(document.path)
         merged = merge_contents(base, document.content, edit.content)
         if isinstance(merged, ClashingContent):
-            conflict = Conflict(
-                file=shown(found.name),
-                path=now.text,
-                reason=f"both sides changed: {', '.join(merged.fields)} (the document is at "
-                f"version {document.version})",
+            reason = (
+                f"both sides changed: {', '.join(merged.fields)} (the document is at version "
+                f"{document.version}); write into the file what it should say, with the line "
+                f"`version: {document.version}` in its head"
+            )
+            self._conflict(
+                found.name,
+                now,
+                reason,
                 theirs=edit.content.body,
                 ours=document.body,
                 merged=merged.body,
             )
-            self.plan.conflict(conflict)
             return
         whole = self._write(found.name, now, merged.content, document)
-        if whole is not None and whole.content != document.content:
+        if whole is None:
+            return
+        if whole.content != document.content:
             self._change(found.name, document, whole, self.plan.merged)
+        self._settle(found, document.id, said=edit.content)
 
     def _change(self, name: str, document: Document, edit: Write, report: list[str]) -> None:
         self.plan.edits.append(edit)
@@ -186,64 +236,76 @@ class _Reconciling:
         return replace(edit, expected=known.version, document_id=known.id)
 
     def _conflict(
-        self, name: str, path: DocumentPath, reason: str, *, theirs: str = "", ours: str = ""
+        self,
+        name: str,
+        path: DocumentPath,
+        reason: str,
+        *,
+        theirs: str = "",
+        ours: str = "",
+        merged: str = "",
     ) -> None:
         file = shown(name)
         self.plan.conflict(
-            Conflict(file=file, path=path.text, reason=reason, theirs=theirs, ours=ours)
+            Conflict(
+                file=file, path=path.text, reason=reason, theirs=theirs, ours=ours, merged=merged
+            )
         )
 
-    def _base(self, document: Document, entry: Entry | None, text: FileText) -> Version | None:
-        """What was published; or a later version, if the file says that it is made from that."""
-        published = 0 if entry is None else entry.version
-        said = 0 if text.front is None else text.front.version or 0
-        for number in (said, published) if published < said <= document.version else (published,):
-            found = self.shelf.versions(document.id, number, 1) if number else []
-            if found and found[0].number == number:
-                return found[0]
-        return None
+    # what file and document have in common from now on
 
-    def _since(self, document: Document, number: int) -> list[Version]:
-        found = self.shelf.versions(document.id, document.version, VERSIONS_SEARCHED_MAX)
-        return [each for each in found if each.number > number]
-
-    def _was_loaded(self, document: Document, base: Version | None, theirs: Content) -> bool:
-        """Whether a later version has it: as it is, or merged with the one before."""
-        since = self._since(document, 0 if base is None else base.number)
-        if any(content_of(each) == theirs for each in since):
-            return True
-        if base is None:
-            return False
-        pairs = zip(since, [*since[1:], base], strict=True)
-        return any(
-            each.reason == EDITED_AS_A_FILE and self._is_merged(each, base, before, theirs)
-            for each, before in pairs
+    def _settle(self, found: Found, document_id: str, *, said: Content | None) -> None:
+        """Once the plan is carried out."""
+        is_all = found.path.key not in self.claims.unplaced
+        self.plan.settled[found.path.key] = Settled(
+            path=found.name,
+            sha256=found.sha256 if is_all else NEVER_ALL,
+            size_bytes=found.size_bytes,
+            id=document_id,
+            said=said,
         )
 
-    def _is_merged(self, made: Version, base: Version, before: Version, theirs: Content) -> bool:
-        merged = merge_contents(content_of(base), content_of(before), theirs)
-        if isinstance(merged, ClashingContent):
-            return False
-        try:
-            # What is stored has been checked, and may have been redacted.
-            stored = self.shelf.write(read_path(made.path), merged.content).content
-        except (InvalidValue, NotAllowed):
-            return False
-        return stored == content_of(made)
+    def _settle_at(self, found: Found, document_id: str, made: Ancestor) -> None:
+        self._settle(found, document_id, said=made.said)
+        settled = self.plan.settled[found.path.key]
+        self.plan.settled[found.path.key] = replace(settled, version=made.number, at=made.at)
+
+    def _settle_as(self, found: Found, entry: Entry, document: Document) -> None:
+        """A file that only has moved; its document may have changed meanwhile."""
+        self._settle(found, document.id, said=entry.said)
+        if document.version != entry.version:
+            settled = self.plan.settled[found.path.key]
+            settled = replace(settled, version=entry.version, at=entry.at)
+            self.plan.settled[found.path.key] = settled
 
     # what is gone
 
-    def _removed(self, manifest: Manifest) -> None:
-        for entry in manifest.entries:
-            place = manifest.place(entry)
+    def _unknown_to_the_store(self, base: Manifest) -> None:
+        """Files nobody touched whose documents are not there, not even as deleted ones."""
+        for key, entry in base.by_key.items():
+            found = self.survey.files.get(key)
+            is_untouched = found is not None and found.data is None
+            if is_untouched and entry.id not in self.nodes and self.shelf.is_unknown(entry.id):
+                reason = (
+                    "the store does not have this document any more: it was purged, or the store "
+                    "is older than these files; without the line `id` the file is a new one"
+                )
+                self.plan.remark(entry.path, reason)
+
+    def _removed(self, base: Manifest) -> None:
+        for entry in base.entries:
+            place = base.place(entry)
+            is_top = place.key == self.survey.root.key
+            self.plan.known += entry.id in self.nodes and not is_top
             if entry.id in self.claims.claimed or not self.survey.is_gone(place):
                 continue
-            is_top = place.key == self.survey.root.key
             if not entry.sha256 and (is_top or place.key in self.survey.folders):
                 continue
             document = self.claims.document(entry.id)
             if document is not None and document.deleted_at is None:
                 self._one_removed(entry, document, place)
+            else:
+                self.plan.dropped.add(entry.id)
 
     def _one_removed(self, entry: Entry, document: Document, place: DocumentPath) -> None:
         now = read_path(document.path)
@@ -254,11 +316,15 @@ class _Reconciling:
                 self.deletions[document.id] = entry
         elif is_bare(document.content, now.slug) and self.shelf.has_children(now):
             return  # it is a directory only, as it would be published now
-        elif not is_unchanged:
-            since = self._since(document, entry.version)
-            if not any(each.event is DocumentEvent.DELETED for each in since):
-                reason = "the file was removed, and the document was changed or moved since"
-                self._conflict(entry.path, now, reason, ours=document.body)
+        elif not is_unchanged or entry.said is not None:
+            if self.ancestry.was_deleted_since(document, entry.version):
+                self.plan.dropped.add(entry.id)
+                return
+            reason = (
+                "the file was removed, and the document was changed or moved since: delete the "
+                "document too, or put a file with its text back"
+            )
+            self._conflict(entry.path, now, reason, ours=document.body)
         elif self.survey.doubtful:
             reason = "it is gone, but may be one of the files that could not be read"
             self.plan.problem(entry.path, reason)
@@ -271,17 +337,33 @@ class _Reconciling:
         self._check_what_is_allowed()
         if not (self.moves or self.creations or self.deletions):
             return
-        nodes = [(node.id, read_path(node.path)) for node in self.shelf.nodes(self.survey.root)]
-        ordering = Ordering(
-            sketch=Sketch(self.survey.root, nodes),
-            moves=dict(self.moves),
-            creations={key: read_path(edit.place.text) for key, edit in self.creations.items()},
-            deletions=list(self.deletions),
-        )
-        ordering.run(self._staying(ordering.sketch) if self.moves else {})
+        ordering = self._ordered(makes_room=True)
+        if ordering.is_stuck:
+            ordering = self._ordered(makes_room=False)
         self._left_over(ordering)
         # First what documents say, where they stand; then where they go.
         self.plan.edits += [self._step(step) for step in ordering.steps]
+
+    def _ordered(self, *, makes_room: bool) -> Ordering:
+        nodes = self.shelf.nodes(self.survey.root)
+        bare = frozenset(each.id for each in nodes if self._gives_way(each))
+        ordering = Ordering(
+            sketch=Sketch(self.survey.root, [(each.id, read_path(each.path)) for each in nodes]),
+            moves=dict(self.moves),
+            creations={key: read_path(edit.place.text) for key, edit in self.creations.items()},
+            deletions=list(self.deletions),
+            bare=bare if makes_room else None,
+        )
+        ordering.run(self._staying(ordering.sketch) if self.moves else {})
+        return ordering
+
+    def _gives_way(self, node: Node) -> bool:
+        """Whether it says nothing, and so makes room for a file that is moved to its place."""
+        path = read_path(node.path)
+        if node.body_chars or path.key not in self.survey.files:
+            return False
+        document = self.claims.document(node.id)
+        return document is not None and is_bare(document.content, path.slug)
 
     def _check_what_is_allowed(self) -> None:
         for document_id, target in list(self.moves.items()):
@@ -326,16 +408,24 @@ class _Reconciling:
     def _left_over(self, ordering: Ordering) -> None:
         """What cannot be had: a conflict; a page with others below it is emptied, not deleted."""
         for document_id, target in ordering.moves.items():
-            reason = ordering.sketch.problem(document_id, target)
+            problem = ordering.sketch.problem(document_id, target)
+            reason = f"{problem}: give the file another place, or make room there"
             name = self.names.get(document_id, target.text)
             self._conflict(name, self._path(document_id), reason)
+            self._stays_where_it_was(document_id, target)
         for key, target in ordering.creations.items():
-            reason = f"something else stands at {target}"
+            reason = f"something else stands at {target}: give the file another name"
             theirs = self.creations[key].content.body
             self._conflict(self.names[key], target, reason, theirs=theirs)
+            self.plan.settled.pop(key, None)
         for document_id in ordering.deletions:
-            if self.deletions[document_id].sha256:
+            if document_id in self.deletions and self.deletions[document_id].sha256:
                 self._empty(document_id)
+
+    def _stays_where_it_was(self, document_id: str, target: DocumentPath) -> None:
+        settled, entry = self.plan.settled.get(target.key), self.claims.entry(document_id)
+        if settled is not None and settled.id == document_id and entry is not None:
+            self.plan.settled[target.key] = replace(settled, path=entry.path)
 
     def _empty(self, document_id: str) -> None:
         document = self.claims.document(document_id)
@@ -346,6 +436,9 @@ class _Reconciling:
         edit = self._write(name, path, Content(title=path.slug), document)
         if edit is not None:
             self._change(name, document, edit, self.plan.changed)
+            folder = folder_of(self.survey.root, path)
+            settled = Settled(path=folder, sha256="", size_bytes=0, id=document_id)
+            self.plan.settled[path.key] = settled
 
     def _step(self, step: Step) -> Edit:
         match step:
@@ -354,51 +447,36 @@ class _Reconciling:
                 self.plan.files.add(shown(self.names[step.target.key]))
                 return self.creations[step.target.key]
             case Moving():
-                if step.id in self.moves:
-                    relocation = Relocation(source=step.source.text, target=step.target.text)
-                    self.plan.moved.append(relocation)
+                wanted = self.moves.get(step.id)
+                if wanted is not None and is_same_place(step.target, wanted):
+                    source = self._path(step.id).text
+                    self.plan.moved.append(Relocation(source=source, target=step.target.text))
                     self.plan.files.add(shown(self.names[step.id]))
                 return Move(
                     place=step.source.place,
                     to=step.target.place,
                     parents=tuple(path.place for path in step.target.parents),
-                    expected=self._expected(step.id),
+                    expected=self._expected(step),
                     document_id=step.id,
                 )
             case Deleting():
-                self.plan.deleted.append(step.source.text)
-                self.plan.files.add(shown(self.names[step.id]))
+                if step.id in self.deletions:
+                    self.plan.deleted.append(step.source.text)
+                    self.plan.files.add(shown(self.names[step.id]))
+                self.plan.dropped.add(step.id)
                 # A file does not know who refers to it; the links stay, and are reported broken.
                 return Delete(
                     place=step.source.place,
                     leaves_broken=True,
-                    expected=self._expected(step.id),
+                    expected=self._expected(step),
                     document_id=step.id,
                 )
 
-    def _expected(self, document_id: str) -> int | None:
-        """The version that a document has by then."""
-        document = self.claims.document(document_id)
-        if document is None:
+    def _expected(self, step: Moving | Deleting) -> int | None:
+        """The version that a document has by then; once it was moved, there is no telling."""
+        document = self.claims.document(step.id)
+        was_moved = step.id in self.stepped or step.source.key != self._path(step.id).key
+        self.stepped.add(step.id)
+        if document is None or was_moved:
             return None
-        made = self.bumps.get(document_id, 0)
-        self.bumps[document_id] = made + 1
-        return document.version + made
-
-
-def _theirs(path: DocumentPath, text: FileText, base: Version | None) -> Content:
-    """What a file says; front matter that is not there has not changed."""
-    known = None if base is None else content_of(base)
-    if text.front is None and known is not None:
-        return replace(known, body=text.body)
-    front = text.front
-    title = None if front is None else front.title
-    if title is None:
-        title = known.title if known is not None else heading(text.body) or path.slug
-    return Content(
-        title=title,
-        description="" if front is None else front.description,
-        body=text.body,
-        tags=() if front is None else front.tags,
-        links=() if front is None else front.links,
-    )
+        return document.version + self.bumps.get(step.id, 0)

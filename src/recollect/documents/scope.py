@@ -2,11 +2,12 @@
 
 Checked on where a document stands, never on how it was asked for: by path, by an old path, by id,
 by a link, as the source and as the destination of a move. The five names of consolidation directly
-below the memory root are its own; everything else there belongs to agents and people.
+below the memory root are its own; everything else belongs to agents and people.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass, field
 
 from recollect.document import Author, AuthorKind
@@ -31,8 +32,6 @@ class Holder:
 
     def check_write(self, path: DocumentPath) -> None:
         self.check_read(path)
-        if not path.is_within(memory_root()):
-            return
         is_own = is_of_consolidation(path)
         if is_own and self.author.kind is not AuthorKind.CONSOLIDATION:
             raise NotAllowed(f"{path} belongs to consolidation, which writes it anew")
@@ -51,9 +50,9 @@ class Holder:
 
 
 def is_of_consolidation(path: DocumentPath) -> bool:
-    """Whether it is, or stands below, one of the five names of consolidation."""
+    """Whether it is, or stands below, one of the five names of consolidation, in any width."""
     return (
         path.is_within(memory_root())
         and len(path.slugs) > 1
-        and slug_key(path.slugs[1]) in OF_CONSOLIDATION
+        and slug_key(unicodedata.normalize("NFKC", path.slugs[1])) in OF_CONSOLIDATION
     )

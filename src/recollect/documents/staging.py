@@ -1,8 +1,9 @@
 """Edits made aside: each is checked against the tree as it would be, and kept for one commit.
 
 Owns what a commit may rest on: the first edit of a document names the version it was based on (0:
-there is none), every later one the version that the earlier ones would leave. Several writes of one
-document become one, as long as nothing was moved or deleted in between.
+there is none); what follows it in the same commit, nobody can come between. Several writes of one
+document become one, as long as nothing was moved or deleted in between. Each edit keeps its own
+grounds.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import assert_never
+from typing import Any, assert_never
 
 from recollect.document import (
     Because,
@@ -22,12 +23,15 @@ from recollect.document import (
     Move,
     Place,
     Restore,
+    Rewrite,
     TreeLimits,
     Write,
 )
+from recollect.documents.checking import REASON_CHARS_MAX
 from recollect.documents.editing import refusal
-from recollect.documents.overlay import Entry, Overlay, entry_of, is_at_or_below, stored_path
-from recollect.documents.reading import Tree
+from recollect.documents.overlay import Entry, entry_of, is_at_or_below
+from recollect.documents.paths import stored_path
+from recollect.documents.steps import Implied, Maker, Said, StagedSteps
 from recollect.errors import (
     DocumentExists,
     DocumentReferenced,
@@ -41,45 +45,9 @@ from recollect.store.protocol import NewId
 STEPS_MAX = 10_000  # of one changeset
 REFERRERS_SHOWN = 5
 
-Maker = Write | Move | Restore
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """An edit to commit; a guard changes nothing and only checks a version."""
-
-    edit: Edit
-    is_guard: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
-    """The last write of a document: what it said before, and in which version."""
-
-    edit: Write
-    before: Content | None
-    version_before: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Implied:
-    """A page that is made because something stands below it. Somebody else may make it first."""
-
-    place: Place
-    maker: Maker
-
-
-class StagedTree(Overlay):
+class StagedTree(StagedSteps):
     """A tree to edit without a store noticing."""
-
-    def __init__(self, under: Tree) -> None:
-        super().__init__(under)
-        self.steps: builtins.list[Step] = []
-        self.grounds: builtins.list[Because] = []
-        self.said: dict[str, _Said] = {}
-        self.implied: dict[str, _Implied] = {}
-        self.made: set[str] = set()  # ids that nobody else knows
-        self.taken_along: dict[str, str] = {}  # with which document another one was deleted
 
     def apply(
         self,
@@ -91,66 +59,14 @@ class StagedTree(Overlay):
         new_id: NewId,
     ) -> builtins.list[Document]:
         """Prepare all edits or none of them."""
-        before = self._state()
-        is_done = False
-        try:
+        with self.all_or_nothing():
             staging = _Staging(
                 tree=self, space=space, because=because, limits=limits, now=now, new_id=new_id
             )
             made = [staging.apply(edit) for edit in edits]
             if len(self.steps) > STEPS_MAX:
                 raise TooLarge(f"a changeset holds at most {STEPS_MAX:,} edits: commit it in parts")
-            if self.steps != before["steps"]:
-                self.grounds.append(because)
-            is_done = True
-        finally:
-            if not is_done:
-                vars(self).update(before)
         return made
-
-    def _state(self) -> dict[str, object]:
-        return {
-            name: value.copy()
-            for name, value in vars(self).items()
-            if isinstance(value, dict | set | list)
-        }
-
-    # the list of steps
-
-    def log(self, edit: Edit, *, is_guard: bool = False) -> None:
-        self.steps.append(Step(edit=edit, is_guard=is_guard))
-
-    def position(self, edit: Edit) -> int:
-        return next(at for at, step in enumerate(self.steps) if step.edit is edit)
-
-    def is_open(self, edit: Write) -> bool:
-        """Whether a write can still say something else: no later step counts on its version."""
-        later = self.steps[self.position(edit) :]
-        return all(isinstance(step.edit, Write) for step in later)
-
-    def relog(self, old: Write, new: Write) -> None:
-        self.steps[self.position(old)] = Step(edit=new)
-        self._made_by(old, new)
-
-    def unlog(self, edit: Write) -> None:
-        del self.steps[self.position(edit)]
-
-    def make_explicit(self, document_id: str) -> None:
-        """What is touched is no longer made in passing: it must be there as it was seen."""
-        implied = self.implied.pop(document_id, None)
-        if implied is None:
-            return
-        above = tuple(each for each in implied.maker.parents if each.depth < implied.place.depth)
-        title = implied.place.text.rpartition("/")[2]
-        write = Write(place=implied.place, content=Content(title=title), parents=above, expected=0)
-        self.steps.insert(self.position(implied.maker), Step(edit=write))
-        self._made_by(implied.maker, write, above)
-        self.said[document_id] = _Said(edit=write, before=None, version_before=0)
-
-    def _made_by(self, old: Maker, new: Maker, only: Sequence[Place] | None = None) -> None:
-        for document_id, each in self.implied.items():
-            if each.maker is old and (only is None or each.place in only):
-                self.implied[document_id] = replace(each, maker=new)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -165,9 +81,12 @@ class _Staging:
     new_id: NewId
 
     def apply(self, edit: Edit) -> Document:
+        edit = replace(edit, because=edit.because or self.because)
         match edit:
             case Write():
                 return self._write(edit)
+            case Rewrite():
+                return self._rewrite(edit)
             case Move():
                 return self._move(edit)
             case Delete():
@@ -192,19 +111,31 @@ class _Staging:
             version = self._say_instead(known, said, edit)
         else:
             version = known.version + 1
-            logged = replace(edit, expected=known.version, document_id=self._name_of(known))
-            self.tree.log(logged)
-            self.tree.said[known.id] = _Said(
+            logged = replace(edit, **self._fence(known))
+            self.tree.log(logged, known.version)
+            self.tree.said[known.id] = Said(
                 edit=logged, before=known.content, version_before=known.version
             )
         self.tree.written.add(known.id)
         is_in_place = known.id not in self.tree.keys
         return self._put(_saying(known, edit.content), version, is_in_place=is_in_place)
 
-    def _say_instead(self, known: Document, said: _Said, edit: Write) -> int:
+    def _rewrite(self, edit: Rewrite) -> Document:
+        if edit.document_id is None:
+            known = self.tree.standing(self.space, edit.place)
+        else:
+            known = self.tree.get(self.space, edit.document_id)
+            known = None if known is None or known.deleted_at is not None else known
+        _check(edit, known)
+        write = edit.change(known)
+        return self._write(replace(write, expected=None, because=edit.because))
+
+    def _say_instead(self, known: Document, said: Said, edit: Write) -> int:
         if said.before == edit.content:
             self.tree.unlog(said.edit)
             del self.tree.said[known.id]
+            if said.edit.expected is not None:
+                self.tree.fenced.discard(known.id)  # the step that checked it is gone
             return said.version_before
         # Placed and expected as it was at first: only what it says is new.
         logged = replace(
@@ -212,16 +143,17 @@ class _Staging:
             content=edit.content,
             references=edit.references,
             is_restore=edit.is_restore,
+            because=_both(said.edit.because, edit.because),
         )
         self.tree.relog(said.edit, logged)
         self.tree.said[known.id] = replace(said, edit=logged)
         return known.version
 
     def _create(self, edit: Write) -> Document:
-        self.tree.log(edit)
+        self.tree.log(edit, 0)
         self._make_parents(edit)
         made = self._new(self._named_by_parent(edit.place), edit.content)
-        self.tree.said[made.id] = _Said(edit=edit, before=None, version_before=0)
+        self.tree.said[made.id] = Said(edit=edit, before=None, version_before=0)
         return made
 
     def _make_parents(self, maker: Maker) -> None:
@@ -229,7 +161,7 @@ class _Staging:
             if self.tree.standing(self.space, place) is None:
                 title = place.text.rpartition("/")[2]
                 made = self._new(self._named_by_parent(place), Content(title=title))
-                self.tree.implied[made.id] = _Implied(place=place, maker=maker)
+                self.tree.implied[made.id] = Implied(place=place, maker=maker)
 
     def _named_by_parent(self, place: Place) -> Place:
         above = stored_path(place.text).parent
@@ -299,8 +231,8 @@ class _Staging:
         if deepest > self.limits.depth_max:
             deep = self.limits.depth_max
             raise InvalidPath(f"what is below {edit.place.text} would stand more than {deep} deep")
-        logged = replace(edit, expected=known.version, document_id=self._name_of(known))
-        self.tree.log(logged)
+        logged = replace(edit, **self._fence(known))
+        self.tree.log(logged, known.version)
         self._make_parents(logged)
         to = self._named_by_parent(edit.to)
         self.tree.lift(edit.place.key)
@@ -324,16 +256,15 @@ class _Staging:
             self._check_referrers(edit, inside)
         self.tree.make_explicit(known.id)
         for each in inside[1:]:
-            # To move something where it stands is to change nothing, if it is that version.
             if each.id not in self.tree.implied:
-                guard = Move(
-                    place=each.place,
-                    to=each.place,
-                    expected=each.version,
-                    document_id=self._name_of(each),
-                )
-                self.tree.log(guard, is_guard=True)
-        self.tree.log(replace(edit, expected=known.version, document_id=self._name_of(known)))
+                self._guard(each)
+        unseen = any(
+            is_at_or_below(key, edit.place.key) or is_at_or_below(edit.place.key, key)
+            for key in self.tree.unseen
+        )
+        count = None if unseen else len(inside)
+        logged = replace(edit, count_expected=count, **self._fence(known))
+        self.tree.log(logged, known.version)
         self.tree.lift(edit.place.key)
         for each in inside:
             self.tree.gone[each.id] = self._aged(each, gone=True)
@@ -361,15 +292,30 @@ class _Staging:
         known = self._deleted(edit)
         if edit.expected not in (None, known.version):
             raise refusal(edit.place.text, known, edit.expected)
-        logged = replace(edit, expected=known.version, document_id=self._name_of(known))
-        self.tree.log(logged)
+        self._bring_back_parents(edit, known)
+        if known.id not in self.tree.gone and not edit.alone:
+            self.tree.unseen.add(edit.place.key)
+        logged = replace(edit, **self._fence(known))
+        self.tree.log(logged, known.version)
         self._make_parents(logged)
         to = self._named_by_parent(edit.place)
         self.tree.gone.pop(known.id, None)
-        for each in self._taken_along(known, edit.place):
+        self.tree.written.add(known.id)  # to the store it is gone, and refers to nothing
+        for each in () if edit.alone else self._taken_along(known, edit.place):
             del self.tree.gone[each.id]
             self.tree.put(_moved(self._aged(each, gone=False), edit.place, known.path, to))
         return self._put(replace(known, path=to.text, deleted_at=None), known.version + 1)
+
+    def _bring_back_parents(self, edit: Restore, known: Document) -> None:
+        """Parents that were deleted with it or after it come back as they were."""
+        for place in edit.parents:
+            if self.tree.standing(self.space, place) is None:
+                gone = self.tree.find_deleted(self.space, place)
+                if gone is not None and _not_before(gone, known):
+                    back = Restore(
+                        place=place, alone=True, document_id=gone.id, because=edit.because
+                    )
+                    self._restore(back)
 
     def _deleted(self, edit: Restore) -> Document:
         if edit.document_id is None:
@@ -404,9 +350,42 @@ class _Staging:
             raise NotFound(f"there is no document at {edit.place.text}")
         return known
 
-    def _name_of(self, known: Document | Entry) -> str | None:
-        """The document that an edit means, unless it is made by the same commit."""
-        return None if known.id in self.tree.made else known.id
+    def _fence(self, known: Document) -> dict[str, Any]:
+        """What an edit names: the document, and its version if no earlier step has checked that.
+
+        What is made by the same commit has no id yet. What was moved along with something is
+        checked where it stood before: the move may have raised its version.
+        """
+        if known.id in self.tree.made:
+            return {"expected": None, "document_id": None}
+        named = {"expected": None, "document_id": known.id}
+        if known.id in self.tree.fenced:
+            return named
+        self.tree.fenced.add(known.id)
+        entry = self.tree.entries.get(stored_path(known.path).key)
+        found = None if entry is None or entry.is_in_place else self._in_store(known.id)
+        if found is None:
+            return {**named, "expected": known.version}
+        version = known.version - (0 if entry is None else entry.more)
+        self.tree.guard(stored_path(found.path).place, version, known.id, at=0)
+        return named
+
+    def _guard(self, each: Entry) -> None:
+        """See to it that what is deleted along with something is what was seen."""
+        if each.id in self.tree.made or each.id in self.tree.fenced:
+            return
+        self.tree.fenced.add(each.id)
+        is_carried = each.place.key in self.tree.entries and not each.is_in_place
+        found = self._in_store(each.id) if is_carried else None
+        if found is None:
+            self.tree.guard(each.place, each.version, each.id, at=len(self.tree.steps))
+        else:
+            place = stored_path(found.path).place
+            self.tree.guard(place, each.version - each.more, each.id, at=0)
+
+    def _in_store(self, document_id: str) -> Document | None:
+        found = self.tree.under.get(self.space, document_id)
+        return None if found is None or found.deleted_at is not None else found
 
     def _aged(self, entry: Entry, *, gone: bool) -> Entry:
         """One more version of it: gone, or back."""
@@ -418,7 +397,26 @@ class _Staging:
         return replace(entry, node=node, more=entry.more + 1)
 
 
-def _check(edit: Write | Move | Delete, known: Document | None) -> None:
+def _not_before(one: Document, other: Document) -> bool:
+    """Whether one document was deleted with another, or after it."""
+    at, since = one.deleted_at, other.deleted_at
+    return at is not None and since is not None and at >= since
+
+
+def _both(one: Because | None, other: Because | None) -> Because | None:
+    """The grounds of two edits that became one."""
+    if one is None or other is None:
+        return one or other
+    reasons = dict.fromkeys(each.reason for each in (one, other) if each.reason)
+    return Because(
+        author=other.author,
+        reason="; ".join(reasons)[:REASON_CHARS_MAX],
+        sources=tuple(dict.fromkeys(one.sources + other.sources)),
+        facts=tuple(dict.fromkeys(one.facts + other.facts)),
+    )
+
+
+def _check(edit: Write | Rewrite | Move | Delete, known: Document | None) -> None:
     path = edit.place.text
     if edit.expected is not None and edit.expected != (0 if known is None else known.version):
         raise refusal(path, known, edit.expected)

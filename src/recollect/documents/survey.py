@@ -23,11 +23,12 @@ from recollect.errors import InvalidPath, InvalidValue, TooLarge
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A Markdown file. `data` none: it is exactly what the manifest says, or was not read."""
+    """A Markdown file. `data` none: it is exactly what is known, or was not read."""
 
     name: str
     path: DocumentPath
     sha256: str
+    size_bytes: int
     identity: Identity
     is_private: bool
     data: bytes | None
@@ -97,7 +98,7 @@ class _Looking:
 
     def look(self, folder: Folder, prefix: str) -> None:
         for name in folder.names():
-            if name == manifests.NAME and not prefix:
+            if name in manifests.HIDDEN and not prefix:
                 continue
             if len(self.survey.files) + len(self.survey.skipped) > self.limits.files_max:
                 raise TooLarge(f"there are more than {self.limits.files_max:,} files")
@@ -148,21 +149,33 @@ class _Looking:
         twin = self.survey.files.get(path.key)
         if twin is not None:
             raise InvalidPath(f"its name differs only in case from {shown(twin.name)}")
-        sha256 = self.trusted.get(identity_of(found), "")
-        if sha256 and stat.S_ISREG(found.st_mode):
-            data, identity, mode = None, identity_of(found), stat.S_IMODE(found.st_mode)
-        else:
-            read = folder.read(name, self.limits.file_bytes_max)
-            data, identity, mode = read.data, read.identity, read.mode
-            sha256 = hashlib.sha256(read.data).hexdigest()
+        sha256, data, identity, mode = self._read(folder, name, path, found)
         self.survey.files[path.key] = Found(
             name=whole,
             path=path,
             sha256=sha256,
+            size_bytes=found.st_size if data is None else len(data),
             identity=identity,
             is_private=mode == FILE_MODE,
             data=None if self._is_known(path, sha256) else data,
         )
+
+    def _read(
+        self, folder: Folder, name: str, path: DocumentPath, found: os.stat_result
+    ) -> tuple[str, bytes | None, Identity, int]:
+        trusted = self.trusted.get(identity_of(found), "")
+        unread = (None, identity_of(found), stat.S_IMODE(found.st_mode))
+        if trusted and stat.S_ISREG(found.st_mode):
+            return trusted, *unread
+        if found.st_size > self.limits.file_bytes_max:
+            # Limits may have become smaller since; what was published is never too large.
+            entry = None if self.known is None else self.known.by_key.get(path.key)
+            if entry is not None and entry.size_bytes == found.st_size:
+                sha256 = folder.digest(name, found.st_size)
+                if self._is_known(path, sha256):
+                    return sha256, *unread
+        read = folder.read(name, self.limits.file_bytes_max)
+        return hashlib.sha256(read.data).hexdigest(), read.data, read.identity, read.mode
 
     def _is_known(self, path: DocumentPath, sha256: str) -> bool:
         entry = None if self.known is None else self.known.by_key.get(path.key)

@@ -112,7 +112,10 @@ TOOLS: Mapping[str, Mapping[str, Any]] = {
     "document_tree": _tool(
         "List the documents below a path, each before what stands below it, a page at a time.",
         {
-            "path": {"type": "string", "description": "Where to begin; the root if left out."},
+            "path": {
+                "type": "string",
+                "description": "A path or an id, where to begin; the root if left out.",
+            },
             "depth": {
                 "type": "integer",
                 "minimum": 0,
@@ -132,7 +135,7 @@ TOOLS: Mapping[str, Mapping[str, Any]] = {
         "Find documents by words, the best first. Any text is a legal query.",
         {
             "query": {"type": "string", "description": "Words, or a question."},
-            "below": {"type": "string", "description": "Only below this path."},
+            "below": {"type": "string", "description": "Only below this path, or this id."},
             "limit": {
                 "type": "integer",
                 "minimum": 1,

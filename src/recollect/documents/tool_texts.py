@@ -41,6 +41,10 @@ def excerpt_of(body: str, first: int, last: int | None, column: int) -> Excerpt:
         raise InvalidValue(f"from_line is {first}, and the document has {len(lines)} lines")
     if last is not None and last < first:
         raise InvalidValue(f"to_line is {last}, before from_line, which is {first}")
+    if column > max(1, len(lines[first - 1])):
+        raise InvalidValue(
+            f"from_column is {column}, and line {first} has {len(lines[first - 1])} characters"
+        )
     end = len(lines) if last is None else min(last, len(lines))
     wanted = [lines[first - 1][column - 1 :], *lines[first:end]]
     taken, room = 0, PAGE_CHARS

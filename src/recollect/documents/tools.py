@@ -36,6 +36,7 @@ from recollect.terms import search_terms
 __all__ = ["DocumentTools", "tool_definitions"]
 
 CHILDREN_SHOWN = 50
+LINKS_SHOWN = 50
 TREE_LIMIT = 100
 SEARCH_LIMIT = 10
 
@@ -140,10 +141,8 @@ class DocumentTools:
     def _tree(self, given: dict[str, Any]) -> str:
         limit = given.pop("limit", TREE_LIMIT)
         path = given.pop("path", None)
-        if path is not None and is_id(path):
-            path = self._documents.read(path).path
         found = self._documents.tree(path, limit=limit + 1, **given)
-        shown = self._documents.holder.top.text if path is None else read_path(path).text
+        shown = self._documents.holder.top.text if path is None else path
         if not found:
             more = "Nothing more stands" if "after" in given else "There is nothing"
             return f"{more} at {quoted(shown)} or below it."
@@ -176,5 +175,7 @@ def _head(shown: Document | Version) -> list[str]:
     if shown.tags:
         lines.append(f"tags: {', '.join(map(quoted, shown.tags))}")
     if shown.links:
-        lines.append(f"links: {', '.join(map(quoted, shown.links))}")
+        lines.append(f"links: {', '.join(map(quoted, shown.links[:LINKS_SHOWN]))}")
+    if len(shown.links) > LINKS_SHOWN:
+        lines.append(f"and {len(shown.links) - LINKS_SHOWN:,} links more, which stay as they are.")
     return lines

@@ -7,12 +7,13 @@ can do: show what is broken, purge, be held by somebody else, and begin a change
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from recollect.document import Place, Purged, Reference
 from recollect.documents.editing import Editor, OnReferences
 from recollect.documents.paths import read_path
-from recollect.documents.reading import Links
+from recollect.documents.reading import Links, read_place
 from recollect.documents.scope import Holder
 from recollect.session import Surroundings, page_size
 from recollect.store.protocol import Store
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from recollect.documents.shelf import Shelf
 
 __all__ = ["Documents", "Links", "OnReferences"]
+
+STORE_ID = "store_id"  # kept in the store: which one a published directory came from
 
 
 class Documents(Editor):
@@ -59,7 +62,7 @@ class Documents(Editor):
 
     def purge(self, path: str) -> Purged:
         """Remove for good what stands or stood at a path and below it, with every version."""
-        target = read_path(path)
+        target = read_place(path)
         self.holder.check_uproot(target)
         return self._store.documents.purge(self._space, target.place)
 
@@ -71,27 +74,42 @@ class Documents(Editor):
         *,
         path: str | None = None,
         discard_edits: bool = False,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Publication:
-        """Publish what stands below a path as Markdown files, one whole generation at a time."""
+        """Publish what stands below a path as Markdown files, one whole generation at a time.
+
+        Without a path, what was published there before, or all. `progress` is told how many
+        documents of how many are done.
+        """
         from recollect.documents.publish import publish
 
         root = None if path is None else read_path(path)
-        return publish(self._shelf(), directory, root=root, discard_edits=discard_edits)
+        return publish(
+            self._shelf(), directory, root=root, discard_edits=discard_edits, progress=progress
+        )
 
     def load(
-        self, directory: str | os.PathLike[str], *, path: str | None = None, dry_run: bool = False
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        path: str | None = None,
+        dry_run: bool = False,
+        allow_deletions: bool = False,
     ) -> Loading:
         """Load what was changed in a directory of Markdown files, published before or not."""
         from recollect.documents.load import load
 
         root = None if path is None else read_path(path)
-        return load(self._shelf(), directory, root=root, dry_run=dry_run)
+        return load(
+            self._shelf(), directory, root=root, dry_run=dry_run, allow_deletions=allow_deletions
+        )
 
     def _shelf(self) -> Shelf:
         from recollect.documents.shelf import EDITED_AS_A_FILE, Shelf
 
         return Shelf(
             tree=self._store.documents,
+            store=self._store.keep(STORE_ID, self._around.ids.new()),
             space=self._space,
             holder=self.holder,
             body_bytes_max=self._around.settings.document_bytes_max,

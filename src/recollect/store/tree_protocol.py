@@ -9,6 +9,7 @@ from typing import Protocol
 
 from recollect.document import (
     Because,
+    DeletedDocument,
     Document,
     Edit,
     Node,
@@ -53,16 +54,36 @@ class Documents(Protocol):
         """Documents below a root that have any of the words, the best first."""
         ...
 
+    def deleted(
+        self, space: str, root: Place, after: str | None, limit: int
+    ) -> builtins.list[DeletedDocument]:
+        """A page of what was deleted at a root and below it, the last first; `after` is an id."""
+        ...
+
     def references_from(self, space: str, document_id: str) -> builtins.list[Reference]: ...
 
-    def references_to(self, space: str, document_id: str) -> builtins.list[Reference]: ...
+    def references_to(
+        self,
+        space: str,
+        document_id: str,
+        *,
+        root: Place | None = None,
+        after: str = "",
+        limit: int | None = None,
+    ) -> builtins.list[Reference]:
+        """What leads to a document, from below a root, by source; `after` is a path's key."""
+        ...
+
+    def references_naming(self, space: str, place: Place) -> builtins.list[Reference]:
+        """What names a path, whether it leads there, elsewhere or nowhere."""
+        ...
 
     def broken(self, space: str, limit: int, root: Place | None = None) -> builtins.list[Reference]:
-        """References to what is not there, from documents below a root."""
+        """References to what is not there. With a root, nothing outside counts as being there."""
         ...
 
     def orphans(self, space: str, limit: int, root: Place | None = None) -> builtins.list[str]:
-        """Paths of documents that no other one mentions, below a root."""
+        """Paths of documents that no other one mentions; with a root, nothing outside counts."""
         ...
 
     def apply(
@@ -75,6 +96,10 @@ class Documents(Protocol):
         new_id: Callable[[], str],
     ) -> builtins.list[Document]:
         """Make all edits or none, in order; each document as it is afterwards.
+
+        A version that one document had at a path never comes again there with another one. What
+        was said in a session that has been forgotten is no ground for anything. An edit without
+        grounds of its own is made on those of all.
 
         StaleVersion, DocumentExists, DocumentReferenced, NotFound, InvalidPath or TooLarge if one
         of them cannot be made.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +20,7 @@ from recollect.adapters.memory_files import (
     read_memory_path,
     size,
 )
-from recollect.document import Author, AuthorKind
+from recollect.document import Author, AuthorKind, Content
 from recollect.documents.paths import memory_root, read_path
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents
@@ -138,15 +140,35 @@ def test_what_is_not_there_cannot_be_viewed(do: Do) -> None:
         )
 
 
-def test_a_large_memory_is_listed_as_far_as_it_goes(
+def test_a_large_directory_is_listed_page_by_page(
     do: Do, mine: Documents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(anthropic_memory, "LISTED_MAX", 3)
-    for name in "abcdef":
-        mine.write(name, "x")
-    lines = do("view", path="/memories").splitlines()
-    assert lines[2:4] == ["1\t/memories/a.md", "1\t/memories/b.md"]
-    assert lines[-1].startswith("(More than can be shown")
+    """Every file can be found: what does not fit is on the next page."""
+    monkeypatch.setattr(anthropic_memory, "LISTED_MAX", 4)
+    monkeypatch.setattr(anthropic_memory, "LIST_MAX", 3)
+    for number in range(9):
+        mine.write(f"flat/f{number}", "x" * number)
+    mine.write("flat/f3/deep/er", "y")
+    seen: list[str] = []
+    asked: dict[str, Any] = {}
+    for _ in range(4):
+        head, *lines = do("view", path="/memories/flat", **asked).splitlines()
+        assert head == LISTING.format(path="/memories/flat")
+        more = re.search(r"view_range (\[\d+, \d+\])", lines[-1])
+        seen += lines if more is None else lines[:-1]
+        if more is None:
+            break
+        asked = {"view_range": json.loads(more[1])}
+    assert seen == [
+        "36\t/memories/flat",
+        *(f"{number}\t/memories/flat/f{number}.md" for number in range(3)),
+        "0\t/memories/flat/f3",
+        "3\t/memories/flat/f3.md",
+        "0\t/memories/flat/f3/deep",
+        *(f"{number}\t/memories/flat/f{number}.md" for number in range(4, 9)),
+    ]
+    refused = do("view", path="/memories/flat", view_range=[99, 100])
+    assert refused.startswith("Error: Invalid `view_range` parameter")
 
 
 @pytest.mark.parametrize(
@@ -551,3 +573,75 @@ def test_a_closed_store_is_the_callers(memory: recollect.Memory, tool: MemoryToo
 
 def test_no_directory_is_listed_without_a_line_for_itself() -> None:
     assert directory_lines([], memory_root(), "/memories") == ["0\t/memories"]
+
+
+# a page and a directory of one name
+
+
+def test_a_directory_is_deleted_without_the_file_beside_it(do: Do, mine: Documents) -> None:
+    do("create", path="/memories/proj.md", file_text="overview")
+    do("create", path="/memories/proj/a.md", file_text="a")
+    do("create", path="/memories/proj/b/c.md", file_text="c")
+    assert do("delete", path="/memories/proj") == "Successfully deleted /memories/proj"
+    assert [node.path for node in mine.tree()] == ["~/memory", "~/memory/proj"]
+    assert "overview" in do("view", path="/memories/proj.md")
+
+
+def test_a_directory_is_renamed_without_the_file_beside_it(do: Do, mine: Documents) -> None:
+    do("create", path="/memories/proj.md", file_text="overview")
+    do("create", path="/memories/proj/a.md", file_text="a")
+    do("create", path="/memories/proj/b/c.md", file_text="c")
+    assert do("rename", old_path="/memories/proj", new_path="/memories/x/old").startswith("Success")
+    assert [node.path.removeprefix("~/memory") for node in mine.tree()] == [
+        *("", "/proj", "/x", "/x/old", "/x/old/a", "/x/old/b", "/x/old/b/c")
+    ]
+    assert "overview" in do("view", path="/memories/proj.md")
+
+
+def test_a_page_is_renamed_with_all_it_has(do: Do, mine: Documents) -> None:
+    mine.write("pg", "text", title="A Fine Title", description="d", tags=["t"], links=["other"])
+    mine.write("pg/sub", "s")
+    known = mine.read("pg").content
+    do("rename", old_path="/memories/pg.md", new_path="/memories/pg2.md")
+    assert mine.read("pg2").content == known
+    assert mine.read("pg").content == Content(title="pg")
+    do("delete", path="/memories/pg2.md")
+    assert mine.find("pg2") is None
+
+
+def test_a_page_is_deleted_with_all_it_has(do: Do, mine: Documents) -> None:
+    mine.write("pg", "text", title="A Fine Title", description="d", tags=["t"])
+    mine.write("pg/sub", "s")
+    do("delete", path="/memories/pg.md")
+    assert mine.read("pg").content == Content(title="pg")
+
+
+def test_a_file_is_renamed_to_the_name_of_a_directory(do: Do, mine: Documents) -> None:
+    """What a view does not show is no obstacle."""
+    do("create", path="/memories/q.md", file_text="q")
+    do("create", path="/memories/dd/x.md", file_text="x")
+    assert "does not exist" in do("view", path="/memories/dd.md")
+    assert do("rename", old_path="/memories/q.md", new_path="/memories/dd.md") == (
+        "Successfully renamed /memories/q.md to /memories/dd.md"
+    )
+    assert (mine.read("dd").body, mine.read("dd").title) == ("q", "dd")
+    assert mine.find("q") is None
+    do("create", path="/memories/r.md", file_text="r")
+    for new in ("/memories/dd.md", "/memories/dd"):
+        assert do("rename", old_path="/memories/r.md", new_path=new).endswith("already exists")
+
+
+def test_an_empty_file_is_there(do: Do) -> None:
+    do("create", path="/memories/empty.md", file_text="")
+    again = do("create", path="/memories/empty.md", file_text="now")
+    assert again == "Error: File /memories/empty.md already exists"
+
+
+def test_a_passage_that_is_everywhere_is_answered_briefly(do: Do, mine: Documents) -> None:
+    mine.write("big", "a\n" * 50_000)
+    said = do("str_replace", path="/memories/big.md", old_str="a", new_str="b")
+    assert "in lines: 1, 2, 3, " in said
+    assert said.endswith("20 and more. Please ensure it is unique")
+    assert len(said) < 300
+    huge = do("str_replace", path="/memories/big.md", old_str="z" * 100_000, new_str="b")
+    assert len(huge) < 2_500

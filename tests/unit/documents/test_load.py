@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,14 @@ from recollect.documents.load import TRIES_MAX, Loading
 from recollect.documents.paths import read_path
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents
-from recollect.errors import NotAllowed, StaleVersion, StoreBusy, TooLarge, UnusableDirectory
+from recollect.errors import (
+    MassDeletion,
+    NotAllowed,
+    StaleVersion,
+    StoreBusy,
+    TooLarge,
+    UnusableDirectory,
+)
 
 NOTHING = Loading(
     created=(), changed=(), merged=(), moved=(), deleted=(), conflicts=(), problems=()
@@ -237,6 +245,53 @@ def test_the_page_at_the_top_has_a_file_of_its_own(docs: Documents, out: Path) -
     assert not (out / "~.md").exists()
 
 
+def test_an_edit_of_a_deleted_document_is_settled_without_its_id(
+    docs: Documents, out: Path
+) -> None:
+    edit(out / "work.md", "# Work", "# Play")
+    docs.delete("work")
+    version = docs.history("work")[0].number
+    edit(out / "work.md", "version: 1", f"version: {version}")
+    (conflict,) = docs.load(out).conflicts
+    assert "without the line `id`" in conflict.reason
+    lines = (out / "work.md").read_text().splitlines(keepends=True)
+    (out / "work.md").write_text("".join(line for line in lines if not line.startswith("id:")))
+    assert docs.load(out).created == ("~/memory/work",)
+    assert docs.load(out) == NOTHING
+
+
+def test_a_new_file_takes_the_place_of_a_document_that_it_names(docs: Documents, out: Path) -> None:
+    docs.write("new", "said there")
+    (out / "new.md").write_text("said here\n")
+    (conflict,) = docs.load(out).conflicts
+    id_line, version_line = re.findall(r"`((?:id|version): [^`]*)`", conflict.reason)
+    (out / "new.md").write_text(f"---\n{id_line}\n{version_line}\n---\nsaid here\n")
+    assert docs.load(out).changed == ("~/memory/new",)
+    assert docs.read("new").body == "said here"
+
+
+def test_a_removed_file_whose_document_changed_is_settled_by_putting_its_text_back(
+    docs: Documents, out: Path
+) -> None:
+    (out / "work.md").unlink()
+    docs.append("work", "more")
+    (conflict,) = docs.load(out).conflicts
+    assert "put a file with its text back" in conflict.reason
+    (out / "work.md").write_text(f"{conflict.ours}\n")
+    assert docs.load(out) == NOTHING
+    docs.publish(out)
+
+
+def test_two_different_moves_are_settled_by_moving_the_file(docs: Documents, out: Path) -> None:
+    docs.move("work", "job")
+    (out / "work.md").rename(out / "trade.md")
+    (conflict,) = docs.load(out).conflicts
+    assert "move the file to there" in conflict.reason
+    (out / "trade.md").rename(out / "job.md")
+    assert docs.load(out) == NOTHING
+    docs.publish(out)
+
+
 def test_a_new_file_where_another_document_stands_is_a_conflict(docs: Documents, out: Path) -> None:
     docs.write("new", "said there")
     (out / "new.md").write_text("said here\n")
@@ -352,10 +407,45 @@ def test_files_that_changed_places_are_conflicts(docs: Documents, out: Path) -> 
     assert docs.read("work").body == "# Work"
 
 
-def test_a_page_cannot_be_moved_below_itself(docs: Documents, out: Path) -> None:
+def test_a_page_can_be_moved_below_itself(docs: Documents, out: Path) -> None:
+    page = docs.read("people").id
     (out / "people.md").rename(out / "people" / "index.md")
-    (conflict,) = docs.load(out).conflicts
-    assert "below itself" in conflict.reason
+    (move,) = docs.load(out).moved
+    assert (move.source, move.target) == ("~/memory/people", "~/memory/people/index")
+    assert docs.read("people/index").id == page
+    assert docs.read("people").body == ""
+    assert paths(docs) == [
+        *("", "people", "people/Ana", "people/Bob", "people/index", "places", "places/Ulm", "work")
+    ]
+    assert docs.load(out) == NOTHING
+
+
+def test_a_page_that_is_only_a_directory_gives_way_to_one_that_is_moved_there(
+    docs: Documents, out: Path
+) -> None:
+    docs.write("places/Bonn", "Not in any file.")
+    work, ulm = docs.read("work").id, docs.read("places/Ulm").id
+    (out / "work.md").rename(out / "places.md")
+    (move,) = docs.load(out).moved
+    assert (move.source, move.target) == ("~/memory/work", "~/memory/places")
+    assert (docs.read("places").id, docs.read("places/Ulm").id) == (work, ulm)
+    assert paths(docs) == [
+        *("", "people", "people/Ana", "people/Bob", "places", "places/Bonn", "places/Ulm")
+    ]
+    assert docs.load(out) == NOTHING
+
+
+def test_a_new_page_below_one_that_was_renamed_is_made_once_and_there(
+    docs: Documents, out: Path
+) -> None:
+    (out / "work.md").rename(out / "job.md")
+    (out / "work").mkdir()
+    (out / "work" / "new.md").write_text("new\n")
+    loading = docs.load(out)
+    assert loading.created == ("~/memory/work/new",)
+    assert {"job", "work", "work/new"} < set(paths(docs))
+    assert "job/new" not in paths(docs)
+    assert docs.load(out) == NOTHING
 
 
 def test_a_copy_with_the_same_id_is_reported_and_the_original_stays(
@@ -410,6 +500,37 @@ def test_a_removed_directory_goes_with_all_that_was_in_it(docs: Documents, out: 
     assert paths(docs) == ["", "work"]
 
 
+def test_a_directory_that_lost_all_its_files_deletes_nothing_unasked(
+    docs: Documents, out: Path
+) -> None:
+    for file in out.rglob("*.md"):
+        file.unlink()
+    for folder in ("people", "places"):
+        (out / folder).rmdir()
+    with pytest.raises(MassDeletion, match=r"6 of 6 documents.*--allow-deletions"):
+        docs.load(out)
+    assert len(docs.tree()) == 7
+    assert len(docs.load(out, dry_run=True).deleted) == 6
+    assert len(docs.load(out, allow_deletions=True).deleted) == 6
+    assert paths(docs) == [""]
+
+
+@pytest.mark.parametrize(("removed", "is_refused"), [(10, False), (11, True)])
+def test_more_than_half_and_more_than_ten_are_not_deleted_unasked(
+    docs: Documents, tmp_path: Path, removed: int, is_refused: bool
+) -> None:
+    for number in range(16):
+        docs.write(f"{number:02}", "x")
+    docs.publish(tmp_path / "out")
+    for number in range(removed):
+        (tmp_path / "out" / f"{number:02}.md").unlink()
+    if is_refused:
+        with pytest.raises(MassDeletion):
+            docs.load(tmp_path / "out")
+    else:
+        assert len(docs.load(tmp_path / "out").deleted) == removed
+
+
 def test_a_removed_page_with_others_below_it_is_emptied(docs: Documents, out: Path) -> None:
     (out / "people.md").unlink()
     loading = docs.load(out)
@@ -451,6 +572,25 @@ def test_a_file_replaced_by_a_link_is_not_removed(docs: Documents, out: Path) ->
     loading = docs.load(out)
     assert (loading.deleted, set(problems(loading))) == ((), {"work.md"})
     assert docs.find("work") is not None
+
+
+def test_an_old_generation_that_is_not_whole_is_not_loaded(docs: Documents, out: Path) -> None:
+    (out / ".recollect-unfinished").write_text("")
+    (out / "work.md").unlink()
+    for verb in (docs.load, docs.publish):
+        with pytest.raises(UnusableDirectory, match="old generation"):
+            verb(out)
+    assert docs.find("work") is not None
+
+
+@pytest.mark.parametrize("change", ["without its first line", "after a blank line"])
+def test_a_head_that_is_none_does_not_become_text(docs: Documents, out: Path, change: str) -> None:
+    file = out / "people" / "Bob.md"
+    text = file.read_text()
+    file.write_text(f"\n{text}" if "blank" in change else text.removeprefix("---\n"))
+    loading = docs.load(out)
+    assert "first line" in problems(loading)["people/Bob.md"]
+    assert (loading.changed, docs.read("people/Bob").version) == ((), 1)
 
 
 # hostile files
@@ -612,6 +752,16 @@ def test_a_directory_published_by_another_space_is_loaded_as_a_copy(
     assert paths(other) == paths(docs)
     assert other.read("people/Ana").body == docs.read("people/Ana").body
     assert other.load(out) == NOTHING
+
+
+def test_a_lost_store_is_made_again_from_what_it_published(docs: Documents, out: Path) -> None:
+    """D8."""
+    with recollect.open(":memory:") as other:
+        made = other.space().documents
+        assert len(made.load(out).created) == 5
+        assert paths(made) == paths(docs)
+        assert made.read("people/Ana").tags == ("person",)
+        assert made.load(out) == NOTHING
 
 
 @pytest.mark.parametrize("kind", ["missing", "link", "file"])

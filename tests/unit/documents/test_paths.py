@@ -8,9 +8,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given
 
+from recollect.document import PATH_BYTES_MAX
 from recollect.documents.paths import (
     DEPTH_MAX,
-    PATH_CHARS_MAX,
     SLUG_BYTES_MAX,
     SLUG_CHARS_MAX,
     DocumentPath,
@@ -89,9 +89,16 @@ def test_names_are_as_long_as_they_may_be_and_no_longer() -> None:
     for slug in ("x" * (SLUG_CHARS_MAX + 1), "語" * (SLUG_BYTES_MAX // 3 + 1)):
         with pytest.raises(InvalidPath, match="more than"):
             read_path(slug)
-    deepest = "/".join(["~", *[longest] * DEPTH_MAX])
-    assert read_path(deepest).text == deepest
-    assert len(deepest) == PATH_CHARS_MAX
+    for letter in ("x", "ж", "語", "𒀀", "ß"):
+        size = len(letter.encode())
+        slugs = [letter * (94 // size)] * (DEPTH_MAX - 1)
+        rest = PATH_BYTES_MAX - len("/".join(["~", *slugs, ""]).encode())
+        whole = "/".join(["~", *slugs, letter * (rest // size)])
+        assert read_path(whole).text == whole
+        with pytest.raises(InvalidPath, match="at most 1,500 "):
+            read_path(f"{whole}{letter}")
+    with pytest.raises(InvalidPath, match="bytes"):  # twice as long without its case
+        read_path("/".join(["~", *["ŉ" * 46] * DEPTH_MAX]))
     with pytest.raises(InvalidPath, match=f"at most {DEPTH_MAX} parts"):
         read_path("/".join(["~", *["x"] * (DEPTH_MAX + 1)]))
     with pytest.raises(InvalidPath, match="at most"):

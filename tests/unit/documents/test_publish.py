@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
+import re
+import shutil
 import stat
 from collections.abc import Callable
 from hashlib import sha256
@@ -18,17 +21,19 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.document import Document
-from recollect.documents.files import Folder
+from recollect.document import PATH_BYTES_MAX, Document
+from recollect.documents.checking import LINKS_MAX
+from recollect.documents.files import UNFINISHED, Folder
 from recollect.documents.load import Loading
 from recollect.documents.paths import read_path
-from recollect.documents.publish import UNFINISHED
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents
 from recollect.errors import (
     InvalidPath,
     NotAllowed,
+    NotFound,
     StoreBusy,
+    StoreDenied,
     StoreFull,
     SwapUnsupported,
     UnloadedEdits,
@@ -320,15 +325,25 @@ def test_edits_that_were_not_loaded_are_not_lost(docs: Documents, out: Path) -> 
     assert beside(out) == ["out"]
 
 
-def test_edits_can_be_discarded(docs: Documents, out: Path) -> None:
+def test_edits_can_be_published_over_and_are_kept_aside(docs: Documents, out: Path) -> None:
     docs.publish(out)
     (out / "work.md").write_text("mine")
     (out / "notes.txt").write_text("x")
     (out / ".git" / "objects").mkdir(parents=True)
     published = docs.publish(out, discard_edits=True)
-    assert published.kept_aside == ()
+    (kept,) = published.kept_aside
+    assert {".git", ".git/objects", "notes.txt", "work.md"} < set(listed(Path(kept)))
+    assert (Path(kept) / "work.md").read_text() == "mine"
     assert assert_whole(out) == 2
     assert "# Work" in (out / "work.md").read_text()
+    assert beside(out) == [Path(kept).name, "out"]
+
+
+def test_where_nothing_was_edited_nothing_is_kept(docs: Documents, out: Path) -> None:
+    docs.publish(out)
+    (out / "work.md").write_text("mine")
+    docs.load(out)
+    assert docs.publish(out, discard_edits=True).kept_aside == ()
     assert beside(out) == ["out"]
 
 
@@ -369,6 +384,124 @@ def test_the_directory_of_another_space_or_another_part_is_not_touched(
         with pytest.raises(UnusableDirectory):
             other.publish(out, path=path)
     assert assert_whole(out) == 1
+
+
+def test_the_directory_of_another_store_is_not_touched(docs: Documents, out: Path) -> None:
+    docs.publish(out)
+    with recollect.open(":memory:") as other:
+        other.space().documents.write("only", "page")
+        with pytest.raises(UnusableDirectory, match="another store"):
+            other.space().documents.publish(out, discard_edits=True)
+    assert assert_whole(out) == 1
+    assert "work.md" in listed(out)
+
+
+def test_a_version_number_that_is_used_again_is_another_version(tmp_path: Path) -> None:
+    """A store that was restored from a copy: the file of the lost version does not stay."""
+    out, store, copy = tmp_path / "out", tmp_path / "a.db", tmp_path / "copy.db"
+    with recollect.open(str(store)) as memory:
+        memory.space().documents.write("x", "one")
+        memory.space().documents.publish(out)
+    shutil.copy(store, copy)
+    for text, database in (("lost", store), ("found", copy)):
+        with recollect.open(str(database)) as memory:
+            docs = memory.space().documents
+            assert docs.write("x", text).version == 2
+            docs.publish(out)
+            assert (out / "x.md").read_text().endswith(f"{text}\n")
+            assert docs.load(out) == NOTHING
+
+
+def test_a_part_that_is_not_there_is_not_published(docs: Documents, out: Path) -> None:
+    docs.publish(out, path="people")
+    before = listed(out)
+    with pytest.raises(NotFound, match="peeple"):
+        docs.publish(out.parent / "other", path="peeple")
+    docs.move("people", "folk")
+    for path in ("people", None):
+        with pytest.raises(NotFound, match="~/memory/folk"):
+            docs.publish(out, path=path)
+    assert listed(out) == before
+    assert beside(out) == ["out"]
+
+
+def test_a_part_is_published_again_without_saying_which(docs: Documents, out: Path) -> None:
+    docs.publish(out, path="people")
+    docs.append("people/Ana", "And cake.")
+    assert docs.publish(out).written == 1
+    assert listed(out) == [MANIFEST, "Ana.md", "~.md"]
+
+
+@pytest.mark.parametrize("verb", ["publish", "load"])
+def test_no_directory_is_not_this_directory(docs: Documents, verb: str) -> None:
+    with pytest.raises(UnusableDirectory, match="no directory is named"):
+        getattr(docs, verb)("")
+
+
+def test_the_system_says_where_a_path_leads(docs: Documents, tmp_path: Path) -> None:
+    (tmp_path / "real" / "sub").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "sub")
+    docs.publish(tmp_path / "link" / ".." / "out")
+    assert not (tmp_path / "out").exists()
+    assert assert_whole(tmp_path / "real" / "out") == 1
+
+
+def test_this_directory_can_be_published_to(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out.mkdir()
+    monkeypatch.chdir(out)
+    assert docs.publish(".").directory == str(out)
+    assert assert_whole(out) == 1
+
+
+def test_a_mount_point_is_refused_with_what_to_do(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel says EBUSY; where it can be seen before, nothing is written."""
+    docs.publish(out)
+    docs.append("work", "x")
+
+    def busy(*_names: object) -> None:
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    monkeypatch.setattr(Folder, "exchange", busy)
+    with pytest.raises(UnusableDirectory, match=r"mount point.*below it"):
+        docs.publish(out)
+    with pytest.raises(UnusableDirectory, match="mount point"):
+        docs.publish("/proc")
+
+
+def test_a_parent_that_cannot_be_written_to_is_named(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(_self: Folder, _name: str) -> Folder:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Folder, "make", denied)
+    with pytest.raises(StoreDenied, match=re.escape(f"{out.parent}: Permission denied")):
+        docs.publish(out)
+
+
+def test_a_document_with_all_that_it_may_have_is_no_edit(docs: Documents, out: Path) -> None:
+    """As many links as there can be, as long as they can be."""
+    slugs = "/".join("é" * 90 for _ in range((PATH_BYTES_MAX - 20) // 181))
+    links = [f"{slugs}/{number:04}" for number in range(LINKS_MAX)]
+    docs.write("linked", "x", links=links, description="\x85" * 2000)
+    docs.publish(out)
+    docs.append("work", "x")
+    assert docs.publish(out).written == 1
+    file = out / "linked.md"
+    file.write_text(file.read_text() + "more\n")
+    assert docs.load(out).changed == ("~/memory/linked",)
+    assert docs.read("linked").links == tuple(read_path(link).text for link in links)
+
+
+def test_whoever_waits_is_told_how_far_it_is(docs: Documents, out: Path) -> None:
+    told: list[tuple[int, int]] = []
+    docs.publish(out, progress=lambda done, of: told.append((done, of)))
+    assert told == sorted(told)
+    assert told[-1] == (6, 6)
 
 
 def test_an_empty_directory_is_used(docs: Documents, out: Path) -> None:
@@ -423,7 +556,7 @@ def test_an_edit_in_the_last_moment_is_kept_aside(
     assert assert_whole(out) == 2
     monkeypatch.undo()
     docs.append("work", "more")
-    assert docs.publish(out).kept_aside == ()
+    assert docs.publish(out).kept_aside == (kept,), "it is named until it is gone"
     assert (Path(kept) / "work.md").read_text() == "by hand", "nobody removes it but who wrote it"
 
 
@@ -503,15 +636,19 @@ def test_a_target_that_appears_meanwhile_is_not_touched(
         (out / "precious.txt").write_text("precious")
 
     on(monkeypatch, "rename", appear)
+    with pytest.raises(StoreBusy):
+        docs.publish(out)
     with pytest.raises(UnusableDirectory):
         docs.publish(out)
     assert listed(out) == ["precious.txt"]
     assert beside(out) == ["out"]
 
 
-def test_a_change_of_the_tree_on_the_way_is_in_the_generation_or_not_at_all(
+def test_a_change_of_the_tree_on_the_way_is_in_the_next_generation(
     docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """P6: a generation is one state of the tree, also while that goes on."""
+
     def change() -> None:
         docs.move("people", "folk")
         docs.append("work", "changed on the way")
@@ -519,28 +656,45 @@ def test_a_change_of_the_tree_on_the_way_is_in_the_generation_or_not_at_all(
         docs.delete("places", below=True)
         docs.write("fresh/page", "x")
 
-    on(monkeypatch, "sync", change)
+    before = [(node.path, docs.read(node.id).body) for node in docs.tree()]
+    on(monkeypatch, "write", change)
+    docs.publish(out)
+    assert listed(out) == [
+        *(MANIFEST, "people", "people.md", "people/Ana.md", "places", "places/Ulm.md", "work.md")
+    ]
+    for path, body in before:
+        if body:
+            assert (out / f"{path.removeprefix('~/memory/')}.md").read_text().endswith(f"{body}\n")
+    assert docs.load(out) == NOTHING
     docs.publish(out)
     assert listed(out) == [
         *(MANIFEST, "folk", "folk.md", "folk/Ana.md", "fresh", "fresh/page.md", "work.md")
     ]
     assert "changed on the way" in (out / "work.md").read_text()
-    assert docs.load(out) == NOTHING
 
 
-def test_a_tree_that_never_rests_is_not_published(
+def test_a_tree_that_never_rests_is_published(
     docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = Folder.sync
+    real = Folder.write
 
-    def changing(self: Folder) -> None:
+    def changing(self: Folder, name: str, data: bytes) -> None:
         docs.append("work", "again")
-        real(self)
+        real(self, name, data)
 
-    monkeypatch.setattr(Folder, "sync", changing)
-    with pytest.raises(StoreBusy):
-        docs.publish(out)
-    assert beside(out) == []
+    monkeypatch.setattr(Folder, "write", changing)
+    docs.publish(out)
+    assert assert_whole(out) == 1
+
+
+def test_what_is_purged_on_the_way_is_not_published(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P11."""
+    on(monkeypatch, "write", lambda: docs.purge("work"))
+    docs.publish(out)
+    assert assert_whole(out) == 1
+    assert "work.md" not in listed(out)
 
 
 def test_what_a_dead_publication_left_is_removed_and_what_is_not_ours_is_kept(

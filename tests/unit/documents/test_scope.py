@@ -139,3 +139,25 @@ def test_what_is_broken_or_orphaned_outside_is_not_listed(mine: Documents, part:
     mine.write(f"{PART}/deep/list", f"See [[{PART}/nothing]].")
     assert [each.source for each in part.broken_links()] == [f"{PART}/deep/list"]
     assert not any("private" in path for path in part.orphans())
+
+
+def test_consolidation_writes_nothing_outside_its_pages() -> None:
+    """G8: neither in the memory of others nor beside it."""
+    held = Holder(author=Author(AuthorKind.CONSOLIDATION, "c"))
+    for path in ("~/elsewhere/x", "~/notes", "~/memory/people", "~/memory", "~/skills"):
+        with pytest.raises(NotAllowed):
+            held.check_write(read_path(path))
+        with pytest.raises(NotAllowed):
+            held.check_uproot(read_path(path))
+    held.check_write(read_path("~/memory/skills/x"))
+
+
+@pytest.mark.parametrize("name", ["ｓｋｉｌｌｓ", "Ｓkills", "ﬁ", "raw＿memories"])
+def test_a_name_in_another_width_is_the_same_name(name: str) -> None:
+    agent = Holder(author=Author(AuthorKind.AGENT, "a"))
+    path = read_path(f"{name}/x")
+    if name == "ﬁ":
+        agent.check_write(path)
+    else:
+        with pytest.raises(NotAllowed):
+            agent.check_write(path)

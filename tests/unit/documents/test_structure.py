@@ -12,6 +12,7 @@ def ordering(
     creations: tuple[str, ...] = (),
     deletions: tuple[str, ...] = (),
     staying: tuple[str, ...] = (),
+    bare: tuple[str, ...] | None = None,
 ) -> Ordering:
     """Documents are called by where they stand."""
     made = Ordering(
@@ -19,6 +20,7 @@ def ordering(
         moves={path: read_path(to) for path, to in (moves or {}).items()},
         creations={read_path(path).key: read_path(path) for path in creations},
         deletions=list(deletions),
+        bare=None if bare is None else frozenset(bare),
     )
     made.run({path: read_path(path) for path in staying})
     return made
@@ -68,6 +70,41 @@ def test_nothing_moves_below_itself() -> None:
     made = ordering("a", moves={"a": "a/b/c"})
     assert set(made.moves) == {"a"}
     assert "below itself" in made.sketch.problem("a", read_path("a/b/c"))
+
+
+def test_a_page_that_moves_below_itself_steps_aside() -> None:
+    made = ordering("a", "a/b", moves={"a": "a/c"}, staying=("a/b",), bare=())
+    assert told(made) == ["a > moving-1", "moving-1/b > a/b", "moving-1 > a/c"]
+    made = ordering("a", "moving-1", moves={"a": "a/b/c"}, bare=())
+    assert told(made) == ["a > moving-2", "moving-2 > a/b/c"]
+
+
+def test_a_page_that_says_nothing_gives_way() -> None:
+    made = ordering("a", "b", "b/c", "b/d", moves={"a": "b"}, staying=("b", "b/c"), bare=("b",))
+    assert told(made) == [
+        *("b > moving-1", "a > b", "moving-1/c > b/c", "moving-1/d > b/d", "- moving-1")
+    ]
+    assert not made.is_stuck
+
+
+def test_whoever_steps_aside_for_nothing_is_stuck() -> None:
+    made = ordering("a", "b", "b/c", "x", moves={"a": "b", "b/c": "x"}, bare=("b",))
+    assert made.is_stuck
+    assert not ordering("a", "b", "b/c", moves={"a": "b"}).is_stuck
+
+
+def test_a_new_page_below_one_that_leaves_is_made_when_that_has_left() -> None:
+    made = ordering("x", moves={"x": "y"}, creations=("x/new",))
+    assert told(made) == ["x > y", "+ x/new"]
+    made = ordering(*("p", "p/x"), moves={"p": "q"}, creations=("p/x/new",), staying=("p/x",))
+    assert told(made) == ["p > q", "q/x > p/x", "+ p/x/new"]
+
+
+def test_many_moves_take_one_pass() -> None:
+    count = 2000
+    paths = [f"old/{number}" for number in range(count)]
+    made = ordering("old", *paths, moves={path: f"new{path[3:]}" for path in paths})
+    assert len(made.steps) == count
 
 
 def test_nothing_is_moved_too_deep() -> None:

@@ -22,6 +22,11 @@ def look(path: Path, known: Manifest | None = None, limits: Limits = LIMITS) -> 
         return survey(folder, memory_root(), limits, known)
 
 
+def manifest(*entries: Entry) -> Manifest:
+    root = memory_root()
+    return Manifest(store="a", space="s", root=root, generation=1, published_at="", entries=entries)
+
+
 def names(found: Survey) -> list[str]:
     return [each.name for each in found.files.values()]
 
@@ -106,9 +111,27 @@ def test_what_is_as_it_was_published_is_not_kept_in_memory(tmp_path: Path) -> No
         Entry(path=f"{name}.md", id=name, version=1, sha256=sha256(b"same").hexdigest())
         for name in "ab"
     )
-    known = Manifest(space="s", root=memory_root(), generation=1, published_at="", entries=entries)
+    known = manifest(*entries)
     data = {each.name: each.data for each in look(tmp_path, known).files.values()}
     assert data == {"a.md": None, "b.md": b"changed"}
+
+
+def test_what_was_published_is_never_too_large(tmp_path: Path) -> None:
+    """Limits can become smaller; a file nobody touched is no edit for that."""
+    data = b"x" * (LIMITS.file_bytes_max + 1)
+    for name in ("a.md", "b.md", "c.md"):
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "b.md").write_bytes(b"y" * len(data))
+    digest = sha256(data).hexdigest()
+    known = manifest(
+        *(
+            Entry(path=name, id=name, version=1, sha256=digest, size_bytes=len(data))
+            for name in ("a.md", "b.md")
+        )
+    )
+    found = look(tmp_path, known)
+    assert {each.name: each.data for each in found.files.values()} == {"a.md": None}
+    assert set(found.skipped) == {"b.md", "c.md"}
 
 
 def test_two_looks_tell_whether_something_changed(tmp_path: Path) -> None:

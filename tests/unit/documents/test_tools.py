@@ -387,3 +387,27 @@ def test_a_search_shows_why_and_how_to_get_more(mine: Documents, tools: Document
     assert "offset 6" not in rest
     assert "Nothing" in tools.call("document_search", {"query": "coffee"})
     assert "Nothing" in tools.call("document_search", {"query": "oolong", "below": "cups"})
+
+
+# bounded answers
+
+
+def test_a_page_with_many_links_is_answered_briefly(mine: Documents, tools: DocumentTools) -> None:
+    mine.write("p", "x", links=[f"{'z' * 90}/{'y' * 90}/{number}" for number in range(1000)])
+    answer = tools.call("document_read", {"path": "p"})
+    assert len(answer) < 15_000
+    assert "and 950 links more" in answer
+
+
+def test_a_column_past_the_end_of_a_line_is_refused(mine: Documents, tools: DocumentTools) -> None:
+    mine.write("p", "short")
+    answer = tools.call("document_read", {"path": "p", "from_column": 6})
+    assert answer == "Error: from_column is 6, and line 1 has 5 characters"
+    assert "short" in tools.call("document_read", {"path": "p", "from_column": 1})
+
+
+def test_a_part_is_listed_and_searched_by_its_id(mine: Documents, tools: DocumentTools) -> None:
+    mine.write("dir/x", "tea")
+    known = mine.read("dir").id
+    assert '"~/memory/dir/x"' in tools.call("document_tree", {"path": known})
+    assert '"~/memory/dir/x"' in tools.call("document_search", {"query": "tea", "below": known})

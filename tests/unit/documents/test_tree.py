@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 
+import apsw
 import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.document import Author, AuthorKind, DocumentEvent, ReferenceKind
+from recollect.document import Author, AuthorKind, Document, DocumentEvent, ReferenceKind
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents, OnReferences
 from recollect.errors import (
@@ -265,7 +268,7 @@ def test_orphans_are_pages_that_nobody_mentions(tree: Documents) -> None:
 def test_reports_show_a_holder_its_part_and_as_much_of_it_as_it_asks_for(tree: Documents) -> None:
     for name in ("a", "b"):
         for number in range(3):
-            tree.write(f"{name}/{number}", f"[[nowhere/{number}]]")
+            tree.write(f"{name}/{number}", f"[[{name}/nowhere/{number}]]")
     held = tree.held_by(Holder(root=tree.holder.top.child("b")))
     assert [each.source for each in held.broken_links(2)] == ["~/memory/b/0", "~/memory/b/1"]
     assert held.orphans(2) == ["~/memory/b/0", "~/memory/b/1"]
@@ -282,7 +285,8 @@ def test_a_page_moves_with_what_is_below_and_old_paths_lead_to_it(tree: Document
     assert tree.read("a/b/c").path == "~/memory/x/y/c"
     assert tree.append("a/b/c", "more").path == "~/memory/x/y/c"
     assert tree.move("a/b", "z").path == "~/memory/z"
-    assert tree.write("a/b", "new").version == 1
+    new = tree.write("a/b", "new")
+    assert (new.id != moved.id, new.version) == (True, tree.read("z").version + 1)
     assert paths(tree) == ["a", "a/b", "x", "z", "z/c"]
     with pytest.raises(InvalidPath, match="below itself"):
         tree.move("z", "z/c/d")
@@ -386,7 +390,7 @@ def test_a_deleted_page_is_restored_by_its_id_and_in_an_earlier_version(tree: Do
     tree.write("a", "another")
     tree.delete("a")
     back = tree.restore(first.id, 1)
-    assert (back.id, back.body, back.version) == (first.id, "one", 5)
+    assert (back.id, back.body) == (first.id, "one")
 
 
 def test_a_purge_leaves_nothing_of_a_page(tree: Documents) -> None:
@@ -493,3 +497,286 @@ def test_a_page_is_found_by_who_appends_while_it_is_moved(durable_store_url: str
         assert tree.read("a").path == "~/memory/place 9"
         assert tree.read(made.id).body.split()[1:] == [f"word{number}" for number in range(10)]
         assert tree.read(made.id).version == 21
+
+
+# What was seen is what is changed
+
+
+def test_a_version_of_what_is_gone_is_stale_for_what_stands_there(tree: Documents) -> None:
+    """D5: read it, and somebody else deletes or moves it and writes another page there."""
+    for leave in (tree.delete, lambda path: tree.move(path, f"{path}-old")):
+        seen = tree.write("page", "seen")
+        leave("page")
+        tree.write("page", "never seen")
+        with pytest.raises(StaleVersion):
+            tree.write("page", "made from the first", expected_version=seen.version)
+        assert tree.read("page").body == "never seen"
+        tree.purge("page")
+
+
+def test_a_version_is_a_whole_number(tree: Documents) -> None:
+    tree.write("a", "text")
+    changes: list[Callable[[object], object]] = [
+        lambda version: tree.write("a", "x", expected_version=version),  # type: ignore[arg-type]
+        lambda version: tree.append("a", "x", expected_version=version),  # type: ignore[arg-type]
+        lambda version: tree.move("a", "b", expected_version=version),  # type: ignore[arg-type]
+        lambda version: tree.delete("a", expected_version=version),  # type: ignore[arg-type]
+        lambda version: tree.restore("a", 1, expected_version=version),  # type: ignore[arg-type]
+    ]
+    for change in changes:
+        for version in (True, "1", 1.0, -1, 2**70):
+            with pytest.raises(InvalidValue, match="whole number"):
+                change(version)
+    assert tree.read("a").version == 1
+
+
+@pytest.mark.parametrize("threads", [10])
+def test_all_that_is_appended_at_once_is_there(store_url: str, threads: int) -> None:
+    """D5: ten appends at once are ten paragraphs; nobody has to try again."""
+    with recollect.open(store_url) as memory, ThreadPoolExecutor(threads) as pool:
+        tree = memory.space().documents
+        for number in range(5):
+            tree.write(f"page {number}", "start")
+            barrier = threading.Barrier(threads)
+
+            def add(text: str, path: str = f"page {number}", start: object = barrier.wait) -> None:
+                start()  # type: ignore[operator]
+                tree.append(path, text)
+
+            list(pool.map(add, map(str, range(threads))))
+            said = tree.read(f"page {number}")
+            assert sorted(said.body.split()) == sorted(["start", *map(str, range(threads))])
+            assert said.version == 1 + threads
+
+
+def test_a_page_that_is_deleted_just_before_it_is_written_is_made_anew(
+    tree: Documents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree.write("a", "one")
+    known = tree.read("a")
+    store = tree._store.documents
+    apply = store.apply
+
+    def beaten(*given: object) -> list[Document]:
+        monkeypatch.setattr(store, "apply", apply)
+        tree.delete("a")
+        return apply(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store, "apply", beaten)
+    made = tree.write("a", "two")
+    assert (made.body, made.id != known.id) == ("two", True)
+    monkeypatch.setattr(store, "apply", beaten)
+    with pytest.raises(NotFound):
+        tree.append("a", "three")
+
+
+def test_a_function_of_what_a_page_says_is_applied_to_it(tree: Documents) -> None:
+    tree.write("a", "one two", title="A", tags=["t"])
+    made = tree.rewrite("a", str.upper, reason="louder")
+    assert (made.body, made.title, made.tags, made.reason) == ("ONE TWO", "A", ("t",), "louder")
+    with pytest.raises(StaleVersion):
+        tree.rewrite("a", str.lower, expected_version=1)
+    with pytest.raises(NotFound):
+        tree.rewrite("b", str.lower)
+
+
+def test_what_is_appended_stands_below_what_is_there_to_the_letter(tree: Documents) -> None:
+    tree.write("a", "a line break  ")
+    assert tree.append("a", "two").body == "a line break  \n\ntwo"
+    tree.write("a", "one\n")
+    assert tree.append("a", "two\n").body == "one\n\ntwo\n"
+    tree.write("a", "one\n\n\n")
+    before = tree.append("a", "two")
+    assert before.body == "one\n\n\ntwo"
+    for nothing in ("", " \n"):
+        assert tree.append("a", nothing) == before
+
+
+# What was deleted
+
+
+def test_a_deleted_page_is_restored_although_another_one_was_moved_away(tree: Documents) -> None:
+    tree.write("k", "first")
+    tree.delete("k")
+    tree.write("k", "second")
+    tree.move("k", "moved")
+    assert [version.body for version in tree.history("k")] == ["first", "first"]
+    back = tree.restore("k")
+    assert (back.path, back.body) == ("~/memory/k", "first")
+    assert tree.read("moved").body == "second"
+
+
+def test_what_was_deleted_is_listed_and_found_again(tree: Documents, clock: ManualClock) -> None:
+    """D6: also a page in whose place another stands by now."""
+    first = tree.write("u", "precious", title="U")
+    tree.delete("u", reason="by mistake")
+    tree.write("u", "new")
+    clock.advance(1)
+    tree.write("v/w", "x")
+    tree.delete("v/w")
+    found = tree.deleted()
+    assert [each.path for each in found] == ["~/memory/v/w", "~/memory/u"]
+    assert (found[1].id, found[1].title, found[1].reason) == (first.id, "U", "by mistake")
+    assert (found[1].body_chars, found[1].version) == (8, 2)
+    assert [each.id for each in tree.deleted(limit=1, after=found[0].id)] == [first.id]
+    assert [each.path for each in tree.deleted("v")] == ["~/memory/v/w"]
+    with pytest.raises(DocumentExists, match="move it away"):
+        tree.restore("u")
+    tree.move("u", "u2")
+    assert tree.restore(first.id).body == "precious"
+    held = tree.held_by(Holder(root=tree.holder.top.child("v")))
+    assert [each.path for each in held.deleted()] == ["~/memory/v/w"]
+    with pytest.raises(NotAllowed):
+        held.deleted("u")
+
+
+def test_a_page_comes_back_below_its_parent_as_that_was(tree: Documents) -> None:
+    tree.write("par", "what the parent says")
+    tree.write("par/kid", "k")
+    tree.delete("par", below=True)
+    tree.restore("par/kid")
+    assert tree.read("par").body == "what the parent says"
+
+
+# What may not be seen or stored
+
+
+def test_reports_to_a_holder_say_nothing_of_what_stands_outside(tree: Documents) -> None:
+    part = tree.held_by(Holder(root=tree.holder.top.child("scout")))
+    tree.write("secret/exists", "x")
+    part.write("scout/probe", "[[secret/exists]] [[secret/missing]] [[scout/missing]]")
+    tree.write("secret/linker", "[[scout/probe]]")
+    assert [each.target for each in part.broken_links()] == ["~/memory/scout/missing"]
+    assert part.orphans() == ["~/memory/scout/probe"]
+    assert "~/memory/scout/probe" not in tree.orphans()
+
+
+@pytest.mark.parametrize("path", ["keys/{}", "{}/a", "a {} b", "~/{}"])
+def test_no_secret_becomes_part_of_a_path(tree: Documents, path: str) -> None:
+    """P10: paths are shown, listed and indexed as they are."""
+    named = path.format(SECRET)
+    tree.write("a", "text")
+    changes: list[Callable[[], Document]] = [
+        lambda: tree.write(named, "text"),
+        lambda: tree.write("b", "text", links=[named]),
+        lambda: tree.move("a", named),
+        lambda: tree.changeset().move("a", named),
+    ]
+    for change in changes:
+        with pytest.raises(InvalidPath, match="secret") as caught:
+            change()
+        assert SECRET not in str(caught.value)
+    assert paths(tree) == ["a"]
+
+
+def test_who_writes_and_what_it_rests_on_is_checked(tree: Documents) -> None:
+    """P8: whatever a caller gives has a limit, and every store holds it."""
+    named = tree.held_by(Holder(author=Author(AuthorKind.AGENT, "x\x00\ud800y")))
+    assert named.write("a", "text").author.name == "x\ufffd\ufffdy"
+    with pytest.raises(TooLarge, match="name"):
+        tree.held_by(Holder(author=Author(AuthorKind.AGENT, "x" * 300))).write("b", "text")
+    good = Source(session_id="s", seq=1, seq_to=1)
+    for bad in (
+        [good] * 1001,
+        [replace(good, quote="q" * 2001)],
+        [replace(good, session_id="s" * 300)],
+        [replace(good, session_id="s\ud800")],
+        [replace(good, session_id="s\x00")],
+        [replace(good, seq=-1)],
+        [replace(good, seq_to="1")],  # type: ignore[arg-type]
+        ["s"],
+    ):
+        with pytest.raises(InvalidValue):
+            tree.write("b", "text", sources=bad)  # type: ignore[arg-type]
+    for facts in (["f"] * 1001, ["f" * 300], "fact", ["\x00"]):
+        with pytest.raises(InvalidValue):
+            tree.write("b", "text", facts=facts)
+    assert paths(tree) == ["a"]
+
+
+@pytest.mark.parametrize("field", ["tags", "links"])
+def test_one_text_is_no_list_of_texts(tree: Documents, field: str) -> None:
+    for given in ("person", b"ab", 7):
+        with pytest.raises(InvalidValue, match=f"{field} are a list"):
+            tree.write("a", "text", **{field: given})  # type: ignore[arg-type]
+    assert tree.write("a", "text", tags=["t", "", " ", "t"]).tags == ("t",)
+
+
+def test_forgotten_words_do_not_come_back_with_a_changeset(memory: recollect.Memory) -> None:
+    """P11: what was prepared before a session was forgotten is committed without its words."""
+    space = memory.space("alice")
+    session = space.session("k")
+    session.append("user", "I like okapi cake")
+    edits = space.documents.changeset()
+    quote = Source(session_id=session.id, seq=1, seq_to=1, quote="okapi cake")
+    edits.write("cakes", "Many.", sources=[quote], facts=["f1"])
+    space.forget(session=session)
+    [made] = edits.commit()
+    assert (made.sources, made.facts) == ((), ("f1",))
+
+
+# Ids, and paths that pages had before
+
+
+def test_a_part_of_the_tree_is_found_by_an_old_path_or_an_id(tree: Documents) -> None:
+    tree.write("dir/x", "tea")
+    tree.move("dir", "dir2")
+    top = tree.read("dir2").id
+    for path in ("dir", "dir2", top):
+        assert [node.path for node in tree.tree(path)] == ["~/memory/dir2", "~/memory/dir2/x"]
+        assert [found.slug for found in tree.search("tea", below=path)] == ["x"]
+    assert tree.tree("never") == []
+    for ask in (tree.tree, lambda path: tree.search("tea", below=path)):
+        with pytest.raises(NotFound):
+            ask("00000000-0000-7000-8000-000000000000")
+
+
+def test_an_id_names_no_place(tree: Documents) -> None:
+    made = tree.write("t", "real")
+    for change in (
+        lambda: tree.write(made.id, "meant for t"),
+        lambda: tree.move("t", made.id),
+        lambda: tree.write("u", "text", links=[made.id]),
+        lambda: tree.purge(made.id),
+    ):
+        with pytest.raises(InvalidPath, match="id of a document"):
+            change()
+    assert paths(tree) == ["t"]
+    assert tree.read("t") == made
+
+
+# Bounded work
+
+
+def test_what_refers_to_a_page_comes_in_pages(tree: Documents) -> None:
+    tree.write("hub", "text")
+    for name in "abc":
+        tree.write(name, "[[hub]]", links=["hub"])
+    found = tree.links("hub", limit=1).incoming
+    assert [each.source for each in found] == ["~/memory/a"] * 2
+    rest = tree.links("hub", limit=3, after=found[-1].source).incoming
+    assert [each.source for each in rest] == ["~/memory/b"] * 2 + ["~/memory/c"] * 2
+    assert tree.links("hub", limit=0).incoming == ()
+    assert len(tree.links("hub").incoming) == 6
+
+
+def test_a_purge_says_whether_it_is_clean(tmp_path: Path) -> None:
+    """P11: what somebody still reads is taken out of the log by a later write."""
+    file = tmp_path / "memory.db"
+    with recollect.open(f"sqlite:///{file}", settings={"sqlite_busy_timeout_ms": 0}) as memory:
+        tree = memory.space().documents
+        tree.write("a", "wombat")
+        reader = apsw.Connection(str(file))
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM documents").fetchall()
+        assert not tree.purge("a").is_clean
+        assert b"wombat" in everything_in(tmp_path)
+        reader.execute("COMMIT")
+        reader.close()
+        tree.write("b", "later")
+        assert b"wombat" not in everything_in(tmp_path)
+        assert tree.purge("b").is_clean
+
+
+def everything_in(directory: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in sorted(directory.iterdir()))

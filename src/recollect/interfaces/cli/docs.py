@@ -37,6 +37,7 @@ for _verb, _summary in (
     (docs_writing.move, "Move a document with all below it; links follow."),
     (docs_writing.delete, "Delete a document; it can be restored."),
     (docs_writing.restore, "Bring back a deleted document or an earlier version."),
+    (docs_reading.deleted, "Show what was deleted and can be restored."),
     (docs_reading.history, "Show a document's versions."),
     (docs_reading.diff, "Show what changed between two versions."),
     (docs_reading.search, "Find documents by their words."),

@@ -84,12 +84,13 @@ def text_or_file(text: str | None, file: BinaryIO | None, usage: str) -> str:
     return read_file(file)
 
 
-def read_file(file: BinaryIO) -> str:
+def read_file(file: BinaryIO, *, may_be_empty: bool = False) -> str:
+    """The text of a file, without the mark that some editors put before it."""
     try:
-        text = file.read().decode("utf-8").removesuffix("\n").removesuffix("\r")
+        text = file.read().decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{file.name} is not UTF-8 text: {error}") from error
-    if not text:
+    if not text and not may_be_empty:
         raise click.UsageError(f"There is nothing to store: {file.name} is empty.")
     return text
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Iterator
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from recollect.documents.load import Loading
 from recollect.documents.publish import Publication
+from recollect.documents.shelf import Conflict
 from recollect.errors import UnloadedEdits
 from recollect.interfaces.cli.docs_arguments import read_given_path
 from recollect.interfaces.cli.history import indented
 from recollect.interfaces.cli.output import counted, harmless, note, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.cli.work import ERASE_LINE, PROGRESS_SECONDS
 
 _directory = click.argument("directory", type=click.Path())
 
@@ -26,17 +31,23 @@ _directory = click.argument("directory", type=click.Path())
     "--path",
     callback=read_given_path,
     metavar="PATH",
-    help="Only what stands there and below. Default: all of ~/memory.",
+    help="Only what stands there and below. Default: what was published there before, or all of"
+    " ~/memory.",
 )
 @click.option(
-    "--discard-edits", is_flag=True, help="Overwrite what was edited there and not loaded."
+    "--discard-edits",
+    is_flag=True,
+    help="Publish although files were edited and not loaded. All that is in DIRECTORY is then kept"
+    " beside it, hidden, under a name ending in -edited.",
 )
 @with_target
 def publish(target: Target, directory: str, path: str | None, discard_edits: bool) -> None:
     """Write the tree as Markdown files into DIRECTORY, which is made if it is not there.
 
     It changes in one step: who reads it sees the tree before or after, never half of it. Only files
-    that changed are written. Refused while edits in it are not loaded.
+    that changed are written. Refused while edits in it are not loaded; what is not from Recollect
+    (.git, attachments) counts as an edit, so keep that elsewhere. Who works in DIRECTORY finds the
+    new files after entering it again.
 
     \b
     Examples:
@@ -46,7 +57,10 @@ def publish(target: Target, directory: str, path: str | None, discard_edits: boo
     with target.open() as memory:
         documents = memory.space(target.space_name).documents
         try:
-            published = documents.publish(directory, path=path, discard_edits=discard_edits)
+            with _progress(is_shown=not target.as_json and sys.stderr.isatty()) as tell:
+                published = documents.publish(
+                    directory, path=path, discard_edits=discard_edits, progress=tell
+                )
         except UnloadedEdits as error:
             load_it = f"recollect docs load {_quoted(directory)}{target.arguments}"
             ways = f"{load_it}, or publish with --discard-edits"
@@ -56,7 +70,34 @@ def publish(target: Target, directory: str, path: str | None, discard_edits: boo
         return
     write(_published_in_words(published))
     for kept in published.kept_aside:
-        note(f"Somebody edited files meanwhile; what they wrote is in {one_line(kept)}")
+        note(f"Edits that were not loaded are kept in {_quoted(kept)} until you remove it.")
+
+
+@contextmanager
+def _progress(*, is_shown: bool) -> Iterator[Callable[[int, int], None]]:
+    """While it takes long, say on the terminal how much of it is done."""
+    over = threading.Event()
+    counts = [0, 0]
+
+    def tell(done: int, of: int) -> None:
+        counts[:] = done, of
+
+    def show() -> None:
+        while not over.wait(PROGRESS_SECONDS):
+            done, of = counts
+            if of:
+                click.echo(f"{ERASE_LINE}{done:,} of {of:,} documents …\r", err=True, nl=False)
+
+    thread = threading.Thread(target=show, name="recollect-progress", daemon=True)
+    if is_shown:
+        thread.start()
+    try:
+        yield tell
+    finally:
+        over.set()
+        if is_shown:
+            thread.join()
+            click.echo(ERASE_LINE, err=True, nl=False)
 
 
 def _published_in_words(published: Publication) -> str:
@@ -78,16 +119,26 @@ def _published_in_words(published: Publication) -> str:
     help="Load it to there. Default: where it was published from, or ~/memory.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+@click.option(
+    "--allow-deletions",
+    is_flag=True,
+    help="Also if all documents would be deleted, or more than half and more than 10.",
+)
 @click.pass_context
 @with_target
 def load(
-    target: Target, context: click.Context, directory: str, path: str | None, dry_run: bool
+    target: Target,
+    context: click.Context,
+    directory: str,
+    path: str | None,
+    dry_run: bool,
+    allow_deletions: bool,
 ) -> None:
     """Load what people changed in DIRECTORY: new files, edits, moves and deletions.
 
     What was published is the base: edits on both sides are merged. Where both changed the same
-    words, it is a conflict, and both stay as they are. A directory that was never published is
-    loaded, too. Exit code 1: not everything was loaded.
+    words, it is a conflict, and both stay as they are; it says how to settle it. A directory that
+    was never published is loaded, too. Exit code 1: not everything was loaded.
 
     \b
     Examples:
@@ -97,7 +148,9 @@ def load(
     """
     with target.open() as memory:
         documents = memory.space(target.space_name).documents
-        loading = documents.load(directory, path=path, dry_run=dry_run)
+        loading = documents.load(
+            directory, path=path, dry_run=dry_run, allow_deletions=allow_deletions
+        )
     if target.as_json:
         write_json(_loading_shape(loading, dry_run=dry_run))
     else:
@@ -127,22 +180,34 @@ def _loading_lines(loading: Loading, *, dry_run: bool) -> Iterator[str]:
     for conflict in loading.conflicts:
         heading = click.style("Conflict:", fg="yellow")
         yield f"{heading} {one_line(conflict.file)}: {one_line(conflict.reason)}"
-        if conflict.merged:
-            yield indented(harmless(conflict.merged))
+        yield from _sides(conflict)
     for problem in loading.problems:
         heading = click.style("Not loaded:", fg="yellow")
         yield f"{heading} {one_line(problem.file)}: {one_line(problem.reason)}"
 
 
+def _sides(conflict: Conflict) -> Iterator[str]:
+    """Both sides between marks, or what each of them says."""
+    if conflict.merged:
+        yield indented(harmless(conflict.merged))
+        return
+    for whose, text in (("the document", conflict.ours), ("the file", conflict.theirs)):
+        if text:
+            yield f"    {whose} says:"
+            yield indented(harmless(text))
+
+
 def _advise(target: Target, directory: str, loading: Loading) -> None:
-    if not any(dataclasses.astuple(loading)):
+    if loading.is_nothing:
         note("Nothing to load: the files say what the documents say.")
-    if loading.conflicts:
-        discard = f"recollect docs publish {_quoted(directory)} --discard-edits{target.arguments}"
+    if loading.conflicts and loading.is_published:
+        over = f"recollect docs publish {_quoted(directory)} --discard-edits{target.arguments}"
         note(
-            "A conflict is solved in the file: put both together, and into its head the version of"
-            f" the document they are made from; then load again. Or drop the edits: {discard}"
+            "Settle what each conflict says, then load again. Or publish over all edits that are"
+            f" not loaded, which are then kept aside: {over}"
         )
+    elif loading.conflicts:
+        note("Settle what each conflict says, then load again.")
 
 
 def _quoted(directory: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from recollect.document import Author, Document, Node, Reference, Version
+from recollect.document import Author, DeletedDocument, Document, Node, Reference, Version
 from recollect.documents.tree import Links
 from recollect.interfaces.cli.fact_lines import source_in_words
 from recollect.interfaces.cli.output import (
@@ -20,6 +20,7 @@ from recollect.interfaces.cli.output import (
 )
 
 DESCRIPTION_CHARS = 100  # of a document in a list
+DELETED_HEADERS = ("PATH", "DELETED", "VERSION", "ID")
 VERSION_HEADERS = ("VERSION", "WHEN", "EVENT", "BY", "PATH", "REASON")
 
 
@@ -30,6 +31,16 @@ def tree_lines(nodes: Sequence[Node], root_depth: int) -> Iterator[str]:
         indent = "  " * (node.depth - root_depth)
         bold = click.style(one_line(name), bold=node.has_children)
         yield f"{indent}{bold}{_about(node.title, node.description, node.path)}"
+
+
+def deleted_lines(documents: Sequence[DeletedDocument]) -> Iterator[str]:
+    """A line for each, with the id by which it is brought back."""
+    if documents:
+        rows = [
+            (one_line(each.path), moment(each.deleted_at), str(each.version), each.id)
+            for each in documents
+        ]
+        yield from table(DELETED_HEADERS, rows)
 
 
 def found_lines(document: Document) -> Iterator[str]:

@@ -17,6 +17,7 @@ from recollect.interfaces.cli.docs_arguments import (
 )
 from recollect.interfaces.cli.docs_lines import (
     broken_line,
+    deleted_lines,
     diff_lines,
     document_lines,
     found_lines,
@@ -26,6 +27,7 @@ from recollect.interfaces.cli.docs_lines import (
     version_lines,
 )
 from recollect.interfaces.cli.docs_shapes import (
+    deleted_shape,
     document_shape,
     node_shape,
     reference_shape,
@@ -90,7 +92,9 @@ def show_tree(
     for line in tree_lines(nodes, root.count("/")):
         write(line)
     if len(nodes) == limit:
-        words = [word for word in (path, f"--depth {depth}" if depth else None) if word]
+        words = [shlex.quote(path)] if path else []
+        words += [f"--depth {depth}"] if depth else []
+        words += [f"--limit {limit}"] if limit != SHOWN else []
         last = f"--after {shlex.quote(one_line(nodes[-1].path))}"
         more = " ".join(["recollect docs tree", *words, last])
         note(f"There may be more: {more}{target.arguments}")
@@ -98,6 +102,34 @@ def show_tree(
         space_name = one_line(target.space_name)
         example = f'recollect docs write people/ana "Ana lives in Lisbon."{target.arguments}'
         note(f"No documents in space {space_name!r} yet. Write one: {example}")
+
+
+@click.command("deleted")
+@click.argument("path", callback=read_given_path, required=False)
+@limit_option(SHOWN, "documents")
+@click.option("--after", metavar="ID", help="The next page: what comes after it.")
+@with_target
+def deleted(target: Target, path: str | None, limit: int, after: str | None) -> None:
+    """Show what was deleted at PATH and below it, or in all of ~/memory; the last first.
+
+    \b
+    Examples:
+      recollect docs deleted
+      recollect docs deleted people
+      recollect docs restore 0198c0de-…
+    """
+    with target.open() as memory:
+        documents = memory.space(target.space_name).documents
+        gone = documents.deleted(path or memory_root().text, limit=limit, after=after)
+    if target.as_json:
+        write_json([deleted_shape(each) for each in gone])
+        return
+    for line in deleted_lines(gone):
+        write(line)
+    if len(gone) == limit:
+        note(f"There may be more: recollect docs deleted --after {gone[-1].id}{target.arguments}")
+    elif not gone and after is None:
+        note("Nothing was deleted there, or it was purged.")
 
 
 @click.command("read")
@@ -131,7 +163,8 @@ def read(target: Target, path: str, version: int | None, is_body: bool) -> None:
     if target.as_json:
         write_json(shape)
     elif is_body:
-        write(harmless(body))
+        # A line end of two characters is no danger, and part of the text.
+        write("\r\n".join(harmless(each) for each in body.split("\r\n")))
     else:
         for line in lines:
             write(line)
@@ -171,7 +204,9 @@ def history(target: Target, path: str, limit: int, before: int | None) -> None:
         for line in history_table(versions):
             write(line)
     if versions and versions[-1].number > 1:
-        more = f"recollect docs history {shlex.quote(path)} --before {versions[-1].number}"
+        page = "" if limit == VERSIONS else f" --limit {limit}"
+        last = f"--before {versions[-1].number}{page}"
+        more = f"recollect docs history {shlex.quote(path)} {last}"
         note(f"There is more: {more}{target.arguments}")
 
 
@@ -225,7 +260,7 @@ def search(target: Target, words: tuple[str, ...], below: str | None, limit: int
         for line in found_lines(document):
             write(line)
     if not found:
-        note("Nothing found. See all: recollect docs tree")
+        note(f"Nothing found. See all: recollect docs tree{target.arguments}")
 
 
 @click.command("links")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.document import Author, Document, Node, Reference, Version
+from recollect.document import Author, DeletedDocument, Document, Node, Reference, Version
 from recollect.interfaces.cli.shapes import source_shape
 
 
@@ -30,6 +30,19 @@ def document_shape(document: Document) -> dict[str, Any]:
         "reason": document.reason,
         "sources": [source_shape(source) for source in document.sources],
         "facts": list(document.facts),
+    }
+
+
+def deleted_shape(document: DeletedDocument) -> dict[str, Any]:
+    return {
+        "id": document.id,
+        "path": document.path,
+        "title": document.title,
+        "version": document.version,
+        "body_chars": document.body_chars,
+        "deleted_at": document.deleted_at,
+        "author": author_shape(document.author),
+        "reason": document.reason,
     }
 
 

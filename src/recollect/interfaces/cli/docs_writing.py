@@ -26,7 +26,7 @@ from recollect.interfaces.cli.docs_arguments import (
 from recollect.interfaces.cli.docs_reading import find_document
 from recollect.interfaces.cli.docs_shapes import document_shape
 from recollect.interfaces.cli.given_text import read_text
-from recollect.interfaces.cli.output import counted, one_line, write, write_json
+from recollect.interfaces.cli.output import counted, note, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.memory import Space
 
@@ -146,18 +146,18 @@ def patch(
         raise click.UsageError("--old is empty.")
     with target.open() as memory:
         space = memory.space(target.space_name)
-        where = find_document(space, path).path
+        before = find_document(space, path)
         document = space.documents.patch(
-            where, passage, replacement, expected_version=expect, reason=reason
+            before.path, passage, replacement, expected_version=expect, reason=reason
         )
-    _tell(target, document, "Wrote")
+    _tell(target, document, "Wrote" if document.version > before.version else "Unchanged:")
 
 
 def _one_of(name: str, text: str | None, file: BinaryIO | None) -> str:
     if (text is None) == (file is None):
         raise click.UsageError(f"Give --{name} or --{name}-file, and one of them only.")
     if file is not None:
-        return read_file(file)
+        return read_file(file, may_be_empty=True)
     assert text is not None
     return text
 
@@ -284,11 +284,17 @@ def purge(target: Target, path: str, yes: bool) -> None:
         if not purged.documents:
             raise _nothing_to_purge(space, path)
     if target.as_json:
-        counts = {"documents": purged.documents, "versions": purged.versions}
+        counts = {
+            "documents": purged.documents,
+            "versions": purged.versions,
+            "is_clean": purged.is_clean,
+        }
         write_json({"space": space.name, "path": where, **counts})
         return
     versions = counted(purged.versions, "version")
     write(f"Purged {one_line(where)}: {counted(purged.documents, 'document')}, {versions}.")
+    if not purged.is_clean:
+        note("The store is being read; its log has the bytes until the next write.")
 
 
 def _nothing_to_purge(space: Space, path: str) -> NotFound:

@@ -1,11 +1,15 @@
 -- Documents: a tree by path, every version of it, what refers to what, and where things stood before.
 -- A path's key is without case; its parts are separated by a character that sorts before all others.
 
+-- A session that was forgotten is no ground for anything that is written later.
+ALTER TABLE sessions ADD COLUMN forgotten_at BIGINT;
+
 -- How much a space's tree holds. Whoever changes the tree goes through its row first.
 CREATE TABLE trees (
     space TEXT COLLATE "C" PRIMARY KEY,
     documents BIGINT NOT NULL DEFAULT 0,
-    purges BIGINT NOT NULL DEFAULT 0
+    purges BIGINT NOT NULL DEFAULT 0,
+    versions_from BIGINT NOT NULL DEFAULT 0  -- the highest version that was ever purged
 );
 
 CREATE TABLE documents (
@@ -20,7 +24,10 @@ CREATE TABLE documents (
     body TEXT NOT NULL,
     tags TEXT NOT NULL,
     links TEXT NOT NULL,
-    words TEXT NOT NULL,  -- of what it says, as they are searched
+    -- The words it is found by: those of its title, those of its description, and all of them.
+    called TEXT NOT NULL,
+    about TEXT NOT NULL,
+    words TEXT NOT NULL,
     version BIGINT NOT NULL,
     author_kind TEXT NOT NULL CHECK (author_kind IN ('person', 'agent', 'consolidation')),
     author TEXT NOT NULL,
@@ -32,9 +39,16 @@ CREATE TABLE documents (
     deleted_with BIGINT,  -- the key of the document whose deletion took this one along
     -- A name of the space stands before every word, so that a search meets nothing of others. It has
     -- no vowels: a stemmer passes over it.
-    search TSVECTOR GENERATED ALWAYS AS (to_tsvector('recollect_words', replace(
-        ' ' || words, ' ', ' z' || translate(left(md5(space), 8), 'abcdef', 'bcdfgh') || 'z')
-    )) STORED,
+    search TSVECTOR GENERATED ALWAYS AS (
+        setweight(to_tsvector('recollect_words', replace(
+            ' ' || called, ' ', ' z' || translate(left(md5(space), 8), 'abcdef', 'bcdfgh') || 'z')
+        ), 'A')
+        || setweight(to_tsvector('recollect_words', replace(
+            ' ' || about, ' ', ' z' || translate(left(md5(space), 8), 'abcdef', 'bcdfgh') || 'z')
+        ), 'B')
+        || to_tsvector('recollect_words', replace(
+            ' ' || words, ' ', ' z' || translate(left(md5(space), 8), 'abcdef', 'bcdfgh') || 'z'))
+    ) STORED,
     UNIQUE (space, id),
     CHECK ((deleted_at IS NULL) = (deleted_with IS NULL))
 );

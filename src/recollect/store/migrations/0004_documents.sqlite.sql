@@ -11,11 +11,15 @@ CREATE TRIGGER spaces_ai AFTER INSERT ON spaces WHEN new.number IS NULL BEGIN
     WHERE space = new.space;
 END;
 
+-- A session that was forgotten is no ground for anything that is written later.
+ALTER TABLE sessions ADD COLUMN forgotten_at INTEGER;
+
 -- How much a space's tree holds. Whoever changes the tree goes through its row first.
 CREATE TABLE trees (
     space TEXT PRIMARY KEY,
     documents INTEGER NOT NULL DEFAULT 0,
-    purges INTEGER NOT NULL DEFAULT 0
+    purges INTEGER NOT NULL DEFAULT 0,
+    versions_from INTEGER NOT NULL DEFAULT 0  -- the highest version that was ever purged
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE documents (
@@ -30,7 +34,10 @@ CREATE TABLE documents (
     body TEXT NOT NULL,
     tags TEXT NOT NULL,
     links TEXT NOT NULL,
-    words TEXT NOT NULL,  -- of what it says, as they are searched
+    -- The words it is found by: those of its title, those of its description, and all of them.
+    called TEXT NOT NULL,
+    about TEXT NOT NULL,
+    words TEXT NOT NULL,
     version INTEGER NOT NULL,
     author_kind TEXT NOT NULL CHECK (author_kind IN ('person', 'agent', 'consolidation')),
     author TEXT NOT NULL,
@@ -99,24 +106,34 @@ CREATE TABLE document_redirects (
 
 CREATE INDEX idx_document_redirects_document ON document_redirects (document_key);
 
-CREATE VIRTUAL TABLE documents_fts USING fts5 (words, content = '', tokenize = 'porter ascii');
+CREATE VIRTUAL TABLE documents_fts USING fts5 (
+    called, about, words, content = '', tokenize = 'porter ascii'
+);
 
 CREATE TRIGGER documents_ai AFTER INSERT ON documents BEGIN
-    INSERT INTO documents_fts (rowid, words)
-    SELECT new.key, replace(' ' || new.words, ' ', ' ' || s.number || 'z')
+    INSERT INTO documents_fts (rowid, called, about, words)
+    SELECT new.key, replace(' ' || new.called, ' ', ' ' || s.number || 'z'),
+        replace(' ' || new.about, ' ', ' ' || s.number || 'z'),
+        replace(' ' || new.words, ' ', ' ' || s.number || 'z')
     FROM spaces s WHERE s.space = new.space;
 END;
 CREATE TRIGGER documents_ad AFTER DELETE ON documents BEGIN
-    INSERT INTO documents_fts (documents_fts, rowid, words)
-    SELECT 'delete', old.key, replace(' ' || old.words, ' ', ' ' || s.number || 'z')
+    INSERT INTO documents_fts (documents_fts, rowid, called, about, words)
+    SELECT 'delete', old.key, replace(' ' || old.called, ' ', ' ' || s.number || 'z'),
+        replace(' ' || old.about, ' ', ' ' || s.number || 'z'),
+        replace(' ' || old.words, ' ', ' ' || s.number || 'z')
     FROM spaces s WHERE s.space = old.space;
 END;
-CREATE TRIGGER documents_au AFTER UPDATE OF words ON documents BEGIN
-    INSERT INTO documents_fts (documents_fts, rowid, words)
-    SELECT 'delete', old.key, replace(' ' || old.words, ' ', ' ' || s.number || 'z')
+CREATE TRIGGER documents_au AFTER UPDATE OF called, about, words ON documents BEGIN
+    INSERT INTO documents_fts (documents_fts, rowid, called, about, words)
+    SELECT 'delete', old.key, replace(' ' || old.called, ' ', ' ' || s.number || 'z'),
+        replace(' ' || old.about, ' ', ' ' || s.number || 'z'),
+        replace(' ' || old.words, ' ', ' ' || s.number || 'z')
     FROM spaces s WHERE s.space = old.space;
-    INSERT INTO documents_fts (rowid, words)
-    SELECT new.key, replace(' ' || new.words, ' ', ' ' || s.number || 'z')
+    INSERT INTO documents_fts (rowid, called, about, words)
+    SELECT new.key, replace(' ' || new.called, ' ', ' ' || s.number || 'z'),
+        replace(' ' || new.about, ' ', ' ' || s.number || 'z'),
+        replace(' ' || new.words, ' ', ' ' || s.number || 'z')
     FROM spaces s WHERE s.space = new.space;
 END;
 -- The words of earlier texts stay in the index until its parts are merged. Doing it with every write

@@ -3,13 +3,14 @@
 What keeps the tree sound, for everybody who holds its row in `trees`: each document's parent is
 there, and its path begins with the parent's to the letter. Where something stands nothing is led
 elsewhere, and a reference leads to what stands at its path, or else to what was moved away from it.
+No version that anything had at a path comes again there with another document.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from recollect.document import (
@@ -23,6 +24,7 @@ from recollect.document import (
     NewReference,
     Place,
     Restore,
+    Rewrite,
     TreeLimits,
     Write,
 )
@@ -33,18 +35,23 @@ from recollect.errors import (
     NotFound,
     StaleVersion,
 )
+from recollect.knowledge import Source
+from recollect.stems import indexed
 from recollect.store.protocol import NewId
 from recollect.store.relational.database import Connection, Params, Row
 from recollect.store.relational.document_rows import document, provenance
-from recollect.terms import indexed_words
 
 SEPARATOR, SEPARATOR_END = "\x01", "\x02"
 REFERRERS_SHOWN = 5
+PATH_CHARS_SHOWN = 200
 
 
 @dataclass(slots=True, kw_only=True)
 class Editing:
-    """The edits of one transaction; `count` is how many documents the tree has."""
+    """The edits of one transaction; `count` is how many documents the tree has.
+
+    `versions_from` is the highest version that was purged.
+    """
 
     c: Connection
     space: str
@@ -53,22 +60,35 @@ class Editing:
     now: int
     new_id: NewId
     count: int
+    versions_from: int
+    _grounds: dict[Because, dict[str, Any]] = field(default_factory=dict)
 
     def apply(self, edit: Edit) -> Document:
-        match edit:
-            case Write():
-                key = self._write(edit)
-            case Move():
-                key = self._move(edit)
-            case Delete():
-                key = self._delete(edit)
-            case Restore():
-                key = self._restore(edit)
-            case _:
-                assert_never(edit)
+        """Make one edit, on its own grounds or on those of all."""
+        common = self.because
+        self.because = edit.because or common
+        try:
+            key = self._apply(edit)
+        finally:
+            self.because = common
         row = self.c.row("get_document_by_key", {"space": self.space, "key": key})
         assert row is not None
         return document(row)
+
+    def _apply(self, edit: Edit) -> int:
+        match edit:
+            case Write():
+                return self._write(edit)
+            case Rewrite():
+                return self._rewrite(edit)
+            case Move():
+                return self._move(edit)
+            case Delete():
+                return self._delete(edit)
+            case Restore():
+                return self._restore(edit)
+            case _:
+                assert_never(edit)
 
     # write
 
@@ -85,20 +105,49 @@ class Editing:
         self._note(row[0], DocumentEvent.RESTORED if edit.is_restore else DocumentEvent.WRITTEN)
         return int(row[0])
 
-    def _make_parents(self, parents: Sequence[Place]) -> None:
+    def _rewrite(self, edit: Rewrite) -> int:
+        row = self._find(edit.place.key) if edit.document_id is None else self._meant(edit)
+        _check(edit, row)
+        write = edit.change(None if row is None else document(row))
+        if row is None:
+            return self._write(replace(write, expected=0, document_id=None))
+        return self._write(replace(write, expected=row[10], document_id=row[1]))
+
+    def _meant(self, edit: Rewrite) -> Row:
+        row = self.c.row("get_document", {"space": self.space, "id": edit.document_id})
+        if row is None or row[13] is not None:
+            raise NotFound(f"there is no document at {edit.place.text}")
+        return row
+
+    def _make_parents(self, parents: Sequence[Place], since: int | None = None) -> None:
+        """Those that are missing; `since`: as they were, if they were deleted from then on."""
         for place in parents:
-            if self._find(place.key) is None:
+            if self._find(place.key) is not None:
+                continue
+            names = {"space": self.space, "path_key": place.key}
+            gone = None if since is None else self.c.row("find_deleted_document", names)
+            if gone is not None and since is not None and gone[13] >= since:
+                self._bring_back(gone, place, alone=True)
+            else:
                 self._create(place, Content(title=place.text.rpartition("/")[2]), ())
 
     def _create(self, place: Place, content: Content, references: Sequence[NewReference]) -> int:
         self._check_depth(place, place.depth)
+        path = self._named_by_parent(place)
+        self._check_bytes(place, len(path.encode()))
+        seen = self.c.row(
+            "seen_before",
+            {"space": self.space, "path_key": place.key, "versions_from": self.versions_from},
+        )
+        assert seen is not None
         row = self.c.row(
             "insert_document",
             {
                 "id": self.new_id(),
-                "path": self._named_by_parent(place),
+                "path": path,
                 "path_key": place.key,
                 "depth": place.depth,
+                "version": seen[0] + 1,
                 **self._said(content),
                 **self._who(),
             },
@@ -125,6 +174,15 @@ class Editing:
         """Something stands there now: links to it come alive, nothing is led elsewhere."""
         self.c.run("drop_redirects", where)
         self.c.run("bind_references", where)
+
+    def _overtaken(self, where: Params) -> list[int]:
+        """Raise what stands where something else had its version; before redirects are dropped."""
+        found = self.c.rows("overtaken_documents", {**where, "versions_from": self.versions_from})
+        self.c.run_many(
+            "raise_document",
+            [{"key": key, "version": seen + 1, **self._who()} for key, seen in found],
+        )
+        return [key for key, _ in found]
 
     def _refer(self, key: int, references: Sequence[NewReference]) -> None:
         self.c.run("delete_document_references", {"space": self.space, "key": key})
@@ -156,7 +214,7 @@ class Editing:
         path = self._named_by_parent(edit.to)
         if path == row[3]:
             return int(row[0])
-        self._check_depth_below(edit, where)
+        self._check_extent(edit, where, len(path.encode()) - len(row[3].encode()))
         if edit.to.key != edit.place.key:
             self.c.run("put_redirects", where)
         moved = {
@@ -168,20 +226,33 @@ class Editing:
         }
         self.c.run("move_documents", {**where, **moved})
         self.c.run("note_document", {"key": row[0], **self._who()})
-        self._note(row[0], DocumentEvent.MOVED)
-        self._arrived(inside(self.space, edit.to.key))
+        arrived = inside(self.space, edit.to.key)
+        for key in dict.fromkeys([row[0], *self._overtaken(arrived)]):
+            self._note(key, DocumentEvent.MOVED)
+        self._arrived(arrived)
         return int(row[0])
 
-    def _check_depth_below(self, edit: Move, where: Params) -> None:
-        deepest = self.c.row("deepest_inside", where)
-        assert deepest is not None
-        self._check_depth(edit.to, deepest[0] + edit.to.depth - edit.place.depth)
+    def _check_extent(self, edit: Move, where: Params, longer: int) -> None:
+        """Whether all that moves has room where it would stand."""
+        extent = self.c.row("extent_inside", where)
+        assert extent is not None
+        depth, key_bytes, path_bytes = extent
+        self._check_depth(edit.to, depth + edit.to.depth - edit.place.depth)
+        key_longer = len(edit.to.key.encode()) - len(edit.place.key.encode())
+        self._check_bytes(edit.to, max(key_bytes + key_longer, path_bytes + longer))
 
     def _check_depth(self, place: Place, depth: int) -> None:
         if depth > self.limits.depth_max:
             raise InvalidPath(
                 f"{place.text}, or what is below it, would stand more than "
                 f"{self.limits.depth_max} deep"
+            )
+
+    def _check_bytes(self, place: Place, count: int) -> None:
+        if max(count, len(place.key.encode())) > self.limits.path_bytes_max:
+            raise InvalidPath(
+                f"the path of {place.text[:PATH_CHARS_SHOWN]}, or of what is below it, would have "
+                f"more than {self.limits.path_bytes_max:,} bytes"
             )
 
     # delete and restore
@@ -195,6 +266,12 @@ class Editing:
             raise DocumentReferenced(
                 f"{edit.place.text} has {counted[0] - 1:,} documents below it: "
                 "delete them too (below=True), or move them away"
+            )
+        if edit.count_expected not in (None, counted[0]):
+            raise StaleVersion(
+                f"there are {counted[0] - 1:,} documents below {edit.place.text} by now, and not "
+                f"those that were seen: look again",
+                current=int(row[10]),
             )
         if not edit.leaves_broken:
             self._check_referrers(edit, where)
@@ -220,15 +297,21 @@ class Editing:
         row = self._deleted(edit)
         if edit.expected not in (None, row[10]):
             raise _stale(edit.place, row)
-        self._make_parents(edit.parents)
-        where = inside(self.space, edit.place.key)
+        self._make_parents(edit.parents, since=row[13])
+        return self._bring_back(row, edit.place, alone=edit.alone)
+
+    def _bring_back(self, row: Row, place: Place, *, alone: bool) -> int:
+        where = inside(self.space, place.key)
         together = {
             **where,
             "deleted_with": row[18],
-            "to_path": self._named_by_parent(edit.place),
+            "together": not alone,
+            "key": row[0],
+            "to_path": self._named_by_parent(place),
             "from_chars": len(row[3]) + 1,
         }
         self.c.run("restore_documents", {**together, **self._who()})
+        self._overtaken(where)
         event = DocumentEvent.RESTORED.value
         self.c.run("insert_restored_versions", {**where, "event": event, "now": self.now})
         counted = self.c.row("count_inside", where)
@@ -269,29 +352,42 @@ class Editing:
             "body": content.body,
             "tags": json.dumps(list(content.tags), ensure_ascii=False),
             "links": json.dumps(list(content.links), ensure_ascii=False),
-            "words": _words(content),
+            **_words(content),
         }
 
     def _who(self) -> dict[str, Any]:
         because = self.because
-        return {
-            "space": self.space,
-            "author_kind": because.author.kind.value,
-            "author": because.author.name,
-            "reason": because.reason,
-            "provenance": provenance(because.sources, because.facts),
-            "now": self.now,
-        }
+        if because not in self._grounds:
+            self._grounds[because] = {
+                "space": self.space,
+                "author_kind": because.author.kind.value,
+                "author": because.author.name,
+                "reason": because.reason,
+                "provenance": provenance(self._remembered(because.sources), because.facts),
+                "now": self.now,
+            }
+        return self._grounds[because]
+
+    def _remembered(self, sources: Sequence[Source]) -> list[Source]:
+        """Without the sessions that were forgotten, perhaps since somebody prepared this."""
+        ids = json.dumps(sorted({each.session_id for each in sources}), ensure_ascii=False)
+        names = {"space": self.space, "ids": ids}
+        gone = {row[0] for row in self.c.rows("forgotten_sessions", names)} if sources else set()
+        return [each for each in sources if each.session_id not in gone]
 
     def _note(self, key: int, event: DocumentEvent) -> None:
         names = {"space": self.space, "key": key, "event": event.value, "now": self.now}
         self.c.run("insert_document_version", names)
 
 
-def _words(content: Content) -> str:
-    """What it is found by. What a document is called counts for more than what stands in it."""
-    called = [content.title] * 3 + [content.description] * 2 + [*content.tags, content.body]
-    return indexed_words(" ".join(called))
+def _words(content: Content) -> dict[str, str]:
+    """What it is found by: what it is called, what it is about, and all of it."""
+    said = [content.title, content.description, *content.tags, content.body]
+    return {
+        "called": indexed(content.title),
+        "about": indexed(content.description),
+        "words": indexed(" ".join(said)),
+    }
 
 
 def inside(space: str, path_key: str) -> dict[str, Any]:
@@ -304,7 +400,7 @@ def only(space: str, path_key: str) -> dict[str, Any]:
     return {"space": space, "path_key": path_key, "path_key_end": path_key + SEPARATOR}
 
 
-def _check(edit: Write | Move | Delete, row: Row | None) -> None:
+def _check(edit: Write | Rewrite | Move | Delete, row: Row | None) -> None:
     """Whether an edit is made to what it was meant for."""
     path, expected = edit.place.text, edit.expected
     if row is None:

@@ -9,6 +9,7 @@ from recollect.clock import from_micros
 from recollect.document import (
     Author,
     AuthorKind,
+    DeletedDocument,
     Document,
     DocumentEvent,
     Node,
@@ -53,6 +54,19 @@ def node(row: Row) -> Node:
         body_chars=row[6],
         updated_at=from_micros(row[7]),
         has_children=bool(row[8]),
+    )
+
+
+def deleted_document(row: Row) -> DeletedDocument:
+    return DeletedDocument(
+        id=row[0],
+        path=row[1],
+        title=row[2],
+        version=row[3],
+        body_chars=row[4],
+        deleted_at=from_micros(row[5]),
+        author=Author(AuthorKind(row[6]), row[7]),
+        reason=row[8],
     )
 
 

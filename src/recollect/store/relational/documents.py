@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +18,7 @@ from recollect.clock import to_micros
 from recollect.crashpoints import reach
 from recollect.document import (
     Because,
+    DeletedDocument,
     Document,
     Edit,
     Node,
@@ -27,11 +29,18 @@ from recollect.document import (
     Version,
 )
 from recollect.errors import TooLarge
+from recollect.stems import stems
 from recollect.store.protocol import NewId
 from recollect.store.relational.database import Connection, Database, Row
 from recollect.store.relational.document_edits import SEPARATOR, SEPARATOR_END, Editing, inside
-from recollect.store.relational.document_rows import document, node, reference, version
-from recollect.terms import TERMS_MAX, WORD_CHARS_MAX, words
+from recollect.store.relational.document_rows import (
+    deleted_document,
+    document,
+    node,
+    reference,
+    version,
+)
+from recollect.terms import TERMS_MAX, WORD_CHARS_MAX
 
 _EVERY = 2**62
 _LAST_KEY = "\U0010ffff"  # no path has it
@@ -100,7 +109,7 @@ class RelationalDocuments:
     def search(
         self, space: str, terms: Sequence[str], root: Place, limit: int
     ) -> builtins.list[Document]:
-        sought = words(" ".join(term[:WORD_CHARS_MAX] for term in terms[:TERMS_MAX])).split()
+        sought = stems(" ".join(term[:WORD_CHARS_MAX] for term in terms[:TERMS_MAX]))
         if not sought:
             return []
         wanted = {
@@ -116,10 +125,35 @@ class RelationalDocuments:
         found = self._database.read(space, lambda c: c.rows("references_from", names))
         return [reference(row) for row in found]
 
-    def references_to(self, space: str, document_id: str) -> builtins.list[Reference]:
-        names = {"space": space, "id": document_id}
-        found = self._database.read(space, lambda c: c.rows("references_to", names))
+    def references_to(
+        self,
+        space: str,
+        document_id: str,
+        *,
+        root: Place | None = None,
+        after: str = "",
+        limit: int | None = None,
+    ) -> builtins.list[Reference]:
+        page = {
+            **_within(space, root),
+            "id": document_id,
+            "after": after,
+            "limit": _EVERY if limit is None else limit,
+        }
+        found = self._database.read(space, lambda c: c.rows("references_to", page))
         return [reference(row) for row in found]
+
+    def references_naming(self, space: str, place: Place) -> builtins.list[Reference]:
+        names = {"space": space, "path_key": place.key}
+        found = self._database.read(space, lambda c: c.rows("references_naming", names))
+        return [reference(row) for row in found]
+
+    def deleted(
+        self, space: str, root: Place, after: str | None, limit: int
+    ) -> builtins.list[DeletedDocument]:
+        page = {**inside(space, root.key), "after": after, "limit": limit}
+        found = self._database.read(space, lambda c: c.rows("deleted_documents", page))
+        return [deleted_document(row) for row in found]
 
     def broken(self, space: str, limit: int, root: Place | None = None) -> builtins.list[Reference]:
         page = {**_within(space, root), "limit": limit}
@@ -152,6 +186,7 @@ class RelationalDocuments:
                 now=to_micros(now),
                 new_id=new_id,
                 count=row[0],
+                versions_from=row[1],
             )
             made = [editing.apply(edit) for edit in edits]
             reach("documents.applied")
@@ -172,16 +207,15 @@ class RelationalDocuments:
             found = c.rows("list_purgeable", inside(space, place.key))
             c.run_many("purge_document", [{"space": space, "key": row[0]} for row in found])
             if found:
-                c.run("note_purge", {"space": space})
+                c.run("note_purge", {"space": space, "version": max(row[2] for row in found)})
             live = sum(row[1] is None for row in found)
             if live:
                 c.run("count_documents", {"space": space, "more": -live})
-            return Purged(documents=len(found), versions=sum(row[2] for row in found))
+            return Purged(documents=len(found), versions=sum(row[3] for row in found))
 
         purged = self._database.write(space, job)
-        if purged.documents:
-            self._database.scrub()
-        return purged
+        # Also when nothing was there: a purge before this one may have left something in the log.
+        return replace(purged, is_clean=self._database.scrub())
 
 
 def _within(space: str, root: Place | None) -> dict[str, Any]:

@@ -13,15 +13,51 @@ d.author_kind, d.author, d.reason, d.provenance, :now
 -- fragment: is_inside
 (d.path_key >= :path_key AND d.path_key < :path_key_end)
 
+-- fragment: greatest (sqlite)
+max
+
+-- fragment: greatest (postgres)
+greatest
+
+-- fragment: seen_before
+-- The highest version of anything else that stood at a path: what was deleted there, what was moved
+-- away, and what was purged anywhere. Whoever stands there now is above that, and so are those who
+-- stood there before them.
+{greatest}(:versions_from,
+    (SELECT COALESCE(max(o.version), 0) FROM documents o
+        WHERE o.space = :space AND o.path_key = d.path_key AND o.deleted_at IS NOT NULL
+            AND o.key <> d.key),
+    (SELECT COALESCE(max(o.version), 0) FROM document_redirects r
+        JOIN documents o ON o.key = r.document_key
+        WHERE r.space = :space AND o.space = :space AND r.path_key = d.path_key
+            AND o.key <> d.key))
+
 -- name: lock_tree
 -- Whoever changes the tree of a space comes through here one at a time.
 INSERT INTO trees (space) VALUES (:space)
 ON CONFLICT (space) DO UPDATE SET documents = trees.documents
-RETURNING documents;
+RETURNING documents, versions_from;
 
 -- name: note_purge
 -- On SQLite this also takes what is gone out of the index of words.
-UPDATE trees SET purges = purges + 1 WHERE space = :space;
+UPDATE trees SET purges = purges + 1, versions_from = {greatest}(versions_from, :version)
+WHERE space = :space;
+
+-- name: seen_before
+SELECT {seen_before} FROM (SELECT CAST(:path_key AS TEXT) AS path_key, 0 AS key) d;
+
+-- name: overtaken_documents
+-- What has come to stand where something else had that version already.
+SELECT n.key, n.seen FROM (
+    SELECT d.key, d.version, {seen_before} AS seen FROM documents d
+    WHERE d.space = :space AND d.deleted_at IS NULL AND {is_inside}) n
+WHERE n.version <= n.seen ORDER BY n.key;
+
+-- name: raise_document
+UPDATE documents SET
+    version = :version, author_kind = :author_kind, author = :author, reason = :reason,
+    provenance = :provenance, updated_at = :now
+WHERE space = :space AND key = :key;
 
 -- name: count_documents
 UPDATE trees SET documents = documents + :more WHERE space = :space;
@@ -49,18 +85,19 @@ WHERE r.space = :space AND d.space = :space AND r.path_key = :path_key AND d.del
 
 -- name: insert_document
 INSERT INTO documents (
-    id, space, path, path_key, depth, title, description, body, tags, links, words, version,
-    author_kind, author, reason, provenance, created_at, updated_at
+    id, space, path, path_key, depth, title, description, body, tags, links, called, about, words,
+    version, author_kind, author, reason, provenance, created_at, updated_at
 ) VALUES (
-    :id, :space, :path, :path_key, :depth, :title, :description, :body, :tags, :links, :words, 1,
-    :author_kind, :author, :reason, :provenance, :now, :now
+    :id, :space, :path, :path_key, :depth, :title, :description, :body, :tags, :links, :called,
+    :about, :words, :version, :author_kind, :author, :reason, :provenance, :now, :now
 ) RETURNING key;
 
 -- name: update_document
 UPDATE documents SET
     title = :title, description = :description, body = :body, tags = :tags, links = :links,
-    words = :words, version = version + 1, author_kind = :author_kind, author = :author, reason = :reason,
-    provenance = :provenance, updated_at = :now
+    called = :called, about = :about, words = :words, version = version + 1,
+    author_kind = :author_kind, author = :author, reason = :reason, provenance = :provenance,
+    updated_at = :now
 WHERE space = :space AND key = :key;
 
 -- name: note_document
@@ -88,13 +125,13 @@ WHERE space = :space AND deleted_at IS NULL
     AND path_key >= :path_key AND path_key < :path_key_end;
 
 -- name: restore_documents
--- What was deleted together. What stands above may be written in another case by now.
+-- What was deleted together, or one of them. What stands above may be written in another case by now.
 UPDATE documents SET
     version = version + 1, author_kind = :author_kind, author = :author, reason = :reason,
     provenance = :provenance, updated_at = :now, deleted_at = NULL, deleted_with = NULL,
     path = :to_path || substr(path, :from_chars)
 WHERE space = :space AND deleted_at IS NOT NULL AND deleted_with = :deleted_with
-    AND path_key >= :path_key AND path_key < :path_key_end;
+    AND path_key >= :path_key AND path_key < :path_key_end AND (:together OR key = :key);
 
 -- name: insert_document_version
 INSERT INTO document_versions (
@@ -122,8 +159,21 @@ WHERE d.space = :space AND d.deleted_at IS NULL AND {is_inside};
 SELECT count(*) FROM documents d
 WHERE d.space = :space AND d.deleted_at IS NULL AND {is_inside};
 
--- name: deepest_inside
-SELECT max(d.depth) FROM documents d
+-- fragment: bytes_of_key (sqlite)
+length(CAST(d.path_key AS BLOB))
+
+-- fragment: bytes_of_key (postgres)
+octet_length(d.path_key)
+
+-- fragment: bytes_of_path (sqlite)
+length(CAST(d.path AS BLOB))
+
+-- fragment: bytes_of_path (postgres)
+octet_length(d.path)
+
+-- name: extent_inside
+-- How deep they stand, and the bytes of the longest key and path.
+SELECT max(d.depth), max({bytes_of_key}), max({bytes_of_path}) FROM documents d
 WHERE d.space = :space AND d.deleted_at IS NULL AND {is_inside};
 
 -- name: find_referrers
@@ -208,17 +258,38 @@ SELECT r.kind, o.path, d.path, r.alias, d.deleted_at IS NOT NULL
 FROM documents d JOIN document_references r ON r.target_key = d.key
 JOIN documents o ON o.key = r.document_key
 WHERE r.space = :space AND d.space = :space AND o.space = :space AND d.id = :id
+    AND o.deleted_at IS NULL AND o.path_key > :after
+    AND o.path_key >= :path_key AND o.path_key < :path_key_end
+ORDER BY o.path_key, r.kind LIMIT :limit;
+
+-- name: references_naming
+-- Wherever they lead by now, if anywhere.
+SELECT r.kind, o.path, r.target_path, r.alias, t.key IS NULL
+FROM document_references r JOIN documents o ON o.key = r.document_key
+LEFT JOIN documents t ON t.key = r.target_key AND t.space = :space AND t.deleted_at IS NULL
+WHERE r.space = :space AND o.space = :space AND r.target_path_key = :path_key
     AND o.deleted_at IS NULL
 ORDER BY o.path_key, r.kind;
 
 -- name: broken_references
+-- What a part of the tree shows must not depend on what stands outside: both ends are inside.
 SELECT r.kind, o.path, r.target_path, r.alias FROM document_references r
 JOIN documents o ON o.key = r.document_key
 WHERE r.space = :space AND o.space = :space AND o.deleted_at IS NULL
-    AND o.path_key >= :path_key AND o.path_key < :path_key_end AND NOT EXISTS (
+    AND o.path_key >= :path_key AND o.path_key < :path_key_end
+    AND r.target_path_key >= :path_key AND r.target_path_key < :path_key_end AND NOT EXISTS (
         SELECT 1 FROM documents t
-        WHERE t.space = :space AND t.key = r.target_key AND t.deleted_at IS NULL)
+        WHERE t.space = :space AND t.key = r.target_key AND t.deleted_at IS NULL
+            AND t.path_key >= :path_key AND t.path_key < :path_key_end)
 ORDER BY o.path_key, r.target_path_key LIMIT :limit;
+
+-- name: deleted_documents
+SELECT d.id, d.path, d.title, d.version, length(d.body), d.deleted_at, d.author_kind, d.author,
+    d.reason
+FROM documents d WHERE d.space = :space AND d.deleted_at IS NOT NULL AND {is_inside}
+    AND (CAST(:after AS TEXT) IS NULL OR (d.deleted_at, d.key) < (
+        SELECT a.deleted_at, a.key FROM documents a WHERE a.space = :space AND a.id = :after))
+ORDER BY d.deleted_at DESC, d.key DESC LIMIT :limit;
 
 -- name: orphaned_documents
 -- Pages that no other page mentions, apart from those at the top of a tree.
@@ -226,37 +297,34 @@ SELECT d.path FROM documents d
 WHERE d.space = :space AND d.deleted_at IS NULL AND d.depth > 2 AND {is_inside} AND NOT EXISTS (
     SELECT 1 FROM document_references r JOIN documents o ON o.key = r.document_key
     WHERE r.space = :space AND o.space = :space AND r.target_key = d.key AND o.deleted_at IS NULL
-        AND o.key <> d.key)
+        AND o.key <> d.key AND o.path_key >= :path_key AND o.path_key < :path_key_end
+        AND r.target_path_key >= :path_key AND r.target_path_key < :path_key_end)
 ORDER BY d.path_key LIMIT :limit;
 
 -- name: search_documents (sqlite)
 -- CROSS JOIN: the words first, and then the documents that have them, never the other way round.
+-- What it is called counts on its own: however often a text has a word, it is no more than so much.
 SELECT {document} FROM documents_fts CROSS JOIN documents d ON d.key = documents_fts.rowid
-WHERE documents_fts MATCH COALESCE((
-        SELECT group_concat('"' || s.number || 'z' || w.value || '"', ' OR ')
-        FROM json_each(:words) w, spaces s WHERE s.space = :space), '""')
-    AND d.space = :space AND d.deleted_at IS NULL AND {is_inside}
-ORDER BY bm25(documents_fts), d.path_key LIMIT :limit;
+WHERE documents_fts MATCH {any_of} AND d.space = :space AND d.deleted_at IS NULL AND {is_inside}
+ORDER BY 2 * bm25(documents_fts, 20, 0, 0) + bm25(documents_fts, 0, 20, 0)
+    + bm25(documents_fts, 0, 0, 1), d.path_key LIMIT :limit;
 
 -- name: search_documents (postgres)
-SELECT {document} FROM documents d, (
-    SELECT to_tsquery('recollect_words', string_agg(
-        '''z' || translate(left(md5(:space), 8), 'abcdef', 'bcdfgh') || 'z' || w || '''', ' | '))
-    FROM json_array_elements_text(CAST(:words AS json)) w
-) q (wanted)
+SELECT {document} FROM documents d, {any_of} q (wanted)
 WHERE d.search @@ q.wanted AND d.space = :space AND d.deleted_at IS NULL AND {is_inside}
-ORDER BY ts_rank_cd(d.search, q.wanted) DESC, d.path_key LIMIT :limit;
+ORDER BY ts_rank(CAST(ARRAY[0.4, 0.4, 0.7, 1.0] AS REAL[]), d.search, q.wanted) DESC, d.path_key
+LIMIT :limit;
 
 -- name: purge_document
 DELETE FROM documents WHERE space = :space AND key = :key;
 
 -- name: list_purgeable
 -- Everything that stands or ever stood at a path and below it.
-SELECT d.key, d.deleted_at, (
+SELECT d.key, d.deleted_at, d.version, (
     SELECT count(*) FROM document_versions v WHERE v.space = :space AND v.document_key = d.key)
 FROM documents d WHERE d.space = :space AND d.deleted_at IS NULL AND {is_inside}
 UNION ALL
-SELECT d.key, d.deleted_at, (
+SELECT d.key, d.deleted_at, d.version, (
     SELECT count(*) FROM document_versions v WHERE v.space = :space AND v.document_key = d.key)
 FROM documents d WHERE d.space = :space AND d.deleted_at IS NOT NULL AND {is_inside};
 
@@ -271,3 +339,14 @@ WHERE space = :space AND document_key = :key AND version = :version;
 -- name: set_document_provenance
 UPDATE documents SET provenance = :provenance
 WHERE space = :space AND key = :key AND version = :version;
+
+-- name: note_forgotten
+UPDATE sessions SET forgotten_at = :now WHERE space = :space AND id = :id;
+
+-- name: forgotten_sessions (sqlite)
+SELECT s.id FROM sessions s WHERE s.space = :space AND s.forgotten_at IS NOT NULL
+    AND s.id IN (SELECT value FROM json_each(:ids));
+
+-- name: forgotten_sessions (postgres)
+SELECT s.id FROM sessions s WHERE s.space = :space AND s.forgotten_at IS NOT NULL
+    AND s.id IN (SELECT w FROM json_array_elements_text(CAST(:ids AS json)) w);

@@ -61,6 +61,10 @@ class SqliteConnection:
         found = self._execute(_QUERIES[name], params).fetchall()
         return found[0] if found else None
 
+    def rows_each(self, name: str, params: Sequence[Params]) -> list[list[Row]]:
+        query = _QUERIES[name]
+        return [self._execute(query, each).fetchall() for each in params]
+
     def run(self, name: str, params: Params) -> None:
         self._execute(_QUERIES[name], params)
 
@@ -112,6 +116,7 @@ class SqliteDatabase:
         self._readers: deque[apsw.Connection] = deque()
         self._wakes: list[Callable[[], None]] = []
         self._jobs_touched = False
+        self._owes_scrub = False  # somebody was reading when the log was to be emptied
         if path is not None:
             prepare_file(path)
         try:
@@ -196,21 +201,39 @@ class SqliteDatabase:
         if table == "jobs":
             self._jobs_touched = True
 
-    def scrub(self) -> None:
+    def scrub(self) -> bool:
         """Move everything out of the log, so that what was deleted is not there either.
 
-        The deleted bytes themselves are overwritten as they are deleted (`secure_delete`).
+        The deleted bytes themselves are overwritten as they are deleted (`secure_delete`). False:
+        somebody reads; every write from now on tries again, until nobody does.
         """
         with self._alone():
             self._check_usable()
             try:
-                self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            except apsw.BusyError:
+                self._empty_log()
+            except apsw.Error as error:
+                raise translate(error, self.location) from error
+            if self._owes_scrub:
                 _log.warning(
                     "%s is being read; the log is emptied at the next chance", self.location
                 )
-            except apsw.Error as error:
-                raise translate(error, self.location) from error
+            return not self._owes_scrub
+
+    def _empty_log(self) -> None:
+        self._owes_scrub = True
+        with contextlib.suppress(apsw.BusyError):
+            self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            self._owes_scrub = False
+
+    def _make_good(self) -> None:
+        """Empty the log if nobody reads any more; whoever has just written does not wait for it."""
+        self._writer.set_busy_handler(None)
+        try:
+            # The disk's trouble is told to whoever writes next.
+            with contextlib.suppress(apsw.Error):
+                self._empty_log()
+        finally:
+            self._writer.set_busy_handler(partial(wait_for_lock, self._busy_timeout_ms))
 
     def close(self) -> None:
         if self._forked or self._closed:
@@ -274,6 +297,8 @@ class SqliteDatabase:
                 # One of them failed and took the rest along. Alone, each gets its own outcome.
                 for turn in batch:
                     self._commit([turn], room=1)
+            if self._owes_scrub:
+                self._make_good()
         except BaseException:
             # The leader itself was interrupted. The others are still waiting for somebody.
             self._waiting.extendleft(t for t in reversed(batch) if t is not own and not t.done)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from recollect.document import Reference, ReferenceKind
 from recollect.store.conformance.case import case
 from recollect.store.conformance.harness import SPACE, Harness
@@ -219,13 +221,75 @@ def broken_links_are_reported(store: Harness) -> None:
     everything = [("a/d", "x"), ("b", "y"), ("b", "z"), ("bb", "gone")]
     assert sources_of(broken(SPACE, 10)) == everything
     assert sources_of(broken(SPACE, 2)) == everything[:2]
-    assert sources_of(broken(SPACE, 10, place("b"))) == everything[1:3]
-    assert sources_of(broken(SPACE, 10, place("a"))) == everything[:1]
     assert all(each.is_broken for each in broken(SPACE, 10))
     apply(store, deleting("c", leaves_broken=True), writing("x"))
     assert sources_of(broken(SPACE, 10))[0] == ("b", "c")
     apply(store, restoring("c"), writing("y"), writing("z"), writing("gone"))
     assert broken(SPACE, 10) == []
+
+
+@case("D2 N5", "what is broken below a root does not depend on what stands outside")
+def broken_links_show_nothing_of_the_outside(store: Harness) -> None:
+    grow(store, "b/there")
+    write(store, "a", links=["a/x", "b/there", "b/missing"])
+    write(store, "b", links=["a/y"])
+    write(store, "a/z")
+    move(store, "a/z", "b/z")
+    write(store, "a/d", mentions=["a/z", "a", "b/z"])
+    broken = store.handle.documents.broken
+    assert sources_of(broken(SPACE, 10, place("a"))) == [("a", "a/x"), ("a/d", "a/z")]
+    assert sources_of(broken(SPACE, 1, place("a"))) == [("a", "a/x")]
+    assert broken(SPACE, 10, place("a/d")) == []
+
+
+@case("D2 N5", "what is an orphan below a root does not depend on what stands outside")
+def orphans_show_nothing_of_the_outside(store: Harness) -> None:
+    grow(store, "a/b/c", "a/b/d", "x/y/z")
+    write(store, "x", links=["a/b/c"])
+    write(store, "a/b", links=["a/b/d"])
+    orphans = store.handle.documents.orphans
+    assert orphans(SPACE, 10) == ["~/x/y/z"]
+    assert orphans(SPACE, 10, place("a")) == ["~/a/b/c"]
+
+
+@case("D2", "what refers to a page comes in pages, by source, and below a root")
+def what_refers_comes_in_pages(store: Harness) -> None:
+    grow(store, "a")
+    for name in ("b", "b/c", "bb", "d"):
+        write(store, name, links=["a"], mentions=["a"])
+    known = page(store, "a").id
+    references_to = store.handle.documents.references_to
+
+    def sources(**asked: Any) -> list[str]:
+        return [source for source, _ in sources_of(references_to(SPACE, known, **asked))]
+
+    whole = ["b", "b", "b/c", "b/c", "bb", "bb", "d", "d"]
+    assert sources() == whole
+    assert sources(limit=3) == whole[:3]
+    assert sources(after=place("b/c").key, limit=3) == whole[4:7]
+    assert sources(root=place("b")) == whole[:4]
+    assert sources(root=place("b"), after=place("b").key) == whole[2:4]
+    assert sources(root=place("x")) == sources(after=place("d").key) == []
+
+
+@case("D2", "what names a path is known, whether it leads there, elsewhere or nowhere")
+def what_names_a_path_is_known(store: Harness) -> None:
+    grow(store, "a", "b")
+    write(store, "c", links=["a", "x"])
+    write(store, "d", mentions=["a", "x"])
+    write(store, "e", links=["x"], space="another space")
+    move(store, "a", "z")
+    delete(store, "b")
+
+    def naming(path: str) -> list[tuple[str, bool]]:
+        found = store.handle.documents.references_naming(SPACE, place(path))
+        return [(each.source.removeprefix("~/"), each.is_broken) for each in found]
+
+    assert naming("a") == [("c", False), ("d", False)]
+    assert naming("x") == [("c", True), ("d", True)]
+    assert naming("z") == naming("b") == []
+    delete(store, "d")
+    assert naming("X") == [("c", True)]
 
 
 @case("D2", "pages that no other page mentions are reported, but for the top of a tree")

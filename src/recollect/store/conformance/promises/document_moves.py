@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import shake_256
 
 from recollect.document import Author, AuthorKind, Because, DocumentEvent, TreeLimits
 from recollect.errors import DocumentExists, InvalidPath, NotFound
 from recollect.store.conformance.case import case, refused
 from recollect.store.conformance.harness import SPACE, Harness
 from recollect.store.conformance.pages import (
+    LIMITS,
     apply,
     assert_sound,
     delete,
+    deleting,
     events,
     find,
     grow,
@@ -23,6 +27,7 @@ from recollect.store.conformance.pages import (
     paths,
     place,
     restore,
+    restoring,
     write,
     writing,
 )
@@ -242,3 +247,34 @@ def what_comes_back_is_named_by_its_parent(store: Harness) -> None:
     move(store, "a/STRASSE", "b")
     assert paths(store, "b") == ["b", "b/x", "b/x/y"]
     assert events(store, page(store, "b/x/y"))[0] is DocumentEvent.RESTORED
+
+
+LETTERS = (range(0x61, 0x7B), range(0x430, 0x44F), range(0x4E00, 0x9000), range(0x12000, 0x12300))
+
+
+def _jumbled(letters: Sequence[int], count: int, name: str) -> str:
+    """So many letters that no database keeps in less."""
+    digest = shake_256(name.encode()).digest(2 * count)
+    pairs = zip(digest[::2], digest[1::2], strict=True)
+    return "".join(chr(letters[(high * 256 + low) % len(letters)]) for high, low in pairs)
+
+
+@case("D3 P8", "paths of any letters are as long as they may be, and no move makes one longer")
+def paths_are_as_long_as_they_may_be(store: Harness) -> None:
+    space = _jumbled(LETTERS[0], 1000, "space")
+    for letters in LETTERS:
+        each = 98 // len(chr(letters[0]).encode())
+        slugs = [_jumbled(letters, each, str(number)) for number in range(15)]
+        path = "/".join(["a", *slugs])
+        limits = replace(LIMITS, path_bytes_max=len(f"~/{path}".encode()))
+        apply(store, writing(path, links=[path], mentions=[path]), limits=limits, space=space)
+        apply(store, writing("b", links=[f"c{path[1:]}"]), space=space)
+        apply(store, moving("a", "c"), limits=limits, space=space)
+        apply(store, deleting("c", leaves_broken=True), space=space)
+        apply(store, restoring("c"), space=space)
+        assert page(store, path, space).path == f"~/c{path[1:]}"
+        with refused(InvalidPath):
+            apply(store, moving("c", "cc"), limits=limits, space=space)
+        with refused(InvalidPath):
+            apply(store, writing(f"{path}d"), limits=limits, space=space)
+        store.handle.documents.purge(space, place("c"))

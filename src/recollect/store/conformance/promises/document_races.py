@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from recollect.document import Document, Edit, Move, TreeLimits
+from recollect.document import Document, Edit, Move, Rewrite, TreeLimits, Write
 from recollect.errors import UsageError
 from recollect.store.conformance.case import case
 from recollect.store.conformance.harness import SPACE, Harness
@@ -242,3 +242,23 @@ def spaces_are_written_at_once(store: Harness) -> None:
     store.at_once(*(partial(grow, store, "a/b", "c", space=space) for space in spaces))
     for space in spaces:
         assert assert_sound(store, "a", "c", space=space) == 3
+
+
+@case("D5", "whatever many add to a page at once is all there, and nobody has to try again")
+def all_that_is_added_at_once_is_there(store: Harness) -> None:
+    known = write(store, "a", "start")
+
+    def adding(text: str) -> Rewrite:
+        def change(document: Document | None) -> Write:
+            assert document is not None
+            return writing("a", f"{document.body} {text}")
+
+        return Rewrite(place=place("a"), change=change, document_id=known.id)
+
+    for number in range(ROUNDS):
+        edits = [[adding(f"{number}-{n}")] for n in range(THREADS)]
+        assert _made(_race(store, *edits)) == THREADS
+    said = page(store, "a")
+    wanted = {f"{number}-{n}" for number in range(ROUNDS) for n in range(THREADS)}
+    assert set(said.body.split()) == wanted | {"start"}
+    assert said.version == 1 + ROUNDS * THREADS

@@ -70,6 +70,19 @@ def the_best_page_comes_first(store: Harness) -> None:
     assert _search(store, "tea", limit=2) == ["a/title", "a/description"]
 
 
+@case("D4", "what a page is called counts for more than how often another has the word")
+def a_title_counts_for_more_than_repetition(store: Harness) -> None:
+    other = "and then there were many more words about all that happened on that long day"
+    for path, content in {
+        "a/city": Content(title="Lisbon", body="Sunny."),
+        "a/about": Content(title="x", description="about Lisbon", body="Sunny."),
+        "a/diary": Content(title="diary", body=f"Lisbon again {other}. " * 40),
+        **{f"b/{n}": Content(title="x", body=other) for n in range(20)},
+    }.items():
+        apply(store, Write(place=place(path), content=content, parents=above(path)))
+    assert _search(store, "lisbon") == ["a/city", "a/about", "a/diary"]
+
+
 @case("D4", "any text is a legal question")
 def any_text_is_a_legal_question(store: Harness) -> None:
     write(store, "a", "tea with milk")
@@ -88,7 +101,7 @@ def only_what_is_there_is_found(store: Harness) -> None:
     delete(store, "a/b")
     assert _search(store, "tea") == []
     restore(store, "a/b/c")
-    assert _search(store, "tea") == ["a/b/c"]
+    assert _search(store, "tea") == ["a/b", "a/b/c"]
     store.handle.documents.purge(SPACE, place("a"))
     assert _search(store, "tea") == []
 
