@@ -87,7 +87,6 @@ class BareClaims:
         do = self._statements
         do.begin()
         do.row("lock_claims", {})
-        do.run("park_exhausted", {"takeovers_max": 20, "error": "died", "now": None})
         do.row("count_running", {"now": None})
         found = do.row("find_expired", {"now": None}) or do.row("find_due", {"now": None})
         claim = do.row(
@@ -126,13 +125,12 @@ class BareClaims:
                 "now": NOW,
             },
         )
-        do.run("note_progress", {"id": job_id})
-        do.run("note_finished", {"id": job_id, "now": next(self._moments)})
+        do.run("note_progress", {"id": job_id, "is_last": True, "now": next(self._moments)})
         do.commit()
 
     def commit_one_row(self) -> None:
         """What one commit takes by itself: the smallest durable change there is."""
         do = self._statements
         do.begin()
-        do.run("note_finished", {"id": 1, "now": next(self._moments)})
+        do.run("note_progress", {"id": 1, "is_last": True, "now": next(self._moments)})
         do.commit()

@@ -116,6 +116,22 @@ class ArrivingLeases(LearningLeases):
         return _with_facts(learned, valid_from=moment)
 
 
+class HastyLeases(RelationalLeases):
+    """Takes the end of a claim for the end of what was read."""
+
+    def record(
+        self,
+        claim: Claim,
+        upto: int,
+        outcome: Outcome,
+        reason: str | None,
+        now: datetime,
+        learned: Learned | None = None,
+        new_id: NewId | None = None,
+    ) -> Recorded | Overtaken | StaleClaim:
+        return super().record(claim, claim.read_upto, outcome, reason, now, learned, new_id)
+
+
 class UnfencedLeases(RelationalLeases):
     """Stores the facts first and looks at the token afterwards."""
 
@@ -179,8 +195,19 @@ class MergingFacts(RelationalFacts):
 class PresentFacts(RelationalFacts):
     """Knows no other time than the newest."""
 
-    def search(self, space: str, terms: Sequence[str], at: datetime, limit: int) -> list[Fact]:
-        return super().search(space, terms, at + timedelta(days=9999), limit)
+    def search(
+        self, space: str, terms: Sequence[str], at: datetime, limit: int, sources_max: int = 20
+    ) -> list[Fact]:
+        return super().search(space, terms, at + timedelta(days=9999), limit, sources_max)
+
+
+class TalkativeFacts(RelationalFacts):
+    """Gives its sources unasked."""
+
+    def search(
+        self, space: str, terms: Sequence[str], at: datetime, limit: int, sources_max: int = 20
+    ) -> list[Fact]:
+        return super().search(space, terms, at, limit, max(sources_max, 20))
 
 
 class PathFacts(RelationalFacts):
@@ -240,6 +267,11 @@ class MutedConnection:
     def row(self, name: str, params: Params) -> Row | None:
         return None if name == self._muted else self._connection.row(name, params)
 
+    def rows_each(self, name: str, params: Sequence[Params]) -> list[list[Row]]:
+        if name == self._muted:
+            return [[] for _ in params]
+        return self._connection.rows_each(name, params)
+
     def run(self, name: str, params: Params) -> None:
         if name != self._muted:
             self._connection.run(name, params)
@@ -265,8 +297,8 @@ class MutedDatabase:
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         return self._database.listen(wake)
 
-    def scrub(self) -> None:
-        self._database.scrub()
+    def scrub(self) -> bool:
+        return self._database.scrub()
 
     def describe(self) -> StoreDescription:
         return self._database.describe()
@@ -298,6 +330,7 @@ MUTED: dict[str, str] = {
     "find_supersedable": "a_named_fact_is_superseded",
     "find_live_same": "the_same_statement_is_not_brought_back_twice",
     "is_suppressed": "a_deleted_statement_stays_away",
+    "disputed_statements": "a_deleted_statement_stays_away",
     "session_sources": "a_whole_run_replaces",
     "session_facts": "forgetting_removes_everything",
     "sourceless": "forgetting_removes_everything",
@@ -305,7 +338,6 @@ MUTED: dict[str, str] = {
     "put_extraction": "an_extraction_is_updated",
     "extend_extraction": "the_same_again_is_no_news",
     "delete_extraction": "an_empty_whole_draft_removes",
-    "said_at": "an_extraction_knows_its_newest_record",
     "note_change": "consolidation_hears_of_changes_only",
     "next_pass": "a_session_can_have_many_passes",
     "request_passes": "a_requested_pass_is_due",

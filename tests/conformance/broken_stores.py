@@ -26,9 +26,11 @@ from recollect.store.relational.leases import RelationalLeases
 from recollect.store.relational.ledger import RelationalLedger
 from recollect.store.relational.marks import RelationalMarks
 from recollect.store.relational.records import RelationalRecords
+from recollect.store.relational.search import RelationalSearch
 from recollect.store.relational.sessions import RelationalSessions
 from tests.conformance import broken_learning
 from tests.conformance.broken_documents import BROKEN_DOCUMENTS
+from tests.conformance.broken_search import BROKEN_SEARCH
 
 Aggregate = (
     RelationalSessions
@@ -38,6 +40,7 @@ Aggregate = (
     | RelationalFacts
     | RelationalLedger
     | RelationalDocuments
+    | RelationalSearch
 )
 
 
@@ -67,6 +70,8 @@ def broken_store(store: Store, broken: Break) -> Store:
             store.ledger = ledger
         case RelationalDocuments() as documents:
             store.documents = documents
+        case RelationalSearch() as search:
+            store.search = search
     return store
 
 
@@ -297,6 +302,10 @@ BROKEN: dict[str, Break] = {
         aggregate=broken_learning.ArrivingLeases,
         caught_by="the_order_of_arrival_does_not_matter",
     ),
+    "an extraction of more than was read": Break(
+        aggregate=broken_learning.HastyLeases,
+        caught_by="an_extraction_knows_its_newest_record",
+    ),
     "facts outside of the fence": Break(
         aggregate=broken_learning.UnfencedLeases, caught_by="a_stale_claim_learns_nothing"
     ),
@@ -315,6 +324,10 @@ BROKEN: dict[str, Break] = {
     "a search without a past": Break(
         aggregate=broken_learning.PresentFacts, caught_by="the_past_is_read_as_it_was_believed"
     ),
+    "sources that nobody asked for": Break(
+        aggregate=broken_learning.TalkativeFacts,
+        caught_by="a_search_gives_the_sources_it_is_asked_for",
+    ),
     "a key that is a path": Break(
         aggregate=broken_learning.PathFacts, caught_by="metadata_is_searched_by_any_key"
     ),
@@ -332,4 +345,8 @@ BROKEN: dict[str, Break] = {
 BROKEN |= {
     name: Break(aggregate=aggregate, caught_by=caught_by)
     for name, (aggregate, caught_by) in BROKEN_DOCUMENTS.items()
+}
+BROKEN |= {
+    name: Break(aggregate=search, caught_by=caught_by)
+    for name, (search, caught_by) in BROKEN_SEARCH.items()
 }

@@ -56,7 +56,7 @@ SQL_MISTAKES = {
     "leases that ran out are left": ("find_expired", "state = 'claimed' AND", "0 AND"),
     "takeovers are not counted": ("claim_job", "THEN 1 ELSE 0", "THEN 0 ELSE 0"),
     "workers may die for ever": ("park_exhausted", "takeovers >=", "0 AND takeovers >="),
-    "the cap is not counted": ("count_running", "count(*)", "0"),
+    "the cap is not counted": ("count_running", "count(*) FILTER", "0 * count(*) FILTER"),
     "the newest goes first": ("find_due", "ORDER BY first_due_at", "ORDER BY -first_due_at"),
     "backoff is not waited for": ("find_due", "due_at IS NULL OR", "1 OR"),
     "the mark is cleared, come what may": (

@@ -69,16 +69,20 @@ def telling(text: str) -> list[str]:
     folded = text.casefold()
     if not folded.isascii():
         folded = unicodedata.normalize("NFKC", folded)
-    words = (word for word in _WORD.findall(folded) if word not in _PLAIN_WORDS)
-    return [stem for word in words for stem in _stems_of(word)]
+    words = [word for word in _WORD.findall(folded) if word not in _PLAIN_WORDS]
+    if _IDEOGRAPHS.search(folded):
+        return [stem for word in words for stem in _stems_of(word)]
+    return [word[:_STEM_CHARS] for word in words if _is_long_enough(word)]
 
 
 def _stems_of(word: str) -> Iterable[str]:
     if _IDEOGRAPHS.search(word):
         return (word[at : at + 2] for at in range(max(1, len(word) - 1)))
-    if len(word) >= 2 or word.isdigit():
-        return (word[:_STEM_CHARS],)
-    return ()
+    return (word[:_STEM_CHARS],) if _is_long_enough(word) else ()
+
+
+def _is_long_enough(word: str) -> bool:
+    return len(word) >= 2 or word.isdigit()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

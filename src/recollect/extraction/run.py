@@ -68,7 +68,8 @@ class Reader:
             if block.kind is BlockKind.SAID and block.role is Role.USER
         )
         terms = search_terms(said[:KNOWN_TEXT_CHARS])
-        found = self.store.facts.search(space, terms, blocks[-1].at, self.known_max)
+        at = blocks[-1].at
+        found = self.store.facts.search(space, terms, at, self.known_max, sources_max=0)
         return tuple(fact for fact in found if fact.extractor is not None)
 
 

@@ -66,11 +66,11 @@ def _wire(settings: Settings, environ: Mapping[str, str]) -> Wire:
             f"model {provider.name}:{model} needs a key: set {provider.key_variable}, "
             "or model_base_url for a server that needs none"
         )
-    key = _checked_key(provider)
-    url = _checked_url(provider.url or provider.default_url)
+    key = checked_key(provider)
+    url = checked_url(provider.url or provider.default_url)
     if provider.name == "anthropic":
-        return Messages(model=model, url=_joined(url, "/messages"), key=key)
-    return ChatCompletions(model=model, url=_joined(url, "/chat/completions"), key=key)
+        return Messages(model=model, url=joined(url, "/messages"), key=key)
+    return ChatCompletions(model=model, url=joined(url, "/chat/completions"), key=key)
 
 
 def _choose(settings: Settings, environ: Mapping[str, str]) -> tuple[Provider, str]:
@@ -95,14 +95,14 @@ def _provider(name: str, url: str, settings: Settings, environ: Mapping[str, str
     return Provider(name=name, default_url=url, url=own_url.strip() or None, key=key or None)
 
 
-def _checked_key(provider: Provider) -> str | None:
+def checked_key(provider: Provider) -> str | None:
     key = provider.key or ""
     if not key.isascii() or not key.isprintable() or " " in key:
         raise InvalidSetting(f"{provider.key_variable} holds characters that no key has")
     return provider.key
 
 
-def _checked_url(text: str) -> SplitResult:
+def checked_url(text: str) -> SplitResult:
     try:
         url = urlsplit(text)
         is_usable = url.scheme in ("http", "https") and bool(url.hostname) and " " not in text
@@ -118,7 +118,7 @@ def _checked_url(text: str) -> SplitResult:
     return url
 
 
-def _joined(url: SplitResult, endpoint: str) -> str:
+def joined(url: SplitResult, endpoint: str) -> str:
     """The address of an endpoint below a base URL, which may or may not name the version."""
     path = url.path.rstrip("/")
     if not path.endswith(endpoint):

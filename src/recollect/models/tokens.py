@@ -10,7 +10,7 @@ import threading
 
 BYTES_PER_TOKEN = 4.0
 BYTES_PER_TOKEN_OF_CODE = 3.3  # brackets and operators are tokens of their own
-CODE_MARKS = "{}[]()<>;=_"
+CODE_MARKS = b"{}[]()<>;=_"
 CODE_MARKS_SHARE = 0.05  # prose has about one such character in a hundred
 
 RATIO_MIN, RATIO_MAX = 0.5, 2.0
@@ -20,14 +20,10 @@ LEARNED_FROM_TOKENS_MIN = 200  # below, what a provider wraps around a prompt ou
 
 def estimate_tokens(text: str) -> int:
     """The tokens of a text, roughly; never 0 for a text that is not empty."""
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-    per_token = BYTES_PER_TOKEN_OF_CODE if _looks_like_code(text) else BYTES_PER_TOKEN
-    return math.ceil(size / per_token)
-
-
-def _looks_like_code(text: str) -> bool:
-    marks = sum(text.count(mark) for mark in CODE_MARKS)
-    return marks > CODE_MARKS_SHARE * len(text)
+    data = text.encode("utf-8", "surrogatepass")
+    marks = len(data) - len(data.translate(None, CODE_MARKS))
+    is_code = marks > CODE_MARKS_SHARE * len(text)
+    return math.ceil(len(data) / (BYTES_PER_TOKEN_OF_CODE if is_code else BYTES_PER_TOKEN))
 
 
 class Calibration:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -98,17 +99,12 @@ class RuleSet:
         """The rules to try where a keyword stands. None of the keywords begins another."""
         keyed = [(i, rule) for i, rule in enumerate(self.rules) if rule.at is At.KEYWORD]
         words = {word for _, rule in keyed for word in rule.keywords}
-        shortest = {
-            word
-            for word in words
-            if not any(word[:length] in words for length in range(1, len(word)))
-        }
-        return {
-            word: tuple(
-                i for i, rule in keyed if any(each.startswith(word) for each in rule.keywords)
-            )
-            for word in shortest
-        }
+        shortest = {word: _shortest_beginning(word, words) for word in words}
+        found: dict[str, list[int]] = {word: [] for word in sorted(set(shortest.values()))}
+        for i, rule in keyed:
+            for beginning in {shortest[word] for word in rule.keywords}:
+                found[beginning].append(i)
+        return {word: tuple(ranks) for word, ranks in found.items()}
 
     @cached_property
     def anchored(self) -> Mapping[str, tuple[int, ...]]:
@@ -149,6 +145,12 @@ def keyword_hits(
             continue
         yield place, match[0]
         match = search(lowered, place + 1)
+
+
+def _shortest_beginning(word: str, words: AbstractSet[str]) -> str:
+    """The shortest of some words that a word of theirs begins with; itself, if with no other."""
+    beginnings = (word[:length] for length in range(1, len(word)))
+    return next((each for each in beginnings if each in words), word)
 
 
 def _trie_source(words: Mapping[str, object]) -> str:

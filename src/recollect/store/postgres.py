@@ -70,28 +70,37 @@ _log = logging.getLogger(__name__)
 _CONFLICTS = (pg.SerializationFailure, pg.DeadlockDetected)
 
 _Pg = psycopg.Connection[Row]
+_Cursor = psycopg.Cursor[Row]
 
 
 class PostgresConnection:
-    """Implements `Connection` on a psycopg connection that is inside a transaction."""
+    """Implements `Connection` on the cursor of a psycopg connection inside a transaction.
 
-    __slots__ = ("_connection",)
+    One cursor for all of it: making one takes a third of what running a small statement takes.
+    """
 
-    def __init__(self, connection: _Pg) -> None:
-        self._connection = connection
+    __slots__ = ("_cursor",)
+
+    def __init__(self, cursor: _Cursor) -> None:
+        self._cursor = cursor
 
     def rows(self, name: str, params: Params) -> list[Row]:
-        return self._connection.execute(_QUERIES[name], params).fetchall()
+        return self._cursor.execute(_QUERIES[name], params).fetchall()
 
     def row(self, name: str, params: Params) -> Row | None:
-        return self._connection.execute(_QUERIES[name], params).fetchone()
+        return self._cursor.execute(_QUERIES[name], params).fetchone()
+
+    def rows_each(self, name: str, params: Sequence[Params]) -> list[list[Row]]:
+        query, connection = _QUERIES[name], self._cursor.connection
+        with connection.pipeline():
+            cursors = [connection.execute(query, each) for each in params]
+        return [cursor.fetchall() for cursor in cursors]
 
     def run(self, name: str, params: Params) -> None:
-        self._connection.execute(_QUERIES[name], params)
+        self._cursor.execute(_QUERIES[name], params)
 
     def run_many(self, name: str, params: Sequence[Params]) -> None:
-        with self._connection.cursor() as cursor:
-            cursor.executemany(_QUERIES[name], params)
+        self._cursor.executemany(_QUERIES[name], params)
 
 
 class PostgresDatabase:
@@ -143,8 +152,9 @@ class PostgresDatabase:
         listener.start()
         return listener.stop
 
-    def scrub(self) -> None:
+    def scrub(self) -> bool:
         """Dead rows are the server's to clear away: autovacuum does."""
+        return True
 
     def close(self) -> None:
         if self._forked or self._closed:
@@ -158,10 +168,10 @@ class PostgresDatabase:
 
     def _transact(self, begin: bytes, space: str | None, job: Callable[[Connection], T]) -> T:
         for attempt in range(1, ATTEMPTS_MAX + 1):
-            connection = self._begun(begin, space)
+            cursor = self._begun(begin, space)
             try:
-                result = job(PostgresConnection(connection))
-                self._finish(connection, begin)
+                result = job(PostgresConnection(cursor))
+                self._finish(cursor, begin)
                 return result
             except _CONFLICTS as error:
                 if attempt == ATTEMPTS_MAX:
@@ -171,19 +181,19 @@ class PostgresDatabase:
             except psycopg.Error as error:
                 raise translate(error, self._location) from error
             finally:
-                self._give_back(connection)
+                self._give_back(cursor.connection)
         raise AssertionError("the loop returns or raises")
 
-    def _finish(self, connection: _Pg, begin: bytes) -> None:
+    def _finish(self, cursor: _Cursor, begin: bytes) -> None:
         if begin is READ:
-            self._commit(connection)
+            self._commit(cursor)
             return
         reach("write.committing")
-        self._commit(connection)
+        self._commit(cursor)
         reach("write.committed")
 
-    def _begun(self, begin: bytes, space: str | None) -> _Pg:
-        """A connection inside a transaction that sees one space.
+    def _begun(self, begin: bytes, space: str | None) -> _Cursor:
+        """A cursor inside a transaction that sees one space.
 
         Connections that died while they lay in the pool are thrown away here, where nothing has
         happened yet, so that a restart of the server costs nobody an error.
@@ -197,10 +207,11 @@ class PostgresDatabase:
         for spare in reversed(range(self._pool.max_size + 1)):
             connection = self._get()
             try:
+                cursor = connection.cursor()
                 with connection.pipeline():
-                    connection.execute(begin)
-                    connection.execute(_SCOPE, scope)
-                return connection
+                    cursor.execute(begin)
+                    cursor.execute(_SCOPE, scope)
+                return cursor
             except psycopg.OperationalError as error:
                 self._give_back(connection)
                 if not spare:
@@ -233,9 +244,9 @@ class PostgresDatabase:
                 connection.close()
         self._pool.putconn(connection)
 
-    def _commit(self, connection: _Pg) -> None:
+    def _commit(self, cursor: _Cursor) -> None:
         try:
-            connection.execute(b"COMMIT")
+            cursor.execute(b"COMMIT")
         except psycopg.OperationalError as error:
             raise OutcomeUnknown(
                 f"{self._location}: the connection broke at commit ({error}); what was written may "
@@ -406,6 +417,7 @@ _ADVICE: tuple[tuple[type[psycopg.Error], type[RecollectError], str], ...] = (
     (pg.InsufficientPrivilege, StoreDenied, "permission denied; check this user's rights"),
     (pg.ReadOnlySqlTransaction, StoreDenied, "the server is read only; use the primary"),
     (pg.DiskFull, StoreFull, "the server's disk is full; free some room and retry"),
+    (pg.ProgramLimitExceeded, StoreError, "the server has no room for such a value"),
     (pg.LockNotAvailable, StoreBusy, "it is locked; retry"),
     (pg.QueryCanceled, StoreBusy, "the server cancelled the statement; retry"),
     (pg.DataCorrupted, StoreCorrupt, "the data is damaged; restore a backup"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -18,12 +19,12 @@ from recollect.knowledge import (
     Unchanged,
     content_key,
 )
+from recollect.stems import indexed, stems
 from recollect.store.protocol import MetadataValue, NewId
 from recollect.store.relational import rows
 from recollect.store.relational.database import Connection, Database, Params, Row
-from recollect.store.relational.learning import delete, note, settle_trust
+from recollect.store.relational.learning import delete, find_same_fact, note, settle_trust
 from recollect.store.relational.text import storable, storable_json
-from recollect.terms import words
 
 _LAST_MOMENT = 2**62  # later than any time
 BY_USER = "user"
@@ -106,19 +107,22 @@ class RelationalFacts:
         return [rows.fact(row) for row in found]
 
     def search(
-        self, space: str, terms: Sequence[str], at: datetime, limit: int
+        self,
+        space: str,
+        terms: Sequence[str],
+        at: datetime,
+        limit: int,
+        sources_max: int = LISTED_SOURCES_MAX,
     ) -> builtins.list[Fact]:
-        folded = [words(term[:TERM_CHARS_MAX]) for term in terms[:TERMS_MAX]]
-        # Both databases read quoted words joined by OR; a word holds no quote.
-        query = " OR ".join(f'"{term}"' for term in folded if term)
-        if not query:
+        sought = stems(" ".join(term[:TERM_CHARS_MAX] for term in terms[:TERMS_MAX]))
+        if not sought:
             return []
         wanted = {
             "space": space,
-            "query": query,
+            "words": json.dumps(sought, ensure_ascii=False),
             "at": to_micros(at),
             "limit": limit,
-            "sources_max": LISTED_SOURCES_MAX,
+            "sources_max": min(sources_max, LISTED_SOURCES_MAX),
         }
         found = self._database.read(space, lambda c: c.rows("search_facts", wanted))
         return [rows.fact(row) for row in found]
@@ -166,21 +170,21 @@ def _say_again(c: Connection, space: str, fact: Fact, now: datetime) -> tuple[st
     nowhere = {"session_id": "", "seq": 0, "seq_to": 0}
     key = content_key(storable(fact.content))
     names = {"space": space, "content_key": key, "valid_from": said}
-    row = c.row("find_same_fact", {**names, **nowhere})
-    if row is None:
+    same = find_same_fact(c, {**names, **nowhere})
+    if same is None:
         return None, True
     by = fact.extractor or BY_USER
-    known = {"space": space, "key": row[0], "now": to_micros(now)}
+    known = {"space": space, "key": same.key, "now": to_micros(now)}
     is_edit = False
     if not fact.sources:
         is_edit |= c.row("vouch_for_fact", {**known, "trust": fact.trust.value}) is not None
     if fact.extractor is None:
         is_edit |= c.row("adopt_fact", known) is not None
     if is_edit:
-        note(c, {"space": space, "id": row[1]}, FactEvent.EDITED, row[3], now, by=by)
-    is_news = _put_sources(c, space, row[0], fact, now)
-    is_news |= settle_trust(c, space, row[0], now, by=by)
-    return str(row[1]), is_edit or is_news
+        note(c, {"space": space, "id": same.id}, FactEvent.EDITED, same.content, now, by=by)
+    is_news = _put_sources(c, space, same.key, fact, now)
+    is_news |= settle_trust(c, space, same.key, now, by=by)
+    return same.id, is_edit or is_news
 
 
 def _put(c: Connection, space: str, fact: Fact, now: datetime, *, is_named: bool) -> None:
@@ -224,7 +228,7 @@ def _merged(edit: FactEdit, before: Row) -> dict[str, Any]:
         expires_at = None if edit.valid_to is None else to_micros(edit.valid_to)
     return {
         "content": content,
-        "words": words(content),
+        "words": indexed(content),
         "content_key": key if key == content_key(content) else None,
         "tags": tags,
         "metadata": metadata,
@@ -266,7 +270,7 @@ def _columns(space: str, fact: Fact, now: datetime, *, key: str | None) -> Param
         "id": fact.id,
         "space": space,
         "content": content,
-        "words": words(content),
+        "words": indexed(content),
         "content_key": key,
         "tags": storable_json(list(fact.tags)),
         "metadata": storable_json(dict(fact.metadata)),

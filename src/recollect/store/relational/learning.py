@@ -15,11 +15,11 @@ from datetime import datetime
 
 from recollect.clock import to_micros
 from recollect.knowledge import Draft, FactEvent, Learned, NewFact, Trust, content_key
+from recollect.stems import indexed, indexed_summary
 from recollect.store.protocol import NewId
 from recollect.store.relational.cursor import has_lost_records
 from recollect.store.relational.database import Connection, Params, Row
 from recollect.store.relational.text import storable, storable_json
-from recollect.terms import words
 
 _STRENGTH = {Trust.TOOL: 0, Trust.AGENT: 1, Trust.USER: 2}
 Place = tuple[int, int, int]  # the key of a fact, and the records of the session that bear it out
@@ -51,10 +51,11 @@ def learn(c: Connection, lesson: Lesson, learned: Learned, upto: int) -> None:
     if learned.is_whole:
         earlier = {(row[0], row[1], row[2]) for row in c.rows("session_sources", lesson.session)}
     changed = _put_extraction(c, lesson, learned, upto)
+    disputed = _disputed(c, lesson, learned.draft)
     for given in learned.draft.facts:
         # A record may bear a time to come; what was learned from it is believed from now on.
         fact = replace(given, valid_from=min(given.valid_from, lesson.now))
-        key, is_news = _put_fact(c, lesson, fact)
+        key, is_news = _put_fact(c, lesson, fact, disputed)
         changed |= is_news
         if key is not None:
             earlier.discard((key, fact.seq, fact.seq_to))
@@ -86,7 +87,6 @@ def _put_extraction(c: Connection, lesson: Lesson, learned: Learned, upto: int) 
         c.run("extend_extraction", read)
         return False
     raw_memory, rollout_summary, rollout_slug = texts
-    said = c.row("said_at", {**lesson.session, "upto": upto})
     c.run(
         "put_extraction",
         {
@@ -94,7 +94,7 @@ def _put_extraction(c: Connection, lesson: Lesson, learned: Learned, upto: int) 
             "raw_memory": raw_memory,
             "rollout_summary": rollout_summary,
             "rollout_slug": rollout_slug,
-            "source_updated_at": lesson.at if said is None else said[0],
+            "words": indexed_summary(*texts),
             "now": lesson.at,
         },
     )
@@ -110,7 +110,18 @@ def _texts(draft: Draft) -> tuple[str, str, str | None]:
     )
 
 
-def _put_fact(c: Connection, lesson: Lesson, fact: NewFact) -> tuple[int | None, bool]:
+def _disputed(c: Connection, lesson: Lesson, draft: Draft) -> frozenset[str]:
+    """The statements of a draft that somebody has changed or deleted: they are few, mostly none."""
+    if not draft.facts:
+        return frozenset()
+    keys = [content_key(storable(fact.content)) for fact in draft.facts]
+    wanted = {"space": lesson.space, "content_keys": storable_json(keys)}
+    return frozenset(row[0] for row in c.rows("disputed_statements", wanted))
+
+
+def _put_fact(
+    c: Connection, lesson: Lesson, fact: NewFact, disputed: AbstractSet[str]
+) -> tuple[int | None, bool]:
     """Add a fact, or a source to the one that says the same: its key, and whether that is news."""
     content = storable(fact.content)
     names = {
@@ -120,11 +131,11 @@ def _put_fact(c: Connection, lesson: Lesson, fact: NewFact) -> tuple[int | None,
         "seq": fact.seq,
         "seq_to": fact.seq_to,
     }
-    if c.row("is_suppressed", names) is not None:
+    if names["content_key"] in disputed and c.row("is_suppressed", names) is not None:
         return None, False
-    same = c.row("find_same_fact", names)
+    same = find_same_fact(c, names)
     if same is not None:
-        return same[0], _say_again(c, lesson, fact, same)
+        return same.key, _say_again(c, lesson, fact, same)
     fact_id = lesson.new_id()
     row = c.row(
         "insert_fact",
@@ -132,7 +143,7 @@ def _put_fact(c: Connection, lesson: Lesson, fact: NewFact) -> tuple[int | None,
             **names,
             "id": fact_id,
             "content": content,
-            "words": words(content),
+            "words": indexed(content),
             "tags": storable_json(list(fact.tags)),
             "metadata": storable_json(dict(fact.metadata)),
             "trust": fact.trust.value,
@@ -152,18 +163,56 @@ def _put_fact(c: Connection, lesson: Lesson, fact: NewFact) -> tuple[int | None,
     return row[0], True
 
 
-def _say_again(c: Connection, lesson: Lesson, fact: NewFact, same: Row) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameFact:
+    """A fact that makes the statement that is being made."""
+
+    key: int
+    id: str
+    valid_from: int
+    content: str
+    trust: Trust
+    superseded_at: int | None
+    is_replay: bool  # of these very records
+
+    def rank(self, said: int) -> tuple[bool, bool, bool, int]:
+        """The lowest is meant: the replayed, else one believed at the time, else the live one."""
+        is_later = self.valid_from > said
+        return not self.is_replay, is_later, self.superseded_at is not None, -self.valid_from
+
+
+def find_same_fact(c: Connection, names: Params) -> SameFact | None:
+    """The fact that makes a statement already.
+
+    There is hardly ever more than one, and to make SQLite sort takes it longer than to find them.
+    """
+    found = [_same_fact(row) for row in c.rows("find_same_fact", names)]
+    return min(found, key=lambda same: same.rank(names["valid_from"]), default=None)
+
+
+def _same_fact(row: Row) -> SameFact:
+    return SameFact(
+        key=row[0],
+        id=row[1],
+        valid_from=row[2],
+        content=row[3],
+        trust=Trust(row[4]),
+        superseded_at=row[5],
+        is_replay=bool(row[6]),
+    )
+
+
+def _say_again(c: Connection, lesson: Lesson, fact: NewFact, same: SameFact) -> bool:
     """A known statement gains a source, and its word if it is better. False: nothing is new."""
-    key, fact_id, valid_from, content, is_replay = same
-    changed = _put_source(c, lesson, fact, key)
-    if changed:
-        settle_trust(c, lesson.space, key, lesson.now, by=lesson.extractor)
-    if is_replay:
+    changed = _put_source(c, lesson, fact, same.key)
+    if changed and _STRENGTH[fact.trust] > _STRENGTH[same.trust]:
+        settle_trust(c, lesson.space, same.key, lesson.now, by=lesson.extractor)
+    if same.is_replay:
         return changed
     said = to_micros(fact.valid_from)
-    moment = {"space": lesson.space, "key": key, "valid_from": said, "now": lesson.at}
-    if said >= valid_from or c.row("said_earlier", moment) is not None:
-        _supersede(c, lesson, fact, (key, fact_id, content), is_known=True)
+    moment = {"space": lesson.space, "key": same.key, "valid_from": said, "now": lesson.at}
+    if said >= same.valid_from or c.row("said_earlier", moment) is not None:
+        _supersede(c, lesson, fact, (same.key, same.id, same.content), is_known=True)
     return True
 
 

@@ -58,10 +58,13 @@ class RelationalLeases:
 
         def job(c: Connection) -> Claim | NothingDue | CapReached:
             c.row("lock_claims", {})
-            error = _EXHAUSTED.format(policy.takeovers_max)
-            exhausted = {"takeovers_max": policy.takeovers_max, "error": error, "now": at}
-            c.run("park_exhausted", exhausted)
-            running = _count(c.row("count_running", {"now": at}))
+            counted = c.row("count_running", {"now": at})
+            assert counted is not None
+            running, held = counted
+            if held > running:
+                error = _EXHAUSTED.format(policy.takeovers_max)
+                exhausted = {"takeovers_max": policy.takeovers_max, "error": error, "now": at}
+                c.run("park_exhausted", exhausted)
             if running >= policy.running_max:
                 return CapReached(running)
             found = c.row("find_expired", {"now": at}) or c.row("find_due", {"now": at})
@@ -160,11 +163,9 @@ class RelationalLeases:
                 if learned.is_whole:
                     c.run("drop_staged", session)
                 reach("record.learned")
-            c.run("note_progress", {"id": claim.job_id})
-            if is_last:
-                if moved[0] is not None:  # more was said meanwhile: to the back of the queue
-                    c.row("give_back", {**_token(claim), "due_at": None, "first_due_at": at})
-                c.run("note_finished", {"id": claim.job_id, "now": at})
+            c.run("note_progress", {"id": claim.job_id, "is_last": is_last, "now": at})
+            if is_last and moved[0] is not None:  # more was said: to the back of the queue
+                c.row("give_back", {**_token(claim), "due_at": None, "first_due_at": at})
             reach("record.ranged")
             return Recorded(is_done=is_last and moved[0] is None)
 
@@ -200,7 +201,7 @@ class RelationalLeases:
             if c.row("lock_session", session) is None or not _is_held(c, claim):
                 return StaleClaim()
             put_staged(c, session, staged)
-            c.run("note_progress", {"id": claim.job_id})
+            c.run("note_progress", {"id": claim.job_id, "is_last": False, "now": None})
             return Recorded(is_done=False)
 
         return self._database.write(claim.space, job)
@@ -328,8 +329,3 @@ def _span(seconds: float) -> int:
 
 def _seconds(row: Row | None) -> float | None:
     return None if row is None or row[0] is None else max(row[0], 0) / 1_000_000
-
-
-def _count(row: Row | None) -> int:
-    assert row is not None
-    return int(row[0])

@@ -18,10 +18,10 @@ ORDER BY e.generated_at DESC, e.session_id DESC LIMIT :limit;
 -- One row for a session: its use and what phase 2 has seen of it survive.
 INSERT INTO extractions (
     session_id, space, raw_memory, rollout_summary, rollout_slug, extractor, pass, upto,
-    source_updated_at, generated_at
+    source_updated_at, generated_at, words
 ) VALUES (
     :session_id, :space, :raw_memory, :rollout_summary, :rollout_slug, :extractor, :pass, :upto,
-    :source_updated_at, :now
+    COALESCE({said_at}, :now), :now, :words
 )
 ON CONFLICT (session_id) DO UPDATE SET
     raw_memory = excluded.raw_memory,
@@ -31,7 +31,8 @@ ON CONFLICT (session_id) DO UPDATE SET
     pass = excluded.pass,
     upto = excluded.upto,
     source_updated_at = excluded.source_updated_at,
-    generated_at = excluded.generated_at;
+    generated_at = excluded.generated_at,
+    words = excluded.words;
 
 -- name: extend_extraction
 -- More was read and it says the same: what phase 2 has seen of it is still what there is.
@@ -49,11 +50,11 @@ WHERE r.space = :space AND r.session_id = :id AND r.outcome <> 'skipped' AND r.f
     4611686018427387904)
 LIMIT 1;
 
--- name: said_at
+-- fragment: said_at
 -- When a record was said; of the newest there is up to it, should it be gone.
-SELECT h.said_at FROM session_history h
-WHERE h.space = :space AND h.session_id = :session_id AND h.seq <= :upto
-ORDER BY h.seq DESC LIMIT 1;
+(SELECT h.said_at FROM session_history h
+    WHERE h.space = :space AND h.session_id = :session_id AND h.seq <= :upto
+    ORDER BY h.seq DESC LIMIT 1)
 
 -- name: lock_memory
 -- Whoever changes what a space knows comes through here one at a time.

@@ -8,20 +8,30 @@ f.valid_from, f.expires_at, f.superseded_at, f.superseded_by, f.usage_count, f.l
 (SELECT count(*) FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key)
 
 -- fragment: sources (sqlite)
-(SELECT json_group_array(json_array(e.session_id, e.seq, e.seq_to, e.quote)
-        ORDER BY e.created_at, e.session_id, e.seq, e.seq_to)
-    FROM {earliest} e)
+-- Whoever asks for none does not wait for them to be sorted.
+CASE WHEN :sources_max > 0 THEN
+    (SELECT json_group_array(json_array(e.session_id, e.seq, e.seq_to, e.quote)
+            ORDER BY e.created_at, e.session_id, e.seq, e.seq_to)
+        FROM {earliest} e) END
 
 -- fragment: sources (postgres)
-(SELECT CAST(json_agg(json_build_array(e.session_id, e.seq, e.seq_to, e.quote)
-        ORDER BY e.created_at, e.session_id, e.seq, e.seq_to) AS TEXT)
-    FROM {earliest} e)
+CASE WHEN :sources_max > 0 THEN
+    (SELECT CAST(json_agg(json_build_array(e.session_id, e.seq, e.seq_to, e.quote)
+            ORDER BY e.created_at, e.session_id, e.seq, e.seq_to) AS TEXT)
+        FROM {earliest} e) END
 
 -- fragment: earliest
 -- The first so many sources of a fact; there is no end to how often a thing can be said.
 (SELECT o.session_id, o.seq, o.seq_to, o.quote, o.created_at FROM fact_sources o
     WHERE o.space = :space AND o.fact_key = f.key
     ORDER BY o.created_at, o.session_id, o.seq, o.seq_to LIMIT :sources_max)
+
+-- fragment: by_session (sqlite)
+-- Found by its session or its fact. The sign keeps SQLite from going through all that a space has.
++o.space = :space AND o.session_id = :session_id
+
+-- fragment: by_session (postgres)
+o.space = :space AND o.session_id = :session_id
 
 -- fragment: is_live
 f.superseded_by IS NULL AND f.deleted_at IS NULL
@@ -46,17 +56,15 @@ SELECT f.key, f.content, f.content_key, f.expires_at, f.superseded_at, f.tags, f
 WHERE f.space = :space AND f.id = :id AND f.deleted_at IS NULL;
 
 -- name: find_same_fact
--- The statement as it is known: the one that these very records bear out already, else one that was
--- believed at the time, else the live one.
-SELECT s.key, s.id, s.valid_from, s.content, s.is_replay FROM (
-    SELECT f.key, f.id, f.valid_from, f.content, f.superseded_at, EXISTS (
+-- The statement as it is known: what these very records bear out already, what was believed at the
+-- time, and the live one.
+SELECT s.key, s.id, s.valid_from, s.content, s.trust, s.superseded_at, s.is_replay FROM (
+    SELECT f.key, f.id, f.valid_from, f.content, f.trust, f.superseded_at, EXISTS (
         SELECT 1 FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key
             AND o.session_id = :session_id AND o.seq = :seq AND o.seq_to = :seq_to) AS is_replay
     FROM facts f
     WHERE f.space = :space AND f.content_key = :content_key AND f.deleted_at IS NULL) s
-WHERE s.is_replay OR s.superseded_at IS NULL OR s.superseded_at > :valid_from
-ORDER BY s.is_replay DESC, s.valid_from > :valid_from, s.superseded_at IS NOT NULL, s.valid_from DESC
-LIMIT 1;
+WHERE s.is_replay OR s.superseded_at IS NULL OR s.superseded_at > :valid_from;
 
 -- name: said_earlier
 -- It was said before what we knew of, and nothing else on its topic in between.
@@ -78,12 +86,22 @@ WHERE f.space = :space AND f.topic = :topic AND f.deleted_at IS NULL
 SELECT f.key, f.id, f.trust, f.valid_from, f.content FROM facts f
 WHERE f.space = :space AND f.id = :id AND {is_live} AND {is_extracted} AND f.key <> :key;
 
+-- name: disputed_statements
+-- Of some statements, those that somebody has changed or deleted.
+SELECT DISTINCT h.content_key FROM fact_history h
+WHERE h.space = :space AND h.content_key IN ({each_content_key});
+
+-- fragment: each_content_key (sqlite)
+SELECT k.value FROM json_each(:content_keys) k
+
+-- fragment: each_content_key (postgres)
+SELECT json_array_elements_text(CAST(:content_keys AS json))
+
 -- name: is_suppressed
 -- Somebody has changed or deleted this statement, and it comes from the same session.
 SELECT 1 FROM fact_history h JOIN facts f ON f.space = h.space AND f.id = h.fact_id
 JOIN fact_sources o ON o.fact_key = f.key
-WHERE h.space = :space AND f.space = :space AND o.space = :space
-    AND h.content_key = :content_key AND o.session_id = :session_id
+WHERE h.space = :space AND f.space = :space AND h.content_key = :content_key AND {by_session}
 LIMIT 1;
 
 -- name: insert_fact
@@ -183,8 +201,7 @@ RETURNING content, content_key, superseded_by, superseded_at;
 -- Where extractors found something in a session: what they would find again. What people deleted or
 -- made their own stays, and so does what was learned from records that are gone.
 SELECT o.fact_key, o.seq, o.seq_to FROM fact_sources o JOIN facts f ON f.key = o.fact_key
-WHERE f.space = :space AND o.space = :space AND o.session_id = :session_id
-    AND {is_extracted} AND f.deleted_at IS NULL
+WHERE f.space = :space AND {by_session} AND {is_extracted} AND f.deleted_at IS NULL
     AND EXISTS (
         SELECT 1 FROM session_history h WHERE h.space = :space AND h.session_id = :session_id
             AND h.seq BETWEEN o.seq AND o.seq_to);
@@ -202,7 +219,7 @@ DELETE FROM fact_sources WHERE space = :space AND fact_key = :fact_key
 -- name: session_facts
 -- All that rests on a session, also what was deleted or withdrawn.
 SELECT DISTINCT f.key FROM facts f JOIN fact_sources o ON o.fact_key = f.key
-WHERE f.space = :space AND o.space = :space AND o.session_id = :session_id ORDER BY f.key;
+WHERE f.space = :space AND {by_session} ORDER BY f.key;
 
 -- name: withdraw_sources
 DELETE FROM fact_sources
@@ -239,8 +256,7 @@ SELECT {fact} FROM facts f
 WHERE f.space = :space AND (f.created_at, f.id) < (:before, :before_id)
     AND CASE WHEN :every THEN f.deleted_at IS NULL ELSE {holds} END
     AND (:any_session OR EXISTS (
-        SELECT 1 FROM fact_sources q
-        WHERE q.space = :space AND q.fact_key = f.key AND q.session_id = :session_id))
+        SELECT 1 FROM fact_sources o WHERE o.fact_key = f.key AND {by_session}))
     AND (:any_tag OR {has_tag})
 ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
 
@@ -254,16 +270,18 @@ EXISTS (SELECT 1 FROM json_each(f.tags) t WHERE t.value = :tag)
 SELECT count(*) FROM facts f WHERE f.space = :space AND {holds};
 
 -- name: search_facts (sqlite)
--- The space is a word of its own, so that facts of other spaces are passed over; it ranks nothing.
-SELECT {fact} FROM facts_fts JOIN facts f ON f.key = facts_fts.rowid
-WHERE facts_fts MATCH '"§' || lower(hex(:space)) || '" AND (' || :query || ')'
-    AND f.space = :space AND {holds}
-ORDER BY bm25(facts_fts, 1.0, 0.0), f.created_at DESC, f.id LIMIT :limit;
+-- The best first, so that nothing is looked up for the others.
+SELECT {fact} FROM (
+    SELECT f.key, bm25(facts_fts, 0.0, 1.0) AS score
+    FROM facts_fts CROSS JOIN facts f ON f.key = facts_fts.rowid
+    WHERE facts_fts MATCH {any_of} AND f.space = :space AND {holds}
+    ORDER BY score, f.created_at DESC, f.id LIMIT :limit) best JOIN facts f ON f.key = best.key
+ORDER BY best.score, f.created_at DESC, f.id;
 
 -- name: search_facts (postgres)
-SELECT {fact} FROM facts f, websearch_to_tsquery('recollect_words', :query) q
-WHERE f.search @@ q AND f.space = :space AND {holds}
-ORDER BY ts_rank_cd(f.search, q) DESC, f.created_at DESC, f.id LIMIT :limit;
+SELECT {fact} FROM facts f, {any_of} q (wanted)
+WHERE f.search @@ q.wanted AND f.space = :space AND {holds}
+ORDER BY ts_rank_cd(f.search, q.wanted) DESC, f.created_at DESC, f.id LIMIT :limit;
 
 -- name: search_fact_metadata (sqlite)
 SELECT {fact} FROM facts f

@@ -11,7 +11,8 @@ WHERE state = 'claimed' AND lease_expires_at <= {now} AND takeovers >= :takeover
     AND space <> '';
 
 -- name: count_running
-SELECT count(*) FROM jobs WHERE state = 'claimed' AND lease_expires_at > {now};
+-- How many are being worked on, and how many claims there are with those that ran out.
+SELECT count(*) FILTER (WHERE lease_expires_at > {now}), count(*) FROM jobs WHERE state = 'claimed';
 
 -- name: lock_claims (sqlite)
 SELECT 1;
@@ -95,12 +96,11 @@ WHERE space = :space AND id = :session_id
 RETURNING invalidated_at;
 
 -- name: note_progress
--- Something was recorded: what failed before no longer counts.
-UPDATE jobs SET failures = 0, takeovers = 0, pauses = 0, last_error = NULL, last_error_at = NULL
+-- Something was recorded: what failed before no longer counts. With the last piece it is finished.
+UPDATE jobs SET
+    failures = 0, takeovers = 0, pauses = 0, last_error = NULL, last_error_at = NULL,
+    finished_at = CASE WHEN :is_last THEN {now} ELSE finished_at END
 WHERE id = :id;
-
--- name: note_finished
-UPDATE jobs SET finished_at = {now} WHERE id = :id;
 
 -- name: give_back
 -- The job is due again; whoever held it is stale from now on.
