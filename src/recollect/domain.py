@@ -129,6 +129,7 @@ class NewRecord:
     said_at: datetime | None = None
     append_key: str | None = None
     metadata: str | None = None
+    words: str = ""  # by which it is found; filled in by the store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +202,7 @@ class JobKind(StrEnum):
     EXTRACT_AGAIN = "extract-again"  # a new pass over a session, by request
     IDLE_SWEEP = "idle-sweep"  # one per store; comes round again
     STARTUP_SCAN = "startup-scan"  # one per store; due when a worker starts
+    EMBED = "embed"  # one per store, where there is an embedder; comes round again
 
 
 class JobState(StrEnum):

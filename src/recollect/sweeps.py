@@ -1,4 +1,4 @@
-"""Marks what nobody marked: the idle sweep, and the scan when a worker starts."""
+"""What is done by and by: marks that nobody made, entries that no index has, uses that are old."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from recollect.domain import MarkCause, SessionState
 from recollect.store.protocol import Store
 
 BATCH = 500  # sessions marked in one transaction
+INDEX_BATCH = 500  # entries of a kind indexed at once
+INDEX_BATCHES_MAX = 10  # before others have their turn
 
 
 def sweep_idle(
@@ -47,3 +49,19 @@ def scan(store: Store, now: datetime, settings: Settings) -> int:
     for session in chosen:
         store.marks.invalidate(session.space, session.id, session.last_seq, MarkCause.SCAN, now)
     return len(chosen)
+
+
+def index_some(store: Store) -> bool:
+    """Index a bounded part of what was stored before there was an index; whether all is done."""
+    return any(store.search.catch_up(INDEX_BATCH) == 0 for _ in range(INDEX_BATCHES_MAX))
+
+
+def index_all(store: Store) -> None:
+    """The same, to the end."""
+    while not index_some(store):
+        pass
+
+
+def drop_old_uses(store: Store, now: datetime, settings: Settings) -> int:
+    """Drop the uses that are older than they are kept; returns how many it were."""
+    return store.search.prune(now - timedelta(days=settings.usage_days))

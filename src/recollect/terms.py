@@ -10,7 +10,6 @@ import unicodedata
 
 TERMS_MAX = 48
 WORD_CHARS_MAX = 64
-INDEXED_BYTES_MAX = 262_144
 
 _ACCENTS = re.compile(r"[\u0300-\u036f]")
 _WORD = re.compile(r"[^\W_]+")
@@ -35,18 +34,13 @@ def words(text: str) -> str:
     A path, an address or a version is the words it is made of. Letters that are written in several
     ways are one; the end of a very long word counts for nothing.
     """
-    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
-    # Letters that are made of others in their own script go back together.
-    folded = unicodedata.normalize("NFC", plain.casefold())
+    if text.isascii():
+        folded = text.lower()
+    else:
+        plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
+        # Letters that are made of others in their own script go back together.
+        folded = unicodedata.normalize("NFC", plain.casefold())
     return " ".join(word[:WORD_CHARS_MAX] for word in _WORD.findall(folded))
-
-
-def indexed_words(text: str) -> str:
-    """As many of a text's words as an index takes: more make an entry that PostgreSQL refuses."""
-    found = words(text[:INDEXED_BYTES_MAX])
-    if len(found) * 4 <= INDEXED_BYTES_MAX:
-        return found
-    return found.encode()[:INDEXED_BYTES_MAX].decode(errors="ignore")
 
 
 def search_terms(text: str, terms_max: int = TERMS_MAX) -> list[str]:

@@ -22,6 +22,12 @@ from recollect.store.relational import RelationalStore
 from recollect.store.sql import queries
 from tests.conformance.broken_documents import MUTED_DOCUMENTS, NOT_MUTED_DOCUMENTS
 from tests.conformance.broken_learning import MUTED, NOT_MUTED, MutedDatabase
+from tests.conformance.broken_search import (
+    MUTED_SEARCH,
+    MUTED_VECTORS,
+    NOT_MUTED_SEARCH,
+    NOT_MUTED_VECTORS,
+)
 from tests.conformance.broken_stores import BROKEN, Break, broken_store
 
 SQL = Path(sql.__file__).parent
@@ -29,11 +35,11 @@ QUERY_NAME = re.compile(r"^-- name: (\w+)", re.MULTILINE)
 CASES = {case.name: case for case in cases()}
 EVERY_ROW = {
     *("M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M10", "T1", "T7", "T9", "A4", "G12"),
-    *("X5", "X7", "X8", "X9", "X11", "T2", "T4", "N4"),
+    *("X5", "X7", "X8", "X9", "X11", "T2", "T4", "T5", "N1", "N3", "N4", "N5"),
     *("D1", "D2", "D3", "D4", "D5", "D6", "D7"),
     *("P1", "P3", "P5", "P6", "P8", "P9", "P11", "P12"),
 }
-EVERY_MUTED = MUTED | MUTED_DOCUMENTS
+EVERY_MUTED = MUTED | MUTED_DOCUMENTS | MUTED_SEARCH | MUTED_VECTORS
 
 
 def open_in_memory() -> Store:
@@ -100,11 +106,12 @@ def test_a_store_that_leaves_out_one_of_its_queries_fails_the_case_that_says_so(
 def test_every_query_that_changes_what_is_known_is_left_out_once() -> None:
     changing = {
         name
-        for file in ("facts.sql", "extractions.sql", "documents.sql")
+        for file in ("facts.sql", "extractions.sql", "documents.sql", "search.sql", "vectors.sql")
         for name in QUERY_NAME.findall((SQL / file).read_text(encoding="utf-8"))
         if not queries("sqlite")[name].startswith("SELECT")
     }
-    assert changing - NOT_MUTED - NOT_MUTED_DOCUMENTS <= set(EVERY_MUTED)
+    left = NOT_MUTED | NOT_MUTED_DOCUMENTS | NOT_MUTED_SEARCH | NOT_MUTED_VECTORS
+    assert changing - left <= set(EVERY_MUTED)
 
 
 def test_a_volatile_store_that_claims_to_last_is_found_out() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import apsw
 import psycopg
@@ -167,17 +166,3 @@ def test_the_database_itself_refuses_what_no_store_writes(
     )
     with pytest.raises(REFUSED):
         catalogue.run(damage)
-
-
-def test_sqlites_search_index_and_the_facts_agree_after_many_changes(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    with closing(Harness(lambda: open_store(path, Settings(), ManualClock()))) as store:
-        for number in range(50):
-            add(store, f"word{number} common", named=f"fact {number % 20}")
-            if number % 7 == 0:
-                store.handle.facts.delete(SPACE, f"fact {number % 20}", store.now())
-        session = teach(store, *(statement(f"learned {number}") for number in range(20)))
-        store.handle.erasure.forget_session(SPACE, session, store.now())
-    with closing(apsw.Connection(str(path))) as connection:
-        # Raises if the index says anything else than the rows do.
-        connection.execute("INSERT INTO facts_fts (facts_fts, rank) VALUES ('integrity-check', 1)")

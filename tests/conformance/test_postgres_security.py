@@ -18,7 +18,8 @@ from recollect.config import Settings
 from recollect.domain import Recorded
 from recollect.errors import StoreDenied
 from recollect.knowledge import Caps, NewCall, Staged
-from recollect.store.conformance import Harness, lessons, pages
+from recollect.recollection import NewVector
+from recollect.store.conformance import Harness, findings, lessons, pages
 from recollect.store.opening import open_store
 from recollect.store.postgres import ROLE, PostgresConnection, PostgresDatabase
 from recollect.store.protocol import Store
@@ -31,6 +32,7 @@ TENANT_TABLES = frozenset(
     | {"extractions", "facts", "fact_sources", "fact_history"}
     | {"ledger", "spending", "consolidations", "staged_drafts"}
     | {"trees", "documents", "document_versions", "document_references", "document_redirects"}
+    | {"usages", "vectors", "dropped_vectors", "vector_spaces"}
 )
 REFERRED_TO = frozenset({"spaces", "agents", "session_keys", "sessions"})
 OURS, THEIRS = "ours", "theirs"
@@ -50,7 +52,12 @@ def database(postgres_store_url: str) -> Iterator[PostgresDatabase]:
             store.handle.ledger.reserve(a_call(space), CAPS, store.now())
             pages.write(store, "a/b", f"of {space}", links=["c"], space=space)
             pages.apply(store, pages.moving("a/b", "c"), space=space)
+            findings.use(store, "turn", *findings.entries(store, "fact", space=space), space=space)
+        pending = store.handle.vectors.pending("a model", 100)
+        made = [NewVector(entry=entry, vector=bytes(8)) for entry in pending]
+        assert store.handle.vectors.put("a model", made) == len(pending) > 0
         for space in (OURS, THEIRS):
+            pages.write(store, "c", "changed: no vector now", links=["c"], space=space)
             ref = store.key(space=space)
             store.append(ref, 6)
             assert store.process(ref, 4, 6)
@@ -90,7 +97,7 @@ def raw(statement: str, **values: object) -> Callable[[Connection], list[tuple[A
 
     def job(connection: Connection) -> list[tuple[Any, ...]]:
         assert isinstance(connection, PostgresConnection)
-        cursor = connection._connection.execute(statement.encode(), values)
+        cursor = connection._cursor.execute(statement.encode(), values)
         return cursor.fetchall() if cursor.description else []
 
     return job
@@ -116,6 +123,7 @@ def test_row_level_security_is_on_and_forced_on_every_table_with_a_space(
     tables = {row[0]: row[1:] for row in found}
     assert tables.pop("schema_version")[0] is False
     assert tables.pop("properties")[0] is False
+    assert tables.pop("embedded_records")[0] is False
     assert set(tables) == TENANT_TABLES
     for name, protection in tables.items():
         assert protection == (True, True, "*", "space"), name

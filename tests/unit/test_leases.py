@@ -78,7 +78,9 @@ def raw(memory: recollect.Memory, statement: str) -> list[tuple[Any, ...]]:
 def dump(memory: recollect.Memory) -> dict[str, list[str]]:
     """Every row of every table."""
     if memory.status().store.kind == "sqlite":
-        names = raw(memory, "SELECT name FROM sqlite_schema WHERE type = 'table'")
+        # What is behind an index of words are tables of its own; it cannot be read as one itself.
+        real = "type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+        names = raw(memory, f"SELECT name FROM sqlite_schema WHERE {real}")
     else:
         names = raw(memory, "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
     return {name: sorted(map(repr, raw(memory, f"SELECT * FROM {name}"))) for (name,) in names}

@@ -6,23 +6,29 @@ import ast
 import re
 from pathlib import Path
 
+import apsw
 import pytest
 
 import recollect.store
+from recollect.store.migrations import migrations
 from recollect.store.sql import Dialect, queries
 
 STORE = Path(recollect.store.__file__).parent
 SQLITE = queries("sqlite")
 POSTGRES = queries("postgres")
-RUNNERS = {"row", "rows", "run", "run_many"}
+RUNNERS = {"row", "rows", "rows_each", "run", "run_many"}
+NODES = [
+    node
+    for path in sorted((STORE / "relational").glob("*.py"))
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+]
 
 
 def used_names() -> set[str]:
     """The first argument of every `c.row(…)` and its siblings."""
     return {
         node.args[0].value
-        for path in (STORE / "relational").glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in NODES
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in RUNNERS
@@ -32,14 +38,23 @@ def used_names() -> set[str]:
     }
 
 
+def mentioned_names() -> set[str]:
+    """Those, and the ones that stand in a table: by what is searched for, or indexed."""
+    return {
+        node.value
+        for node in NODES
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    } & set(SQLITE)
+
+
 def parameters(query: str, dialect: Dialect) -> set[str]:
     pattern = r"%\((\w+)\)s" if dialect == "postgres" else r"(?<!:):(\w+)"
     return set(re.findall(pattern, query))
 
 
 def test_every_query_that_is_used_exists_and_every_one_that_exists_is_used() -> None:
-    assert used_names() == set(SQLITE)
-    assert used_names() == set(POSTGRES)
+    assert used_names() <= set(SQLITE)
+    assert mentioned_names() == set(SQLITE) == set(POSTGRES)
 
 
 @pytest.mark.parametrize("name", sorted(SQLITE))
@@ -74,7 +89,20 @@ def test_only_what_must_differ_differs() -> None:
     assert differing == {
         *("lock_key", "lock_session", "lock_claim", "lock_claims"),
         *("mark_idle", "find_due", "find_expired"),
+        *("disputed_statements", "is_suppressed", "session_sources", "session_facts"),
         *("get_fact", "list_facts", "search_facts", "search_fact_metadata", "search_documents"),
+        *("record_postings", "asked_record_postings", "asked_fact_postings", "unindexed_records"),
+        *("fact_postings", "summary_postings", "document_postings"),
+        *(
+            "timed_records",
+            "load_records",
+            "load_neighbours",
+            "load_facts",
+            "load_summaries",
+            "load_documents",
+        ),
+        *("note_purge", "seen_before", "overtaken_documents", "extent_inside"),
+        "forgotten_sessions",
     }
 
 
@@ -84,7 +112,25 @@ def test_every_query_is_about_one_space_unless_it_says_otherwise() -> None:
     # Claims are made over all spaces; from then on a job has its id and its token.
     claims = {"lock_claims", "park_exhausted", "count_running", "find_expired", "find_due"}
     by_id = {"claim_job", "renew_claim", "give_back", "fail_claim", "defer_claim"}
-    notes = {"note_progress", "note_finished", "next_due"}
+    notes = {"note_progress", "next_due"}
     upkeep = {"ensure_recurring", "make_due", "finish_recurring", "finish_pass"}
     properties = {"put_property", "get_property"}  # of the store itself
-    assert unbound == operators | claims | by_id | notes | upkeep | properties
+    # What has to be done is found in all spaces, and done in one after the other.
+    indexing = {"wordless_facts", "wordless_extractions", "wordless_records", "aged_usages"}
+    pending = {"unembedded_facts", "unembedded_summaries", "unembedded_documents"}
+    embedding = {"unembedded_records", "embedded_upto", "set_embedded_upto"} | pending
+    models = {"other_models", "delete_vectors_of", "forget_model"}
+    of_the_store = operators | claims | by_id | notes | upkeep | properties
+    assert unbound == of_the_store | indexing | embedding | models
+
+
+@pytest.mark.parametrize("name", ["session_sources", "session_facts", "is_suppressed"])
+def test_what_a_session_bears_out_is_found_without_going_through_the_whole_space(name: str) -> None:
+    connection = apsw.Connection(":memory:")
+    for migration in migrations("sqlite"):
+        connection.execute(migration.script)
+    values = dict.fromkeys(parameters(SQLITE[name], "sqlite"), "x")
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {SQLITE[name]}", values).fetchall()
+    [step] = [str(row[3]) for row in plan if str(row[3]).startswith("SEARCH o ")]
+    assert "session_id=?" in step
+    assert "space=?" not in step

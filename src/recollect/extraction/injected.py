@@ -1,28 +1,12 @@
-"""What a host or Recollect itself put into a conversation, and nobody said: its marks, and ways to
-take it out again.
+"""What a host put into a conversation, and nobody said: its marks, and ways to take it out again.
 
-The fence and the heading below are the ones that memory is injected with. They are written down
-here once, so that what was recalled is never learned a second time.
+What Recollect itself put there is known by its fence (recollect.fences).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-
-FENCE = "recollect-memory"
-HEADING = "## Relevant Memory"
-
-_RECALLED = re.compile(r"recollect-memory|relevant[ \t]+memory", re.IGNORECASE)
-_FENCE_TAG = re.compile(
-    rf"(?P<margin>^[ \t]*+)?<\s*+(?P<close>/?)\s*+{FENCE}\b[^<>]*>?", re.IGNORECASE | re.MULTILINE
-)
-# The heading, a blank line or more, and the list that follows; a second list is somebody's own.
-_SECTION = re.compile(
-    r"^[ \t]*+##[ \t]++relevant[ \t]++memory[ \t]*+(?=\n|\Z)"
-    r"(?:\n[ \t]*+(?=\n|\Z))*+(?:\n[ \t]*+-[ \t][^\n]*+)*+",
-    re.IGNORECASE | re.MULTILINE,
-)
 
 # Blocks in which hosts hand standing instructions, boot files, skills and the state of a machine to
 # a model as if a user had typed them. They begin on a line of their own; one that is never closed
@@ -59,33 +43,6 @@ _TAGS_IN_A_ROW = re.compile(r">\s+<")
 _NOTICE = re.compile(
     r"\s*<(sub_?agent_(?:notification|notice))\b.*</\1\s*>\s*\Z", re.IGNORECASE | re.DOTALL
 )
-
-
-def without_recalled(text: str) -> str:
-    """The text without what Recollect injected, wherever it stands and even if it was cut off."""
-    if _RECALLED.search(text) is None:
-        return text
-    return _SECTION.sub("", "".join(_outside_fences(text)))
-
-
-def _outside_fences(text: str) -> Iterator[str]:
-    """What stands outside; fences nest, so that memory that quotes a fence does not end it.
-
-    One that is never closed was cut off if it begins a line; within a line it is only mentioned.
-    """
-    tags = list(_FENCE_TAG.finditer(text))
-    last_close = max((tag.start() for tag in tags if tag["close"]), default=-1)
-    depth = start = 0
-    for tag in tags:
-        is_open = not tag["close"]
-        if is_open and tag.start() > last_close and tag["margin"] is None:
-            continue
-        if depth == 0:
-            yield text[start : tag.start()]
-        depth = depth + 1 if is_open else max(0, depth - 1)
-        start = tag.end()
-    if depth == 0:
-        yield text[start:]
 
 
 def without_instructions(text: str) -> str:

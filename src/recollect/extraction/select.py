@@ -20,9 +20,9 @@ from recollect.extraction.injected import (
     is_own_tool,
     names_boot_file,
     without_instructions,
-    without_recalled,
 )
 from recollect.extraction.piece import Block, BlockKind
+from recollect.fences import without_recalled
 from recollect.messages import (
     Attachment,
     Opaque,

@@ -61,7 +61,9 @@ from recollect.knowledge import (
     Spent,
     Staged,
 )
-from recollect.store.tree_protocol import Documents as Documents  # also a name of this module
+from recollect.store.search_protocol import Search as Search  # and the next: names of this module
+from recollect.store.tree_protocol import Documents as Documents
+from recollect.store.vector_protocol import Vectors as Vectors
 
 NewId = Callable[[], str]
 MetadataValue = str | int | float | bool | None
@@ -385,9 +387,18 @@ class Facts(Protocol):
         ...
 
     def search(
-        self, space: str, terms: Sequence[str], at: datetime, limit: int
+        self,
+        space: str,
+        terms: Sequence[str],
+        at: datetime,
+        limit: int,
+        sources_max: int = 20,
     ) -> builtins.list[Fact]:
-        """Facts that hold at a time and have any of the words, the best first."""
+        """Facts that hold at a time and have any of the words, the best first.
+
+        Each with the earliest of its sources, no more than asked for: whoever needs none asks for
+        none.
+        """
         ...
 
     def search_metadata(
@@ -458,6 +469,12 @@ class Store(Protocol):
 
     @property
     def documents(self) -> Documents: ...
+
+    @property
+    def search(self) -> Search: ...
+
+    @property
+    def vectors(self) -> Vectors: ...
 
     @property
     def erasure(self) -> Erasure: ...

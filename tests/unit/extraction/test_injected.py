@@ -5,14 +5,12 @@ from __future__ import annotations
 import pytest
 
 from recollect.extraction.injected import (
-    FENCE,
-    HEADING,
     as_note,
     is_own_tool,
     names_boot_file,
     without_instructions,
-    without_recalled,
 )
+from recollect.fences import FENCE, HEADING, without_recalled
 
 FENCED = f"<{FENCE}>\n- The user likes tea.\n</{FENCE}>"
 BOOT = "Always run the linter. " * 30

@@ -73,13 +73,17 @@ def only(plan: WorkPlan) -> PlannedSession:
     return planned
 
 
+# What is behind an index of words are tables of its own; it cannot be read as one itself.
+TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+
+
 def dump(memory: recollect.Memory) -> Rows:
     """Every row of every table, behind the store's back."""
     database = cast("Any", memory.store)._database
     if isinstance(database, SqliteDatabase):
         with database._alone():
             run = database._writer.execute
-            names = [row[0] for row in run("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+            names = [row[0] for row in run(TABLES)]
             return {name: sorted(run(f'SELECT * FROM "{name}"'), key=repr) for name in names}
     with psycopg.connect(database._conninfo, autocommit=True) as connection:
         found = connection.execute(

@@ -56,6 +56,8 @@ class RelationalErasure:
             summaries = len(c.rows("forget_summaries", names))
             c.run("forget_calls", names)
             c.run("drop_staged", names)
+            c.run("forget_usages", names)
+            c.run("note_forgotten", {**names, "now": at})
             _forget_grounds(c, space, session_id)
             if counted[1] or extraction is not None:
                 c.run("note_change", {"space": space, "now": at})

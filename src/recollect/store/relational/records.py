@@ -12,6 +12,7 @@ from recollect.crashpoints import reach
 from recollect.domain import KeyRef, MarkCause, MarkPolicy, MarkUnit, NewRecord, Record
 from recollect.errors import AppendKeyReused
 from recollect.messages import Role
+from recollect.stems import indexed_record
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.cursor import skip_unprocessed
@@ -47,6 +48,9 @@ class RelationalRecords:
         now: datetime,
         new_id: NewId,
     ) -> list[Record]:
+        for record in records:  # before anybody has to wait for it
+            record.words = indexed_record(record.content)
+
         def at_once(c: Connection) -> list[Record]:
             return _store(c, ref, records, policy, now, None) if records else []
 
@@ -252,6 +256,7 @@ def _row(ref: KeyRef, session_id: str, seq: int, record: NewRecord, at: int) -> 
         "said_at": at if record.said_at is None else to_micros(record.said_at),
         "now": at,
         "metadata": record.metadata,
+        "words": record.words,
     }
 
 

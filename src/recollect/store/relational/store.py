@@ -14,7 +14,9 @@ from recollect.store.relational.leases import RelationalLeases
 from recollect.store.relational.ledger import RelationalLedger
 from recollect.store.relational.marks import RelationalMarks
 from recollect.store.relational.records import RelationalRecords
+from recollect.store.relational.search import RelationalSearch
 from recollect.store.relational.sessions import RelationalSessions
+from recollect.store.relational.vectors import RelationalVectors
 
 
 class RelationalStore:
@@ -30,6 +32,8 @@ class RelationalStore:
         self.facts = RelationalFacts(database)
         self.ledger = RelationalLedger(database)
         self.documents = RelationalDocuments(database)
+        self.search = RelationalSearch(database)
+        self.vectors = RelationalVectors(database)
         self.erasure = RelationalErasure(database)
 
     def describe(self) -> StoreDescription:

@@ -15,6 +15,7 @@ Dialect = Literal["sqlite", "postgres"]
 
 _HEADER = re.compile(r"^-- (name|fragment): (\w+)(?: \((\w+)\))?$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+_NESTED_MAX = 3  # fragments within fragments
 _COMMENT = re.compile(r"\s*--[^\n]*")
 
 
@@ -43,7 +44,8 @@ def _blocks(text: str) -> list[tuple[str, str, str | None, str]]:
 
 
 def _finished(text: str, fragments: dict[str, str], dialect: Dialect) -> str:
-    for name, fragment in fragments.items():
-        text = text.replace(f"{{{name}}}", fragment)
+    for _ in range(_NESTED_MAX):
+        for name, fragment in fragments.items():
+            text = text.replace(f"{{{name}}}", fragment)
     assert "{" not in text, f"unknown fragment in: {text}"
     return _PARAMETER.sub(r"%(\1)s", text) if dialect == "postgres" else text

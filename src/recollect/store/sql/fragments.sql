@@ -27,6 +27,25 @@ j.token, j.failures, j.takeovers, j.last_error, j.last_error_at, j.finished_at, 
 -- fragment: is_covered
 (:is_last AND (invalidated_at = :claimed_mark OR invalidated_at <= :upto))
 
+-- fragment: any_of (sqlite)
+-- A query for any of the words, given as JSON, in entries of a space.
+COALESCE((
+    SELECT group_concat('"' || s.number || 'z' || w.value || '"', ' OR ')
+    FROM json_each(:words) w, spaces s WHERE s.space = :space), '""')
+
+-- fragment: any_of (postgres)
+(SELECT to_tsquery('recollect_words', string_agg(
+    '''z' || translate(left(md5(:space), 8), 'abcdef', 'bcdfgh') || 'z' || w || '''', ' | '))
+FROM json_array_elements_text(CAST(:words AS json)) w)
+
+-- fragment: the_word (sqlite)
+-- A query for one word in entries of a space.
+COALESCE((SELECT '"' || s.number || 'z' || :word || '"' FROM spaces s WHERE s.space = :space), '""')
+
+-- fragment: the_word (postgres)
+to_tsquery('recollect_words',
+    '''z' || translate(left(md5(:space), 8), 'abcdef', 'bcdfgh') || 'z' || :word || '''')
+
 -- fragment: now (sqlite)
 COALESCE(:now, CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 

@@ -21,10 +21,10 @@ RETURNING id, last_seq;
 -- name: insert_record
 INSERT INTO session_history (
     space, session_id, seq, key_id, role, name, content, body, append_key,
-    said_at, created_at, metadata
+    said_at, created_at, metadata, words
 ) VALUES (
     :space, :session_id, :seq, :key_id, :role, :name, :content, :body, :append_key,
-    :said_at, :now, :metadata
+    :said_at, :now, :metadata, :words
 );
 
 -- name: find_append_key

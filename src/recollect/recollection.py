@@ -1,0 +1,306 @@
+"""The words of recall: what can be found, what is asked, and what comes back.
+
+Frozen values without behaviour beyond reading themselves. An entry is what a store found and what
+ranking works on; a hit is what a caller sees, with where it comes from and why it stands there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from recollect.knowledge import Source, Trust
+
+
+class EntryKind(StrEnum):
+    """What can be found."""
+
+    FACT = "fact"
+    DOCUMENT = "document"
+    SUMMARY = "summary"  # what a session came to
+    RECORD = "record"  # one record of the raw history
+
+
+class Operator(StrEnum):
+    """How a metadata value is compared."""
+
+    EQ = "eq"
+    NE = "ne"
+    GT = "gt"
+    GTE = "gte"
+    LT = "lt"
+    LTE = "lte"
+    IN = "in"
+    NIN = "nin"
+    CONTAINS = "contains"
+    ICONTAINS = "icontains"
+    EXISTS = "exists"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """What a metadata field has to be."""
+
+    field: str
+    operator: Operator
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every one of them has to hold."""
+
+    parts: tuple[Where, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """One of them has to hold."""
+
+    parts: tuple[Where, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoneOf:
+    """None of them may hold."""
+
+    parts: tuple[Where, ...]
+
+
+Where = Condition | AllOf | AnyOf | NoneOf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """What may be found at all. None: anything.
+
+    `since` and `until` (not included) are about when it was said or last changed; `as_of` shows
+    what was known and held at that time.
+    """
+
+    kinds: frozenset[EntryKind] = frozenset(EntryKind)
+    since: datetime | None = None
+    until: datetime | None = None
+    as_of: datetime | None = None
+    agent: str | None = None
+    project: str | None = None
+    session_id: str | None = None
+    tags: tuple[str, ...] = ()  # all of them
+    trust: frozenset[Trust] | None = None
+    where: Where = AllOf()
+
+
+@dataclass(slots=True, kw_only=True)
+class Entry:
+    """One thing that can be found, as a store has it.
+
+    Not frozen: hundreds are made for a question, and freezing them is a third of what they cost.
+
+    `stems` are what it is found by; `key` is the store's own, and names it with the kind.
+    `session_id` and `seq` are where it was said, or first said; `sources` are all of a fact's or a
+    document's.
+    """
+
+    kind: EntryKind
+    key: int
+    id: str
+    text: str
+    stems: str
+    at: datetime  # when it was said, or last changed
+    trust: Trust
+    session_id: str = ""
+    seq: int = 0
+    seq_to: int = 0  # up to where; 0: one record
+    role: str = ""
+    speaker: str = ""
+    title: str = ""
+    topic: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    usage_count: int = 0
+    is_superseded: bool = False
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """How many entries of a kind a space has, and how many of them have each stem. Estimates."""
+
+    entries: int
+    holders: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sought:
+    """What a store is asked to look for: stems, times that were named, and what is alike by vector.
+
+    A time is from its start up to, not including, its end. What is alike is named by its key.
+    """
+
+    stems: tuple[str, ...]
+    times: tuple[tuple[datetime, datetime], ...] = ()
+    alike: Mapping[EntryKind, Sequence[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a store has for it, each entry once."""
+
+    entries: tuple[Entry, ...]
+    extents: Mapping[EntryKind, Extent]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """How far a search goes: entries of words, entries loaded, and records with neighbours."""
+
+    postings: int = 6000  # over all stems of a question, for each kind
+    postings_of_one: int = 1000
+    loaded: Mapping[EntryKind, int] = field(
+        default_factory=lambda: {
+            EntryKind.RECORD: 240,
+            EntryKind.FACT: 100,
+            EntryKind.SUMMARY: 50,
+            EntryKind.DOCUMENT: 50,
+        }
+    )
+    beside: int = 50  # of the best, which bring the records next to them along
+    timed: int = 200  # records in the times that are named
+    chars: int = 4000  # of each text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One recalled thing: what it says, how well it fits, why, and where it comes from.
+
+    `why` names each part of the score. `id` is that of the fact, the path of the document, the id
+    of the session, or `session:seq` of a record.
+    """
+
+    id: str
+    kind: EntryKind
+    text: str
+    score: float
+    why: Mapping[str, float]
+    sources: tuple[Source, ...]
+    at: datetime
+    trust: Trust
+    title: str = ""
+    speaker: str = ""
+    tags: tuple[str, ...] = ()
+    usage_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """One thing that stands in a context block: by which mark, and where it comes from.
+
+    `sources` are the hit's and those of what says the same and was left out for it.
+    """
+
+    mark: str
+    hit: Hit
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Omission:
+    """Something that was found and not injected, and why; `instead`: the mark of its likeness."""
+
+    hit: Hit
+    reason: str
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """A block for a prompt, made of what was recalled; false when there is nothing to say."""
+
+    text: str
+    citations: tuple[Citation, ...] = ()
+    omitted: tuple[Omission, ...] = ()
+    token_count: int = 0
+    id: str = ""  # by which its use is counted once
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+    def to_openai(self) -> Sequence[Mapping[str, Any]]:
+        """As messages to put before a conversation with an OpenAI-style model."""
+        return [{"role": "system", "content": self.text}] if self.text else []
+
+    def to_anthropic(self) -> Sequence[Mapping[str, Any]]:
+        """As blocks for the `system` parameter of an Anthropic-style model."""
+        return [{"type": "text", "text": self.text}] if self.text else []
+
+
+class UsageKind(StrEnum):
+    """How something was used; counted apart, since they say more and more about its worth."""
+
+    INJECTED = "injected"  # it stood in a prompt
+    OPENED = "opened"  # somebody asked to read it
+    CITED = "cited"  # a model said that it used it
+
+
+@dataclass(frozen=True, slots=True)
+class UsageKey:
+    """What is counted once: one entry, used in one way, in one turn."""
+
+    turn_id: str
+    kind: UsageKind
+    entry_kind: EntryKind
+    entry_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Hits that were used in one way in one turn."""
+
+    kind: UsageKind
+    turn_id: str
+    hits: tuple[Hit, ...]
+    at: datetime
+
+    @property
+    def keys(self) -> tuple[UsageKey, ...]:
+        """One for each entry, in order."""
+        return tuple(dict.fromkeys(self.key_of(hit) for hit in self.hits))
+
+    def key_of(self, hit: Hit) -> UsageKey:
+        return UsageKey(self.turn_id, self.kind, hit.kind, hit.id)
+
+    def __bool__(self) -> bool:
+        return bool(self.hits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unembedded:
+    """An entry without a vector; its text, and `mark`, tell whether it is still the same then."""
+
+    space: str
+    kind: EntryKind
+    key: int
+    text: str
+    mark: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewVector:
+    """An entry and the vector of what it said: float32, little-endian, of length one."""
+
+    entry: Unembedded
+    vector: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorChanges:
+    """What came and what went: rows of (key, kind, entry key, vector) and of (kind, entry key)."""
+
+    added: Sequence[tuple[int, str, int, bytes]]
+    dropped: Sequence[tuple[str, int]]
+    upto: int
+    dropped_upto: int
+    is_all: bool

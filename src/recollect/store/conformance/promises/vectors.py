@@ -1,0 +1,208 @@
+"""Vectors: what has none is found, what was made is kept, and it goes with what it is of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recollect.domain import Mode
+from recollect.recollection import EntryKind, NewVector, Unembedded, VectorChanges
+from recollect.store.conformance.case import case
+from recollect.store.conformance.findings import sum_up, tell
+from recollect.store.conformance.harness import SPACE, Harness
+from recollect.store.conformance.lessons import add, edit, fact_named
+from recollect.store.conformance.pages import place, write
+
+MODEL, OTHER = "table/1", "table/2"
+MANY = 1000
+
+
+def _pending(store: Harness, model: str = MODEL) -> dict[tuple[str, str], Unembedded]:
+    """What has no vector, by its space and its text."""
+    found = store.handle.vectors.pending(model, MANY)
+    return {(entry.space, entry.text): entry for entry in found if entry.text}
+
+
+def _texts(store: Harness, model: str = MODEL) -> set[str]:
+    return {text for _, text in _pending(store, model)}
+
+
+def _embed(store: Harness, model: str = MODEL) -> None:
+    """A vector for all that has none: how long its text is."""
+    pending = store.handle.vectors.pending(model, MANY)
+    made = [NewVector(entry=entry, vector=_vector(entry.text)) for entry in pending]
+    assert store.handle.vectors.put(model, made) == len(pending)
+    assert store.handle.vectors.pending(model, MANY) == []
+
+
+def _vector(text: str) -> bytes:
+    return len(text).to_bytes(8, "little") if text else b""
+
+
+def _changes(
+    store: Harness, after: int = 0, dropped: int = 0, *, space: str = SPACE, model: str = MODEL
+) -> VectorChanges:
+    return store.handle.vectors.changes(space, model, after, dropped, MANY)
+
+
+def _kept(
+    store: Harness, *, space: str = SPACE, model: str = MODEL
+) -> dict[tuple[str, int], bytes]:
+    added = _changes(store, space=space, model=model).added
+    return {(kind, key): vector for _, kind, key, vector in added if vector}
+
+
+@case("N1", "everything that can be found has no vector at first, and one when it was made")
+def every_kind_is_embedded(store: Harness) -> None:
+    tell(store, "a record")
+    add(store, "a fact")
+    write(store, "page", "a page", title="Title")
+    sum_up(store, "a summary", key="summed up")
+    assert {"a record", "a fact", "a summary"} < _texts(store)
+    assert any("a page" in text for text in _texts(store))
+    _embed(store)
+    assert _texts(store) == set()
+    assert {kind for kind, _ in _kept(store)} == set(EntryKind)
+    assert set(_kept(store).values()) >= {_vector("a record"), _vector("a fact")}
+    tell(store, "another record")
+    assert _texts(store) == {"another record"}
+
+
+@case("N1", "a batch is as large as asked for, and the next goes on from there")
+def embedding_comes_in_batches(store: Harness) -> None:
+    for number in range(5):
+        add(store, f"fact {number}")
+    tell(store, *(f"record {number}" for number in range(5)))
+    seen: list[str] = []
+    while len(seen) < 10:
+        pending = store.handle.vectors.pending(MODEL, 3)
+        assert 0 < len(pending) <= 3
+        seen += [entry.text for entry in pending]
+        made = [NewVector(entry=entry, vector=b"12345678") for entry in pending]
+        store.handle.vectors.put(MODEL, made)
+    assert store.handle.vectors.pending(MODEL, 3) == []
+    assert sorted(seen) == sorted([f"{what} {n}" for what in ("fact", "record") for n in range(5)])
+
+
+@case("N1 P9", "vectors are told to their own space, and once")
+def changes_are_told_once(store: Harness) -> None:
+    add(store, "ours")
+    add(store, "theirs!", space="elsewhere")
+    _embed(store)
+    ours = _changes(store)
+    assert [row[3] for row in ours.added] == [_vector("ours")]
+    assert list(_kept(store, space="elsewhere").values()) == [_vector("theirs!")]
+    assert _kept(store, model=OTHER) == {}
+    again = _changes(store, ours.upto, ours.dropped_upto)
+    assert (again.added, again.dropped, again.is_all) == ([], [], True)
+    assert (again.upto, again.dropped_upto) == (ours.upto, ours.dropped_upto)
+
+
+@case("N1", "a page of changes says that there are more")
+def changes_come_in_pages(store: Harness) -> None:
+    for number in range(5):
+        add(store, f"fact {number}")
+    _embed(store)
+    first = store.handle.vectors.changes(SPACE, MODEL, 0, 0, 3)
+    assert (len(first.added), first.is_all) == (3, False)
+    rest = store.handle.vectors.changes(SPACE, MODEL, first.upto, first.dropped_upto, 3)
+    assert (len(rest.added), rest.is_all) == (2, True)
+
+
+@case("N1 P5", "what has changed since it was read keeps no vector of what it said before")
+def a_late_vector_is_not_kept(store: Harness) -> None:
+    add(store, "a fact")
+    write(store, "page", "before")
+    pending = list(_pending(store).values())
+    edit(store, fact_named(store, "a fact").id, content="another fact")
+    write(store, "page", "after")
+    store.handle.vectors.put(MODEL, [NewVector(entry=each, vector=b"1") for each in pending])
+    assert _kept(store) == {}
+    assert "another fact" in _texts(store)
+
+
+@case("N1 P11", "a vector goes when what it is of changes, and that is told")
+def a_change_drops_the_vector(store: Harness) -> None:
+    add(store, "a fact")
+    write(store, "page", "before")
+    session = sum_up(store, "a summary")
+    _embed(store)
+    seen, before = _changes(store), set(_kept(store))
+    edit(store, fact_named(store, "a fact").id, content="another fact")
+    write(store, "page", "after")
+    assert sum_up(store, "another summary") == session
+    gone = _changes(store, seen.upto, seen.dropped_upto)
+    changed = {kind for kind, _ in gone.dropped}
+    assert changed == {EntryKind.FACT, EntryKind.DOCUMENT, EntryKind.SUMMARY}
+    assert before - set(_kept(store)) == set(gone.dropped)
+    _embed(store)
+    assert _vector("another fact") in _kept(store).values()
+
+
+@case("N1 P11", "a vector goes with what it is of")
+def a_vector_goes_with_its_entry(store: Harness) -> None:
+    tell(store, "a record")
+    session = sum_up(store, "a summary")
+    write(store, "page", "a page")
+    _embed(store)
+    seen = _changes(store)
+    store.handle.erasure.forget_session(SPACE, session, store.now())
+    store.handle.documents.purge(SPACE, place("page"))
+    gone = _changes(store, seen.upto, seen.dropped_upto)
+    assert {kind for kind, _ in gone.dropped} >= {
+        EntryKind.RECORD,
+        EntryKind.SUMMARY,
+        EntryKind.DOCUMENT,
+    }
+    assert _kept(store) == {}
+
+
+@case("N1 M4", "records from which nothing may be learned are passed, without a vector")
+def what_is_not_remembered_has_no_vector(store: Harness) -> None:
+    ref = store.key("off")
+    store.sessions.set_mode(ref, Mode.DISABLED, store.now())
+    tell(store, "between us", key="off")
+    tell(store, "for all", key="on")
+    assert _texts(store) == {"for all"}
+    _embed(store)
+    assert list(_kept(store).values()) == [_vector("for all")]
+    assert store.handle.vectors.pending(MODEL, MANY) == []
+
+
+@case("N1", "another model has vectors of its own, and those of the first can go")
+def another_model_begins_anew(store: Harness) -> None:
+    add(store, "a fact")
+    tell(store, "a record")
+    _embed(store)
+    assert _texts(store, OTHER) == {"a fact", "a record"}
+    _embed(store, OTHER)
+    assert store.handle.vectors.delete_others(OTHER, 1)
+    for _ in range(10):
+        store.handle.vectors.delete_others(OTHER, 1)
+    assert _kept(store) == {}
+    assert len(_kept(store, model=OTHER)) == 2
+    assert not store.handle.vectors.delete_others(OTHER, 1)
+    assert _texts(store) == {"a fact", "a record"}
+
+
+@case("N1", "a record with the number of one that is gone gets a vector of its own")
+def a_number_that_comes_again_is_embedded(store: Harness) -> None:
+    ref = store.key()
+    tell(store, *(f"record {number}" for number in range(20)))
+    _embed(store)
+    store.records.purge(ref, store.now())
+    tell(store, "a new record", key="another")
+    assert _texts(store) == {"a new record"}
+    _embed(store)
+    assert list(_kept(store).values()) == [_vector("a new record")]
+
+
+@case("N1", "what was told as pending twice is kept once")
+def a_vector_is_kept_once(store: Harness) -> None:
+    add(store, "a fact")
+    [entry] = _pending(store).values()
+    for vector in (b"first", b"second"):
+        store.handle.vectors.put(MODEL, [NewVector(entry=entry, vector=vector)])
+    assert list(_kept(store).values()) == [b"first"]
+    stale = replace(entry, text="something else")
+    store.handle.vectors.put(OTHER, [NewVector(entry=stale, vector=b"x")])
+    assert _kept(store, model=OTHER) == {}

@@ -1,0 +1,54 @@
+"""What a store can find; one of the aggregates of `store/protocol.py`."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from recollect.recollection import (
+    Entry,
+    EntryKind,
+    Filters,
+    Found,
+    Reach,
+    Sought,
+    Usage,
+    UsageKind,
+)
+
+
+class Search(Protocol):
+    """Entries of every kind by the words they have. What is committed can be found."""
+
+    def candidates(
+        self, space: str, sought: Sought, filters: Filters, now: datetime, reach: Reach
+    ) -> Found:
+        """The entries most worth a look, because they have the rarest of the stems.
+
+        However common a stem is, only so many entries are looked at: the newest.
+        """
+        ...
+
+    def load(
+        self, space: str, keys: Mapping[EntryKind, Sequence[int]], filters: Filters, now: datetime
+    ) -> builtins.list[Entry]:
+        """Entries by their keys, as far as they are there and pass, with their whole text."""
+        ...
+
+    def use(self, space: str, usage: Usage) -> int:
+        """Count what was made of entries, each once in a turn; how many had not been counted."""
+        ...
+
+    def usage(self, space: str, kind: EntryKind, entry_id: str) -> Mapping[UsageKind, int]:
+        """How often an entry was used, by way."""
+        ...
+
+    def catch_up(self, limit: int) -> int:
+        """Index entries that were stored before there was an index; how many it were."""
+        ...
+
+    def prune(self, before: datetime) -> int:
+        """Forget uses from before a time; what they were counted into stays. How many it were."""
+        ...
