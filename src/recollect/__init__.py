@@ -20,6 +20,8 @@ from recollect.knowledge import (
 )
 from recollect.memory import Memory, Space, open
 from recollect.messages import Attachment, Role, ToolCall, ToolResult
+from recollect.recall.citations import CitationStream, without_citations
+from recollect.recollection import Citation, Context, EntryKind, Filters, Hit, Omission
 from recollect.resolver import AgentMemories, open_agents
 from recollect.session import Session
 from recollect.worker import Processor, Verdict, Work, Worker, WorkReport
@@ -30,12 +32,18 @@ __all__ = [
     "AgentMemories",
     "Attachment",
     "Call",
+    "Citation",
+    "CitationStream",
+    "Context",
     "Draft",
+    "EntryKind",
     "Extraction",
     "Fact",
     "FactChange",
     "FactTag",
     "Facts",
+    "Filters",
+    "Hit",
     "Job",
     "JobState",
     "MarkCause",
@@ -43,6 +51,7 @@ __all__ = [
     "Message",
     "Mode",
     "NewFact",
+    "Omission",
     "Outcome",
     "Processor",
     "Receipt",
@@ -65,4 +74,5 @@ __all__ = [
     "Worker",
     "open",
     "open_agents",
+    "without_citations",
 ]

@@ -33,6 +33,7 @@ from recollect.knowledge import Receipt
 from recollect.processing import Processor
 
 if TYPE_CHECKING:
+    from recollect.embedding.protocol import Embedder
     from recollect.models.protocol import Model
 
 P = ParamSpec("P")
@@ -64,12 +65,14 @@ async def open(
     *,
     settings: Settings | Mapping[str, Any] | str | Path | None = None,
     model: str | Model | None = None,
+    embedder: str | Embedder | None = None,
     clock: Clock | None = None,
 ) -> Memory:
     """Open a memory, as `recollect.open` does."""
-    return Memory(
-        await asyncio.to_thread(core.open, address, settings=settings, model=model, clock=clock)
+    opened = await asyncio.to_thread(
+        core.open, address, settings=settings, model=model, embedder=embedder, clock=clock
     )
+    return Memory(opened)
 
 
 class Memory:
@@ -161,6 +164,10 @@ class Space:
         found = await asyncio.to_thread(self.sync.find_session, key, agent)
         return None if found is None else Session(found)
 
+    recall = _in_thread(core.Space.recall)
+    context = _in_thread(core.Space.context)
+    cite = _in_thread(core.Space.cite)
+
     def memory_tool(
         self, author: Author | str = core.DEFAULT_AGENT, *, root: str = "~/memory"
     ) -> MemoryTool:
@@ -210,6 +217,7 @@ class _Pages:
     read = _in_thread(Editor.read)
     find = _in_thread(Editor.find)
     tree = _in_thread(Editor.tree)
+    deleted = _in_thread(Editor.deleted)
     search = _in_thread(Editor.search)
     links = _in_thread(Editor.links)
     history = _in_thread(Editor.history)
@@ -218,6 +226,7 @@ class _Pages:
     write = _in_thread(Editor.write)
     append = _in_thread(Editor.append)
     patch = _in_thread(Editor.patch)
+    rewrite = _in_thread(Editor.rewrite)
     move = _in_thread(Editor.move)
     delete = _in_thread(Editor.delete)
     restore = _in_thread(Editor.restore)

@@ -9,7 +9,7 @@ import dataclasses
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -43,14 +43,18 @@ from recollect.knowledge import Receipt
 from recollect.session import LIST_MAX, Session, Sessions, Surroundings, page_size
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
-from recollect.sweeps import sweep_idle
+from recollect.sweeps import index_all, sweep_idle
 from recollect.worker import Processor, Worker, WorkReport
 
 if TYPE_CHECKING:
     from recollect.adapters.anthropic_memory import MemoryTool
     from recollect.documents.tree import Documents
+    from recollect.embedding.protocol import Embedder
     from recollect.extraction.plan import WorkPlan
     from recollect.models.protocol import Model
+    from recollect.recall.recaller import Recaller
+    from recollect.recall.usage import Used
+    from recollect.recollection import Context, EntryKind, Filters, Hit
 
 _log = logging.getLogger(__name__)
 
@@ -64,17 +68,21 @@ def open(
     *,
     settings: Settings | Mapping[str, Any] | str | Path | None = None,
     model: str | Model | None = None,
+    embedder: str | Embedder | None = None,
     clock: Clock | None = None,
 ) -> Memory:
     """Open a memory: a path, `sqlite:///…`, `postgresql://…` or `:memory:`.
 
     Without an address the settings say which store; with an empty `data_dir` memory is off, no
     file is made, and conversations live as long as the process. `model` names the language model
-    that distils sessions, or is one; without any they are distilled by rules.
+    that distils sessions, or is one; without any they are distilled by rules. `embedder` likewise
+    makes vectors for recall; without any it goes by words alone.
     """
     loaded = config.load(settings)
     if isinstance(model, str):
         loaded, model = dataclasses.replace(loaded, model=model), None
+    if isinstance(embedder, str):
+        loaded, embedder = dataclasses.replace(loaded, embedder=embedder), None
     clock = clock or SystemClock()
     if address is None:
         if loaded.database == "per-agent":
@@ -82,9 +90,9 @@ def open(
                 "database is per-agent: use recollect.open_agents(), or name a store to open"
             )
         if loaded.store is None and not loaded.data_dir and loaded.sqlite_path is None:
-            return Memory(None, loaded, clock, model)
+            return Memory(None, loaded, clock, model, embedder)
         address = loaded.store or loaded.path()
-    return Memory(open_store(address, loaded, clock), loaded, clock, model)
+    return Memory(open_store(address, loaded, clock), loaded, clock, model, embedder)
 
 
 class Memory:
@@ -94,20 +102,25 @@ class Memory:
     """
 
     def __init__(
-        self, store: Store | None, settings: Settings, clock: Clock, model: Model | None = None
+        self,
+        store: Store | None,
+        settings: Settings,
+        clock: Clock,
+        model: Model | None = None,
+        embedder: Embedder | None = None,
     ) -> None:
         self._store = store
         self._volatile: Store | None = None
         self._volatile_lock = threading.Lock()
         self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
         self._closed = False
-        self._equipment = Equipment(lambda: self.store, settings, clock, model)
+        self.equipment = Equipment(lambda: self.store, settings, clock, model, embedder)
         self._startup = _Startup(self)
         self._around = Surroundings(
             settings=settings,
             clock=clock,
             ids=Ids(clock),
-            redactor=self._equipment.redactor,
+            redactor=self.equipment.redactor,
             began=self._startup.session_began,
         )
 
@@ -134,14 +147,15 @@ class Memory:
         """
         around = self._around
         if processor is None:
-            processor = self._equipment.processor()
+            processor = self.equipment.processor()
         worker = Worker(
             self.store,
             around.settings,
             around.clock,
             processor,
             owner=owner,
-            redact=self._equipment.redacted,
+            redact=self.equipment.redacted,
+            embed_some=self.equipment.embed_some if self.equipment.has_embedder else None,
         )
         self._workers.add(worker)
         return worker
@@ -163,7 +177,10 @@ class Memory:
             sweep_idle(self.store, self._around.now(), self.settings, idle_seconds=0)
         if again:
             self.request_again()
-        return worker.drain()
+        index_all(self.store)
+        report = worker.drain()
+        self.equipment.embed_all()
+        return report
 
     def request_again(self, space: str | None = None, session: str | None = None) -> int:
         """Make a new pass due: over one session, those of a space, or all. How many it are."""
@@ -183,7 +200,7 @@ class Memory:
         Answers are reckoned as long as they may be, and as right the first time.
         """
         space = None if space is None else collection.check_space(space)
-        return self._equipment.plan(space, all=all, again=again)
+        return self.equipment.plan(space, all=all, again=again)
 
     def retry(self, key: str | None = None, space: str | None = None) -> int:
         """Give parked jobs another chance: one (by session id), those of a space, or all."""
@@ -214,7 +231,7 @@ class Memory:
         """Stop the workers, then close the store; a second time does nothing."""
         for worker in list(self._workers):
             worker.stop()
-        self._equipment.close()
+        self.equipment.close()
         with self._volatile_lock:
             self._closed = True
         for store in (self._store, self._volatile):
@@ -373,6 +390,52 @@ class Space:
         store, is_kept = self._memory.store_of(descriptor)
         ref = store.sessions.find_key(self.name, encoded, cache_key(descriptor))
         return None if ref is None else Session(self._around, store, ref, is_kept=is_kept)
+
+    @cached_property
+    def _recaller(self) -> Recaller:
+        from recollect.recall.recaller import Recaller
+
+        return Recaller(self._around, self._memory.store, self.name, self._memory.equipment.meaning)
+
+    def recall(
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        kinds: Iterable[EntryKind | str] | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+        as_of: datetime | str | None = None,
+    ) -> list[Hit]:
+        """What this space remembers about any text, best first, with sources and reasons.
+
+        `kinds` are some of fact, document, summary and record; `filters` narrow down by since,
+        until, agent, project, session, tags, trust and metadata; `as_of` is another time than now.
+        """
+        return self._recaller.recall(query, limit, kinds=kinds, filters=filters, as_of=as_of)
+
+    def context(
+        self,
+        query: str,
+        max_tokens: int = 2000,
+        *,
+        max_facts: int = 10,
+        kinds: Iterable[EntryKind | str] | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+        as_of: datetime | str | None = None,
+    ) -> Context:
+        """What is recalled as a fenced block for a prompt, within a budget; false when empty."""
+        return self._recaller.context(
+            query, max_tokens, max_facts=max_facts, kinds=kinds, filters=filters, as_of=as_of
+        )
+
+    def cite(
+        self, block: Context, used: Used | Iterable[Used] = (), *, turn: str | None = None
+    ) -> int:
+        """Tell what became of a block: it was injected, and what a model used of it was cited.
+
+        `used` are marks, hits, ids, or the text that the model wrote. Each counts once in a turn.
+        """
+        return self._recaller.cite(block, used, turn=turn)
 
     def memory_tool(
         self, author: Author | str = DEFAULT_AGENT, *, root: str = "~/memory"

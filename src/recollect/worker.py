@@ -37,7 +37,7 @@ from recollect.leases import Leaseholder
 from recollect.phase1 import Run, extract_again, extract_new, extract_whole
 from recollect.processing import LoggingProcessor, Processor, Verdict, Work, WorkReport
 from recollect.store.protocol import Store
-from recollect.sweeps import scan, sweep_idle
+from recollect.sweeps import drop_old_uses, index_some, scan, sweep_idle
 
 __all__ = ["LoggingProcessor", "Processor", "Verdict", "Work", "WorkReport", "Worker"]
 
@@ -58,6 +58,10 @@ class _Running:
         self.done = threading.Event()
 
 
+def _nothing_to_embed() -> int:
+    return 0
+
+
 class Worker:
     """Runs jobs: `tick()` one batch now, or `start()` for ever in the background until `stop()`."""
 
@@ -71,6 +75,7 @@ class Worker:
         owner: str | None = None,
         randomness: Randomness = SYSTEM_RANDOMNESS,
         redact: Callable[[str], str] = str,
+        embed_some: Callable[[], int] | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -83,6 +88,8 @@ class Worker:
         self._running: dict[int, _Running] = {}
         self._report = WorkReport()
         self._redact = redact  # what is logged and stored of errors
+        self._embeds = embed_some is not None
+        self._embed_some = embed_some or _nothing_to_embed
         self._put_off_jobs: set[int] = set()
         self._is_going_round = False
         self._woken = False
@@ -120,6 +127,8 @@ class Worker:
         self._store.leases.ensure_recurring(JobKind.IDLE_SWEEP, self._holder.lease_time())
         self._store.leases.ensure_recurring(JobKind.STARTUP_SCAN, self._holder.lease_time())
         self._store.leases.make_due(JobKind.STARTUP_SCAN)
+        if self._embeds:
+            self._store.leases.ensure_recurring(JobKind.EMBED, self._holder.lease_time())
         if self._settings.worker_wake:
             self._unlisten = self._store.listen(self.wake)
         self._loop = threading.Thread(target=self._run, name="recollect-worker", daemon=True)
@@ -341,10 +350,15 @@ class Worker:
                 return extract_again(self._run_on(running))
             case JobKind.IDLE_SWEEP:
                 sweep_idle(self._store, self._clock.now(), self._settings)
-                again = self._settings.idle_sweep_every_seconds
+                drop_old_uses(self._store, self._clock.now(), self._settings)
+                is_indexed = index_some(self._store)
+                again = self._settings.idle_sweep_every_seconds if is_indexed else 0.0
             case JobKind.STARTUP_SCAN:
                 scan(self._store, self._clock.now(), self._settings)
                 again = self._settings.scan_every_seconds
+            case JobKind.EMBED:
+                looked_at = self._embed_some()
+                again = 0.0 if looked_at else self._settings.embed_every_seconds
             case other:
                 assert_never(other)
         finished = self._holder.finish_recurring(running.claim, again)

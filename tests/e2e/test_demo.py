@@ -36,6 +36,9 @@ TITLES = (
     "What a session came to",
     "A secret is not remembered",
     "A change of mind",
+    "A page in the tree",
+    "Recall",
+    "A block for a prompt",
 )
 
 
@@ -203,7 +206,7 @@ def test_a_store_in_memory_is_shown_without_a_killed_worker_and_says_so() -> Non
     result = run("--store", ":memory:", "--json")
     steps = steps_of(result)
     assert "use a file" in steps["Workers, left out"]["story"]
-    assert list(steps)[-1] == "A change of mind"
+    assert list(steps)[-1] == "A block for a prompt"
     assert json.loads(result.stdout)["status"]["marked_count"] == 0
 
 

@@ -22,7 +22,7 @@ TWINS = [
     (session.Session, aio.Session),
 ]
 # Not for callers who await: they have the synchronous twin as `.sync`.
-SYNC_ONLY = {"settings", "store", "store_of"}
+SYNC_ONLY = {"settings", "store", "store_of", "equipment"}
 # What needs no store, and is therefore not awaited.
 PURE = {("Memory", "space"), ("Memory", "worker"), ("Worker", "wake"), ("Space", "memory_tool")}
 
@@ -227,3 +227,20 @@ def test_a_worker_is_started_ticked_and_stopped_by_coroutines() -> None:
             assert await opened.retry() == 0
 
     asyncio.run(main())
+
+
+def test_recall_context_and_citing_can_be_awaited() -> None:
+    async def scenario(opened: aio.Memory) -> None:
+        space = opened.space()
+        fact = await space.facts.add("The lantern is lit.")
+        (hit,) = await space.recall("lantern", 5, kinds=["fact"], filters={"trust": "user"})
+        assert (hit.id, hit.text) == (fact.id, "The lantern is lit.")
+        block = await space.context("lantern", max_tokens=200)
+        assert "\n- The lantern is lit.\n" in block.text
+        assert await space.cite(block, "It is [m1].", turn="t") == 2
+        assert await space.cite(block, "It is [m1].", turn="t") == 0
+        assert not await space.context("door")
+        with pytest.raises(InvalidValue):
+            await space.recall("lantern", filters={"kind": "dream"})
+
+    run(scenario)

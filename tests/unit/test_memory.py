@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -309,6 +310,19 @@ def a_directory() -> Path:
     return directory
 
 
+HIT = recollect.Hit(
+    id="x",
+    kind=recollect.EntryKind.FACT,
+    text="x",
+    score=1.0,
+    why={},
+    sources=(),
+    at=datetime(2026, 1, 1, tzinfo=UTC),
+    trust=recollect.Trust.USER,
+)
+BLOCK = recollect.Context(text="x", citations=(recollect.Citation(mark="m1", hit=HIT),), id="b")
+
+
 AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], object]] = {
     "Memory.spaces": lambda memory, space, session: memory.spaces(),
     "Memory.sweep_idle": lambda memory, space, session: memory.sweep_idle(),
@@ -330,6 +344,9 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
     "Sessions.extractions": lambda memory, space, session: space.sessions.extractions(),
     "Sessions.calls": lambda memory, space, session: space.sessions.calls(),
     "Space.forget": lambda memory, space, session: space.forget(session="x"),
+    "Space.recall": lambda memory, space, session: space.recall("x"),
+    "Space.context": lambda memory, space, session: space.context("x"),
+    "Space.cite": lambda memory, space, session: space.cite(BLOCK),
     "Facts.add": lambda memory, space, session: space.facts.add("x"),
     "Facts.get": lambda memory, space, session: space.facts.get("x"),
     "Facts.update": lambda memory, space, session: space.facts.update("x", "y"),
@@ -342,6 +359,8 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
     "Documents.read": lambda memory, space, session: space.documents.read("a"),
     "Documents.find": lambda memory, space, session: space.documents.find("a"),
     "Documents.tree": lambda memory, space, session: space.documents.tree(),
+    "Documents.deleted": lambda memory, space, session: space.documents.deleted(),
+    "Documents.rewrite": lambda memory, space, session: space.documents.rewrite("a", str.upper),
     "Documents.search": lambda memory, space, session: space.documents.search("a"),
     "Documents.links": lambda memory, space, session: space.documents.links("a"),
     "Documents.broken_links": lambda memory, space, session: space.documents.broken_links(),

@@ -228,6 +228,35 @@ class Settings:
     model_output_price: float = _setting(
         0.0, "Price of a million tokens answered. 0: unknown.", minimum=0, maximum=1e6
     )
+    embedder: str = _setting(
+        "none",
+        "Who makes vectors for recall: none, local (the extra `embed`), openai:<model>.",
+    )
+    embedder_base_url: str | None = _setting(
+        None, "Where embeddings are served; default `OPENAI_BASE_URL`, else the provider's own."
+    )
+    embedder_dimensions: int = _setting(
+        0,
+        "Numbers in a vector, where a provider can be asked. 0: its own.",
+        minimum=0,
+        maximum=8192,
+    )
+    embedder_batch: int = _setting(64, "Texts in one request for vectors.", minimum=1, maximum=2048)
+    embedder_text_bytes_max: int = _setting(
+        8000, "Bytes of a text that are embedded.", minimum=16, maximum=1_000_000
+    )
+    embedder_timeout_seconds: float = _setting(
+        30.0, "How long a batch of vectors may take.", minimum=0.1, maximum=600
+    )
+    embed_every_seconds: float = _setting(
+        5.0, "How often a worker looks for what has no vector yet.", minimum=0.1, maximum=86_400
+    )
+    vectors_bytes_max: int = _setting(
+        1_073_741_824,
+        "Memory for the vectors of the spaces used last.",
+        minimum=1_048_576,
+        maximum=2**50,
+    )
     spend_tokens_per_day: int = _setting(
         5_000_000, "Tokens a space may use in a day (UTC).", minimum=0, maximum=10**15
     )
@@ -254,6 +283,12 @@ class Settings:
     )
     redact_on_append: bool = _setting(
         False, "Redact records before they are stored; what was redacted is gone."
+    )
+    usage_days: float = _setting(
+        90.0,
+        "Days that each single use of what was recalled is kept, to count it once. Counts stay.",
+        minimum=1,
+        maximum=36_500,
     )
     fact_chars_max: int = _setting(2000, "The longest fact.", minimum=50, maximum=100_000)
     memory_chars_max: int = _setting(

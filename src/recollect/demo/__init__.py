@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from recollect.demo.learning import play_learning
 from recollect.demo.marks import play_marks
+from recollect.demo.recalling import play_recall
 from recollect.demo.stage import SETTINGS, START, Change, Stage, Step
 from recollect.demo.workers import play_workers, stall
 
@@ -27,3 +28,4 @@ def play(stage: Stage, address: str) -> Iterator[Step]:
         return
     yield from play_workers(stage, address)
     yield from play_learning(stage)
+    yield from play_recall(stage)

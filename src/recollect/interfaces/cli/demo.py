@@ -173,8 +173,10 @@ def _what_next(target: Target, is_temporary: bool) -> Iterator[str]:
         yield "  recollect status                     what is marked, and what waits"
         yield "  recollect work --all                 process it now"
         yield "  recollect facts                      what was learned, and from where"
+        yield '  recollect recall "what did I say?"   ask it, with the reasons: --explain'
     else:
         yield f"  recollect facts{target.arguments}"
+        yield f'  recollect recall "Where does Ana live now?"{target.arguments}'
         yield f"  recollect sessions{target.arguments}"
         yield f"  recollect sessions show telegram:42:main{target.arguments}"
         yield f"  recollect history cli:recollect:main --rotations --agent coder{target.arguments}"

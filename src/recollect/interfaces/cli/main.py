@@ -17,6 +17,8 @@ COMMANDS = {
     "append": "Add a message, or a file of messages, to a session.",
     "history": "Show what was said in a session.",
     "sessions": "List sessions, or show one and what was learned from it.",
+    "recall": "Find what is remembered about any text, and why.",
+    "context": "The same as a block to put before a model.",
     "facts": "List what was learned; add, edit, delete and search it.",
     "docs": "The tree of documents: read, write, move, search; every version is kept.",
     "status": "Say what is due, what waits and for what, what came of it and what it took.",
@@ -25,6 +27,7 @@ COMMANDS = {
     "retry": "Give parked and paused sessions another chance.",
     "sweep": "Mark the sessions that were left without a word.",
     "forget": "Erase a session, and what was learned from it alone.",
+    "bench": "Measure recall on public data, through a real store.",
     "config": "Show every setting, its value and where it came from.",
 }
 
@@ -50,6 +53,7 @@ def cli(context: click.Context, /, **_given: object) -> None:
       recollect history telegram:42:main
       recollect work --all
       recollect facts
+      recollect recall where do I live
 
     --store, --space and --json work before and after a command's name. Settings come from options,
     then RECOLLECT_… in the environment, then recollect.toml or recollect.yaml.

@@ -1,0 +1,212 @@
+"""Embeddings by OpenAI's protocol, which many servers speak: `POST …/embeddings`.
+
+The way there is that of the models: the same client, retries, pauses and limits. What is sent was
+redacted; what comes back is checked before it counts as a vector.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from recollect.embedding.encoding import FLOAT_BYTES, cut, unit_bytes, zero_bytes
+from recollect.embedding.protocol import Embedded, never
+from recollect.errors import InvalidOutput, ModelError, PromptTooLong
+from recollect.models.answers import Gathering, Stop
+from recollect.models.faults import Fault
+from recollect.models.protocol import Completion, Model, Request, Usage
+from recollect.models.wire import Dialect
+
+TEXT_BYTES_MIN = 200  # a server that takes less takes nothing
+VECTOR_FRAMES = 128  # of a stream: what one vector of 4,096 numbers may take on the wire
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingRequest(Request):
+    """Texts that want vectors; as a prompt they stand in one, where tokens are estimated."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embeddings:
+    """Speaks `POST …/embeddings`. The answer's text is one vector a line, in base 64."""
+
+    model: str
+    url: str
+    key: str | None = field(repr=False)
+    dimensions: int = 0  # asked for; 0 leaves it to the model
+    provider: str = "openai"
+
+    def headers(self) -> Mapping[str, str]:
+        return {"authorization": f"Bearer {self.key}"} if self.key else {}
+
+    def body(self, request: Request, dialect: Dialect) -> dict[str, Any]:  # noqa: ARG002
+        texts = request.texts if isinstance(request, EmbeddingRequest) else (request.prompt,)
+        body: dict[str, Any] = {"model": self.model, "input": list(texts)}
+        return body | {"dimensions": self.dimensions} if self.dimensions else body
+
+    def read(self, content: Mapping[str, Any], into: Gathering) -> None:
+        if isinstance(content.get("model"), str):
+            into.model = content["model"]
+        usage = content.get("usage")
+        if isinstance(usage, dict):
+            # Nothing is said in answer; one token is the least that a count can be.
+            into.count(sent=usage.get("prompt_tokens") or usage.get("total_tokens"), answered=1)
+        into.add("\n".join(base64.b64encode(each).decode() for each in _vectors(content)))
+        into.stop = Stop.DONE
+
+    def simpler(self, dialect: Dialect, fault: Fault) -> Dialect | None:  # noqa: ARG002
+        return None  # there is nothing that could be left out
+
+
+def _vectors(content: Mapping[str, Any]) -> list[bytes]:
+    data = content.get("data")
+    if not isinstance(data, list) or not data or not all(isinstance(each, dict) for each in data):
+        raise InvalidOutput("the answer holds no embeddings")
+    places = [each.get("index", at) for at, each in enumerate(data)]
+    if sorted(map(str, places)) != sorted(map(str, range(len(data)))):
+        raise InvalidOutput("the answer does not say which embedding belongs to which text")
+    vectors = [b""] * len(data)
+    for place, each in zip(places, data, strict=True):
+        numbers = each.get("embedding")
+        if not isinstance(numbers, list) or not numbers:
+            raise InvalidOutput("the answer holds an embedding without numbers")
+        try:
+            vectors[int(place)] = unit_bytes(numbers)
+        except ValueError as error:
+            raise InvalidOutput(f"the answer holds no vectors: {error}") from None
+    return vectors
+
+
+class OpenAIEmbedder:
+    """An Embedder whose vectors a server makes."""
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        redact: Callable[[str], str],
+        dimensions: int,
+        batch_texts: int,
+        text_bytes_max: int,
+    ) -> None:
+        self._model = model
+        self._redact = redact
+        self._asked_dimensions = dimensions
+        self._known_dimensions = dimensions
+        self._batch_texts = batch_texts
+        self._text_bytes_max = text_bytes_max  # less once a server was found to take less
+
+    @property
+    def name(self) -> str:
+        asked = self._asked_dimensions
+        return f"{self._model.name}/{asked}" if asked else self._model.name
+
+    @property
+    def dimensions(self) -> int:
+        if not self._known_dimensions:
+            self.embed(["dimensions"])
+        return self._known_dimensions
+
+    @property
+    def batch_texts(self) -> int:
+        return self._batch_texts
+
+    def __repr__(self) -> str:
+        return f"<OpenAIEmbedder {self.name}>"
+
+    def close(self) -> None:
+        self._model.close()
+
+    def embed(self, texts: Sequence[str], *, is_cancelled: Callable[[], bool] = never) -> Embedded:
+        cleaned = [cut(self._redact(text), self._text_bytes_max) for text in texts]
+        # Providers refuse a text without words.
+        places = [at for at, text in enumerate(cleaned) if text.strip()]
+        asking = _Asking(is_cancelled=is_cancelled)
+        try:
+            for start in range(0, len(places), self._batch_texts):
+                batch = places[start : start + self._batch_texts]
+                self._ask([cleaned[at] for at in batch], asking)
+        except ModelError as error:
+            error.tries_begun += asking.requests + asking.tries_lost
+            raise
+        zero = zero_bytes(self.dimensions) if len(places) < len(cleaned) else b""
+        vectors = [zero] * len(cleaned)
+        for at, vector in zip(places, asking.vectors, strict=True):
+            vectors[at] = vector
+        return asking.embedded(vectors)
+
+    def _ask(self, texts: list[str], asking: _Asking) -> None:
+        """Ask for all of them at once; where that is too long, for half, at last of half a text."""
+        texts = [cut(text, self._text_bytes_max) for text in texts]
+        try:
+            asking.take(*self._answered(texts, asking.is_cancelled))
+        except PromptTooLong:
+            if len(texts) > 1:
+                half = len(texts) // 2
+                self._ask(texts[:half], asking)
+                self._ask(texts[half:], asking)
+                return
+            size = len(texts[0].encode()) // 2
+            if size < TEXT_BYTES_MIN:
+                raise
+            self._ask([cut(texts[0], size)], asking)
+            self._text_bytes_max = min(self._text_bytes_max, size)
+
+    def _answered(
+        self, texts: list[str], is_cancelled: Callable[[], bool]
+    ) -> tuple[list[bytes], Completion]:
+        completion = self._model.complete(
+            EmbeddingRequest(
+                system="",
+                prompt="\n".join(texts),
+                texts=tuple(texts),
+                output_tokens_max=VECTOR_FRAMES * len(texts),
+                is_cancelled=is_cancelled,
+            )
+        )
+        vectors = [base64.b64decode(line) for line in completion.text.split("\n")]
+        if len(vectors) != len(texts):
+            raise InvalidOutput(f"{len(texts)} texts were answered with {len(vectors)} embeddings")
+        self._check_dimensions({len(vector) // FLOAT_BYTES for vector in vectors})
+        return vectors, completion
+
+    def _check_dimensions(self, found: set[int]) -> None:
+        known = self._known_dimensions
+        if len(found) > 1 or (known and found != {known}):
+            expected = f"{known} numbers" if known else "one number of them"
+            told = ", ".join(map(str, sorted(found)))
+            raise InvalidOutput(f"embeddings of {told} numbers, where {expected} were expected")
+        self._known_dimensions = found.pop()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Asking:
+    """What one call to `embed` has got so far."""
+
+    is_cancelled: Callable[[], bool]
+    vectors: list[bytes] = field(default_factory=list)
+    requests: int = 0
+    tries_lost: int = 0
+    input_tokens: int = 0
+    is_estimate: bool = False
+
+    def take(self, vectors: list[bytes], completion: Completion) -> None:
+        self.vectors += vectors
+        self.requests += 1
+        self.tries_lost += completion.tries_lost
+        self.input_tokens += completion.usage.input_tokens
+        self.is_estimate |= completion.usage.is_estimate
+
+    def embedded(self, vectors: list[bytes]) -> Embedded:
+        return Embedded(
+            vectors=tuple(vectors),
+            usage=Usage(
+                input_tokens=self.input_tokens, output_tokens=0, is_estimate=self.is_estimate
+            ),
+            requests=self.requests,
+            tries_lost=self.tries_lost,
+        )

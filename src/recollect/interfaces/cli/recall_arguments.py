@@ -1,0 +1,178 @@
+"""What `recall` and `context` are told: a query, and what may be found for it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+import click
+
+from recollect import collection
+from recollect.descriptors import UserAgent, read_descriptor
+from recollect.errors import InvalidValue
+from recollect.interfaces.cli.lookup import find_session
+from recollect.interfaces.cli.target import read_agent
+from recollect.knowledge import Trust
+from recollect.memory import Space
+from recollect.recall.filters import read_filters
+from recollect.recollection import AllOf, Condition, EntryKind, Filters, NoneOf, Operator, Where
+
+F = TypeVar("F", bound=Callable[..., object])
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_CONDITION = re.compile(
+    r"\s*(?P<field>[^=!<>~]+?)\s*(?P<sign>>=|<=|!=|=|>|<|~)(?P<value>.*)", re.DOTALL
+)
+_OPERATORS = {
+    "=": Operator.EQ,
+    "!=": Operator.NE,
+    ">": Operator.GT,
+    ">=": Operator.GTE,
+    "<": Operator.LT,
+    "<=": Operator.LTE,
+    "~": Operator.ICONTAINS,
+}
+_ONE_OF = {Operator.EQ: Operator.IN, Operator.NE: Operator.NIN}
+
+
+def read_query(words: tuple[str, ...], usage: str) -> str:
+    """The words as one text; if they are - or missing, standard input. Any text is a query."""
+    if words not in ((), ("-",)):
+        return " ".join(words)
+    if sys.stdin is None or (not words and sys.stdin.isatty()):
+        raise click.UsageError(f"Give a QUERY, or pipe it in: echo … | {usage}")
+    return sys.stdin.buffer.read().decode("utf-8", errors="replace")
+
+
+def read_given_time(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> datetime | None:
+    """A time with its zone; a day alone is its beginning in UTC."""
+    if text is not None and _DAY.fullmatch(text):
+        text = f"{text}T00:00:00+00:00"
+    try:
+        return collection.read_time(text)
+    except InvalidValue as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+
+
+def read_conditions(
+    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
+) -> AllOf:
+    """What metadata has to be, from texts such as price>=3."""
+    parts = []
+    for each in given:
+        found = _CONDITION.fullmatch(each)
+        if found is None:
+            raise click.BadParameter(
+                f"FIELD=VALUE, as in city=Lisbon; also != > >= < <= and ~: {each!r}",
+                context,
+                parameter,
+            )
+        parts.append(_condition(found["field"], _OPERATORS[found["sign"]], found["value"].strip()))
+    return AllOf(tuple(parts))
+
+
+def _condition(field: str, operator: Operator, text: str) -> Where:
+    """A value that reads as JSON is that, any other is text; * is any, and a list one of them."""
+    if text == "*" and operator in _ONE_OF:
+        is_there = Condition(field=field, operator=Operator.EXISTS, value=True)
+        return is_there if operator is Operator.EQ else NoneOf((is_there,))
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = text
+    if isinstance(value, list):
+        operator = _ONE_OF.get(operator, operator)
+    return Condition(field=field, operator=operator, value=value)
+
+
+_OPTIONS = (
+    click.option(
+        "--kind",
+        "kinds",
+        multiple=True,
+        type=click.Choice([kind.value for kind in EntryKind]),
+        help="Only this kind. May be given several times.",
+    ),
+    click.option(
+        "--since",
+        callback=read_given_time,
+        metavar="TIME",
+        help="Only what was said or changed from then on: a day, or an ISO time with a zone.",
+    ),
+    click.option(
+        "--until", callback=read_given_time, metavar="TIME", help="Only what is older than that."
+    ),
+    click.option(
+        "--as-of",
+        callback=read_given_time,
+        metavar="TIME",
+        help="What was known and held at that time. Default: now.",
+    ),
+    click.option("--agent", metavar="NAME", help="Only what comes from talks with this agent."),
+    click.option("--project", metavar="NAME", help="Only what comes from sessions of it."),
+    click.option("--session", metavar="KEY-OR-ID", help="Only what comes from this session."),
+    click.option(
+        "--tag", "tags", multiple=True, metavar="T", help="With this tag; with all, if several."
+    ),
+    click.option(
+        "--trust",
+        multiple=True,
+        type=click.Choice([trust.value for trust in Trust]),
+        help="Only the word of these. May be given several times.",
+    ),
+    click.option(
+        "--where",
+        multiple=True,
+        callback=read_conditions,
+        metavar="CONDITION",
+        help="Of the metadata: city=Lisbon, 'price>=3', 'city!=*' (has none), 'note~tea' (has it"
+        ' in it), \'city=["Faro", "Porto"]\' (one of them). All have to hold.',
+    ),
+)
+
+
+def narrowing_options(function: F) -> F:
+    """The options that say what may be found, in the order of the help."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def given_filters(
+    space: Space,
+    *,
+    kinds: tuple[str, ...],
+    session: str | None,
+    agent: str | None,
+    where: AllOf,
+    **more: Any,
+) -> Filters:
+    """What may be found, from the options. NotFound: there is no such session."""
+    named = {name: value for name, value in more.items() if value not in (None, ())}
+    if kinds:
+        named["kinds"] = kinds
+    if agent is not None:
+        named["agent"] = _agent_name(agent)
+    if session is not None:
+        named["session"] = find_session(space, session, agent).id
+    return replace(read_filters(named), where=where)
+
+
+def _agent_name(agent: str) -> str:
+    """The name of an agent that people talk to, also if it is written /user/NAME."""
+    found = read_descriptor(read_agent(agent) or "")
+    if not isinstance(found, UserAgent):
+        raise InvalidValue(f"only agents that people talk to can be asked for, not {agent!r}")
+    return found.id
+
+
+def is_narrowed(given: dict[str, Any]) -> bool:
+    """Whether something was left out because an option says so."""
+    return any(value not in (None, (), AllOf()) for value in given.values())

@@ -1,0 +1,140 @@
+"""Reads the marks by which a model says what it used, and takes them out of what it wrote.
+
+A mark is `[m1]`, or `[m1, m3]` for several, wherever it stands but in code: between back quotes, or
+in a fenced block, brackets are somebody's program. Everything else in brackets is text and stays.
+A stream is read as it comes: what may still become a mark is held back, never more than that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+MARK_CHARS_MAX = 80  # a longer list of marks is no citation
+
+_NAME = r"m[1-9][0-9]{0,2}"
+_BEGUN = re.compile(rf"\[(?:{_NAME}[,;] ?)*+(?:m(?:[1-9][0-9]{{0,2}})?)?")
+_WHOLE = re.compile(rf"\[{_NAME}(?:[,;] ?{_NAME})*\]")
+_EACH = re.compile(_NAME)
+# Runs that say nothing about marks, or one character that may.
+_PIECE = re.compile(r"[^\[\]`\n m,;0-9]+|.", re.DOTALL)
+_FENCE_TICKS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cited:
+    """What a model wrote, without its marks, and the marks: each once, in order."""
+
+    text: str
+    marks: tuple[str, ...]
+
+
+def mark_of(number: int) -> str:
+    """The name of the mark of a block's first, second … item."""
+    return f"m{number}"
+
+
+def without_citations(text: str, *, known: Collection[str] | None = None) -> Cited:
+    """A whole text without its marks; with `known`, only marks among them are marks."""
+    stream = CitationStream(known=known)
+    kept = stream.feed(text) + stream.close()
+    return Cited(text=kept, marks=stream.cited)
+
+
+class CitationStream:
+    """Takes the marks out of a text that comes in chunks, however it is cut.
+
+    With the blank before it, a mark leaves the sentence as it was; at the beginning of a line the
+    blank after it goes instead.
+    """
+
+    def __init__(self, *, known: Collection[str] | None = None) -> None:
+        self._known = None if known is None else frozenset(known)
+        self._cited: dict[str, None] = {}
+        self._held = ""  # a blank, a mark that has begun, or both
+        self._skips_blank = False
+        self._line_is_empty = True
+        self._ticks = 0  # back quotes in a row, up to here
+        self._opens_line = True  # they are the first on their line
+        self._in_fence = False
+        self._in_quotes = False
+
+    @property
+    def cited(self) -> tuple[str, ...]:
+        """The marks so far, each once, in order."""
+        return tuple(self._cited)
+
+    def feed(self, chunk: str) -> str:
+        """What can be shown now that this has come."""
+        return "".join(self._after(piece[0]) for piece in _PIECE.finditer(chunk))
+
+    def close(self) -> str:
+        """What was held back, when nothing more will come."""
+        return self._released()
+
+    def _after(self, piece: str) -> str:
+        self._follow_code(piece)
+        if self._in_fence or self._in_quotes:
+            return self._released() + self._shown(piece)
+        begun = self._held.lstrip(" ")
+        if begun and _BEGUN.fullmatch(begun + piece) and len(begun) < MARK_CHARS_MAX:
+            self._held += piece
+            return ""
+        if begun and piece == "]" and _WHOLE.fullmatch(begun + piece):
+            return self._taken_out(begun + piece)
+        return self._beside_marks(piece)
+
+    def _beside_marks(self, piece: str) -> str:
+        """What begins a mark is held back; so is the blank that may stand before one."""
+        match piece:
+            case "[" if self._held.endswith(" ") or not self._held:
+                shown = self._shown(self._held[:-1])
+                self._held = self._held[-1:] + piece
+                return shown
+            case "[" | " ":
+                if piece == " " and self._skips_blank and not self._held:
+                    self._skips_blank = False
+                    return ""
+                shown = self._released()
+                self._held = piece
+                return shown
+            case _:
+                return self._released() + self._shown(piece)
+
+    def _taken_out(self, mark: str) -> str:
+        names = _EACH.findall(mark)
+        meant = [name for name in names if self._known is None or name in self._known]
+        if not meant:
+            return self._released() + self._shown("]")
+        self._cited.update(dict.fromkeys(meant))
+        self._held = ""
+        self._skips_blank = self._line_is_empty
+        return ""
+
+    def _released(self) -> str:
+        held, self._held = self._held, ""
+        return self._shown(held)
+
+    def _shown(self, text: str) -> str:
+        if text:
+            self._skips_blank = False
+            self._line_is_empty = text.endswith("\n")
+        return text
+
+    def _follow_code(self, piece: str) -> None:
+        """A fence is three back quotes at the beginning of a line; other quotes end with it."""
+        if piece == "`":
+            self._ticks += 1
+            if self._ticks == _FENCE_TICKS and self._opens_line:
+                self._in_fence = not self._in_fence
+                self._in_quotes = False
+            elif self._ticks == 1:
+                self._in_quotes = not self._in_quotes
+            return
+        self._ticks = 0
+        if piece == "\n":
+            self._in_quotes = False
+            self._opens_line = True
+        elif piece != " ":
+            self._opens_line = False

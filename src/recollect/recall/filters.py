@@ -1,0 +1,160 @@
+"""From what a caller writes to what may be found: a mapping becomes filters, or a typed error.
+
+Names that mean something here come first: kind, since, until, as_of, agent, project, session, tags,
+trust. Every other name is a field of metadata, with a value, a list of values, "*" for any, or
+operators as in {"price": {"gte": 3}}; AND, OR and NOT take lists of such mappings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from recollect import collection
+from recollect.descriptors import Descriptor, cache_key, from_cache_key, read_descriptor
+from recollect.errors import InvalidValue
+from recollect.knowledge import Trust
+from recollect.recollection import (
+    AllOf,
+    AnyOf,
+    Condition,
+    EntryKind,
+    Filters,
+    NoneOf,
+    Operator,
+    Where,
+)
+
+DEPTH_MAX = 16
+_COMBINED: Mapping[str, Callable[[tuple[Where, ...]], Where]] = {
+    "AND": AllOf,
+    "OR": AnyOf,
+    "NOT": NoneOf,
+}
+
+
+def read_filters(
+    given: Filters | Mapping[str, Any] | None,
+    *,
+    kinds: Iterable[EntryKind | str] | None = None,
+    as_of: datetime | str | None = None,
+) -> Filters:
+    """What may be found, from all the ways a caller can say it."""
+    filters = given if isinstance(given, Filters) else _from_mapping(given or {})
+    if filters.agent is not None:
+        filters = replace(filters, agent=_agent(filters.agent))
+    if kinds is not None:
+        filters = replace(filters, kinds=_kinds(kinds))
+    if as_of is not None:
+        filters = replace(filters, as_of=collection.read_time(as_of))
+    return filters
+
+
+def _from_mapping(given: Mapping[str, Any]) -> Filters:
+    if not isinstance(given, Mapping):
+        raise InvalidValue(f"filters are a mapping of names to values, not {type(given).__name__}")
+    known: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for name, value in given.items():
+        read = _KNOWN.get(name)
+        if read is None:
+            rest[name] = value
+        elif value is not None:
+            field, make = read
+            known[field] = make(value)
+    return Filters(**known, where=_where(rest, 0))
+
+
+def _where(given: Mapping[str, Any], depth: int) -> Where:
+    if not isinstance(given, Mapping):
+        raise InvalidValue(f"a condition is a mapping of fields to values, not {given!r}")
+    if depth > DEPTH_MAX:
+        raise InvalidValue(f"conditions are at most {DEPTH_MAX} deep")
+    parts = tuple(part for name, value in given.items() for part in _conditions(name, value, depth))
+    return parts[0] if len(parts) == 1 else AllOf(parts)
+
+
+def _conditions(name: object, value: Any, depth: int) -> Iterable[Where]:
+    if not isinstance(name, str):
+        raise InvalidValue(f"a field is named by a text, not {name!r}")
+    if name in _COMBINED:
+        listed = [value] if isinstance(value, Mapping) else value
+        if not isinstance(listed, list | tuple):
+            raise InvalidValue(f"{name} takes a list of conditions, not {value!r}")
+        return [_COMBINED[name](tuple(_where(each, depth + 1) for each in listed))]
+    if isinstance(value, Mapping):
+        return [_condition(name, operator, wanted) for operator, wanted in value.items()]
+    if isinstance(value, list | tuple):
+        return [_condition(name, Operator.IN, value)]
+    if value == "*":
+        return [_condition(name, Operator.EXISTS, True)]
+    return [_condition(name, Operator.EQ, value)]
+
+
+def _condition(name: str, operator: object, value: Any) -> Condition:
+    if operator not in set(Operator):
+        ways = ", ".join(Operator)
+        raise InvalidValue(f"{operator!r} is no way to compare {name!r}; there are {ways}")
+    chosen = Operator(str(operator))
+    if chosen is Operator.EXISTS and not isinstance(value, bool):
+        raise InvalidValue(f"exists is true or false for {name!r}, not {value!r}")
+    if chosen in (Operator.IN, Operator.NIN) and not isinstance(value, list | tuple):
+        raise InvalidValue(f"{chosen} takes a list of values for {name!r}, not {value!r}")
+    return Condition(field=name, operator=chosen, value=value)
+
+
+def _kinds(given: Iterable[EntryKind | str] | str) -> frozenset[EntryKind]:
+    listed = _listed(given, "kinds")
+    unknown = [kind for kind in listed if kind not in set(EntryKind)]
+    if unknown or not listed:
+        raise InvalidValue(f"kinds are some of {', '.join(EntryKind)}: {unknown or listed!r}")
+    return frozenset(EntryKind(kind) for kind in listed)
+
+
+def _trusts(given: Iterable[Trust | str] | str) -> frozenset[Trust]:
+    listed = _listed(given, "trust")
+    if any(each not in set(Trust) for each in listed):
+        raise InvalidValue(f"trust is one or some of {', '.join(Trust)}: {listed!r}")
+    return frozenset(Trust(each) for each in listed)
+
+
+def _tags(given: Iterable[str] | str) -> tuple[str, ...]:
+    return tuple(collection.check_id(tag) for tag in _listed(given, "tags"))
+
+
+def _listed(given: Iterable[str] | str, what: str) -> list[str]:
+    """One text or several, as a list."""
+    listed = [given] if isinstance(given, str) else given
+    if not isinstance(listed, Iterable) or not all(isinstance(each, str) for each in listed):
+        raise InvalidValue(f"{what} are a text or a list of texts, not {given!r}")
+    return list(listed)
+
+
+def _name(given: object) -> str:
+    if not isinstance(given, str):
+        raise InvalidValue(f"a project or a session is named by a text, not {given!r}")
+    return collection.check_id(given)
+
+
+def _agent(given: str | Mapping[str, Any] | Descriptor) -> str:
+    """An agent by its name, by its key as `/cron/x`, or by its descriptor."""
+    if isinstance(given, str) and given.startswith("/"):
+        return cache_key(from_cache_key(collection.check_id(given)))
+    return cache_key(read_descriptor(given))
+
+
+_KNOWN: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "kind": ("kinds", _kinds),
+    "kinds": ("kinds", _kinds),
+    "since": ("since", collection.read_time),
+    "until": ("until", collection.read_time),
+    "as_of": ("as_of", collection.read_time),
+    "agent": ("agent", _agent),
+    "project": ("project", _name),
+    "session": ("session_id", _name),
+    "tags": ("tags", _tags),
+    "tag": ("tags", _tags),
+    "trust": ("trust", _trusts),
+}

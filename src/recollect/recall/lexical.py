@@ -1,0 +1,93 @@
+"""How well an entry's words fit a question's: BM25, as a share of what could be reached."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from recollect.recall.candidates import Candidate, Corpus
+from recollect.recall.weights import Weights
+
+KIN_CHARS = 5  # that two words begin with, to be taken for kin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lexical:
+    """One score for each candidate, and for each group what its candidates have together.
+
+    1 is every term, once, in an entry of plain length; so scores of different questions compare.
+    """
+
+    scores: Sequence[float]
+    gathered: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sought:
+    """A term of the question as it is looked for in an entry's stems."""
+
+    exact: str
+    beginning: str  # the same, where a word is too short to have kin
+    worth: float
+
+
+def score_words(
+    stems: Sequence[str], corpus: Corpus, candidates: Sequence[Candidate], weights: Weights
+) -> Lexical:
+    texts = [each.stems for each in candidates]
+    groups = [group_of(each) for each in candidates]
+    flat, slope = _length_terms(weights)
+    boost = weights.saturation + 1
+    scores = [0.0] * len(candidates)
+    gathered = dict.fromkeys(groups, 0.0)
+    for term in _sought(stems, corpus):
+        together: dict[str, float] = {}
+        # Most entries lack most terms: they are passed over before anything is computed.
+        for at in [at for at, text in enumerate(texts) if term.beginning in text]:
+            damping = flat + slope * candidates[at].length
+            fit = boost * _fit(term, texts[at], damping, weights.kin)
+            scores[at] += term.worth * fit
+            together[groups[at]] = together.get(groups[at], 0.0) + fit
+        for group, fits in together.items():
+            gathered[group] += term.worth * 2 * fits / (fits + 1)
+    return Lexical(scores=scores, gathered=gathered)
+
+
+def group_of(candidate: Candidate) -> str:
+    """The session of a record; what belongs to none is a group of its own."""
+    return candidate.id if candidate.session is None else candidate.session
+
+
+def rarity(holders: int, entries: int) -> float:
+    """What a term tells: much when few entries have it, next to nothing when all do."""
+    without = max(entries - holders, 0)
+    return math.log1p((without + 0.5) / (holders + 0.5))
+
+
+def _sought(stems: Sequence[str], corpus: Corpus) -> list[_Sought]:
+    rarities = [rarity(corpus.holders.get(stem, 0), corpus.entries) for stem in stems]
+    whole = sum(rarities) or 1.0
+    return [
+        _Sought(
+            exact=f" {stem} ",
+            beginning=f" {stem[:KIN_CHARS]}" if len(stem) >= KIN_CHARS else f" {stem} ",
+            worth=rare / whole,
+        )
+        for stem, rare in zip(stems, rarities, strict=True)
+    ]
+
+
+def _length_terms(weights: Weights) -> tuple[float, float]:
+    flat = weights.saturation * (1 - weights.length_share)
+    return flat, weights.saturation * weights.length_share / weights.length_plain
+
+
+def _fit(term: _Sought, stems: str, damping: float, kin_worth: float) -> float:
+    """Between 0 and 1: how often the term is there, sooner or later enough; else its kin."""
+    count = stems.count(term.exact)
+    fit = count / (count + damping)
+    if term.beginning == term.exact:
+        return fit
+    kin = stems.count(term.beginning) - count
+    return max(fit, kin_worth * kin / (kin + damping)) if kin else fit

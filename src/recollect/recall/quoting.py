@@ -1,0 +1,105 @@
+"""Makes any memory text fit to stand on one line of a context block, as data and nothing else.
+
+Whatever a memory says, it cannot open or close the fence, be a heading, an item, a speaker or a
+citation of its own: what would be one is written in a way that reads the same and is none. Text
+without such things stays as it is. Time is linear in the text; doing it twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# Controls that are no white space, overrides of the writing direction, and characters nobody sees,
+# among them the tags that spell hidden ASCII.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_LINE_BREAK = re.compile("[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
+# Between Latin letters a joiner joins nothing; it only hides a word.
+_HIDING_JOINER = re.compile(r"(?<=[!-~])[\u00ad\u034f\u200c\u200d]+(?=[!-~])")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+_ITEMS = ("-", "*", "+", "•")
+_LINE_MARK = re.compile(r"(?:(?:#{1,6}|[-*+•]|>)(?:[ \t]+|\Z)|>)+")
+_RULE = re.compile(r"(?:[ \t]*[-=_*]){3,}[ \t]*|[`~]{3,}[ \t]*[\w+-]*[ \t]*")
+_ROLE = re.compile(
+    r"((?:\*\*|__)?(?:system|developer|user|human|assistant|ai|tool)"
+    r"(?:[ _](?:message|prompt))?(?:\*\*|__)?)[ \t]*[:：]",
+    re.IGNORECASE,
+)
+_TAG = re.compile(
+    r"[<＜﹤](?=[\s/|!]*+recollect|\|\w|!--|/?s>"
+    r"|/?(?:\w{1,20}:)?(?:system|developer|user|human|assistant|tool|function|instructions?|sys)"
+    r"(?:[-_](?:message|reminder|prompt|instructions?|results?|calls?|output|turn|silent)){0,3}+"
+    r"(?![\w-]))",
+    re.IGNORECASE,
+)
+_INST = re.compile(r"[\[［](/?\s{0,4}(?:INST|SYS)\s{0,4})[\]］]", re.IGNORECASE)
+_MARK = re.compile(r"[\[［](\s*+[mMｍ]\s*+\d[^\[\]［］]{0,60}+)([\]］]?)")
+_HEADING_HASH = re.compile(r"#(?=\s*+relevant\s++memory)", re.IGNORECASE)
+_PAUSES = (".", "!", "?", ":", ";", ",", "…", "。", "！", "？", "：", "，")
+
+
+def quoted(text: str) -> str:
+    """A text as one line that is nothing but text."""
+    line, before = "", ""
+    for mark, words in _lines(text):
+        line += _between(line, before, mark) + words
+        before = mark
+    return harmless(line)
+
+
+def quoted_lines(text: str) -> list[str]:
+    """A text as lines that are nothing but text; lists stay lists, headings become plain lines."""
+    lines = (f"- {words}" if mark in _ITEMS else words for mark, words in _lines(text))
+    return [line for line in harmless("\n".join(lines)).split("\n") if line]
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    """The lines that say something: by what they were marked, if at all, and their words.
+
+    The words begin with a word: they are no heading, item or quotation, and not somebody's turn.
+    """
+    for line in _LINE_BREAK.split(_readable(text)):
+        line = line.strip()
+        mark = _LINE_MARK.match(line)
+        words = line[mark.end() :].strip() if mark else line
+        if not words or _RULE.fullmatch(line) or _RULE.fullmatch(words):
+            continue
+        role = _ROLE.match(words)
+        yield line[0] if mark else "", f"{role[1]} –{words[role.end() :]}" if role else words
+
+
+def _between(line: str, before: str, mark: str) -> str:
+    """What stands where a line ended, so that a list or a heading still reads as one."""
+    if not line:
+        return ""
+    if line.endswith(_PAUSES):
+        return " "
+    if before == "#":
+        return ": "
+    return "; " if mark in _ITEMS or mark == "#" else " "
+
+
+def _readable(text: str) -> str:
+    """The text with its line breaks and without what nobody can see."""
+    if text.isascii() and text.isprintable():
+        return text
+    text = _LINE_BREAK.sub("\n", text)
+    text = _LONE_SURROGATE.sub("\ufffd", _UNSEEN.sub("", text))
+    return _HIDING_JOINER.sub("", text)
+
+
+def harmless(text: str) -> str:
+    """The text without anything in it that could be taken for a tag, a heading or a citation."""
+    if "<" in text or not text.isascii():
+        text = _TAG.sub("‹", text)
+    if "[" in text or not text.isascii():
+        text = _MARK.sub(_in_round_brackets, _INST.sub(r"(\1)", text))
+    return _HEADING_HASH.sub("＃", text) if "#" in text else text
+
+
+def _in_round_brackets(mark: re.Match[str]) -> str:
+    return f"({mark[1]}{')' if mark[2] else ''}"

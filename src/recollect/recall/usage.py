@@ -1,0 +1,101 @@
+"""What was made of what was recalled: put into a prompt, opened, or cited by a model.
+
+Pure: from whatever a caller says was used to the hits that were, and to usage that counts each of
+them once per turn and kind, however often it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from recollect.errors import InvalidValue
+from recollect.recall.citations import without_citations
+from recollect.recollection import Citation, Context, EntryKind, Hit, Usage, UsageKey, UsageKind
+
+Used = str | Hit | Citation
+
+
+def injected(block: Context, *, turn_id: str, at: datetime) -> Usage:
+    """What a block put before a model."""
+    hits = tuple(citation.hit for citation in block.citations)
+    return Usage(kind=UsageKind.INJECTED, turn_id=turn_id, hits=_once(hits), at=at)
+
+
+def opened(hits: Iterable[Hit], *, turn_id: str, at: datetime) -> Usage:
+    """What somebody asked to read."""
+    return Usage(kind=UsageKind.OPENED, turn_id=turn_id, hits=_once(hits), at=at)
+
+
+def cited(block: Context, used: Used | Iterable[Used], *, turn_id: str, at: datetime) -> Usage:
+    """What a model used of a block, in whatever way it is said; see `cited_hits`."""
+    hits = cited_hits(block, used)
+    return Usage(kind=UsageKind.CITED, turn_id=turn_id, hits=hits, at=at)
+
+
+def cited_hits(block: Context, used: Used | Iterable[Used]) -> tuple[Hit, ...]:
+    """The block's hits that are meant: by mark, as hits, by id, or by the marks in a model's text.
+
+    What the block does not have is not counted. What was left out because a line says the same
+    counts for that line.
+    """
+    given = [used] if isinstance(used, str | Hit | Citation) else used
+    shelf = _Shelf(block)
+    return _once(hit for each in given for hit in shelf.meant(each))
+
+
+def counted_once(
+    usages: Iterable[Usage], *, before: Collection[UsageKey] = frozenset()
+) -> tuple[Usage, ...]:
+    """The usages without what was counted before, in `before` or earlier among them."""
+    seen = set(before)
+    fresh = []
+    for usage in usages:
+        hits = tuple(hit for hit in _once(usage.hits) if usage.key_of(hit) not in seen)
+        seen.update(usage.keys)
+        if hits:
+            fresh.append(replace(usage, hits=hits))
+    return tuple(fresh)
+
+
+class _Shelf:
+    """A block's hits, by everything they can be called."""
+
+    def __init__(self, block: Context) -> None:
+        self._by_mark = {citation.mark: citation.hit for citation in block.citations}
+        self._by_entry = {_entry(hit): hit for hit in self._by_mark.values()}
+        for omission in block.omitted:
+            if omission.instead in self._by_mark:
+                self._by_entry.setdefault(_entry(omission.hit), self._by_mark[omission.instead])
+
+    def meant(self, used: Used) -> list[Hit]:
+        match used:
+            case Citation():
+                return self._entries(_entry(used.hit))
+            case Hit():
+                return self._entries(_entry(used))
+            case str():
+                return self._named(used)
+            case _:
+                raise InvalidValue(f"what was used is a mark, a hit, an id or a text: {used!r}")
+
+    def _entries(self, entry: tuple[EntryKind, str]) -> list[Hit]:
+        return [self._by_entry[entry]] if entry in self._by_entry else []
+
+    def _named(self, name: str) -> list[Hit]:
+        if name in self._by_mark:
+            return [self._by_mark[name]]
+        by_id = [hit for kind in EntryKind for hit in self._entries((kind, name))]
+        if by_id:
+            return by_id
+        marks = without_citations(name, known=self._by_mark).marks
+        return [self._by_mark[mark] for mark in marks]
+
+
+def _entry(hit: Hit) -> tuple[EntryKind, str]:
+    return hit.kind, hit.id
+
+
+def _once(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    return tuple({_entry(hit): hit for hit in hits}.values())

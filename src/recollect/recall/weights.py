@@ -1,0 +1,38 @@
+"""The weights of recall, all of them, each with its reason. Tuned on the development files only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """What each reason adds to a score in which 1 is about: it has every word of the question."""
+
+    # A word said twice is not worth two: the smaller, the sooner it stops to count.
+    saturation: float = 0.9
+    # How much an entry pays for being longer than `length_plain` words, where words come by chance.
+    length_share: float = 0.4
+    length_plain: float = 40.0
+    # "Volunteer" and "voluntary" begin alike: worth a part of the word itself.
+    kin: float = 0.3
+    # Cosine above what unrelated texts have, for each of the model's own spreads (`Similarities`).
+    similarity: float = 0.1
+    # An answer often stands beside the turn that has the question's words, or one further.
+    beside: float = 0.4
+    near: float = 0.15
+    # What somebody said is the best source on that person.
+    speaker: float = 0.7
+    # Said in the time that the question names, the more the fewer were.
+    time: float = 0.6
+    # A session about the matter: the question's words that its entries have together.
+    session: float = 0.35
+    # People tell; what an agent or a tool says mostly restates and advises.
+    agent: float = 0.7
+    tool: float = 0.7
+    # Between equals the newer and the more often used goes first; never more than that.
+    recency: float = 0.02
+    usage: float = 0.02
+
+
+WEIGHTS = Weights()

@@ -1,0 +1,267 @@
+"""Ranking: what goes before what, and the reasons it gives."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from recollect.knowledge import Trust
+from recollect.recall.candidates import Candidate, Corpus, Question, Ranked, Similarities, Term
+from recollect.recall.rank import rank, speakers_asked
+from recollect.recall.time_spans import Precision
+from recollect.recall.times import TimeRange
+
+NOW = datetime(2023, 6, 1, tzinfo=UTC)
+COMMON, RARE = 900, 2
+
+
+def entry(
+    id: str,  # noqa: A002
+    text: str,
+    *,
+    speaker: str = "",
+    session: str | None = None,
+    seq: int = 0,
+    trust: Trust = Trust.USER,
+    said_at: datetime = NOW - timedelta(days=30),
+    uses: int = 0,
+) -> Candidate:
+    return Candidate(
+        id=id,
+        stems=f" {text} ",
+        length=len(text.split()),
+        said_at=said_at,
+        trust=trust,
+        speaker=speaker,
+        session=session,
+        seq=seq,
+        uses=uses,
+    )
+
+
+def asked(words: str, *times: TimeRange) -> Question:
+    return Question(
+        terms=tuple(Term(stem=word, word=word) for word in words.split()),
+        asked_at=NOW,
+        times=times,
+    )
+
+
+def order(
+    question: Question,
+    *entries: Candidate,
+    holders: dict[str, int] | None = None,
+    similarities: Similarities | None = None,
+) -> list[str]:
+    return [
+        each.candidate.id
+        for each in ranked(question, *entries, holders=holders, similarities=similarities)
+    ]
+
+
+def ranked(
+    question: Question,
+    *entries: Candidate,
+    holders: dict[str, int] | None = None,
+    similarities: Similarities | None = None,
+) -> list[Ranked]:
+    return rank(question, Corpus(entries=1000, holders=holders or {}), entries, similarities)
+
+
+def test_nothing_to_rank_is_an_empty_list() -> None:
+    assert ranked(asked("harbour")) == []
+
+
+def test_a_question_without_words_ranks_what_there_is() -> None:
+    assert len(ranked(asked(""), entry("a", "harbour"), entry("b", "boat"))) == 2
+
+
+def test_a_rare_word_tells_more_than_a_common_one() -> None:
+    found = order(
+        asked("day harbour"),
+        entry("common", "a day out"),
+        entry("rare", "the harbour wall"),
+        holders={"day": COMMON, "harbour": RARE},
+    )
+    assert found == ["rare", "common"]
+
+
+def test_words_count_as_words_and_not_as_letters() -> None:
+    [first, second] = ranked(asked("art"), entry("a", "art class"), entry("b", "start party"))
+    assert first.candidate.id == "a"
+    assert "words" not in second.parts
+
+
+def test_a_word_that_begins_alike_counts_a_little() -> None:
+    found = ranked(
+        asked("volunteer"),
+        entry("kin", "voluntari work"),
+        entry("same", "volunteer work"),
+        entry("other", "paid work"),
+    )
+    assert [each.candidate.id for each in found] == ["same", "kin", "other"]
+    assert 0 < found[1].parts["words"] < found[0].parts["words"]
+
+
+def test_a_long_entry_pays_for_its_length() -> None:
+    long = "harbour " + "word " * 400
+    assert order(asked("harbour"), entry("long", long.strip()), entry("short", "harbour")) == [
+        "short",
+        "long",
+    ]
+
+
+def test_an_answer_beside_the_words_goes_before_a_stranger() -> None:
+    found = ranked(
+        asked("harbour"),
+        entry("stranger", "thanks", session="t", seq=9),
+        entry("words", "which harbour", session="s", seq=4),
+        entry("answer", "oban", session="s", seq=5),
+    )
+    assert [each.candidate.id for each in found] == ["words", "answer", "stranger"]
+    assert found[1].parts["neighbours"] > 0
+
+
+def test_a_turn_one_further_counts_less_than_the_one_beside() -> None:
+    found = order(
+        asked("harbour"),
+        entry("a", "well", session="s", seq=7),
+        entry("b", "oban", session="s", seq=6),
+        entry("c", "a harbour", session="s", seq=4),
+        entry("d", "oban", session="s", seq=5),
+    )
+    assert found == ["c", "d", "b", "a"]
+
+
+def test_turns_of_different_sessions_are_no_neighbours() -> None:
+    found = ranked(
+        asked("harbour"),
+        entry("words", "which harbour", session="s", seq=4),
+        entry("other", "oban", session="t", seq=5),
+    )
+    assert "neighbours" not in found[1].parts
+
+
+def test_the_person_asked_about_speaks_first() -> None:
+    found = order(
+        asked("mel paint"),
+        entry("about", "mel your paint", speaker="caroline"),
+        entry("self", "well this is my own paint", speaker="melanie"),
+    )
+    assert found == ["self", "about"]
+
+
+def test_a_name_is_known_by_its_beginning_and_by_each_of_its_parts() -> None:
+    terms = asked("mel smith jo").terms
+    assert speakers_asked(terms, {"melanie", "anna smith", "john", "", "mark"}) == {
+        "melanie",
+        "anna smith",
+    }
+
+
+def test_a_question_of_nothing_but_a_name_still_finds_it() -> None:
+    found = ranked(asked("mel"), entry("a", "hello mel", speaker="melanie"), entry("b", "bye"))
+    assert found[0].parts["words"] > 0
+
+
+def test_what_was_said_in_the_time_asked_for_goes_first() -> None:
+    may = TimeRange(
+        start=datetime(2023, 5, 1, tzinfo=UTC),
+        end=datetime(2023, 5, 2, tzinfo=UTC),
+        text="1 May",
+        span=(0, 5),
+        precision=Precision.DAY,
+    )
+    times = [may.start - timedelta(days=20), may.end + timedelta(hours=5), may.start]
+    entries = [entry(name, "paint", said_at=at) for name, at in zip("abc", times, strict=True)]
+    assert order(asked("paint", may), *entries) == ["c", "b", "a"]
+
+
+def test_a_time_that_holds_everything_says_nothing() -> None:
+    year = TimeRange(
+        start=NOW - timedelta(days=365), end=NOW, text="2023", span=(0, 4), precision=Precision.YEAR
+    )
+    found = ranked(asked("paint", year), entry("a", "paint"), entry("b", "paint"))
+    assert all("time" not in each.parts for each in found)
+
+
+def test_a_person_goes_before_an_agent_and_a_tool() -> None:
+    found = order(
+        asked("harbour"),
+        entry("agent", "harbour", trust=Trust.AGENT),
+        entry("person", "harbour", trust=Trust.USER),
+    )
+    assert found == ["person", "agent"]
+    tool = ranked(asked("harbour"), entry("tool", "harbour", trust=Trust.TOOL))[0]
+    assert tool.score < ranked(asked("harbour"), entry("person", "harbour"))[0].score
+
+
+def test_a_session_that_has_the_words_together_lifts_its_entries() -> None:
+    found = order(
+        asked("harbour paint"),
+        entry("alone", "harbour", session="s", seq=1),
+        entry("together", "harbour", session="t", seq=1),
+        entry("far", "paint", session="t", seq=30),
+    )
+    assert found.index("together") < found.index("alone")
+
+
+def test_what_belongs_to_no_session_is_not_put_at_a_disadvantage() -> None:
+    found = order(
+        asked("harbour"),
+        entry("turn", "harbour", session="s", seq=1),
+        entry("fact", "harbour"),
+    )
+    assert found == ["fact", "turn"]
+
+
+def test_likeness_in_meaning_finds_what_has_no_word() -> None:
+    alike = Similarities(cosines={"meant": 0.7, "not": 0.1}, usual=0.1, spread=0.1)
+    found = ranked(asked("boat"), entry("not", "tea"), entry("meant", "ship"), similarities=alike)
+    assert found[0].candidate.id == "meant"
+    assert found[0].parts["similarity"] > 0
+
+
+def test_likeness_counts_in_the_spreads_of_its_model() -> None:
+    narrow = Similarities(cosines={"a": 0.85}, usual=0.8, spread=0.02)
+    wide = Similarities(cosines={"a": 0.85}, usual=0.8, spread=0.2)
+    [of_narrow] = ranked(asked("boat"), entry("a", "ship"), similarities=narrow)
+    [of_wide] = ranked(asked("boat"), entry("a", "ship"), similarities=wide)
+    assert of_narrow.parts["similarity"] > of_wide.parts["similarity"]
+
+
+def test_between_equals_the_newer_and_the_more_used_go_first() -> None:
+    old = entry("a", "harbour", said_at=NOW - timedelta(days=900))
+    new = entry("b", "harbour", said_at=NOW - timedelta(days=1))
+    used = entry("c", "harbour", said_at=NOW - timedelta(days=1), uses=20)
+    assert order(asked("harbour"), old, new, used) == ["c", "b", "a"]
+
+
+def test_age_never_outweighs_a_word() -> None:
+    old = entry("old", "harbour paint", said_at=NOW - timedelta(days=3000))
+    new = entry("new", "harbour", said_at=NOW, uses=1000)
+    assert order(asked("harbour paint"), new, old) == ["old", "new"]
+
+
+def test_a_score_is_the_sum_of_its_reasons() -> None:
+    found = ranked(
+        asked("mel harbour"),
+        entry("a", "harbour", speaker="melanie", session="s", seq=1, uses=3),
+        entry("b", "so", session="s", seq=2, trust=Trust.AGENT),
+        entry("c", "harbour"),
+        similarities=Similarities(cosines={"b": 0.9}, usual=0.1, spread=0.2),
+    )
+    for each in found:
+        assert each.score == pytest.approx(sum(each.parts.values()))
+
+
+def test_only_as_many_as_wanted_are_returned() -> None:
+    corpus = Corpus(entries=9, holders={})
+    entries = [entry(name, "harbour") for name in "abc"]
+    assert len(rank(asked("harbour"), corpus, entries, limit=2)) == 2
+
+
+def test_the_order_does_not_depend_on_the_order_of_what_was_found() -> None:
+    entries = [entry(name, "harbour", session="s", seq=seq) for seq, name in enumerate("edcba")]
+    assert order(asked("harbour"), *entries) == order(asked("harbour"), *reversed(entries))

@@ -1,0 +1,113 @@
+"""N3: what was injected, opened and cited is told apart, and counts once per turn."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.errors import InvalidValue
+from recollect.recall.inject import pack
+from recollect.recall.usage import Used, cited, cited_hits, counted_once, injected, opened
+from recollect.recollection import Context, EntryKind, Hit, Usage, UsageKey, UsageKind
+from tests.unit.recall.found import NOW, hit
+
+TEA = hit("The user likes tea", name="tea")
+OSLO = hit("The user lives in Oslo", name="oslo")
+AGAIN = hit("the user likes TEA", name="again")
+TALK = hit("I drank it all", name="s1:4", kind=EntryKind.RECORD)
+FAR = hit("Nobody asked", name="far")
+BLOCK = pack([TEA, OSLO, AGAIN, TALK], max_tokens=500, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("used", "ids"),
+    [
+        ("m1", ["tea"]),
+        ("[m2]", ["oslo"]),
+        ("oslo", ["oslo"]),
+        ("s1:4", ["s1:4"]),
+        (TALK, ["s1:4"]),
+        (BLOCK.citations[1], ["oslo"]),
+        ("She lives in Oslo [m2] and drinks tea [m1, m2].", ["oslo", "tea"]),
+        (["m3", OSLO, "tea", "m1"], ["s1:4", "oslo", "tea"]),
+        ((each for each in ("m1", "m1")), ["tea"]),
+        (AGAIN, ["tea"]),
+        ("again", ["tea"]),
+        (["m9", FAR, "far", "nothing", ""], []),
+        ([], []),
+    ],
+)
+def test_whatever_says_what_was_used_leads_to_the_hits(used: Used, ids: list[str]) -> None:
+    assert [each.id for each in cited_hits(BLOCK, used)] == ids
+
+
+def test_a_mark_goes_before_an_id_that_is_spelt_like_one() -> None:
+    block = pack([hit("One thing", name="m2"), hit("Another", name="x")], max_tokens=500, now=NOW)
+    assert [each.id for each in cited_hits(block, "m2")] == ["x"]
+
+
+@pytest.mark.parametrize("used", [[7], [None], [["m1"]]])
+def test_what_is_no_mark_hit_id_or_text_is_an_error(used: list[Used]) -> None:
+    with pytest.raises(InvalidValue, match="what was used"):
+        cited_hits(BLOCK, used)
+
+
+def test_an_empty_block_has_nothing_to_cite() -> None:
+    assert cited_hits(Context(text=""), ["m1", TEA, "[m1]"]) == ()
+    assert not cited(Context(text=""), "m1", turn_id="t", at=NOW)
+
+
+def test_the_three_kinds_are_told_apart() -> None:
+    usages = [
+        injected(BLOCK, turn_id="t1", at=NOW),
+        opened([OSLO, OSLO], turn_id="t1", at=NOW),
+        cited(BLOCK, "Tea [m1]", turn_id="t1", at=NOW),
+    ]
+    assert [(each.kind, [one.id for one in each.hits]) for each in usages] == [
+        (UsageKind.INJECTED, ["tea", "oslo", "s1:4"]),
+        (UsageKind.OPENED, ["oslo"]),
+        (UsageKind.CITED, ["tea"]),
+    ]
+    assert counted_once(usages) == tuple(usages)
+
+
+def test_the_same_turn_counts_once_and_the_next_again() -> None:
+    first = cited(BLOCK, ["m1"], turn_id="t1", at=NOW)
+    more = cited(BLOCK, ["m1", "m2"], turn_id="t1", at=NOW)
+    after = cited(BLOCK, ["m1"], turn_id="t2", at=NOW)
+    told = counted_once([first, first, more, after])
+    assert [(each.turn_id, [one.id for one in each.hits]) for each in told] == [
+        ("t1", ["tea"]),
+        ("t1", ["oslo"]),
+        ("t2", ["tea"]),
+    ]
+    assert first.keys == (UsageKey("t1", UsageKind.CITED, EntryKind.FACT, "tea"),)
+    assert counted_once([first], before=first.keys) == ()
+
+
+usages_of_few = st.builds(
+    Usage,
+    kind=st.sampled_from(UsageKind),
+    turn_id=st.sampled_from("ab"),
+    hits=st.lists(st.sampled_from([TEA, OSLO, TALK]), max_size=4).map(tuple),
+    at=st.just(NOW),
+)
+
+
+@given(st.lists(usages_of_few, max_size=8), st.integers(0, 8))
+def test_counting_in_any_portions_comes_to_the_same(usages: list[Usage], cut: int) -> None:
+    def keys(told: tuple[Usage, ...]) -> list[UsageKey]:
+        return [each.key_of(one) for each in told for one in each.hits]
+
+    whole = keys(counted_once(usages))
+    first = keys(counted_once(usages[:cut]))
+    assert first + keys(counted_once(usages[cut:], before=first)) == whole
+    assert len(whole) == len(set(whole))
+    assert set(whole) == {key for usage in usages for key in usage.keys}
+
+
+def test_usage_of_nothing_is_false() -> None:
+    nothing: list[Hit] = []
+    assert not opened(nothing, turn_id="t", at=NOW)
+    assert opened([TEA], turn_id="t", at=NOW)
