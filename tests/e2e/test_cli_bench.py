@@ -1,0 +1,122 @@
+"""The recall benchmark on the command line: tables, JSON, a chart, splits, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import recollect
+from tests.e2e.command_line import ENTRY_POINT, run, run_json
+from tests.unit.benchmarks.conversations import write_locomo, write_longmemeval
+
+
+def test_each_file_has_a_table_of_methods_and_one_of_categories(tmp_path: Path) -> None:
+    write_locomo(tmp_path)
+    write_longmemeval(tmp_path)
+    result = run("bench", "recall", "--data", str(tmp_path))
+    assert (result.exit_code, result.stderr) == (0, "")
+    first, _, second = result.stdout.partition("\n\nlongmemeval-held-out.json")
+    assert first.startswith(
+        "locomo-dev.json (LoCoMo, development): 1 space, 5 turns, 2 questions\n"
+    )
+    assert second.startswith(" (LongMemEval, held-out): 1 space, 6 turns, 2 questions\n")
+    lines = first.splitlines()
+    assert lines[1].split()[:4] == ["R@5", "R@10", "nDCG@10", "MRR"]
+    ours = next(line for line in lines if line.startswith("recall, words  "))
+    assert ours.split()[2:6] == ["1.000"] * 4
+    assert any(line.startswith("FTS5, sessions of user turns  –") for line in lines)
+    assert lines[-2].split()[:2] == ["single-hop", "1"]
+
+
+def test_json_has_every_method_and_category(durable_store_url: str, tmp_path: Path) -> None:
+    path = write_locomo(tmp_path)
+    told = run_json("bench", "recall", "--data", str(path), "--store", durable_store_url)
+    assert (told["version"], told["embedder"]) == (recollect.__version__, "none")
+    (file,) = told["files"]
+    assert (file["file"], file["task"], file["split"]) == (path.name, "LoCoMo", "development")
+    ours = file["methods"][-1]
+    assert ours["name"] == "recall, words"
+    assert ours["mean"]["R@10"] == 1.0
+    assert ours["by_category"]["temporal"]["questions"] == 1
+    assert set(ours["cpu_ms"]) == {"p50", "p95"}
+    with recollect.open(durable_store_url) as memory:
+        assert memory.spaces() == ["bench:locomo-dev.json:conv-1"]
+
+
+def test_a_store_that_holds_something_is_refused_and_kept(
+    durable_store_url: str, tmp_path: Path
+) -> None:
+    with recollect.open(durable_store_url) as memory:
+        memory.space().session("telegram:42").append("user", "hello")
+    data = str(write_locomo(tmp_path))
+    result = run("bench", "recall", "--data", data, "--store", durable_store_url)
+    assert result.exit_code == 1
+    assert "needs an empty one" in result.stderr
+    with recollect.open(durable_store_url) as memory:
+        assert memory.spaces() == ["default"]
+
+
+def test_without_a_store_nothing_is_left_behind(tmp_path: Path) -> None:
+    data = write_locomo(tmp_path)
+    kept = tmp_path / "mine.db"
+    environment = os.environ | {"RECOLLECT_STORE": str(kept), "TMPDIR": str(tmp_path / "tmp")}
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-c", ENTRY_POINT, "bench", "recall", "--data", str(data)]
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    assert not kept.exists()
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_split_leaves_the_other_files_out(tmp_path: Path) -> None:
+    write_locomo(tmp_path)
+    write_longmemeval(tmp_path)
+    told = run_json("bench", "recall", "--data", str(tmp_path), "--split", "held-out")
+    assert [file["file"] for file in told["files"]] == ["longmemeval-held-out.json"]
+    result = run("bench", "recall", "--data", str(tmp_path), "--split", "unnamed")
+    assert result.exit_code == 1
+    assert "of the unnamed split" in result.stderr
+
+
+def test_fewer_questions_can_be_asked(tmp_path: Path) -> None:
+    data = str(write_locomo(tmp_path))
+    told = run_json("bench", "recall", "--data", data, "--limit-questions", "1")
+    assert told["files"][0]["questions"] == 1
+
+
+def test_a_chart_is_drawn_where_it_is_wanted(tmp_path: Path) -> None:
+    data, chart = str(write_locomo(tmp_path)), tmp_path / "chart.svg"
+    assert run("bench", "recall", "--data", data, "--plot", str(chart)).exit_code == 0
+    assert ET.parse(chart).getroot().tag.endswith("svg")
+    result = run("bench", "recall", "--data", data, "--plot", str(tmp_path / "no" / "chart.svg"))
+    assert result.exit_code == 1
+    assert "cannot be written" in result.stderr
+
+
+def test_wrong_usage_is_said_before_anything_is_measured(tmp_path: Path) -> None:
+    data = str(write_locomo(tmp_path))
+    assert run("bench", "recall").exit_code == 2
+    assert run("bench", "recall", "--data", str(tmp_path / "none.json")).exit_code == 2
+    assert run("bench", "recall", "--data", data, "--space", "mine").exit_code == 2
+    other = tmp_path / "other.json"
+    other.write_text("[]")
+    result = run("bench", "recall", "--data", str(other), "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stderr)["error"]["type"] == "InvalidValue"
+
+
+def test_a_terminal_sees_how_far_it_is_and_a_pipe_does_not(tmp_path: Path) -> None:
+    data = str(write_locomo(tmp_path))
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", ENTRY_POINT, "bench", "recall", "--data", data]
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True)
+    os.close(theirs)
+    shown = os.read(ours, 65_536).decode()
+    os.close(ours)
+    assert "conv-1: recall, words 2 of 2" in shown
+    assert shown.endswith("\x1b[2K")
+    assert b"2 of 2" not in result.stdout

@@ -1,0 +1,147 @@
+"""The recall benchmark on real stores: what is appended, what is asked and when, what is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect.benchmarks import recall
+from recollect.benchmarks.recall import RecallBenchmark, SetClock
+from recollect.benchmarks.tasks import Split, Task, load
+from recollect.embedding.scripted import HashEmbedder
+from recollect.errors import InvalidValue
+from tests.unit.benchmarks.conversations import (
+    write_locomo,
+    write_longmemeval,
+    write_market_days,
+)
+
+
+@dataclass
+class Heard:
+    """What was told on the way."""
+
+    said: list[tuple[str, int, int]] = field(default_factory=list)
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        self.said.append((what, done, total))
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+def memory(durable_store_url: str, clock: SetClock) -> Iterator[recollect.Memory]:
+    settings = {"extract_on_session_start": "off"}
+    with recollect.open(durable_store_url, settings=settings, clock=clock) as opened:
+        yield opened
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Nobody listens."""
+
+
+def test_every_turn_is_appended_with_its_speaker_and_its_time(
+    tmp_path: Path, memory: recollect.Memory, clock: SetClock
+) -> None:
+    RecallBenchmark(memory, clock, silent).measure(load(write_locomo(tmp_path)))
+    assert memory.spaces() == ["bench:locomo-dev.json:conv-1"]
+    sessions = memory.space(memory.spaces()[0]).sessions
+    first, second = reversed(sessions.list())
+    assert [record.name for record in sessions.records(first.id)] == ["Ana", "Ben", "Ana"]
+    said = sessions.records(second.id)
+    assert [record.at.isoformat() for record in said] == [
+        "2023-08-19T10:04:00+00:00",
+        "2023-08-19T10:05:00+00:00",
+    ]
+
+
+def test_each_method_has_its_figures_for_the_file_and_each_category(
+    tmp_path: Path, memory: recollect.Memory, clock: SetClock
+) -> None:
+    result = RecallBenchmark(memory, clock, silent).measure(load(write_locomo(tmp_path)))
+    assert (result.task, result.split, result.spaces) == (Task.LOCOMO, Split.DEVELOPMENT, 1)
+    assert (result.turns, result.questions) == (5, 2)
+    rows = {row.name: row for row in result.rows}
+    assert list(rows) == [recall.FTS_TURNS, recall.FTS_SESSIONS, recall.GREP, recall.BY_WORDS]
+    ours = rows[recall.BY_WORDS]
+    assert (ours.mean["R@5"], ours.mean["MRR"], ours.mean["context R"]) == (1.0, 1.0, 1.0)
+    assert 0 < ours.mean["context tokens"] <= 800
+    assert {name: group.questions for name, group in ours.by_category.items()} == {
+        "single-hop": 1,
+        "temporal": 1,
+    }
+    assert "R@5" not in rows[recall.FTS_SESSIONS].mean
+    assert rows[recall.FTS_SESSIONS].mean["session any@5"] == 1.0
+
+
+def test_pooled_sessions_are_found_by_what_was_said_in_them(
+    tmp_path: Path, memory: recollect.Memory, clock: SetClock
+) -> None:
+    result = RecallBenchmark(memory, clock, silent).measure(load(write_longmemeval(tmp_path)))
+    ours = result.rows[-1]
+    assert (result.spaces, result.turns, result.questions) == (1, 6, 2)
+    assert (ours.mean["session any@5"], ours.mean["session nDCG@10"]) == (1.0, 1.0)
+    assert (ours.mean["R@5"], ours.mean["MRR"]) == (1.0, 1.0)
+
+
+def test_a_question_is_asked_at_its_own_date(
+    tmp_path: Path, memory: recollect.Memory, clock: SetClock
+) -> None:
+    path = write_market_days(tmp_path, "What did I buy at the market two weeks ago?")
+    ours = RecallBenchmark(memory, clock, silent).measure(load(path)).rows[-1]
+    assert (ours.mean["MRR"], ours.mean["session nDCG@10"]) == (1.0, 1.0)
+
+
+def test_files_share_nothing_but_the_store(
+    tmp_path: Path, memory: recollect.Memory, clock: SetClock
+) -> None:
+    benchmark = RecallBenchmark(memory, clock, silent)
+    results = [
+        benchmark.measure(load(write_locomo(tmp_path, name)))
+        for name in ("locomo-dev.json", "locomo-test.json")
+    ]
+    assert [(each.file, each.split, each.turns) for each in results] == [
+        ("locomo-dev.json", Split.DEVELOPMENT, 5),
+        ("locomo-test.json", Split.HELD_OUT, 5),
+    ]
+    assert results[0].rows[-1].mean == results[1].rows[-1].mean
+    assert len(memory.spaces()) == 2
+
+
+def test_a_store_that_holds_anything_is_left_alone(
+    memory: recollect.Memory, clock: SetClock
+) -> None:
+    memory.space("mine").session("telegram:42").append("user", "hello")
+    with pytest.raises(InvalidValue, match="needs an empty one"):
+        RecallBenchmark(memory, clock, silent)
+
+
+def test_progress_is_told_to_the_end(
+    tmp_path: Path, memory: recollect.Memory, clock: SetClock
+) -> None:
+    heard = Heard()
+    RecallBenchmark(memory, clock, heard).measure(load(write_locomo(tmp_path)))
+    assert heard.said == [
+        ("conv-1: appended", 3, 5),
+        ("conv-1: appended", 5, 5),
+        ("conv-1: recall, words", 1, 2),
+        ("conv-1: recall, words", 2, 2),
+    ]
+
+
+def test_with_an_embedder_vectors_are_measured_alone_and_together_with_words(
+    tmp_path: Path, clock: SetClock
+) -> None:
+    pytest.importorskip("numpy")
+    with recollect.open(":memory:", embedder=HashEmbedder(), clock=clock) as memory:
+        result = RecallBenchmark(memory, clock, silent).measure(load(write_locomo(tmp_path)))
+    names = [row.name for row in result.rows]
+    assert names[-3:] == [recall.VECTORS, recall.BY_WORDS, recall.BY_WORDS_AND_VECTORS]
+    assert result.rows[-3].mean["R@10"] == 1.0  # there are but five turns, and all have vectors
