@@ -47,10 +47,8 @@ keep kept
 knife knives
 know knew known
 lead led
-leaf leaves
 learn learnt
 lend lent
-life lives
 lose lost
 make made
 man men

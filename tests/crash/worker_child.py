@@ -465,8 +465,14 @@ def dump(memory: recollect.Memory) -> dict[str, list[str]]:
         }
 
 
+# What is behind an index of words are tables of its own; it cannot be read as one itself.
+REAL_TABLES = (
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+)
+
+
 def _dump_sqlite(execute: Callable[[str], Any]) -> dict[str, list[str]]:
-    names = execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    names = execute(REAL_TABLES).fetchall()
     return {
         name: sorted(map(repr, execute(f"SELECT * FROM {name}").fetchall())) for (name,) in names
     }

@@ -410,7 +410,7 @@ def fresh_on_postgres(
         connection.execute(f'SET search_path TO "{schema}"'.encode())
 
         def fresh() -> tuple[Store, Store]:
-            connection.execute(f"TRUNCATE {TABLES} RESTART IDENTITY".encode())
+            connection.execute(f"TRUNCATE {TABLES} RESTART IDENTITY CASCADE".encode())
             return one, two
 
         yield fresh

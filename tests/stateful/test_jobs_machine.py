@@ -490,7 +490,7 @@ def fresh_on_postgres(postgres_url: str, postgres_store_url: str) -> Iterator[Ca
         connection.execute(f'SET search_path TO "{schema}"'.encode())
 
         def fresh() -> Store:
-            connection.execute(f"TRUNCATE {TABLES} RESTART IDENTITY".encode())
+            connection.execute(f"TRUNCATE {TABLES} RESTART IDENTITY CASCADE".encode())
             return store
 
         yield fresh

@@ -37,8 +37,15 @@ ERASE_LINE = "\r\x1b[2K"
 
 
 @click.group("bench")
-def command() -> None:
-    """Measure Recollect on this machine, on data of your own choice."""
+@with_target
+def command(target: Target) -> None:  # noqa: ARG001  the commands below read it
+    """Measure Recollect on this machine, on data of your own choice.
+
+    \b
+    Examples:
+      recollect bench recall --data locomo-dev.json
+      recollect bench recall --data datasets --embedder local --plot recall.svg
+    """
 
 
 @command.command("recall", short_help="How much of what questions need is found, and how early.")
