@@ -206,8 +206,8 @@ def _word(rng: random.Random) -> str:
 
 _DOCUMENT = """
     INSERT INTO documents (
-        id, space, path, path_key, depth, title, description, body, tags, links, version,
-        author_kind, author, reason, provenance, created_at, updated_at)
+        id, space, path, path_key, depth, title, description, body, called, about, words, tags,
+        links, version, author_kind, author, reason, provenance, created_at, updated_at)
 """
 _REST = """'[]', '[]', 1, 'person', 'user', '', '{"sources": [], "facts": []}', {now}, {now}"""
 _PAGES = (
@@ -215,7 +215,7 @@ _PAGES = (
     _DOCUMENT
     + """
     SELECT 'area-' || a, '{space}', '~/memory/area-' || a, 'memory' || {separator} || 'area-' || a,
-        2, 'Area ' || a, '', '',
+        2, 'Area ' || a, '', '', 'area ' || a, '', 'area ' || a,
     """
     + _REST
     + " FROM (SELECT DISTINCT i / {area} AS a FROM {series}) areas",
@@ -223,7 +223,8 @@ _PAGES = (
     + """
     SELECT 'page-' || i, '{space}', '~/memory/area-' || (i / {area}) || '/page-' || i,
         'memory' || {separator} || 'area-' || (i / {area}) || {separator} || 'page-' || i,
-        3, 'Page ' || i, 'What page ' || i || ' is about', t.text,
+        3, 'Page ' || i, 'What page ' || i || ' is about', t.text, 'page ' || i,
+        'what page ' || i || ' is about', t.text,
     """
     + _REST
     + " FROM {series} JOIN texts t ON t.n = i % {texts}",

@@ -38,7 +38,7 @@ ERASE_LINE = "\r\x1b[2K"
 
 @click.group("bench")
 @with_target
-def command(target: Target) -> None:  # noqa: ARG001  the commands below read it
+def command(target: Target) -> None:
     """Measure Recollect on this machine, on data of your own choice.
 
     \b
