@@ -17,8 +17,10 @@ from bench.extracting import measure_pipeline
 from bench.marking import measure_due
 from bench.offline import measure_offline
 from bench.peers.compare import measure_peers
+from bench.peers.recall_compare import measure_recall_peers
 from bench.postgres import postgres, schemas_of_our_own
 from bench.quality import measure_quality
+from bench.recalling import measure_recall
 from bench.redaction import measure_redaction
 from bench.report import Line, Verdict, as_json, as_table, describe_machine
 from bench.settings import Run
@@ -43,14 +45,19 @@ MEASUREMENTS: dict[str, Callable[[Run], Iterator[Line]]] = {
     "documents": measure_documents,
     "redaction": measure_redaction,
     "quality": measure_quality,
+    "recall": measure_recall,
     "peers": measure_peers,
+    "recall-peers": measure_recall_peers,
 }
-NEED_POSTGRES = frozenset({"due", "postgres", "claims", "worker", "drain", "pipeline", "documents"})
+PEERS = frozenset({"peers", "recall-peers"})  # what installs other libraries
+NEED_POSTGRES = frozenset(
+    {"due", "postgres", "claims", "worker", "drain", "pipeline", "documents", "recall"}
+)
 
 
 def main() -> None:
     options = _options()
-    wanted = options.only or [name for name in MEASUREMENTS if options.peers or name != "peers"]
+    wanted = options.only or [name for name in MEASUREMENTS if options.peers or name not in PEERS]
     context = describe_machine() | {"quick": options.quick}
     with (
         tempfile.TemporaryDirectory(dir=options.dir, prefix="recollect-bench-") as directory,
@@ -66,7 +73,7 @@ def main() -> None:
         )
         with schemas_of_our_own(options.postgres):
             lines = _measured(run, wanted, quiet=options.json)
-    if "peers" not in wanted and not options.only:
+    if not PEERS & set(wanted) and not options.only:
         _say("Other libraries were not run; add --peers.", quiet=options.json)
     _keep(as_json(lines, context), options.name, print_it=options.json)
     if not options.json:

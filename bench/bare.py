@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 
 from recollect.domain import KeyRef
+from recollect.stems import indexed_record
 from recollect.store.sql import queries
 
 NOW = 1_777_000_000_000_000
@@ -48,6 +49,7 @@ def row(ref: KeyRef, session_id: str, seq: int, text: str) -> dict[str, Any]:
         "said_at": NOW,
         "now": NOW,
         "metadata": None,
+        "words": indexed_record(text),
     }
 
 

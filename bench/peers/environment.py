@@ -1,4 +1,4 @@
-"""The peers' own virtual environment: made and filled here, never the one Recollect runs in."""
+"""The peers' own virtual environments: made and filled here, never the one Recollect runs in."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ class PeersUnavailable(Exception):
     """The peers cannot be installed here; the message says why."""
 
 
-def ensure_environment() -> Path:
-    """The interpreter of the peers' environment, with everything installed."""
-    python = DIRECTORY / "bin" / "python"
-    stamp = DIRECTORY / "installed.txt"
-    wanted = REQUIREMENTS.read_text(encoding="utf-8")
+def ensure_environment(peer: str = "") -> Path:
+    """The interpreter of the peers' environment, or of that of one, with everything installed."""
+    suffix = f"-{peer}" if peer else ""
+    directory = DIRECTORY.with_name(DIRECTORY.name + suffix)
+    requirements = REQUIREMENTS.with_name(f"requirements{suffix}.txt")
+    python = directory / "bin" / "python"
+    stamp = directory / "installed.txt"
+    wanted = requirements.read_text(encoding="utf-8")
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return python
-    _run([sys.executable, "-m", "venv", "--clear", str(DIRECTORY)], "making .venv-bench")
-    (DIRECTORY / ".gitignore").write_text("*\n", encoding="utf-8")
+    _run([sys.executable, "-m", "venv", "--clear", str(directory)], f"making {directory.name}")
+    (directory / ".gitignore").write_text("*\n", encoding="utf-8")
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*pip, "--requirement", str(REQUIREMENTS)], "installing the peers")
+    _run([*pip, "--requirement", str(requirements)], "installing the peers")
     stamp.write_text(wanted, encoding="utf-8")
     return python
 
