@@ -86,14 +86,14 @@ def first_conversation() -> Turn:
     assert part.splitlines()[1:] == ["     3\t- likes hats", "     4\t- dislikes rain"]
 
     # It keeps notes in directories, moves them about, and throws some away.
-    yield {"command": "create", "path": "/memories/work/plan.txt", "file_text": "1. Begin\n"}
-    yield {"command": "create", "path": "/memories/work/draft.md", "file_text": "Draft\n"}
-    taken = yield renaming("/memories/work/draft.md", "/memories/work/plan.txt")
-    assert taken == "Error: The destination /memories/work/plan.txt already exists"
-    nowhere = yield renaming("/memories/work/nothing.md", "/memories/work/x.md")
-    assert nowhere == "Error: The path /memories/work/nothing.md does not exist"
-    renamed = yield renaming("/memories/work", "/memories/projects/garden")
-    assert renamed == "Successfully renamed /memories/work to /memories/projects/garden"
+    yield {"command": "create", "path": "/memories/plans/plan.txt", "file_text": "1. Begin\n"}
+    yield {"command": "create", "path": "/memories/plans/draft.md", "file_text": "Draft\n"}
+    taken = yield renaming("/memories/plans/draft.md", "/memories/plans/plan.txt")
+    assert taken == "Error: The destination /memories/plans/plan.txt already exists"
+    nowhere = yield renaming("/memories/plans/nothing.md", "/memories/plans/x.md")
+    assert nowhere == "Error: The path /memories/plans/nothing.md does not exist"
+    renamed = yield renaming("/memories/plans", "/memories/projects/garden")
+    assert renamed == "Successfully renamed /memories/plans to /memories/projects/garden"
     deleted = yield {"command": "delete", "path": "/memories/projects/garden/draft.md"}
     assert deleted == "Successfully deleted /memories/projects/garden/draft.md"
     again = yield {"command": "delete", "path": "/memories/projects/garden/draft.md"}

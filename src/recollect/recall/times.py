@@ -14,7 +14,6 @@ one from Monday on, "the last week" the days up to now.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 
@@ -33,7 +32,7 @@ from recollect.recall.time_spans import (
 )
 from recollect.recall.time_words import Row
 
-__all__ = ["RANGES_MAX", "TEXT_CHARS_MAX", "Precision", "TimeRange", "asks_when", "time_ranges"]
+__all__ = ["RANGES_MAX", "TEXT_CHARS_MAX", "Precision", "TimeRange", "time_ranges"]
 
 RANGES_MAX = 16
 # A question says when it means long before this; what stands behind it is not read.
@@ -204,26 +203,3 @@ def _range(row: Row, place: int, reading: Reading, zone: tzinfo) -> TimeRange:
 _AUXILIARY = (
     r"(?:did|do|does|was|were|is|are|am|will|would|has|have|had|can|could|should|shall|might|must)"
 )
-_UNIT = (
-    r"(?:time|date|day|days|week|weekend|month|year|season(?! of)|decade|quarter"
-    r"|holiday|hour)"
-)
-_ASKS_WHEN = re.compile(
-    rf"\bwhen(?:['’]s|['’]re|['’]d| exactly| precisely| roughly)?"
-    rf"(?: {_AUXILIARY}\b| and where\b| in\b| or\b|\s?\?|\s?$)"
-    rf"|\bwhen['’]s\b"
-    rf"|\b(?:since|until|till|by|from) when\b"
-    rf"|\b(?:tell me|know|knew|recall|remind me|sure|check|find out|say) (?:exactly )?when\b"
-    rf"|\b(?:what|which)(?: exact| calendar| us)? {_UNIT}\b"
-    rf"|\bwhat(?:['’]s| is| was| were) the (?:exact )?(?:date|day|month|year)\b"
-    rf"|\bhow (?:long|many (?:minutes|hours|days|weeks|months|years)|recently) ago\b",
-    re.IGNORECASE,
-)
-
-
-def asks_when(text: str) -> bool:
-    """Whether a question wants a time for an answer: when, what year, how many weeks ago.
-
-    "When I was young, …" and "how long did it take" want something else.
-    """
-    return _ASKS_WHEN.search(text) is not None

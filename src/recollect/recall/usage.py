@@ -6,13 +6,12 @@ them once per turn and kind, however often it is told.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import replace
+from collections.abc import Iterable
 from datetime import datetime
 
 from recollect.errors import InvalidValue
 from recollect.recall.citations import without_citations
-from recollect.recollection import Citation, Context, EntryKind, Hit, Usage, UsageKey, UsageKind
+from recollect.recollection import Citation, Context, EntryKind, Hit, Usage, UsageKind
 
 Used = str | Hit | Citation
 
@@ -43,20 +42,6 @@ def cited_hits(block: Context, used: Used | Iterable[Used]) -> tuple[Hit, ...]:
     given = [used] if isinstance(used, str | Hit | Citation) else used
     shelf = _Shelf(block)
     return _once(hit for each in given for hit in shelf.meant(each))
-
-
-def counted_once(
-    usages: Iterable[Usage], *, before: Collection[UsageKey] = frozenset()
-) -> tuple[Usage, ...]:
-    """The usages without what was counted before, in `before` or earlier among them."""
-    seen = set(before)
-    fresh = []
-    for usage in usages:
-        hits = tuple(hit for hit in _once(usage.hits) if usage.key_of(hit) not in seen)
-        seen.update(usage.keys)
-        if hits:
-            fresh.append(replace(usage, hits=hits))
-    return tuple(fresh)
 
 
 class _Shelf:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from itertools import islice
 
 import numpy as np
@@ -130,29 +130,6 @@ class SpaceVectors:
                 values = chunk.similarities(sought, rows).tolist()
                 found.update(zip(self._entries(chunk.codes[rows]), values, strict=True))
         return found
-
-    def window_similarities(
-        self, query: bytes, windows: Mapping[EntryKey, Sequence[EntryKey]]
-    ) -> dict[EntryKey, float]:
-        """How similar the mean of several entries' vectors is to a query, for each window by name.
-
-        What has no vector does not count; a window of nothing else is left out.
-        """
-        sought, chunks = self._read(query), self._chunks
-        wanted = self._codes(entry for window in windows.values() for entry in window)
-        found = [(chunk, rows) for chunk in chunks if len(rows := chunk.rows_of(wanted))]
-        if sought is None or not found:
-            return {}
-        codes = np.concatenate([chunk.codes[rows] for chunk, rows in found])
-        vectors = np.concatenate([chunk.vectors[rows] for chunk, rows in found])
-        place = {entry: at for at, entry in enumerate(self._entries(codes))}
-        members = {
-            name: [place[entry] for entry in window if entry in place]
-            for name, window in windows.items()
-        }
-        members = {name: places for name, places in members.items() if places}
-        values = _means(vectors, members.values()) @ sought
-        return dict(zip(members, values.tolist(), strict=True))
 
     def usual(self) -> tuple[float, float]:
         """What two of the vectors have in common, as a rule: the mean, and the spread around it.
@@ -324,18 +301,6 @@ def _usual(chunks: Sequence[Chunk], count: int) -> tuple[float, float]:
     vectors = np.concatenate(some)[:USUAL_ROWS]
     pairs = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
     return float(pairs.mean()), float(pairs.std())
-
-
-def _means(vectors: Floats, groups: Collection[Sequence[int]]) -> Floats:
-    """The mean of some of the vectors for each group of them, of length one."""
-    sums = np.zeros((len(groups), vectors.shape[1]), dtype=np.float32)
-    for column in range(max(map(len, groups), default=0)):
-        members = [(at, group[column]) for at, group in enumerate(groups) if column < len(group)]
-        at, places = np.array(members, dtype=np.intp).T
-        sums[at] += vectors[places]
-    lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, np.newaxis]
-    means: Floats = np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0)
-    return means
 
 
 class VectorCache:

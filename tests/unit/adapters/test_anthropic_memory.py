@@ -62,18 +62,18 @@ def test_an_empty_memory_can_be_viewed(do: Do) -> None:
 def test_a_directory_shows_two_levels_with_sizes(do: Do) -> None:
     do("create", path="/memories/notes.txt", file_text="x" * 5_000)
     do("create", path="/memories/people/ana.md", file_text="x" * 100)
-    do("create", path="/memories/people/work/bob.md", file_text="x" * 20_000)
+    do("create", path="/memories/people/team/bob.md", file_text="x" * 20_000)
     assert do("view", path="/memories").splitlines() == [
         LISTING.format(path="/memories"),
         "25K\t/memories",
         "4.9K\t/memories/notes.txt",
         "20K\t/memories/people",
         "100\t/memories/people/ana.md",
-        "20K\t/memories/people/work",
+        "20K\t/memories/people/team",
     ]
     assert do("view", path="/memories/people/").splitlines()[-2:] == [
-        "20K\t/memories/people/work",
-        "20K\t/memories/people/work/bob.md",
+        "20K\t/memories/people/team",
+        "20K\t/memories/people/team/bob.md",
     ]
 
 

@@ -17,7 +17,6 @@ from recollect.recall.times import (
     TEXT_CHARS_MAX,
     Precision,
     TimeRange,
-    asks_when,
     time_ranges,
 )
 
@@ -431,54 +430,6 @@ def test_a_time_far_behind_in_a_long_text_is_not_looked_for() -> None:
     assert time_ranges("\n".join(["yesterday"] * TEXT_CHARS_MAX), NOW) != []
 
 
-ASKS = [
-    "When did Caroline go to the support group?",
-    "When is Melanie's daughter's birthday?",
-    "when's the party",
-    "When exactly did I buy it?",
-    "When and where did we meet?",
-    "Since when do I live in Rome?",
-    "Do you know when I moved?",
-    "tell me when I moved",
-    "We met when?",
-    "What year did John start surfing?",
-    "Which month was John in Italy?",
-    "In which month's game did John score most?",
-    "What day of the week do I take a class?",
-    "What time did I reach the clinic?",
-    "What time of day was it?",
-    "Around which US holiday did she get into an accident?",
-    "What was the date of the meeting?",
-    "How long ago was her birthday?",
-    "How many weeks ago did I meet my aunt?",
-]
-
-ASKS_NOT = [
-    "",
-    "What did I buy yesterday?",
-    "When I was young, where did I live?",
-    "How old was I when I moved?",
-    "How long did I wait?",
-    "How many days did I spend in Rome?",
-    "How many years older am I than when I graduated?",
-    "How much time do I spend?",
-    "What was my personal best time?",
-    "whenever is fine",
-    "Which season of the show did I like?",
-    "What did I say in 2022?",
-]
-
-
-@pytest.mark.parametrize("text", ASKS)
-def test_a_question_may_ask_for_a_time(text: str) -> None:
-    assert asks_when(text)
-
-
-@pytest.mark.parametrize("text", ASKS_NOT)
-def test_a_question_may_ask_for_something_else(text: str) -> None:
-    assert not asks_when(text)
-
-
 # Words of the trade between arbitrary ones: far more of the grammar is reached than by noise.
 _PIECES = st.sampled_from(
     " ".join(row[0] for row in TABLE).split() + NOT_TIMES + [",", "-", "/", ".", "'", "9999", "0"]
@@ -501,7 +452,6 @@ _ZONES = st.sampled_from(
 @given(text=_TEXTS, now=st.datetimes(timezones=_ZONES))
 def test_any_text_at_any_time_gives_ranges_that_run_forward(text: str, now: datetime) -> None:
     found = time_ranges(text, now)
-    asks_when(text)
 
     assert len(found) <= RANGES_MAX
     assert [time.span for time in found] == sorted(time.span for time in found)

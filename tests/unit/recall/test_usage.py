@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from recollect.errors import InvalidValue
 from recollect.recall.inject import pack
-from recollect.recall.usage import Used, cited, cited_hits, counted_once, injected, opened
-from recollect.recollection import Context, EntryKind, Hit, Usage, UsageKey, UsageKind
+from recollect.recall.usage import Used, cited, cited_hits, injected, opened
+from recollect.recollection import Context, EntryKind, Hit, UsageKind
 from tests.unit.recall.found import NOW, hit
 
 TEA = hit("The user likes tea", name="tea")
@@ -69,42 +67,6 @@ def test_the_three_kinds_are_told_apart() -> None:
         (UsageKind.OPENED, ["oslo"]),
         (UsageKind.CITED, ["tea"]),
     ]
-    assert counted_once(usages) == tuple(usages)
-
-
-def test_the_same_turn_counts_once_and_the_next_again() -> None:
-    first = cited(BLOCK, ["m1"], turn_id="t1", at=NOW)
-    more = cited(BLOCK, ["m1", "m2"], turn_id="t1", at=NOW)
-    after = cited(BLOCK, ["m1"], turn_id="t2", at=NOW)
-    told = counted_once([first, first, more, after])
-    assert [(each.turn_id, [one.id for one in each.hits]) for each in told] == [
-        ("t1", ["tea"]),
-        ("t1", ["oslo"]),
-        ("t2", ["tea"]),
-    ]
-    assert first.keys == (UsageKey("t1", UsageKind.CITED, EntryKind.FACT, "tea"),)
-    assert counted_once([first], before=first.keys) == ()
-
-
-usages_of_few = st.builds(
-    Usage,
-    kind=st.sampled_from(UsageKind),
-    turn_id=st.sampled_from("ab"),
-    hits=st.lists(st.sampled_from([TEA, OSLO, TALK]), max_size=4).map(tuple),
-    at=st.just(NOW),
-)
-
-
-@given(st.lists(usages_of_few, max_size=8), st.integers(0, 8))
-def test_counting_in_any_portions_comes_to_the_same(usages: list[Usage], cut: int) -> None:
-    def keys(told: tuple[Usage, ...]) -> list[UsageKey]:
-        return [each.key_of(one) for each in told for one in each.hits]
-
-    whole = keys(counted_once(usages))
-    first = keys(counted_once(usages[:cut]))
-    assert first + keys(counted_once(usages[cut:], before=first)) == whole
-    assert len(whole) == len(set(whole))
-    assert set(whole) == {key for usage in usages for key in usage.keys}
 
 
 def test_usage_of_nothing_is_false() -> None:

@@ -151,30 +151,6 @@ def test_similarities_are_of_what_was_asked_for_and_is_there() -> None:
     assert found == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_window_is_the_mean_of_its_entries() -> None:
-    rows = rows_of(random_vectors(300))
-    space = filled(rows)
-    query = random_vectors(1, seed=7)[0]
-    entries = [row[1:3] for row in rows]
-    windows = {
-        entries[5]: entries[4:7],
-        entries[0]: [("record", 99_999_999), *entries[:2]],
-        entries[9]: [("record", 99_999_999)],
-        entries[12]: [entries[12]],
-    }
-    expected = {}
-    for name, members in (
-        (entries[5], rows[4:7]),
-        (entries[0], rows[:2]),
-        (entries[12], rows[12:13]),
-    ):
-        sums = [sum(column) for column in zip(*(floats(row[3]) for row in members), strict=True)]
-        expected[name] = similarity(query, unit_bytes(sums))
-    assert space.window_similarities(query, windows) == pytest.approx(expected, abs=1e-5)
-    assert space.window_similarities(query, {}) == {}
-    assert SpaceVectors(DIMENSIONS).window_similarities(query, windows) == {}
-
-
 def test_what_says_nothing_resembles_nothing() -> None:
     zero = zero_bytes(DIMENSIONS)
     space = filled([(1, "record", 1, zero), (2, "record", 2, random_vectors(1)[0])])
@@ -182,8 +158,6 @@ def test_what_says_nothing_resembles_nothing() -> None:
     assert space.similarities(zero, [("record", 2)]) == {}
     query = random_vectors(1, seed=7)[0]
     assert space.similarities(query, [("record", 1)]) == {("record", 1): 0.0}
-    both = {("record", 1): [("record", 1), ("record", 1)]}
-    assert space.window_similarities(query, both) == {("record", 1): 0.0}
 
 
 def test_an_empty_space_finds_nothing() -> None:
