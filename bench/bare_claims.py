@@ -15,6 +15,8 @@ from bench.bare import NOW
 from recollect.store.sql import queries
 
 LEASE_MICROS = 60_000_000  # the default lease
+# What a range says of how something was learned; here nothing was.
+_LEARNED = ("extractor", "attempt", "input_tokens", "output_tokens", "cost_micros")
 Params = Mapping[str, Any]
 
 
@@ -88,20 +90,17 @@ class BareClaims:
         do.begin()
         do.row("lock_claims", {})
         do.row("count_running", {"now": None})
-        found = do.row("find_expired", {"now": None}) or do.row("find_due", {"now": None})
-        claim = do.row(
-            "claim_job",
-            {"id": found[0], "owner": "bench", "lease_micros": LEASE_MICROS, "now": None},
-        )
+        lease = {"owner": "bench", "lease_micros": LEASE_MICROS, "now": None}
+        claim = do.row("claim_due", lease)
         do.commit()
         return claim
 
     def _finish(self, claim: Any) -> None:
         do = self._statements
-        job_id, _, space, key, token, _, _, upto, mark = claim
+        job_id, _, space, key, token, _, _, upto, mark, _ = claim
         do.begin()
         before = do.row("lock_session", {"space": space, "id": key})
-        do.row("lock_claim", {"id": job_id, "token": token})
+        do.row("lock_claim", {"id": job_id, "token": token, "space": space, "key": key})
         do.row(
             "advance_cursor",
             {
@@ -122,6 +121,7 @@ class BareClaims:
                 "last_seq": upto,
                 "outcome": "no_output",
                 "reason": None,
+                **dict.fromkeys(_LEARNED),
                 "now": NOW,
             },
         )

@@ -101,8 +101,7 @@ _CLEAN_SESSIONS = (
     FROM session_keys WHERE session_id LIKE 'clean-%'
     """,
     """
-    INSERT INTO session_ranges (session_id, first_seq, last_seq, space, outcome, created_at)
-    SELECT session_id, 1, 1, space, 'external', {now}
-    FROM session_keys WHERE session_id LIKE 'clean-%'
+    INSERT INTO session_ranges (session_id, pass, first_seq, last_seq, space, outcome, created_at)
+    SELECT id, pass, 1, 1, space, 'external', {now} FROM sessions WHERE id LIKE 'clean-%'
     """,
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
 
 import apsw
 import psycopg
@@ -12,15 +14,18 @@ import pytest
 from recollect.clock import ManualClock, from_micros
 from recollect.config import Settings
 from recollect.domain import Recorded, StaleClaim
+from recollect.knowledge import NewFact, Trust
 from recollect.store.conformance import Harness
 from recollect.store.conformance.harness import SPACE
 from recollect.store.conformance.lessons import (
     NOTHING,
     add,
     claim,
+    day,
     draft,
     edit,
     extraction,
+    facts,
     learn,
     lesson,
     only_fact,
@@ -28,6 +33,8 @@ from recollect.store.conformance.lessons import (
     teach,
 )
 from recollect.store.opening import open_store
+from recollect.store.relational import Connection, learning
+from recollect.store.relational.database import Params
 from tests.conformance.catalogue import Catalogue
 
 REFUSED = (apsw.ConstraintError, psycopg.IntegrityError)
@@ -54,6 +61,63 @@ def use(store: Harness, session: str) -> tuple[object, ...]:
 
 
 USED = (7, from_micros(42), True, from_micros(41))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_one_draft_does_what_its_statements_would_do_one_after_the_other(
+    durable_store_url: str, tmp_path: Path, seed: int
+) -> None:
+    """T4: a statement may end what a later one of the same draft says again, or be the same."""
+    chance = random.Random(seed)
+    store = Harness(lambda: open_store(durable_store_url, Settings(), ManualClock()))
+    other = f"sqlite:///{tmp_path / 'other.db'}?synchronous=off"
+    single = Harness(lambda: open_store(other, Settings(), ManualClock()))
+    with closing(store), closing(single):
+        for number in range(8):
+            made = [_some_statement(chance, number) for _ in range(chance.randint(1, 6))]
+            key, is_whole = f"k{number % 10}", chance.random() < 0.3
+            learn(store, lesson(draft(*made), is_whole=is_whole), key)
+            with _nothing_looked_up_ahead():
+                learn(single, lesson(draft(*made), is_whole=is_whole), key)
+            assert _told(store) == _told(single), number
+
+
+def _some_statement(chance: random.Random, today: int) -> NewFact:
+    town, seq = chance.choice(["Rome", "Oslo", "Lima"]), chance.randint(1, 3)
+    topic = chance.choice(["home", "home", "work", None])
+    trust = chance.choice([Trust.USER, Trust.USER, Trust.AGENT])
+    return statement(
+        f"{topic or 'trip'}: {town}",
+        seq,
+        said=day(today + chance.randint(0, 3)),
+        topic=topic,
+        trust=trust,
+    )
+
+
+@contextmanager
+def _nothing_looked_up_ahead() -> Iterator[None]:
+    """A run that looks at each statement when it makes it."""
+    with pytest.MonkeyPatch.context() as patch:
+        looked_up = learning._look_up
+
+        def forgetful(
+            c: Connection, made: learning.Lesson, statements: Sequence[Params], *, is_whole: bool
+        ) -> tuple[set[learning.Place], frozenset[str]]:
+            found = looked_up(c, made, statements, is_whole=is_whole)
+            made.known.clear()
+            return found
+
+        patch.setattr(learning, "_look_up", forgetful)
+        yield
+
+
+def _told(store: Harness) -> list[tuple[object, ...]]:
+    told = [
+        (fact.content, fact.valid_from, fact.valid_to, fact.trust, fact.source_count)
+        for fact in facts(store, every=True)
+    ]
+    return sorted(told, key=str)
 
 
 def test_running_a_session_again_keeps_its_use_and_the_baseline_of_phase_2(

@@ -69,20 +69,20 @@ def telling(text: str) -> list[str]:
     folded = text.casefold()
     if not folded.isascii():
         folded = unicodedata.normalize("NFKC", folded)
-    words = [word for word in _WORD.findall(folded) if word not in _PLAIN_WORDS]
+    words = _WORD.findall(folded)
     if _IDEOGRAPHS.search(folded):
-        return [stem for word in words for stem in _stems_of(word)]
-    return [word[:_STEM_CHARS] for word in words if _is_long_enough(word)]
+        return [stem for word in words if word not in _PLAIN_WORDS for stem in _stems_of(word)]
+    return [
+        word[:_STEM_CHARS]
+        for word in words
+        if word not in _PLAIN_WORDS and (len(word) >= 2 or word.isdigit())
+    ]
 
 
 def _stems_of(word: str) -> Iterable[str]:
     if _IDEOGRAPHS.search(word):
         return (word[at : at + 2] for at in range(max(1, len(word) - 1)))
-    return (word[:_STEM_CHARS],) if _is_long_enough(word) else ()
-
-
-def _is_long_enough(word: str) -> bool:
-    return len(word) >= 2 or word.isdigit()
+    return (word[:_STEM_CHARS],) if len(word) >= 2 or word.isdigit() else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +191,15 @@ class Grounds:
         return found
 
     def _level(self, block: Block) -> Trust:
-        return block_trust(block, is_background=self._piece.is_background)
+        return self._levels[id(block)]
+
+    @cached_property
+    def _levels(self) -> dict[int, Trust]:
+        is_background = self._piece.is_background
+        return {
+            id(block): block_trust(block, is_background=is_background)
+            for block in self._piece.blocks
+        }
 
     def _lowest(self, own: frozenset[str], cited: Sequence[Block]) -> Trust:
         """Of the blocks that can have been meant.

@@ -6,7 +6,6 @@ goes through `ask`, so that whoever owns the extractor can count it and cap it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC
@@ -28,7 +27,7 @@ from recollect.extraction.transcript import Chunk, chunk, cost, fenced, quoted, 
 from recollect.knowledge import Draft, Extraction, Fact
 from recollect.models.prompts import Prompt, load_prompt
 from recollect.models.protocol import Completion, Model, Request
-from recollect.models.tokens import Calibration, estimate_tokens
+from recollect.models.tokens import Calibration, estimate_request, estimate_tokens
 
 # A request and what it is for: `extract`, or `repair` of an answer that could not be used.
 Ask = Callable[[Request, str], Completion]
@@ -323,8 +322,5 @@ def _session(piece: Piece, redact: Redact) -> str:
 
 
 def tokens_of(request: Request) -> int:
-    """The tokens of a request by the plain estimate, its schema included."""
-    texts = [request.system, request.prompt]
-    if request.schema is not None:
-        texts.append(json.dumps(request.schema))
-    return sum(map(estimate_tokens, texts))
+    """The tokens of a request by the plain estimate: all that is sent is counted."""
+    return estimate_request(request)

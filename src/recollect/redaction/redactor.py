@@ -89,19 +89,19 @@ class Redactor:
         rules = self._rules.rules
         for rank in self._rules.everywhere:
             rule = rules[rank]
-            if not rule.keywords or any(word in lowered for word in rule.keywords):
+            if not rule.keywords or any(map(lowered.__contains__, rule.keywords)):
                 for match in rule.pattern.finditer(text):
                     yield from self._judged(rank, text, match, match.start())
-        looked = [0] * len(rules)  # up to where, by rule: nothing is matched twice
+        looked: dict[int, int] = {}  # up to where, by rule: nothing is matched twice
         for place, keyword in keyword_hits(self._rules, lowered, taken):
             for rank in self._rules.anchored[keyword]:
-                if place >= looked[rank]:
+                if place >= looked.get(rank, 0):
                     found = rules[rank].pattern.match(text, place)
                     if found is not None:
                         looked[rank] = found.end()
                         yield from self._judged(rank, text, found, place)
             for rank in self._rules.roaming[keyword]:
-                matches, end = _around(rules[rank], text, place, looked[rank])
+                matches, end = _around(rules[rank], text, place, looked.get(rank, 0))
                 looked[rank] = max(end, place + len(keyword))
                 for found in matches:
                     yield from self._judged(rank, text, found, place)

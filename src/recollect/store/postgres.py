@@ -12,7 +12,8 @@ import selectors
 import socket
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -45,62 +46,33 @@ from recollect.store.migrations import (
     newest_version,
     refuse_newer,
 )
+from recollect.store.pgvector import PgVectorIndex, make_ready
+from recollect.store.postgres_statements import (
+    PostgresConnection,
+    PreparingConnection,
+    Statement,
+    statement,
+)
 from recollect.store.relational import Connection
-from recollect.store.relational.database import Params, Row
-from recollect.store.sql import queries
 
 T = TypeVar("T")
 
 ROLE = "recollect_app"
 ATTEMPTS_MAX = 5  # runs of one job that lost a deadlock or a serialisation conflict
-_QUERIES = {name: text.encode() for name, text in queries("postgres").items()}
-_SCOPE = (
-    b"SELECT set_config('search_path', %(schema)s, true), set_config('role', %(role)s, true),"
-    b" set_config('recollect.space', %(space)s, true),"
-    b" set_config('recollect.operator', %(operator)s, true),"
+_SCOPE = statement(
+    "SELECT set_config('search_path', %(schema)s, true), set_config('role', %(role)s, true),"
+    " set_config('recollect.space', %(space)s, true),"
+    " set_config('recollect.operator', %(operator)s, true),"
     # Whoever freezes in the middle of a transaction lets go of its locks, so that others take over.
-    b" set_config('idle_in_transaction_session_timeout', '60s', true)"
+    " set_config('idle_in_transaction_session_timeout', '60s', true)"
 )
-WRITE = b"BEGIN"
-READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+WRITE = statement("BEGIN")
+READ = statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 STOP_SECONDS = 2.0  # that a listener that is told to stop may take
 LOOK_SECONDS = 30.0  # between looks at a silent connection: TLS may hold something back
 RELISTEN_SECONDS = 5.0
 _log = logging.getLogger(__name__)
 _CONFLICTS = (pg.SerializationFailure, pg.DeadlockDetected)
-
-_Pg = psycopg.Connection[Row]
-_Cursor = psycopg.Cursor[Row]
-
-
-class PostgresConnection:
-    """Implements `Connection` on the cursor of a psycopg connection inside a transaction.
-
-    One cursor for all of it: making one takes a third of what running a small statement takes.
-    """
-
-    __slots__ = ("_cursor",)
-
-    def __init__(self, cursor: _Cursor) -> None:
-        self._cursor = cursor
-
-    def rows(self, name: str, params: Params) -> list[Row]:
-        return self._cursor.execute(_QUERIES[name], params).fetchall()
-
-    def row(self, name: str, params: Params) -> Row | None:
-        return self._cursor.execute(_QUERIES[name], params).fetchone()
-
-    def rows_each(self, name: str, params: Sequence[Params]) -> list[list[Row]]:
-        query, connection = _QUERIES[name], self._cursor.connection
-        with connection.pipeline():
-            cursors = [connection.execute(query, each) for each in params]
-        return [cursor.fetchall() for cursor in cursors]
-
-    def run(self, name: str, params: Params) -> None:
-        self._cursor.execute(_QUERIES[name], params)
-
-    def run_many(self, name: str, params: Sequence[Params]) -> None:
-        self._cursor.executemany(_QUERIES[name], params)
 
 
 class PostgresDatabase:
@@ -121,8 +93,9 @@ class PostgresDatabase:
                 self._role = _application_role(connection)
         except psycopg.Error as error:
             raise translate(error, self._location) from error
-        self._pool: ConnectionPool[_Pg] = ConnectionPool(
+        self._pool: ConnectionPool[PreparingConnection] = ConnectionPool(
             self._conninfo,
+            connection_class=PreparingConnection,
             min_size=1,
             max_size=pool_max,
             timeout=timeout_seconds,
@@ -133,7 +106,18 @@ class PostgresDatabase:
             name="recollect",
             open=True,
         )
+        self._equipping = threading.Lock()
+        self._is_equipped = False
+        self._vector_index: PgVectorIndex | None = None
         _open_databases.add(self)
+
+    def vector_index(self) -> PgVectorIndex | None:
+        """Looked for when vectors are first used: a store without any needs no extension."""
+        with self._equipping:
+            if not self._is_equipped:
+                self._vector_index = self._equipped()
+                self._is_equipped = True
+            return self._vector_index
 
     def describe(self) -> StoreDescription:
         return StoreDescription(
@@ -166,62 +150,65 @@ class PostgresDatabase:
         """Called in a forked child: the sockets belong to the parent."""
         self._forked = True
 
-    def _transact(self, begin: bytes, space: str | None, job: Callable[[Connection], T]) -> T:
-        for attempt in range(1, ATTEMPTS_MAX + 1):
-            cursor = self._begun(begin, space)
-            try:
-                result = job(PostgresConnection(cursor))
-                self._finish(cursor, begin)
-                return result
-            except _CONFLICTS as error:
-                if attempt == ATTEMPTS_MAX:
-                    raise StoreBusy(
-                        f"{self._location}: lost {attempt} conflicts in a row; retry ({error})"
-                    ) from error
-            except psycopg.Error as error:
-                raise translate(error, self._location) from error
-            finally:
-                self._give_back(cursor.connection)
-        raise AssertionError("the loop returns or raises")
-
-    def _finish(self, cursor: _Cursor, begin: bytes) -> None:
-        if begin is READ:
-            self._commit(cursor)
-            return
-        reach("write.committing")
-        self._commit(cursor)
-        reach("write.committed")
-
-    def _begun(self, begin: bytes, space: str | None) -> _Cursor:
-        """A cursor inside a transaction that sees one space.
+    def _transact(self, begin: Statement, space: str | None, job: Callable[[Connection], T]) -> T:
+        """Run a job until it neither loses a conflict nor finds its connection dead.
 
         Connections that died while they lay in the pool are thrown away here, where nothing has
         happened yet, so that a restart of the server costs nobody an error.
         """
+        conflicts, spares = 0, self._pool.max_size
+        while True:
+            connection = self._get()
+            statements = PostgresConnection(connection)
+            try:
+                self._begin(statements, begin, space)
+                result = job(statements)
+                self._finish(statements, connection, begin)
+                return result
+            except _CONFLICTS as error:
+                conflicts += 1
+                if conflicts == ATTEMPTS_MAX:
+                    raise StoreBusy(
+                        f"{self._location}: lost {conflicts} conflicts in a row; retry ({error})"
+                    ) from error
+            except psycopg.Error as error:
+                is_dead = connection.closed and not statements.has_answered
+                if not is_dead or not spares:
+                    raise translate(error, self._location) from error
+                spares -= 1
+            finally:
+                self._give_back(connection)
+
+    def _begin(self, statements: PostgresConnection, begin: Statement, space: str | None) -> None:
+        """Let a transaction see one space. It begins with the first thing that is asked of it."""
+        statements.put(begin)
         scope = {
             "schema": self._schema,
             "role": self._role,
             "space": space or "",
             "operator": "on" if space is None else "",
         }
-        for spare in reversed(range(self._pool.max_size + 1)):
-            connection = self._get()
-            try:
-                cursor = connection.cursor()
-                with connection.pipeline():
-                    cursor.execute(begin)
-                    cursor.execute(_SCOPE, scope)
-                return cursor
-            except psycopg.OperationalError as error:
-                self._give_back(connection)
-                if not spare:
-                    raise translate(error, self._location) from error
-            except psycopg.Error as error:
-                self._give_back(connection)
-                raise translate(error, self._location) from error
-        raise AssertionError("the loop returns or raises")
+        statements.put(_SCOPE, scope)
 
-    def _get(self) -> _Pg:
+    def _finish(
+        self, statements: PostgresConnection, connection: PreparingConnection, begin: Statement
+    ) -> None:
+        if begin is READ:
+            statements.commit()
+            return
+        reach("write.committing")
+        try:
+            statements.commit()
+        except psycopg.OperationalError as error:
+            if not connection.closed or not statements.has_answered:
+                raise  # the server has told us that it did not commit, or was never there
+            raise OutcomeUnknown(
+                f"{self._location}: the connection broke at commit ({error}); what was written may "
+                "or may not be stored. Retry with the same append key: it is stored once"
+            ) from error
+        reach("write.committed")
+
+    def _get(self) -> PreparingConnection:
         if self._forked:
             raise StoreForked(
                 "this store was opened before a fork; open it again in the child process"
@@ -236,22 +223,27 @@ class PostgresDatabase:
                 "server runs and has connections to spare, then retry"
             ) from error
 
-    def _give_back(self, connection: _Pg) -> None:
-        if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-            try:
-                connection.execute(b"ROLLBACK")
-            except psycopg.Error:
-                connection.close()
+    def _give_back(self, connection: PreparingConnection) -> None:
+        try:
+            connection.give_up()
+        except psycopg.Error:
+            connection.close()
         self._pool.putconn(connection)
 
-    def _commit(self, cursor: _Cursor) -> None:
+    def _equipped(self) -> PgVectorIndex | None:
+        with self._as_opener() as connection:
+            extension = make_ready(connection, self._schema, _grant)
+        return None if extension is None else PgVectorIndex(self, extension, self._as_opener)
+
+    @contextmanager
+    def _as_opener(self) -> Iterator[psycopg.Connection[Any]]:
+        """A connection of its own, with the rights of whoever opened the store."""
         try:
-            cursor.execute(b"COMMIT")
-        except psycopg.OperationalError as error:
-            raise OutcomeUnknown(
-                f"{self._location}: the connection broke at commit ({error}); what was written may "
-                "or may not be stored. Retry with the same append key: it is stored once"
-            ) from error
+            with psycopg.connect(self._conninfo, autocommit=True) as connection:
+                connection.execute("SELECT set_config('search_path', %s, false)", (self._schema,))
+                yield connection
+        except psycopg.Error as error:
+            raise translate(error, self._location) from error
 
     def _migrate(self, connection: psycopg.Connection[Any], clock: Clock) -> int:
         """Bring the schema to the newest version; several processes may try at once."""

@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from recollect.domain import StoreDescription
+from recollect.recollection import NewVector
+from recollect.store.vector_protocol import VectorSearch
 
 T = TypeVar("T")
 Params = Mapping[str, Any]
 Row = tuple[Any, ...]
+Asked = tuple[str, Params]
 
 
 class Connection(Protocol):
@@ -19,13 +22,27 @@ class Connection(Protocol):
 
     def row(self, name: str, params: Params) -> Row | None: ...
 
-    def rows_each(self, name: str, params: Sequence[Params]) -> list[list[Row]]:
-        """The rows for each of several sets of parameters, asked for together."""
+    def rows_each(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        """The rows of each of several queries, asked one after the other and answered together."""
         ...
 
-    def run(self, name: str, params: Params) -> None: ...
+    def run(self, name: str, params: Params) -> None:
+        """Have something done. It may fail as late as when something is asked, or at the commit."""
+        ...
 
     def run_many(self, name: str, params: Sequence[Params]) -> None: ...
+
+
+class VectorIndex(VectorSearch, Protocol):
+    """What a database needs in order to compare vectors, kept with them."""
+
+    def add(self, c: Connection, space: str, model: str, vectors: Sequence[NewVector]) -> None:
+        """Take vectors up in the transaction in which they are kept."""
+        ...
+
+    def tend(self, model: str) -> None:
+        """Do what makes comparing quicker, as long as it takes."""
+        ...
 
 
 class Database(Protocol):
@@ -45,6 +62,10 @@ class Database(Protocol):
 
     def scrub(self) -> bool:
         """See to it that what was deleted is in no file any more. False: not while it is read."""
+        ...
+
+    def vector_index(self) -> VectorIndex | None:
+        """What compares vectors, if the database can."""
         ...
 
     def describe(self) -> StoreDescription: ...

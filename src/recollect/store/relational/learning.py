@@ -9,16 +9,18 @@ stays, for no run can find it again. Whoever comes here holds the space's memory
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from recollect.clock import to_micros
 from recollect.knowledge import Draft, FactEvent, Learned, NewFact, Trust, content_key
 from recollect.stems import indexed, indexed_summary
 from recollect.store.protocol import NewId
 from recollect.store.relational.cursor import has_lost_records
-from recollect.store.relational.database import Connection, Params, Row
+from recollect.store.relational.database import Asked, Connection, Params, Row
 from recollect.store.relational.text import storable, storable_json
 
 _STRENGTH = {Trust.TOOL: 0, Trust.AGENT: 1, Trust.USER: 2}
@@ -34,6 +36,8 @@ class Lesson:
     extractor: str
     now: datetime
     new_id: NewId
+    # The facts that make a statement, by its key: looked up together before any is made.
+    known: dict[str, list[Row]] = field(default_factory=dict)
 
     @property
     def at(self) -> int:
@@ -47,15 +51,12 @@ class Lesson:
 def learn(c: Connection, lesson: Lesson, learned: Learned, upto: int) -> None:
     """Store a draft: extraction and facts; say so to consolidation if anything changed."""
     c.run("lock_memory", {"space": lesson.space})
-    earlier: set[Place] = set()
-    if learned.is_whole:
-        earlier = {(row[0], row[1], row[2]) for row in c.rows("session_sources", lesson.session)}
+    facts = [_as_of_now(fact, lesson) for fact in learned.draft.facts]
+    statements = [_names(lesson, fact) for fact in facts]
+    earlier, disputed = _look_up(c, lesson, statements, is_whole=learned.is_whole)
     changed = _put_extraction(c, lesson, learned, upto)
-    disputed = _disputed(c, lesson, learned.draft)
-    for given in learned.draft.facts:
-        # A record may bear a time to come; what was learned from it is believed from now on.
-        fact = replace(given, valid_from=min(given.valid_from, lesson.now))
-        key, is_news = _put_fact(c, lesson, fact, disputed)
+    for fact, names in zip(facts, statements, strict=True):
+        key, is_news = _put_fact(c, lesson, fact, names, disputed)
         changed |= is_news
         if key is not None:
             earlier.discard((key, fact.seq, fact.seq_to))
@@ -66,16 +67,52 @@ def learn(c: Connection, lesson: Lesson, learned: Learned, upto: int) -> None:
         c.run("note_change", {"space": lesson.space, "now": lesson.at})
 
 
+def _as_of_now(fact: NewFact, lesson: Lesson) -> NewFact:
+    """A record may bear a time to come; what was learned from it is believed from now on."""
+    return fact if fact.valid_from <= lesson.now else replace(fact, valid_from=lesson.now)
+
+
+def _look_up(
+    c: Connection, lesson: Lesson, statements: Sequence[Params], *, is_whole: bool
+) -> tuple[set[Place], frozenset[str]]:
+    """Where a session that is gone through as a whole said something, and what is disputed.
+
+    A statement is disputed if somebody has changed or deleted it: few are, mostly none. What is
+    known of each statement is kept in the lesson until it is made, or something changes.
+    """
+    first: dict[str, Params] = {}
+    for names in statements:
+        first.setdefault(names["content_key"], names)
+    keys = {"space": lesson.space, "content_keys": storable_json(list(first))}
+    asked: list[Asked] = [("find_same_fact", names) for names in first.values()]
+    if first:
+        asked.append(("disputed_statements", keys))
+    if is_whole:
+        asked.append(("session_sources", lesson.session))
+    found = c.rows_each(asked)
+    places = {(row[0], row[1], row[2]) for row in found.pop()} if is_whole else set[Place]()
+    disputed = frozenset(row[0] for row in found.pop()) if first else frozenset[str]()
+    lesson.known.update(zip(first, found, strict=True))
+    return places, disputed
+
+
+def _names(lesson: Lesson, fact: NewFact) -> dict[str, Any]:
+    """What tells whether a statement is known."""
+    return {
+        **lesson.session,
+        "content_key": content_key(storable(fact.content)),
+        "valid_from": to_micros(fact.valid_from),
+        "seq": fact.seq,
+        "seq_to": fact.seq_to,
+    }
+
+
 def _put_extraction(c: Connection, lesson: Lesson, learned: Learned, upto: int) -> bool:
     draft = learned.draft
-    row = c.row("get_extraction", {"space": lesson.space, "id": lesson.session_id})
     if not (draft.raw_memory.strip() or draft.rollout_summary.strip()):
-        if row is None or not learned.is_whole:
+        if not learned.is_whole or has_lost_records(c, lesson.space, lesson.session_id):
             return False
-        if has_lost_records(c, lesson.space, lesson.session_id):
-            return False
-        c.run("delete_extraction", lesson.session)
-        return True
+        return c.row("delete_extraction", lesson.session) is not None
     texts = _texts(draft)
     read = {
         **lesson.session,
@@ -83,11 +120,8 @@ def _put_extraction(c: Connection, lesson: Lesson, learned: Learned, upto: int) 
         "pass": learned.pass_number,
         "upto": upto,
     }
-    if row is not None and row[2:5] == texts:
-        c.run("extend_extraction", read)
-        return False
     raw_memory, rollout_summary, rollout_slug = texts
-    c.run(
+    put = c.row(
         "put_extraction",
         {
             **read,
@@ -98,7 +132,9 @@ def _put_extraction(c: Connection, lesson: Lesson, learned: Learned, upto: int) 
             "now": lesson.at,
         },
     )
-    return True
+    if put is None:
+        c.run("extend_extraction", read)
+    return put is not None
 
 
 def _texts(draft: Draft) -> tuple[str, str, str | None]:
@@ -110,30 +146,15 @@ def _texts(draft: Draft) -> tuple[str, str, str | None]:
     )
 
 
-def _disputed(c: Connection, lesson: Lesson, draft: Draft) -> frozenset[str]:
-    """The statements of a draft that somebody has changed or deleted: they are few, mostly none."""
-    if not draft.facts:
-        return frozenset()
-    keys = [content_key(storable(fact.content)) for fact in draft.facts]
-    wanted = {"space": lesson.space, "content_keys": storable_json(keys)}
-    return frozenset(row[0] for row in c.rows("disputed_statements", wanted))
-
-
 def _put_fact(
-    c: Connection, lesson: Lesson, fact: NewFact, disputed: AbstractSet[str]
+    c: Connection, lesson: Lesson, fact: NewFact, names: Params, disputed: AbstractSet[str]
 ) -> tuple[int | None, bool]:
     """Add a fact, or a source to the one that says the same: its key, and whether that is news."""
     content = storable(fact.content)
-    names = {
-        **lesson.session,
-        "content_key": content_key(content),
-        "valid_from": to_micros(fact.valid_from),
-        "seq": fact.seq,
-        "seq_to": fact.seq_to,
-    }
+    known = lesson.known.pop(names["content_key"], None)
     if names["content_key"] in disputed and c.row("is_suppressed", names) is not None:
         return None, False
-    same = find_same_fact(c, names)
+    same = find_same_fact(c, names) if known is None else _meant(known, names)
     if same is not None:
         return same.key, _say_again(c, lesson, fact, same)
     fact_id = lesson.new_id()
@@ -156,7 +177,7 @@ def _put_fact(
         },
     )
     assert row is not None
-    _put_source(c, lesson, fact, row[0])
+    c.run("insert_source", _source(lesson, fact, row[0]))
     own = {"space": lesson.space, "id": fact_id}
     note(c, own, FactEvent.ADDED, content, lesson.now, by=lesson.extractor)
     _supersede(c, lesson, fact, (row[0], fact_id, content), is_known=False)
@@ -186,8 +207,12 @@ def find_same_fact(c: Connection, names: Params) -> SameFact | None:
 
     There is hardly ever more than one, and to make SQLite sort takes it longer than to find them.
     """
-    found = [_same_fact(row) for row in c.rows("find_same_fact", names)]
-    return min(found, key=lambda same: same.rank(names["valid_from"]), default=None)
+    return _meant(c.rows("find_same_fact", names), names)
+
+
+def _meant(found: Sequence[Row], names: Params) -> SameFact | None:
+    same = [_same_fact(row) for row in found]
+    return min(same, key=lambda each: each.rank(names["valid_from"]), default=None)
 
 
 def _same_fact(row: Row) -> SameFact:
@@ -204,11 +229,16 @@ def _same_fact(row: Row) -> SameFact:
 
 def _say_again(c: Connection, lesson: Lesson, fact: NewFact, same: SameFact) -> bool:
     """A known statement gains a source, and its word if it is better. False: nothing is new."""
-    changed = _put_source(c, lesson, fact, same.key)
-    if changed and _STRENGTH[fact.trust] > _STRENGTH[same.trust]:
-        settle_trust(c, lesson.space, same.key, lesson.now, by=lesson.extractor)
-    if same.is_replay:
-        return changed
+    source = _source(lesson, fact, same.key)
+    if same.is_replay or _STRENGTH[fact.trust] > _STRENGTH[same.trust]:
+        changed = c.row("insert_source", source) is not None
+        if changed and _STRENGTH[fact.trust] > _STRENGTH[same.trust]:
+            settle_trust(c, lesson.space, same.key, lesson.now, by=lesson.extractor)
+            lesson.known.clear()
+        if same.is_replay:
+            return changed
+    else:
+        c.run("insert_source", source)
     said = to_micros(fact.valid_from)
     moment = {"space": lesson.space, "key": same.key, "valid_from": said, "now": lesson.at}
     if said >= same.valid_from or c.row("said_earlier", moment) is not None:
@@ -216,8 +246,8 @@ def _say_again(c: Connection, lesson: Lesson, fact: NewFact, same: SameFact) -> 
     return True
 
 
-def _put_source(c: Connection, lesson: Lesson, fact: NewFact, key: int) -> bool:
-    source = {
+def _source(lesson: Lesson, fact: NewFact, key: int) -> Params:
+    return {
         **lesson.session,
         "fact_key": key,
         "seq": fact.seq,
@@ -226,7 +256,6 @@ def _put_source(c: Connection, lesson: Lesson, fact: NewFact, key: int) -> bool:
         "trust": fact.trust.value,
         "now": lesson.at,
     }
-    return c.row("insert_source", source) is not None
 
 
 def settle_trust(c: Connection, space: str, key: int, now: datetime, *, by: str) -> bool:
@@ -279,6 +308,7 @@ def _rivals(c: Connection, lesson: Lesson, fact: NewFact, key: int) -> list[Row]
 
 
 def _end(c: Connection, lesson: Lesson, older: Row, newer: Row) -> None:
+    lesson.known.clear()  # the older may be one of them
     c.run(
         "supersede_fact",
         {

@@ -27,13 +27,12 @@ class RelationalLedger:
         tokens = {"input_tokens": call.input_tokens, "output_tokens": call.output_tokens}
 
         def job(c: Connection) -> Reserved | OverCap:
-            row = c.row("lock_spending", today)
-            assert row is not None
-            spent = rows.spent(row)
-            over = _over(spent, call, caps)
-            if over is not None:
-                return OverCap(spent, over)
-            c.run("add_spending", {**today, **tokens, "calls": 1, "cost_micros": None})
+            most = {"calls_max": caps.calls_per_day, "tokens_max": caps.tokens_per_day}
+            if c.row("reserve_spending", {**today, **tokens, **most}) is None:
+                row = c.row("spent_on_day", {**today, "any_space": False})
+                assert row is not None
+                spent = rows.spent(row)
+                return OverCap(spent, _cap_in_the_way(spent, caps))
             entry = {
                 "session_id": call.session_id,
                 "purpose": call.purpose,
@@ -56,12 +55,11 @@ class RelationalLedger:
 
         def job(c: Connection) -> bool:
             names = {"space": space, "id": call_id}
-            reserved = c.row("reserved_call", names)
-            if reserved is None:
+            now_settled = {**names, **took, "outcome": outcome.value}
+            found = c.rows_each([("reserved_call", names), ("settle_call", now_settled)])
+            if not all(found):  # it was settled before, perhaps a moment ago
                 return False
-            settled = c.row("settle_call", {**names, **took, "outcome": outcome.value})
-            if settled is None:  # by somebody else, a moment ago
-                return False
+            [reserved], [settled] = found
             c.run(
                 "add_spending",
                 {
@@ -98,9 +96,7 @@ class RelationalLedger:
         return [rows.call(row) for row in found]
 
 
-def _over(spent: Spent, call: NewCall, caps: Caps) -> str | None:
+def _cap_in_the_way(spent: Spent, caps: Caps) -> str:
     if spent.calls + 1 > caps.calls_per_day:
         return f"{caps.calls_per_day:,} calls a day"
-    if spent.tokens + call.input_tokens + call.output_tokens > caps.tokens_per_day:
-        return f"{caps.tokens_per_day:,} tokens a day"
-    return None
+    return f"{caps.tokens_per_day:,} tokens a day"

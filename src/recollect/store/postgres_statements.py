@@ -1,0 +1,221 @@
+"""Statements inside a transaction of PostgreSQL, sent together where nobody waits for an answer.
+
+What is run for its effect alone travels with the next statement whose rows are wanted, and at last
+with the commit: the server does everything in the order in which it was asked for, and an error of
+any of them keeps all that follow from being done, the commit included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+import psycopg
+from psycopg import errors as pg
+from psycopg import generators
+from psycopg.abc import PQGen
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.pq import ExecStatus, PipelineStatus, TransactionStatus
+from psycopg.pq.abc import PGconn, PGresult
+
+from recollect.store.relational.database import Asked, Params, Row
+from recollect.store.sql import queries
+
+PREPARED_MAX = 500  # statements that a connection keeps prepared
+TOGETHER_MAX = 200  # statements that wait to be sent
+_PARAMETER = re.compile(r"%\((\w+)\)s")
+_NOTHING: Params = {}
+
+
+class Keeping(Enum):
+    """For how long the server keeps a statement that it has prepared."""
+
+    CONNECTED = auto()  # under a name, for as long as the connection lasts
+    FLEETING = auto()  # under none, until the next one of that kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """What the server is sent, and the names of its parameters in the order of their numbers."""
+
+    text: bytes
+    names: tuple[str, ...]
+    formats: tuple[PyFormat, ...]
+    keeping: Keeping
+
+
+def statement(text: str, keeping: Keeping = Keeping.CONNECTED) -> Statement:
+    """A statement whose parameters are written `%(name)s`."""
+    names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
+    numbers = {name: f"${number}" for number, name in enumerate(names, start=1)}
+    numbered = _PARAMETER.sub(lambda found: numbers[found[1]], text)
+    return Statement(
+        text=numbered.encode(),
+        names=names,
+        formats=tuple(PyFormat.AUTO for _ in names),
+        keeping=keeping,
+    )
+
+
+# An extension can be dropped and made again, or be found by another path: a prepared statement
+# would go on asking for the type that it was when it was prepared.
+_STATEMENTS = {name: statement(text) for name, text in queries("postgres").items()} | {
+    name: statement(text, Keeping.FLEETING) for name, text in queries("pgvector").items()
+}
+_COMMIT = statement("COMMIT")
+_DONE = frozenset({ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK})
+
+
+# What a prepared statement is known by: its text and the types of its parameters. And one that
+# waits, with its values and their formats as psycopg made them.
+_Key = tuple[bytes, tuple[int, ...]]
+_Waiting = tuple[_Key, Keeping, Sequence[Any], Sequence[Any]]
+_UNNAMED = b""  # the server's one statement without a name, which the next one replaces
+
+
+class PreparingConnection(psycopg.Connection[Row]):
+    """A connection that knows what it has prepared: names by text and types of parameters."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:  # psycopg's own business
+        super().__init__(*args, **options)
+        self.prepared: dict[_Key, bytes] = {}
+        self.prepared_ever = 0
+
+    def give_up(self) -> None:
+        """Leave whatever was begun, so that the next one finds nothing of it."""
+        if self.pgconn.pipeline_status != PipelineStatus.OFF:
+            self.pgconn.exit_pipeline_mode()
+        if self.pgconn.transaction_status != TransactionStatus.IDLE:
+            self.execute(b"ROLLBACK")
+
+
+class PostgresConnection:
+    """Implements `Connection` on a psycopg connection that is nobody else's meanwhile.
+
+    psycopg's own cursors take several times as long over a statement as the statement takes, and
+    its pipelines longer still; its adaptation of values, its waiting and its errors are used.
+    """
+
+    __slots__ = ("_adapt", "_connection", "_pgconn", "_waiting", "has_answered")
+
+    def __init__(self, connection: PreparingConnection) -> None:
+        self._connection = connection
+        self._pgconn: PGconn = connection.pgconn
+        self._adapt = Transformer(connection)
+        self._waiting: list[_Waiting] = []
+        self.has_answered = False  # the server, and did the first of what it was asked
+
+    def rows(self, name: str, params: Params) -> list[Row]:
+        return self.fetch(_STATEMENTS[name], params)
+
+    def row(self, name: str, params: Params) -> Row | None:
+        found = self.fetch(_STATEMENTS[name], params)
+        return found[0] if found else None
+
+    def rows_each(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        found: list[list[Row]] = []
+        for start in range(0, len(asked), TOGETHER_MAX):
+            together = asked[start : start + TOGETHER_MAX]
+            for name, params in together:
+                self._put(_STATEMENTS[name], params)
+            found += [self._loaded(result) for result in self._send()[-len(together) :]]
+        return found
+
+    def run(self, name: str, params: Params) -> None:
+        self.put(_STATEMENTS[name], params)
+
+    def run_many(self, name: str, params: Sequence[Params]) -> None:
+        for each in params:
+            self.put(_STATEMENTS[name], each)
+
+    def fetch(self, asked: Statement, params: Params) -> list[Row]:
+        """The rows of a statement, after all that waited has been done."""
+        self._put(asked, params)
+        return self._loaded(self._send()[-1])
+
+    def put(self, asked: Statement, params: Params = _NOTHING) -> None:
+        """Have a statement done before the next one whose answer is waited for."""
+        self._put(asked, params)
+        if len(self._waiting) >= TOGETHER_MAX:
+            self._send()
+
+    def commit(self) -> None:
+        """Commit, with what waits. Never with the first: who has not answered may be long gone."""
+        if not self.has_answered:
+            self._send()
+        self._put(_COMMIT, _NOTHING)
+        self._send()
+
+    def _put(self, asked: Statement, params: Params) -> None:
+        adapt = self._adapt
+        values = adapt.dump_sequence([params[name] for name in asked.names], asked.formats)
+        key = (asked.text, adapt.types or ())
+        self._waiting.append((key, asked.keeping, values, adapt.formats or ()))
+
+    def _send(self) -> list[PGresult]:
+        """Send what waits, and wait for its results."""
+        waiting, self._waiting = self._waiting, []
+        pgconn = self._pgconn
+        if pgconn.pipeline_status == PipelineStatus.OFF:
+            pgconn.enter_pipeline_mode()
+        preparing: dict[int, _Key] = {}
+        sent = 0
+        unnamed: _Key | None = None
+        for key, keeping, values, formats in waiting:
+            name, is_new = self._name(key, keeping)
+            if name == _UNNAMED:
+                is_new, unnamed = key != unnamed, key
+            if is_new:
+                preparing[sent] = key
+                pgconn.send_prepare(name, key[0], param_types=key[1])
+                sent += 1
+            pgconn.send_query_prepared(name, values, param_formats=formats)
+            sent += 1
+        pgconn.pipeline_sync()
+        results = self._connection.wait(_exchange(pgconn, sent + 1))
+        self.has_answered |= results[0].status in _DONE
+        self._check(results, preparing)
+        if not preparing:
+            return results[:-1]  # without the end of it all
+        return [each for number, each in enumerate(results[:-1]) if number not in preparing]
+
+    def _name(self, key: _Key, keeping: Keeping) -> tuple[bytes, bool]:
+        """Under which name a statement is prepared, and whether it has to be first."""
+        connection = self._connection
+        known = connection.prepared.get(key)
+        if known is not None:
+            return known, False
+        if keeping is Keeping.FLEETING or len(connection.prepared) >= PREPARED_MAX:
+            return _UNNAMED, True
+        connection.prepared_ever += 1
+        name = connection.prepared[key] = b"recollect_%d" % connection.prepared_ever
+        return name, True
+
+    def _check(self, results: Sequence[PGresult], preparing: Mapping[int, _Key]) -> None:
+        failed = [each for each in results if each.status == ExecStatus.FATAL_ERROR]
+        if not failed:
+            return
+        for number, key in preparing.items():
+            if number >= len(results) or results[number].status != ExecStatus.COMMAND_OK:
+                self._connection.prepared.pop(key, None)
+        raise pg.error_from_result(failed[0], encoding=self._connection.info.encoding)
+
+    def _loaded(self, result: PGresult) -> list[Row]:
+        self._adapt.set_pgresult(result)
+        return self._adapt.load_rows(0, result.ntuples, tuple)
+
+
+def _exchange(pgconn: PGconn, count: int) -> PQGen[list[PGresult]]:
+    """Send what libpq holds and take so many results; an error that ended it all is one of them."""
+    yield from generators.send(pgconn)
+    results: list[PGresult] = []
+    try:
+        while len(results) < count:
+            results += yield from generators.fetch_many(pgconn)
+    except psycopg.OperationalError:
+        if not any(each.status == ExecStatus.FATAL_ERROR for each in results):
+            raise
+    return results
