@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import random
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +14,10 @@ import apsw
 
 import recollect
 from bench.indexing import measure_index_cost, measure_vector_memory
+from bench.odd import measure_odd_strings
 from bench.report import Line, skipped
 from bench.settings import Run
 from bench.stores import SPACE, open_memory, sqlite_address, with_schema
-from bench.texts import SEED
 from bench.zipf import Language
 from recollect.knowledge import Fact, Source
 from recollect.stems import asked_stems
@@ -31,7 +30,6 @@ RECORD_TEXTS, FACT_TEXTS, ASKED = 1, 2, 3  # seeds, added to the one of all text
 P50_MS_MAX, P95_MS_MAX = 15.0, 50.0
 SHARE_OF_PLAIN_MAX = 1 / 3
 CONTEXT_MS_MAX = 2.0
-ODD, ODD_ENTRIES, ODD_MS_MAX = 100_000, 10_000, 200.0
 
 Ask = Callable[[str], object]
 
@@ -42,7 +40,7 @@ def measure_recall(run: Run) -> Iterator[Line]:
     yield from _in_a_large_space(run, language)
     yield from measure_index_cost(run, language)
     yield from measure_vector_memory(run)
-    yield from _odd_strings(run, language)
+    yield from measure_odd_strings(run, fill)
     yield from _on_postgres(run, language)
 
 
@@ -94,42 +92,6 @@ def _in_a_large_space(run: Run, language: Language) -> Iterator[Line]:
         target=CONTEXT_MS_MAX,
         is_ratio=False,
         note="40 hits, and a block of 800 tokens",
-    )
-
-
-def _odd_strings(run: Run, language: Language) -> Iterator[Line]:
-    """No string is an error, and none is slow."""
-    count, entries = run.scaled(ODD, 2_000), ODD_ENTRIES
-    group = f"random strings as questions, {entries:,} entries, SQLite (CPU)"
-    address = sqlite_address(run.directory / "odd.db", synchronous="off")
-    failed: list[str] = []
-    taken: list[float] = []
-    with open_memory(address) as memory:
-        space = memory.space(SPACE)
-        fill(space, language, entries * 9 // 10, entries // 10)
-        for text in itertools.islice(odd_strings(language), count):
-            before = time.process_time()
-            try:
-                space.recall(text)
-            except Exception as error:  # any is what is counted here
-                failed.append(f"{type(error).__name__}: {text!r}")
-            taken.append((time.process_time() - before) * 1000)
-    yield Line(
-        group=group,
-        name=f"errors among {count:,}",
-        measured=len(failed),
-        target=0,
-        is_ratio=False,
-        note=failed[0][:200] if failed else "",
-    )
-    yield Line(
-        group=group,
-        name="the slowest answer",
-        unit="ms",
-        measured=max(taken),
-        target=ODD_MS_MAX,
-        is_ratio=False,
-        note=f"the middle one {statistics.median(taken):.2f} ms",
     )
 
 
@@ -207,32 +169,6 @@ class PlainIndex:
 
     def close(self) -> None:
         self._connection.close()
-
-
-def odd_strings(language: Language) -> Iterator[str]:
-    """Without end: any characters, what means something to a database, and words among them."""
-    rng = random.Random(SEED)
-    texts = language.texts(ASKED)
-    while True:
-        parts = rng.sample(range(6), rng.randint(1, 3))
-        length = rng.randint(0, rng.choice((1, 2, 5, 10, 20, 40, 100, 400)))
-        yield "".join(_odd_part(rng, rng.choice(parts), texts) for _ in range(length))
-
-
-def _odd_part(rng: random.Random, kind: int, texts: Iterator[str]) -> str:
-    match kind:
-        case 0:
-            return chr(rng.randint(1, 0x7F))
-        case 1:
-            return chr(rng.choice((rng.randint(0x80, 0xD7FF), rng.randint(0xE000, 0x10FFFF))))
-        case 2:
-            return rng.choice((" AND ", " NEAR(", '"', "*", "'", "--", ";", "%", "\\", "\0", "^"))
-        case 3:
-            return rng.choice((" last ", " 2024", " two weeks ago ", " May ", "-", ":", "{", "\n"))
-        case 4:
-            return chr(rng.randint(0xD800, 0xDFFF))  # half of a character
-        case _:
-            return f" {next(texts).split()[0]} "
 
 
 def _questions(language: Language) -> list[str]:

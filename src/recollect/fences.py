@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 FENCE = "recollect-memory"  # the tag around everything that was recalled
 HEADING = "## Relevant Memory"
+OFFLINE = "[Recollect, offline]"  # begins what is answered from memory alone
 
 _RECALLED = re.compile(r"recollect-memory|relevant[ \t]+memory", re.IGNORECASE)
 _FENCE_TAG = re.compile(
@@ -25,7 +26,12 @@ _SECTION = re.compile(
 
 
 def without_recalled(text: str) -> str:
-    """The text without what Recollect injected, wherever it stands and even if it was cut off."""
+    """The text without what Recollect injected, wherever it stands and even if it was cut off.
+
+    Of an answer from memory alone nothing is left: it was all said before.
+    """
+    if text.startswith(OFFLINE):
+        return ""
     if _RECALLED.search(text) is None:
         return text
     return _SECTION.sub("", "".join(_outside_fences(text)))

@@ -101,7 +101,8 @@ class Entry:
 
     `stems` are what it is found by; `key` is the store's own, and names it with the kind.
     `session_id` and `seq` are where it was said, or first said; `sources` are all of a fact's or a
-    document's.
+    document's, once it is loaded whole. `until` is the end of a fact; `facts` are those that a
+    document names.
     """
 
     kind: EntryKind
@@ -122,7 +123,9 @@ class Entry:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     usage_count: int = 0
     is_superseded: bool = False
+    until: datetime | None = None
     sources: tuple[Source, ...] = ()
+    facts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +164,7 @@ class Reach:
     postings_of_one: int = 1000
     loaded: Mapping[EntryKind, int] = field(
         default_factory=lambda: {
-            EntryKind.RECORD: 240,
+            EntryKind.RECORD: 160,
             EntryKind.FACT: 100,
             EntryKind.SUMMARY: 50,
             EntryKind.DOCUMENT: 50,

@@ -35,6 +35,7 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
+UNSPACED_CHARS = 32  # of such a run in one piece; a long word would be cut
 _stemming = threading.Lock()  # a stemmer works on one word at a time
 
 
@@ -95,7 +96,15 @@ def _spelt_out(text: str) -> str:
         text = _WORD.sub(_with_parts, text)
     if _DOTTED.search(text):
         text = _VERSION.sub(lambda found: found[1].replace(".", "d"), text)
-    return text
+    return text if text.isascii() else _UNSPACED.sub(_in_pieces, text)
+
+
+def _in_pieces(run: re.Match[str]) -> str:
+    """A long run as several words; each begins with the sign that the one before ends with."""
+    signs, step = run[0], UNSPACED_CHARS - 1
+    if len(signs) <= UNSPACED_CHARS:
+        return signs
+    return " ".join(signs[at : at + UNSPACED_CHARS] for at in range(0, len(signs) - 1, step))
 
 
 def _with_parts(found: re.Match[str]) -> str:

@@ -11,7 +11,11 @@ import unicodedata
 TERMS_MAX = 48
 WORD_CHARS_MAX = 64
 
-_ACCENTS = re.compile(r"[\u0300-\u036f]")
+# Of Hebrew and Arabic also the vowels, which hardly anybody writes.
+_ACCENTS = re.compile(
+    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640"
+    "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]"
+)
 _WORD = re.compile(r"[^\W_]+")
 
 # What stands in every sentence and finds every fact.

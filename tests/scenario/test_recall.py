@@ -31,7 +31,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def memory(store_url: str, clock: ManualClock) -> Iterator[recollect.Memory]:
-    with recollect.open(store_url, settings={}, clock=clock) as memory:
+    with recollect.open(store_url, settings={"pipeline": "extraction"}, clock=clock) as memory:
         yield memory
 
 
@@ -111,6 +111,26 @@ def test_every_source_of_every_hit_leads_to_records_that_are_there(
         said = [record for record in records if record.seq <= each.seq_to]
         assert [record.seq for record in said] == list(range(each.seq, each.seq_to + 1))
         assert each.quote in " ".join(record.content for record in said)
+
+
+def test_a_document_leads_through_the_facts_it_names_to_what_was_said(
+    memory: recollect.Memory, alice: recollect.Space
+) -> None:
+    """N2: also where the page names no record itself."""
+    session = learned(memory)
+    fact = alice.facts.list()[0]
+    alice.documents.write("home", "A lantern at the door.", facts=[fact.id, "no such fact"])
+    [hit] = alice.recall("lantern")
+    assert fact.sources
+    assert hit.sources == fact.sources
+    own = source(session, 2)
+    alice.documents.write("home", "Two lanterns.", sources=[own, *fact.sources], facts=[fact.id])
+    [hit] = alice.recall("lantern")
+    assert set(hit.sources) == {own, *fact.sources}
+    assert len(hit.sources) == len({own, *fact.sources})
+    alice.facts.delete(fact.id)
+    alice.documents.write("home", "Three lanterns.", facts=[fact.id])
+    assert alice.recall("lantern")[0].sources == ()
 
 
 def test_what_is_committed_is_found_at_once_and_what_is_gone_never_again(
@@ -429,6 +449,32 @@ def test_a_time_in_the_query_is_a_time_of_what_was_said(
 
 
 # what never comes up
+
+
+def test_what_repeats_a_better_hit_steps_down_and_says_so(alice: recollect.Space) -> None:
+    """N2: a list is not five times the same."""
+    for number in range(8):
+        alice.session(f"k{number}").append("user", "The lantern is red!", name="Bo")
+    alice.session("other").append("user", "The lantern of the pier is red.", name="Bo")
+    alice.session("ana").append("user", "The lantern is red.", name="Ana")
+    hits = alice.recall("the red lantern", 4, kinds=["record"])
+    assert texts(hits[:3]) == {
+        "The lantern is red!",
+        "The lantern is red.",
+        "The lantern of the pier is red.",
+    }
+    assert ["repeated" in hit.why for hit in hits] == [False, False, False, True]
+    for hit in hits:
+        assert hit.score == sum(hit.why.values())
+
+
+def test_a_phrase_of_the_query_is_found_where_it_stands_together(alice: recollect.Space) -> None:
+    alice.facts.add("The market has no fish on Mondays.")
+    alice.facts.add("The fish market is closed on Mondays.")
+    alice.facts.add("Fish is dear at any market on Mondays.")
+    best = alice.recall("fish market")[0]
+    assert best.text == "The fish market is closed on Mondays."
+    assert best.why["phrase"] > 0
 
 
 def test_a_space_finds_nothing_of_another(memory: recollect.Memory, alice: recollect.Space) -> None:

@@ -102,3 +102,10 @@ def test_a_summary_is_indexed_by_all_it_has() -> None:
 
 def test_a_stem_is_of_a_plain_word_only() -> None:
     assert (stem("houses"), stem("h2o"), stem("straße")) == ("hous", "h2o", "straße")
+
+
+@pytest.mark.parametrize("length", [31, 32, 33, 63, 64, 65, 200])
+def test_all_of_a_long_text_without_blanks_is_indexed(length: int) -> None:
+    signs = "".join(chr(0x4E00 + at) for at in range(length))
+    assert stems(signs) == [signs[at : at + 2] for at in range(length - 1)]
+    assert set(asked_stems(signs[-5:])) <= set(stems(f"ab{signs}cd"))

@@ -76,8 +76,8 @@ class VectorsAlone:
         likeness = self._meaning.of(self._space, without_names(query.text, named))
         if likeness is None:
             return []
-        found = likeness.vectors.search(likeness.vector, DEPTH, kinds={str(EntryKind.RECORD)})
-        keys = [key for _, key, _ in found]
+        nearest = likeness.nearest({EntryKind.RECORD}, DEPTH, least=-1.0)
+        keys = nearest.get(EntryKind.RECORD, ())
         entries = self._store.search.load(
             self._space, {EntryKind.RECORD: keys}, Filters(), query.asked_at
         )

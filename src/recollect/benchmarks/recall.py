@@ -24,8 +24,9 @@ from recollect.benchmarks.stopwatch import percentile, timed
 from recollect.benchmarks.tasks import DataSet, Pool, Query, Split, Task, Turn
 from recollect.collection import Message
 from recollect.errors import InvalidValue
-from recollect.memory import Memory, Space
+from recollect.memory import Memory
 from recollect.recollection import EntryKind
+from recollect.space import Space
 
 BY_WORDS = "recall, words"
 BY_WORDS_AND_VECTORS = "recall, words and vectors"

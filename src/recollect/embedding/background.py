@@ -1,30 +1,111 @@
 """Vectors in the background: entries that have none are embedded and kept, a batch at a time.
 
 Who is asked is a provider or this machine; what was asked for and is lost on the way is asked again
-by whoever comes next. A model that changed makes every entry pending, and the vectors of the one
-before go when all have been made.
+by whoever comes next. A model that changed makes every entry pending; the vectors of the one before
+go when all have been made and nobody has used it for a while.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+
 from recollect.embedding.protocol import Embedder
-from recollect.recollection import NewVector
+from recollect.embedding.spend import EmbeddingTill
+from recollect.errors import (
+    InvalidOutput,
+    ModelError,
+    ModelRejected,
+    PromptTooLong,
+    SpendCapReached,
+)
+from recollect.recollection import NewVector, Unembedded
 from recollect.store.protocol import Store
 
 OTHERS_AT_A_TIME = 2000
+FAILURES_MAX = 16  # without a single vector, before the embedder itself is at fault
+
+_log = logging.getLogger(__name__)
 
 
-def embed_pending(store: Store, embedder: Embedder, limit: int) -> int:
-    """Embed up to so many entries that have no vector; how many were looked at."""
+def embed_pending(
+    store: Store, embedder: Embedder, till: EmbeddingTill, now: datetime, limit: int
+) -> int:
+    """Embed up to so many entries that have no vector; how many were looked at.
+
+    SpendCapReached: none of those spaces may use more today. Where others may, they go on.
+    """
+    store.vectors.use(embedder.name, now)
     pending = store.vectors.pending(embedder.name, limit)
     if not pending:
-        store.vectors.delete_others(embedder.name, OTHERS_AT_A_TIME)
+        if not store.vectors.delete_others(embedder.name, now, OTHERS_AT_A_TIME):
+            store.vectors.tend(embedder.name)
         return 0
-    wanted = [entry for entry in pending if entry.text.strip()]
-    made = embedder.embed([entry.text for entry in wanted]).vectors
-    vectors = dict(zip((id(entry) for entry in wanted), made, strict=True))
-    store.vectors.put(
-        embedder.name,
-        [NewVector(entry=entry, vector=vectors.get(id(entry), b"")) for entry in pending],
-    )
+    over: SpendCapReached | None = None
+    is_any = False
+    for space in dict.fromkeys(entry.space for entry in pending):
+        batch = _Batch(embedder, till, space)
+        try:
+            batch.embed([each for each in pending if each.space == space])
+        except SpendCapReached as error:
+            over = error
+        finally:
+            # What was paid for is kept, whatever became of the rest.
+            if batch.made:
+                is_any = True
+                store.vectors.put(embedder.name, batch.made)
+    if over is not None and not is_any:
+        raise over
     return len(pending)
+
+
+class _Batch:
+    """The vectors of one space's entries, as far as they were made."""
+
+    def __init__(self, embedder: Embedder, till: EmbeddingTill, space: str) -> None:
+        self._embedder = embedder
+        self._till = till
+        self._space = space
+        self._failures = 0
+        self._answered = 0
+        self._refused: list[tuple[Unembedded, ModelError]] = []
+        self.made: list[NewVector] = []
+
+    def embed(self, entries: Sequence[Unembedded]) -> None:
+        """What says nothing has no vector, and neither has what alone is refused."""
+        wanted = [entry for entry in entries if entry.text.strip()]
+        self.made += [
+            NewVector(entry=entry, vector=b"") for entry in entries if not entry.text.strip()
+        ]
+        if wanted:
+            self._ask(wanted)
+        for entry, error in self._refused:
+            if not self._answered:
+                raise error
+            _log.warning(
+                "%s %d of space %s has no vector: %s", entry.kind, entry.key, entry.space, error
+            )
+            self.made.append(NewVector(entry=entry, vector=b""))
+
+    def _ask(self, entries: Sequence[Unembedded]) -> None:
+        """Ask for all of them; where that is refused, for each half."""
+        try:
+            texts = [entry.text for entry in entries]
+            vectors = self._till.embed(self._embedder, self._space, texts).vectors
+        except (ModelRejected, PromptTooLong, InvalidOutput) as error:
+            self._failures += 1
+            if not self._answered and self._failures >= FAILURES_MAX:
+                raise
+            if len(entries) == 1:
+                self._refused.append((entries[0], error))
+                return
+            half = len(entries) // 2
+            self._ask(entries[:half])
+            self._ask(entries[half:])
+            return
+        self._answered += len(entries)
+        self.made += [
+            NewVector(entry=entry, vector=vector)
+            for entry, vector in zip(entries, vectors, strict=True)
+        ]

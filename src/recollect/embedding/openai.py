@@ -17,6 +17,7 @@ from recollect.errors import InvalidOutput, ModelError, PromptTooLong
 from recollect.models.answers import Gathering, Stop
 from recollect.models.faults import Fault
 from recollect.models.protocol import Completion, Model, Request, Usage
+from recollect.models.tokens import estimate_tokens
 from recollect.models.wire import Dialect
 
 TEXT_BYTES_MIN = 200  # a server that takes less takes nothing
@@ -120,6 +121,9 @@ class OpenAIEmbedder:
 
     def close(self) -> None:
         self._model.close()
+
+    def tokens_of(self, texts: Sequence[str]) -> int:
+        return sum(estimate_tokens(cut(text, self._text_bytes_max)) for text in texts)
 
     def embed(self, texts: Sequence[str], *, is_cancelled: Callable[[], bool] = never) -> Embedded:
         cleaned = [cut(self._redact(text), self._text_bytes_max) for text in texts]

@@ -56,3 +56,12 @@ class Embedder(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Billed(Protocol):
+    """What an embedder is as well whose provider is paid by the token."""
+
+    def tokens_of(self, texts: Sequence[str]) -> int:
+        """About how many tokens these texts are."""
+        ...

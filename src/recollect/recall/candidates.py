@@ -16,6 +16,15 @@ class Term:
 
     stem: str
     word: str
+    is_capital: bool = False  # as names are written
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Stems that stand next to each other in the question, and whether that is asked for."""
+
+    stems: tuple[str, ...]
+    is_quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +34,7 @@ class Question:
     terms: tuple[Term, ...]  # each stem once, without stop words
     asked_at: datetime
     times: tuple[TimeRange, ...] = ()
+    phrases: tuple[Phrase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +53,7 @@ class Candidate:
 
     `stems` are those of its text in their order, with one blank before and after each, so that
     counting one is a search for " stem ". Session and number are those of a record; what has none
-    has no neighbours.
+    has no neighbours. Of equals the one with the lower `turn` goes first.
     """
 
     id: str
@@ -55,6 +65,7 @@ class Candidate:
     session: str | None = None
     seq: int = 0
     uses: int = 0
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,10 @@ _BEGUN = re.compile(rf"\[(?:{_NAME}[,;] ?)*+(?:m(?:[1-9][0-9]{{0,2}})?)?")
 _WHOLE = re.compile(rf"\[{_NAME}(?:[,;] ?{_NAME})*\]")
 _EACH = re.compile(_NAME)
 # Runs that say nothing about marks, or one character that may.
-_PIECE = re.compile(r"[^\[\]`\n m,;0-9]+|.", re.DOTALL)
+_PIECE = re.compile(r"[^\[\]`~\n m,;0-9]+|.", re.DOTALL)
 _FENCE_TICKS = 3
+_FENCE_SIGNS = ("`", "~")
+_LINE_OPENING = frozenset(" \t>-*+")  # what may stand before a fence on its line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +57,10 @@ class CitationStream:
         self._held = ""  # a blank, a mark that has begun, or both
         self._skips_blank = False
         self._line_is_empty = True
-        self._ticks = 0  # back quotes in a row, up to here
+        self._tick = ""  # the sign that may make a fence, and how many in a row up to here
+        self._ticks = 0
         self._opens_line = True  # they are the first on their line
-        self._in_fence = False
+        self._fence = ""  # the sign of the fence that is open
         self._in_quotes = False
 
     @property
@@ -75,7 +78,7 @@ class CitationStream:
 
     def _after(self, piece: str) -> str:
         self._follow_code(piece)
-        if self._in_fence or self._in_quotes:
+        if self._fence or self._in_quotes:
             return self._released() + self._shown(piece)
         begun = self._held.lstrip(" ")
         if begun and _BEGUN.fullmatch(begun + piece) and len(begun) < MARK_CHARS_MAX:
@@ -123,18 +126,22 @@ class CitationStream:
         return text
 
     def _follow_code(self, piece: str) -> None:
-        """A fence is three back quotes at the beginning of a line; other quotes end with it."""
-        if piece == "`":
-            self._ticks += 1
+        """A fence is three back quotes or tildes that begin a line, an item or a quotation.
+
+        Other quotes end with their line.
+        """
+        if piece in _FENCE_SIGNS:
+            self._ticks = self._ticks + 1 if piece == self._tick else 1
+            self._tick = piece
             if self._ticks == _FENCE_TICKS and self._opens_line:
-                self._in_fence = not self._in_fence
+                self._fence = "" if self._fence == piece else self._fence or piece
                 self._in_quotes = False
-            elif self._ticks == 1:
+            elif self._ticks == 1 and piece == "`":
                 self._in_quotes = not self._in_quotes
             return
         self._ticks = 0
         if piece == "\n":
             self._in_quotes = False
             self._opens_line = True
-        elif piece != " ":
+        elif not _LINE_OPENING.issuperset(piece):
             self._opens_line = False

@@ -34,6 +34,8 @@ _COMBINED: Mapping[str, Callable[[tuple[Where, ...]], Where]] = {
     "NOT": NoneOf,
 }
 
+_ORDERED = (Operator.GT, Operator.GTE, Operator.LT, Operator.LTE)
+
 
 def read_filters(
     given: Filters | Mapping[str, Any] | None,
@@ -79,21 +81,29 @@ def _where(given: Mapping[str, Any], depth: int) -> Where:
 def _conditions(name: object, value: Any, depth: int) -> Iterable[Where]:
     if not isinstance(name, str):
         raise InvalidValue(f"a field is named by a text, not {name!r}")
+    if name in _KNOWN:
+        # Only the outermost are about more than metadata: here it would mean nothing they meant.
+        raise InvalidValue(f"{name!r} is no field of metadata, and stands beside AND, OR and NOT")
+    if name.upper() in _COMBINED and name not in _COMBINED:
+        raise InvalidValue(f"{name!r} is written {name.upper()}")
+    if value == {}:
+        raise InvalidValue(f"there is nothing to compare {name!r} with")
     if name in _COMBINED:
         listed = [value] if isinstance(value, Mapping) else value
         if not isinstance(listed, list | tuple):
             raise InvalidValue(f"{name} takes a list of conditions, not {value!r}")
         return [_COMBINED[name](tuple(_where(each, depth + 1) for each in listed))]
     if isinstance(value, Mapping):
-        return [_condition(name, operator, wanted) for operator, wanted in value.items()]
+        return [read_condition(name, operator, wanted) for operator, wanted in value.items()]
     if isinstance(value, list | tuple):
-        return [_condition(name, Operator.IN, value)]
+        return [read_condition(name, Operator.IN, value)]
     if value == "*":
-        return [_condition(name, Operator.EXISTS, True)]
-    return [_condition(name, Operator.EQ, value)]
+        return [read_condition(name, Operator.EXISTS, True)]
+    return [read_condition(name, Operator.EQ, value)]
 
 
-def _condition(name: str, operator: object, value: Any) -> Condition:
+def read_condition(name: str, operator: object, value: Any) -> Condition:
+    """What a field has to be. InvalidValue: it never could."""
     if operator not in set(Operator):
         ways = ", ".join(Operator)
         raise InvalidValue(f"{operator!r} is no way to compare {name!r}; there are {ways}")
@@ -102,6 +112,8 @@ def _condition(name: str, operator: object, value: Any) -> Condition:
         raise InvalidValue(f"exists is true or false for {name!r}, not {value!r}")
     if chosen in (Operator.IN, Operator.NIN) and not isinstance(value, list | tuple):
         raise InvalidValue(f"{chosen} takes a list of values for {name!r}, not {value!r}")
+    if chosen in _ORDERED and (isinstance(value, bool) or not isinstance(value, str | int | float)):
+        raise InvalidValue(f"{chosen} takes a number or a text for {name!r}, not {value!r}")
     return Condition(field=name, operator=chosen, value=value)
 
 
@@ -115,7 +127,7 @@ def _kinds(given: Iterable[EntryKind | str] | str) -> frozenset[EntryKind]:
 
 def _trusts(given: Iterable[Trust | str] | str) -> frozenset[Trust]:
     listed = _listed(given, "trust")
-    if any(each not in set(Trust) for each in listed):
+    if not listed or any(each not in set(Trust) for each in listed):
         raise InvalidValue(f"trust is one or some of {', '.join(Trust)}: {listed!r}")
     return frozenset(Trust(each) for each in listed)
 
@@ -127,7 +139,8 @@ def _tags(given: Iterable[str] | str) -> tuple[str, ...]:
 def _listed(given: Iterable[str] | str, what: str) -> list[str]:
     """One text or several, as a list."""
     listed = [given] if isinstance(given, str) else given
-    if not isinstance(listed, Iterable) or not all(isinstance(each, str) for each in listed):
+    is_list = isinstance(listed, Iterable) and not isinstance(listed, Mapping)
+    if not is_list or not all(isinstance(each, str) for each in listed):
         raise InvalidValue(f"{what} are a text or a list of texts, not {given!r}")
     return list(listed)
 

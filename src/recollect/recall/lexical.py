@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
-from recollect.recall.candidates import Candidate, Corpus
+from recollect.recall.candidates import Candidate, Corpus, Phrase
 from recollect.recall.weights import Weights
 
 KIN_CHARS = 5  # that two words begin with, to be taken for kin
@@ -20,7 +22,9 @@ class Lexical:
     """
 
     scores: Sequence[float]
+    groups: Sequence[str]  # of each candidate
     gathered: Mapping[str, float]
+    worths: Mapping[str, float]  # of each stem; they make 1 together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +45,8 @@ def score_words(
     boost = weights.saturation + 1
     scores = [0.0] * len(candidates)
     gathered = dict.fromkeys(groups, 0.0)
-    for term in _sought(stems, corpus):
+    sought = _sought(stems, corpus)
+    for term in sought:
         together: dict[str, float] = {}
         # Most entries lack most terms: they are passed over before anything is computed.
         for at in [at for at, text in enumerate(texts) if term.beginning in text]:
@@ -51,7 +56,37 @@ def score_words(
             together[groups[at]] = together.get(groups[at], 0.0) + fit
         for group, fits in together.items():
             gathered[group] += term.worth * 2 * fits / (fits + 1)
-    return Lexical(scores=scores, gathered=gathered)
+    worths = {stem: term.worth for stem, term in zip(stems, sought, strict=True)}
+    return Lexical(scores=scores, groups=groups, gathered=gathered, worths=worths)
+
+
+def score_phrases(
+    phrases: Sequence[Phrase],
+    worths: Mapping[str, float],
+    candidates: Sequence[Candidate],
+    weights: Weights,
+) -> list[float]:
+    """What candidates get for words that stand in them as they do in the question."""
+    scores = [0.0] * len(candidates)
+    # All of them in one text: most phrases are in none, which one search tells.
+    texts = "\n".join(each.stems for each in candidates)
+    starts = list(accumulate((len(each.stems) + 1 for each in candidates), initial=0))
+    for phrase in phrases:
+        weight = weights.quoted if phrase.is_quoted else weights.phrase
+        worth = weight * sum(worths.get(stem, 0.0) for stem in dict.fromkeys(phrase.stems))
+        if phrase.is_quoted or all(stem in worths for stem in phrase.stems):
+            for at in _holders(f" {' '.join(phrase.stems)} ", texts, starts):
+                scores[at] += worth
+    return scores
+
+
+def _holders(sought: str, texts: str, starts: Sequence[int]) -> Iterator[int]:
+    """Which of the joined texts have it."""
+    place = texts.find(sought)
+    while place >= 0:
+        at = bisect_right(starts, place) - 1
+        yield at
+        place = texts.find(sought, starts[at + 1])
 
 
 def group_of(candidate: Candidate) -> str:

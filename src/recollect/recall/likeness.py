@@ -6,6 +6,7 @@ would be lost. A number, a negation or another word in the place of one makes an
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
@@ -15,6 +16,8 @@ OVERLAP_MIN = 0.9  # of all words of both, how many they share
 CONTAINED_MIN = 0.5  # of a longer text's words: below, it is about more than the shorter one
 STEM_CHARS = 4  # words with the same beginning are forms of one
 
+# With what makes it another one: 5, -5, 5:30, 5.50, $5 and 5% are six.
+_NUMBER = re.compile(r"(?:(?<!\w)[-−+])?[$€£¥]?\d(?:[.,:/'’-]?\d)*+[%‰°]?")
 _NEGATIONS = frozenset(
     """
     no not never none neither nor without cannot nobody nothing hardly t didn doesn don isn wasn
@@ -37,19 +40,21 @@ class Wording:
 
     line: str  # with a blank at either end, so that words are found whole
     words: frozenset[str]
+    numbers: frozenset[str]
 
     @classmethod
     def of(cls, text: str) -> Wording:
         line = words(text)
-        return cls(f" {line} ", frozenset(line.split()))
+        return cls(f" {line} ", frozenset(line.split()), frozenset(_NUMBER.findall(text)))
 
     def compared(self, earlier: Wording) -> Likeness:
         """What this is to one that came earlier. A text without words is like no other."""
         if not self.words or not earlier.words:
             return Likeness.OTHER
         if self.line == earlier.line:
-            return Likeness.SAME
-        is_within, is_around = self.line in earlier.line, earlier.line in self.line
+            return Likeness.SAME if self.numbers == earlier.numbers else Likeness.OTHER
+        is_within = self.line in earlier.line and self.numbers <= earlier.numbers
+        is_around = earlier.line in self.line and self.numbers >= earlier.numbers
         sizes = sorted((len(self.words), len(earlier.words)))
         if not is_within and not is_around and sizes[0] < OVERLAP_MIN * sizes[1]:
             return Likeness.OTHER
@@ -61,7 +66,8 @@ class Wording:
             return Likeness.FULLER if share >= CONTAINED_MIN else Likeness.OTHER
         shared = len(self.words) - len(added)
         is_close = shared >= OVERLAP_MIN * (shared + len(added) + len(missing))
-        is_same = is_within or (is_close and _is_rewording(added, missing))
+        is_reworded = is_close and self.numbers == earlier.numbers
+        is_same = is_within or (is_reworded and _is_rewording(added, missing))
         return Likeness.SAME if is_same else Likeness.OTHER
 
 

@@ -12,6 +12,20 @@ SCANNED_CHARS = 65_536  # of a text; what follows is not looked through
 
 _BREAK = re.compile(r"\n\s*\n|\n(?=#{1,6} |[-*+] |\d+[.)] )")
 
+# What a page written by rules says about its lines; the sources of a hit have it.
+_NOTE_LABEL = r"\[\^[0-9a-f]{10}\]"
+_NOTES = re.compile(rf"^{_NOTE_LABEL}: [^\n]*(?:\n|\Z)", re.MULTILINE)
+_NOTE_MARK = re.compile(rf"[ \t]?{_NOTE_LABEL}")
+_NO_SOURCES = re.compile(r"^## Sources[ \t]*\s*\Z", re.MULTILINE)
+
+
+def without_notes(text: str) -> str:
+    """A page without the footnotes that say where its lines come from."""
+    if "[^" not in text:
+        return text
+    bare = _NOTE_MARK.sub("", _NOTES.sub("", text))
+    return text if bare == text else _NO_SOURCES.sub("", bare).rstrip()
+
 
 def best_passage(text: str, worth: Mapping[str, float]) -> str:
     """The passage with the most of the stems that are asked for, by what each is worth.

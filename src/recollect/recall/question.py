@@ -2,24 +2,51 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
+from itertools import islice, pairwise
 
-from recollect.recall.candidates import Candidate, Corpus, Question, Term
+from recollect.recall.candidates import Candidate, Corpus, Phrase, Question, Term
 from recollect.recall.times import time_ranges
 from recollect.recollection import Entry, EntryKind, Found, Sought
-from recollect.stems import asked_stems
+from recollect.stems import asked_stems, stems
 from recollect.terms import words
+
+PHRASES_MAX = 48
+PAIRED_CHARS_MAX = 2000  # of a question, in which words stand together
+
+_WORD = re.compile(r"[^\W_]+")
+_QUOTED = re.compile(r'"([^"\n]{3,200})"|“([^”\n]{3,200})”|«([^»\n]{3,200})»')
+
+# Of equals what says most by itself goes first, and of those the newest.
+_KEYS = 2**62
+_TURN_OF_KIND = {kind: at * _KEYS for at, kind in enumerate(EntryKind)}
 
 
 def ask(text: str, now: datetime) -> Question:
-    """What a text asks for: its stems, and the times it names."""
+    """What a text asks for: its stems, those that stand together, and the times it names."""
+    asked = asked_stems(text)
+    capitals = {words(each) for each in _WORD.findall(text) if each[0].isupper()}
     return Question(
-        terms=tuple(Term(stem=stem, word=word) for stem, word in asked_stems(text).items()),
+        terms=tuple(
+            Term(stem=stem, word=word, is_capital=word in capitals) for stem, word in asked.items()
+        ),
         asked_at=now,
         times=tuple(time_ranges(text, now)),
+        phrases=tuple(islice(_phrases(text, asked), PHRASES_MAX)),
     )
+
+
+def _phrases(text: str, asked: Collection[str]) -> Iterator[Phrase]:
+    """What stands in quotation marks, and every two words worth a search with nothing between."""
+    for found in _QUOTED.finditer(text):
+        said = tuple(stems(found[1] or found[2] or found[3]))
+        if len(said) > 1:
+            yield Phrase(said, is_quoted=True)
+    pairs = dict.fromkeys(pairwise(stems(text[:PAIRED_CHARS_MAX])))
+    yield from (Phrase(pair) for pair in pairs if pair[0] in asked and pair[1] in asked)
 
 
 def sought(question: Question) -> Sought:
@@ -48,17 +75,18 @@ def candidate_id(entry: Entry) -> str:
 
 
 def _candidate(entry: Entry) -> Candidate:
-    is_record = entry.kind is EntryKind.RECORD
+    kind, own, speaker = entry.kind, entry.stems, entry.speaker
     return Candidate(
-        id=candidate_id(entry),
-        stems=f" {entry.stems} ",
-        length=entry.stems.count(" ") + 1,
+        id=f"{kind}:{entry.key}",
+        stems=f" {own} ",
+        length=own.count(" ") + 1,
         said_at=entry.at,
         trust=entry.trust,
-        speaker=words(entry.speaker) if entry.speaker else "",
-        session=entry.session_id if is_record else None,
+        speaker=words(speaker) if speaker else "",
+        session=entry.session_id if kind is EntryKind.RECORD else None,
         seq=entry.seq,
         uses=entry.usage_count,
+        turn=_TURN_OF_KIND[kind] - entry.key,
     )
 
 

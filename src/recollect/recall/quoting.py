@@ -10,15 +10,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-# Controls that are no white space, overrides of the writing direction, and characters nobody sees,
-# among them the tags that spell hidden ASCII.
+# Controls that are no white space, overrides of the writing direction, and characters nobody sees:
+# fillers, signs that choose between forms of a letter, and the tags that spell hidden ASCII.
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufeff"
-    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0"
+    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+# What makes a sign colourful is seen behind a sign, and nowhere else.
+_UNSEEN_COLOUR = re.compile(
+    "(?<![\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff])\ufe0f(?!\u20e3)|\ufe0f(?=\ufe0f)"
 )
 _LINE_BREAK = re.compile("[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
-# Between Latin letters a joiner joins nothing; it only hides a word.
-_HIDING_JOINER = re.compile(r"(?<=[!-~])[\u00ad\u034f\u200c\u200d]+(?=[!-~])")
+# Beside a Latin letter a joiner joins nothing, it only hides a word; nor does a second one.
+_HIDING_JOINER = re.compile(
+    r"(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f])|(?<=[\u200c\u200d])[\u200c\u200d]+"
+)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _ITEMS = ("-", "*", "+", "•")
@@ -88,7 +95,7 @@ def _readable(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = _LINE_BREAK.sub("\n", text)
-    text = _LONE_SURROGATE.sub("\ufffd", _UNSEEN.sub("", text))
+    text = _LONE_SURROGATE.sub("\ufffd", _UNSEEN_COLOUR.sub("", _UNSEEN.sub("", text)))
     return _HIDING_JOINER.sub("", text)
 
 

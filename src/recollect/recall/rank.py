@@ -10,10 +10,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from operator import add, mul
+from types import MappingProxyType
 
 from recollect.knowledge import Trust
 from recollect.recall.candidates import Candidate, Corpus, Question, Ranked, Similarities, Term
-from recollect.recall.lexical import group_of, score_words
+from recollect.recall.lexical import score_phrases, score_words
 from recollect.recall.times import TimeRange
 from recollect.recall.weights import WEIGHTS, Weights
 
@@ -23,6 +24,8 @@ LATER = timedelta(days=7)  # people tell a little after it happened
 TIME_SHARE_TELLING = 0.05  # a time with so few of the candidates says all it can
 RECENCY_HALF_DAYS = 30.0
 USES_HALF = 5.0
+
+NO_HOLDERS: Mapping[str, int] = MappingProxyType({})
 
 Column = Sequence[float]  # one value for each candidate
 
@@ -37,67 +40,79 @@ def rank(
     limit: int | None = None,
 ) -> list[Ranked]:
     """The best candidates, best first. A neighbour counts when it is a candidate too."""
-    names = speakers_asked(question.terms, {each.speaker for each in candidates})
-    told = [term for term in question.terms if not _is_named(term, names)]
+    speakers = {each.speaker for each in candidates}
+    names = speakers_asked(question.terms, speakers, corpus.holders)
+    told = [term for term in question.terms if not _is_named(term, names, corpus.holders)]
     stems = [term.stem for term in told or question.terms]
     lexical = score_words(stems, corpus, candidates, weights)
-    voices = [_voice(each.trust, weights) for each in candidates]
-    alike = _alike(candidates, similarities, weights)
-    spoken = list(map(mul, voices, map(add, lexical.scores, alike)))
+    voice_of = _voices(weights)
+    voices = [voice_of[each.trust] for each in candidates]
     # What an entry says weighs by whose word it is; the sum does once more, with all around it.
-    twice = list(map(mul, voices, voices))
-    columns: dict[str, Column] = {
-        "words": list(map(mul, twice, lexical.scores)),
-        "similarity": list(map(mul, twice, alike)),
-        **_scaled(voices, _neighbours(spoken, candidates, weights)),
-        "speaker": [
+    said = list(map(mul, voices, lexical.scores))
+    columns: dict[str, Column] = {"words": list(map(mul, voices, said))}
+    if question.phrases:
+        phrases = score_phrases(question.phrases, lexical.worths, candidates, weights)
+        together = list(map(mul, voices, phrases))
+        said = list(map(add, said, together))
+        columns["phrase"] = list(map(mul, voices, together))
+    if similarities is not None:
+        alike = list(map(mul, voices, _alike(candidates, similarities, weights)))
+        said = list(map(add, said, alike))
+        columns["similarity"] = list(map(mul, voices, alike))
+    for name, column in _neighbours(said, candidates, weights).items():
+        columns[name] = list(map(mul, voices, column))
+    if names:
+        columns["speaker"] = [
             voice * weights.speaker if each.speaker in names else 0.0
             for voice, each in zip(voices, candidates, strict=True)
-        ],
-        "time": list(map(mul, voices, _times(question, candidates, weights))),
-        "session": [
-            voice * weights.session * lexical.gathered[group_of(each)]
-            for voice, each in zip(voices, candidates, strict=True)
-        ],
-        "recency": [weights.recency * _recent(question, each) for each in candidates],
-        "usage": [weights.usage * each.uses / (each.uses + USES_HALF) for each in candidates],
-    }
+        ]
+    if question.times:
+        columns["time"] = list(map(mul, voices, _times(question, candidates, weights)))
+    session = {group: weights.session * fits for group, fits in lexical.gathered.items()}
+    columns["session"] = list(map(mul, voices, map(session.__getitem__, lexical.groups)))
+    columns["recency"] = _recent(question, candidates, weights)
+    if any(each.uses for each in candidates):
+        columns["usage"] = [
+            weights.usage * each.uses / (each.uses + USES_HALF) for each in candidates
+        ]
     return _ordered(columns, candidates, limit)
 
 
-def speakers_asked(terms: Iterable[Term], speakers: Iterable[str]) -> frozenset[str]:
-    """The speakers a question names, by a part of their name or the beginning of one."""
-    words = {term.word for term in terms}
+def speakers_asked(
+    terms: Iterable[Term], speakers: Iterable[str], holders: Mapping[str, int] = NO_HOLDERS
+) -> frozenset[str]:
+    """The speakers a question names, by a part of their name or the beginning of one.
+
+    A beginning may be a word like any other, Carla and car: it is a name if it is written as one,
+    or if nothing has it as a word. `holders` are how many entries have a stem.
+    """
+    asked = tuple(terms)
     return frozenset(
-        speaker for speaker in speakers if speaker and any(_names(word, speaker) for word in words)
+        speaker
+        for speaker in speakers
+        if speaker and any(_names(term, speaker, holders) for term in asked)
     )
 
 
-def _names(word: str, speaker: str) -> bool:
-    return word == speaker or (
-        len(word) >= NAME_CHARS_MIN and any(part.startswith(word) for part in speaker.split())
+def _names(term: Term, speaker: str, holders: Mapping[str, int]) -> bool:
+    if term.word == speaker:
+        return True
+    parts = speaker.split()
+    may_begin = term.is_capital or not holders.get(term.stem)
+    return len(term.word) >= NAME_CHARS_MIN and (
+        term.word in parts or (may_begin and any(part.startswith(term.word) for part in parts))
     )
 
 
-def _is_named(term: Term, speakers: frozenset[str]) -> bool:
-    return any(_names(term.word, speaker) for speaker in speakers)
+def _is_named(term: Term, speakers: frozenset[str], holders: Mapping[str, int]) -> bool:
+    return any(_names(term, speaker, holders) for speaker in speakers)
 
 
-def _voice(trust: Trust, weights: Weights) -> float:
-    match trust:
-        case Trust.USER:
-            return 1.0
-        case Trust.AGENT:
-            return weights.agent
-        case Trust.TOOL:
-            return weights.tool
+def _voices(weights: Weights) -> dict[Trust, float]:
+    return {Trust.USER: 1.0, Trust.AGENT: weights.agent, Trust.TOOL: weights.tool}
 
 
-def _alike(
-    candidates: Sequence[Candidate], similarities: Similarities | None, weights: Weights
-) -> Column:
-    if similarities is None:
-        return [0.0] * len(candidates)
+def _alike(candidates: Sequence[Candidate], similarities: Similarities, weights: Weights) -> Column:
     scale = weights.similarity / (similarities.spread or 1.0)
     floor = similarities.usual - similarities.spread
     cosines = similarities.cosines
@@ -126,10 +141,6 @@ def _neighbours(
     return {"neighbours": around, "alone": alone}
 
 
-def _scaled(voices: Column, columns: Mapping[str, Column]) -> dict[str, Column]:
-    return {name: list(map(mul, voices, column)) for name, column in columns.items()}
-
-
 def _times(question: Question, candidates: Sequence[Candidate], weights: Weights) -> Column:
     best = [0.0] * len(candidates)
     for time in question.times:
@@ -155,17 +166,18 @@ def _telling(inside: int, total: int) -> float:
     return math.log(share) / math.log(TIME_SHARE_TELLING)
 
 
-def _recent(question: Question, candidate: Candidate) -> float:
-    days = max((question.asked_at - candidate.said_at) // DAY, 0)
-    return RECENCY_HALF_DAYS / (RECENCY_HALF_DAYS + days)
+def _recent(question: Question, candidates: Sequence[Candidate], weights: Weights) -> Column:
+    asked_at, most = question.asked_at, weights.recency * RECENCY_HALF_DAYS
+    days = ((asked_at - each.said_at).days for each in candidates)
+    return [most / (RECENCY_HALF_DAYS + each) if each > 0 else weights.recency for each in days]
 
 
 def _ordered(
     columns: Mapping[str, Column], candidates: Sequence[Candidate], limit: int | None
 ) -> list[Ranked]:
     """Reasons are put together only for what is returned: most candidates are not."""
-    scores = [sum(values) for values in zip(*columns.values(), strict=True)]
-    order = sorted(range(len(candidates)), key=lambda at: (-scores[at], candidates[at].id))
+    scores = list(map(sum, zip(*columns.values(), strict=True)))
+    order = sorted(range(len(candidates)), key=lambda at: (-scores[at], candidates[at].turn))
     return [
         Ranked(
             candidate=candidates[at],

@@ -11,55 +11,66 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from recollect.collection import check_id
 from recollect.documents.paths import read_path
 from recollect.errors import InvalidValue
 from recollect.fences import without_recalled
-from recollect.knowledge import Source, Trust
+from recollect.knowledge import Source
+from recollect.messages import Role
 from recollect.recall import usage
-from recollect.recall.candidates import Corpus, Question, Ranked, Similarities
+from recollect.recall.candidates import Corpus, Question, Ranked
 from recollect.recall.filters import read_filters
-from recollect.recall.inject import FACTS_MAX, Standing, pack
-from recollect.recall.lexical import rarity
-from recollect.recall.passages import best_passage
-from recollect.recall.question import (
-    ask,
-    candidate_id,
-    candidates,
-    corpus,
-    sought,
-    without_names,
+from recollect.recall.finding import Finder
+from recollect.recall.inject import (
+    CHARS_PER_TOKEN_MAX,
+    FACTS_LIMIT,
+    FACTS_MAX,
+    SUMMARY_SHARE,
+    Standing,
+    pack,
 )
-from recollect.recall.rank import rank, speakers_asked
+from recollect.recall.lexical import rarity
+from recollect.recall.passages import best_passage, without_notes
+from recollect.recall.question import ask, candidate_id, candidates, corpus
+from recollect.recall.rank import rank
+from recollect.recall.speakers import KnownSpeakers
+from recollect.recall.variety import LOOKED_AT_SHARE, varied
 from recollect.recollection import (
     Context,
     Entry,
     EntryKind,
     Filters,
     Hit,
-    Omission,
     Reach,
-    Sought,
 )
 from recollect.session import Surroundings, page_size
 from recollect.store.protocol import Store
-from recollect.terms import words
 
 if TYPE_CHECKING:
-    from recollect.recall.meaning import Likeness, Meaning
+    from recollect.recall.meaning import Meaning
 
 QUERY_CHARS_MAX = 20_000  # of a question; what follows is not read
 CONTEXT_TOKENS = 2000
-CONTEXT_HITS = 40  # from which a context is packed
-TOLD = "a fact was learned from it"
-TOLD_MAX = 3  # records that a fact's source may name to stand for each of them
+CONTEXT_HITS = 40  # from which a context is packed, or as many as it may have lines
+CONTEXT_CHARS = 3000  # of a record that a context may show a beginning of
+MARGIN_CHARS = 1500  # read further than is shown, so that no secret is cut in two and missed
 SUMMARY_PATH = "~/memory/memory_summary"
 REACH = Reach()
+_HAVE_SOURCES = (EntryKind.FACT, EntryKind.DOCUMENT)
 
 
 def _no_meaning() -> None:
     return None
+
+
+class _Purpose(Enum):
+    """What hits are for."""
+
+    LIST = "list"  # each whole, and none twice
+    CONTEXT = "context"  # as much of each as a block may show
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +90,12 @@ class Recaller:
         store: Store,
         space: str,
         meaning: Callable[[], Meaning | None] = _no_meaning,
+        speakers: KnownSpeakers | None = None,
     ) -> None:
         self._around = around
         self._store = store
         self._space = space
-        self._meaning = meaning
+        self._finder = Finder(store, space, meaning, speakers or KnownSpeakers())
 
     def recall(
         self,
@@ -108,22 +120,25 @@ class Recaller:
         filters: Filters | Mapping[str, Any] | None = None,
         as_of: datetime | str | None = None,
         summary: str | None = None,
+        beside: str | None = None,
     ) -> Context:
-        """A block for a prompt that fits its budget exactly; false when there is nothing to say."""
+        """A block for a prompt that fits its budget exactly; false when there is nothing to say.
+
+        `beside` is the session that the prompt shows anyway: its records are not repeated.
+        """
         if type(max_tokens) is not int or type(max_facts) is not int:
             raise InvalidValue("max_tokens and max_facts are whole numbers")
         allowed = read_filters(filters, kinds=kinds, as_of=as_of)
-        found = self._recalled(query, CONTEXT_HITS, allowed)
-        shown, told = _without_told(found.hits, max_facts)
+        limit = max(CONTEXT_HITS, min(max_facts, FACTS_LIMIT))
+        found = self._recalled(query, limit, allowed, purpose=_Purpose.CONTEXT)
         block = pack(
-            shown,
-            summary=self._summary() if summary is None else summary,
+            [hit for hit in found.hits if not _is_record_of(hit, beside)],
+            summary=self._summary(allowed, max_tokens) if summary is None else summary,
             max_tokens=max_tokens,
             max_facts=max_facts,
             now=self._around.now(),
             standings=_standings(found.entries),
         )
-        block = replace(block, omitted=(*block.omitted, *told))
         return replace(block, id=self._around.ids.new()) if block else block
 
     def cite(
@@ -139,68 +154,63 @@ class Recaller:
         """
         if not isinstance(block, Context):
             raise InvalidValue(f"a block is what context() gives, not {type(block).__name__}")
-        now, turn_id = self._around.now(), turn or block.id
+        now, turn_id = self._around.now(), _turn(turn) or block.id
         told = (
             usage.injected(block, turn_id=turn_id, at=now),
             usage.cited(block, used, turn_id=turn_id, at=now),
         )
         return sum(self._store.search.use(self._space, each) for each in told)
 
-    def _recalled(self, query: str, limit: int, allowed: Filters) -> Recalled:
+    def opened(
+        self, shown: usage.Opened | Iterable[usage.Opened], *, turn: str | None = None
+    ) -> int:
+        """Count hits that somebody asked to read, each once in a turn. How many were new."""
+        turn_id = _turn(turn) or self._around.ids.new()
+        told = usage.opened(shown, turn_id=turn_id, at=self._around.now())
+        return self._store.search.use(self._space, told)
+
+    def _recalled(
+        self, query: str, limit: int, allowed: Filters, purpose: _Purpose = _Purpose.LIST
+    ) -> Recalled:
         if not isinstance(query, str):
             raise InvalidValue(f"a query is text, not {type(query).__name__}")
         now = self._around.now()
-        question = ask(query[:QUERY_CHARS_MAX], allowed.as_of or now)
+        query = query[:QUERY_CHARS_MAX]
+        question = ask(query, allowed.as_of or now)
         if not question.terms and not question.times:
             return Recalled(hits=(), entries=())
         reach = _reach(limit)
-        found = self._store.search.candidates(self._space, sought(question), allowed, now, reach)
-        space = corpus(found)
-        entries: Sequence[Entry] = found.entries
-        likeness = self._likeness(question, query, entries)
-        alike = None
-        if likeness is not None:
-            entries = self._with_alike(entries, likeness, allowed, now)
-            alike = _similarities(likeness, entries)
-        entries = [entry for entry in entries if _says_something(entry)]
+        looked = self._finder.look(question, query, allowed, now, reach)
+        space = corpus(looked.found)
+        entries = [entry for entry in looked.found.entries if _says_something(entry)]
         scored = candidates(entries)
         by_id = {each.id: entry for each, entry in zip(scored, entries, strict=True)}
-        ranked = rank(question, space, scored, alike, limit=limit)
-        shown = self._whole([by_id[each.candidate.id] for each in ranked], allowed, now)
+        looked_at = limit * LOOKED_AT_SHARE if purpose is _Purpose.LIST else limit
+        ranked = rank(question, space, scored, looked.similarities(entries), limit=looked_at)
+        if purpose is _Purpose.LIST:  # a context says by itself what it leaves out for another line
+            ranked = varied(ranked, by_id, limit)
+        chosen = [by_id[each.candidate.id] for each in ranked]
+        shown = self._whole(chosen, allowed, now, purpose)
         worth = _worth(question, space)
         hits = [
-            self._hit(shown[each.candidate.id], each, worth)
+            self._hit(shown[each.candidate.id], each, worth, purpose)
             for each in ranked
             if each.candidate.id in shown
         ]
-        return Recalled(hits=hits, entries=list(shown.values()))
+        return Recalled(hits=[hit for hit in hits if hit.text], entries=list(shown.values()))
 
-    def _likeness(
-        self, question: Question, query: str, entries: Sequence[Entry]
-    ) -> Likeness | None:
-        """The question among the vectors, by what it says: whom it names is scored apart."""
-        meaning = self._meaning()
-        if meaning is None:
-            return None
-        speakers = {words(entry.speaker) for entry in entries if entry.speaker}
-        return meaning.of(
-            self._space, without_names(query, speakers_asked(question.terms, speakers))
-        )
+    def _whole(
+        self, chosen: Sequence[Entry], allowed: Filters, now: datetime, purpose: _Purpose
+    ) -> dict[str, Entry]:
+        """The chosen ones, whole and with their sources; one that is gone by now is left out.
 
-    def _with_alike(
-        self, entries: Sequence[Entry], likeness: Likeness, allowed: Filters, now: datetime
-    ) -> builtins.list[Entry]:
-        """What was found by words, and what is nearest by meaning."""
-        nearest = Sought(stems=(), alike=likeness.nearest(allowed.kinds))
-        more = self._store.search.candidates(self._space, nearest, allowed, now, REACH)
-        known = {candidate_id(entry): entry for entry in (*entries, *more.entries)}
-        return list(known.values())
-
-    def _whole(self, chosen: Sequence[Entry], allowed: Filters, now: datetime) -> dict[str, Entry]:
-        """The chosen ones with their whole texts; one that is gone by now is left out."""
+        Of a record a context shows the beginning, which is there.
+        """
         keys: dict[EntryKind, builtins.list[int]] = defaultdict(list)
         for entry in chosen:
-            if len(entry.text) >= REACH.chars:
+            is_begun = entry.kind is EntryKind.RECORD and purpose is _Purpose.CONTEXT
+            is_cut = len(entry.text) >= REACH.chars and not is_begun
+            if entry.kind in _HAVE_SOURCES or is_cut:
                 keys[entry.kind].append(entry.key)
         whole = self._store.search.load(self._space, keys, allowed, now) if keys else []
         loaded = {candidate_id(entry): entry for entry in whole}
@@ -210,32 +220,48 @@ class Recaller:
             if entry.key not in keys.get(entry.kind, ()) or candidate_id(entry) in loaded
         }
 
-    def _hit(self, entry: Entry, ranked: Ranked, worth: Mapping[str, float]) -> Hit:
+    def _hit(
+        self, entry: Entry, ranked: Ranked, worth: Mapping[str, float], purpose: _Purpose
+    ) -> Hit:
         redact = self._around.redactor().keyed(self._space).redact
-        text = entry.text
-        if entry.kind is EntryKind.RECORD and entry.trust is not Trust.TOOL:
-            text = without_recalled(text)  # a tool that writes our fence is up to something
         if entry.kind in (EntryKind.DOCUMENT, EntryKind.SUMMARY):
-            text = best_passage(text, worth)
+            text = redact(best_passage(without_notes(entry.text), worth))
+        elif entry.kind is EntryKind.RECORD and purpose is _Purpose.CONTEXT:
+            text = _beginning(_said(entry), CONTEXT_CHARS, redact)
+        else:
+            text = redact(_said(entry))
         return Hit(
             id=entry.id,
             kind=entry.kind,
-            text=redact(text),
+            text=text,
             score=ranked.score,
             why=ranked.parts,
-            sources=_sources(entry),
+            sources=tuple(
+                replace(source, quote=redact(source.quote)) if source.quote else source
+                for source in _sources(entry)
+            ),
             at=entry.at,
             trust=entry.trust,
-            title=entry.title,
+            title=redact(entry.title),
             speaker=redact(entry.speaker or entry.role),
-            tags=entry.tags,
+            tags=tuple(map(redact, entry.tags)),
             usage_count=entry.usage_count,
         )
 
-    def _summary(self) -> str:
-        """What the space's memory comes to, once consolidation has written it."""
+    def _summary(self, allowed: Filters, max_tokens: int) -> str:
+        """What the space's memory comes to, once consolidation has written it.
+
+        It is about everything: who asks for less, or for another time, is not told.
+        """
+        everything = Filters(kinds=allowed.kinds, as_of=allowed.as_of)
+        if allowed != everything or EntryKind.DOCUMENT not in allowed.kinds or max_tokens <= 0:
+            return ""
         found = self._store.documents.find(self._space, read_path(SUMMARY_PATH).place)
-        return "" if found is None else found.body
+        if found is None or (allowed.as_of is not None and found.updated_at > allowed.as_of):
+            return ""
+        redact = self._around.redactor().keyed(self._space).redact
+        chars_max = CHARS_PER_TOKEN_MAX * max_tokens // SUMMARY_SHARE + 1
+        return _beginning(without_notes(found.body), chars_max, redact)
 
 
 def _reach(limit: int) -> Reach:
@@ -247,37 +273,36 @@ def _reach(limit: int) -> Reach:
 
 
 def _says_something(entry: Entry) -> bool:
-    """Not an empty record, and not the space's summary, which has a place of its own."""
-    return bool(entry.text.strip()) and (
-        entry.kind is not EntryKind.DOCUMENT or entry.id.casefold() != SUMMARY_PATH
-    )
+    """Not an empty record, and not the space's summary, which has a place of its own.
+
+    A record of nothing but what was recalled is empty: it has no words either.
+    """
+    if entry.kind is EntryKind.DOCUMENT and entry.id.casefold() == SUMMARY_PATH:
+        return False
+    return bool((entry.text if entry.stems else _said(entry)).strip())
 
 
-def _without_told(hits: Sequence[Hit], max_facts: int) -> tuple[list[Hit], list[Omission]]:
-    """The hits without records that one of the better facts was learned from: it says the same."""
-    facts = [hit for hit in hits if hit.kind is EntryKind.FACT][: max(max_facts, 0)]
-    told = {
-        (source.session_id, seq)
-        for fact in facts
-        for source in fact.sources
-        for seq in range(source.seq, min(source.seq_to, source.seq + TOLD_MAX) + 1)
-    }
-    shown, left_out = [], []
-    for hit in hits:
-        is_told = hit.kind is EntryKind.RECORD and any(
-            (source.session_id, source.seq) in told for source in hit.sources
-        )
-        if is_told:
-            left_out.append(Omission(hit=hit, reason=TOLD))
-        else:
-            shown.append(hit)
-    return shown, left_out
+def _said(entry: Entry) -> str:
+    """What it says itself. A tool that writes our fence is up to something, and is shown."""
+    is_recalled = entry.kind is EntryKind.RECORD and entry.role != Role.TOOL
+    return without_recalled(entry.text) if is_recalled else entry.text
 
 
-def _similarities(likeness: Likeness, entries: Sequence[Entry]) -> Similarities:
-    usual, spread = likeness.usual
-    cosines = likeness.cosines([(entry.kind, entry.key) for entry in entries])
-    return Similarities(cosines=cosines, usual=usual, spread=spread)
+def _beginning(text: str, chars_max: int, redact: Callable[[str], str]) -> str:
+    """A text's beginning, redacted over a longer one."""
+    if len(text) <= chars_max:
+        return redact(text)
+    redacted = redact(text[: chars_max + MARGIN_CHARS])
+    return redacted[: min(chars_max, max(len(redacted) - MARGIN_CHARS, 0))]
+
+
+def _turn(turn: str | None) -> str | None:
+    return None if turn is None else check_id(turn)
+
+
+def _is_record_of(hit: Hit, session_id: str | None) -> bool:
+    is_record = hit.kind is EntryKind.RECORD
+    return is_record and any(source.session_id == session_id for source in hit.sources)
 
 
 def _sources(entry: Entry) -> tuple[Source, ...]:
@@ -296,7 +321,7 @@ def _worth(question: Question, space: Corpus) -> dict[str, float]:
 
 def _standings(entries: Iterable[Entry]) -> dict[str, Standing]:
     return {
-        entry.id: Standing(topic=entry.topic, since=entry.at)
+        entry.id: Standing(topic=entry.topic, since=entry.at, until=entry.until)
         for entry in entries
         if entry.kind is EntryKind.FACT
     }

@@ -35,9 +35,12 @@ from recollect.recall.time_words import Row
 __all__ = ["RANGES_MAX", "TEXT_CHARS_MAX", "Precision", "TimeRange", "time_ranges"]
 
 RANGES_MAX = 16
+TRIES_MAX = 1000  # places at which a time is looked for: a list of numbers has thousands
 # A question says when it means long before this; what stands behind it is not read.
 TEXT_CHARS_MAX = 65_536
 
+_MULTIPLES = frozenset({"dozen", "dozens", "hundred", "hundreds", "thousand", "thousands"})
+_PERIODS = frozenset({"day", "week", "month", "year", "decade", "century", "hour", "minute"})
 _BOUNDS = frozenset({"since", "after", "before", "until", "till", "by"})
 _TWO_WORD_BOUNDS = {("prior", "to"): "before", ("up", "to"): "until", ("up", "until"): "until"}
 _OPEN_STARTS = frozenset({"before", "until", "till", "by"})
@@ -60,9 +63,11 @@ def time_ranges(text: str, now: datetime) -> list[TimeRange]:
     row = Row(_beginning(text))
     view = View(now=now.replace(tzinfo=None), zone=zone)
     found: list[TimeRange] = []
-    place = stop = 0
-    while place < len(row) and len(found) < RANGES_MAX:
-        reading = _read(row, place, view, stop) if _may_start(row, place) else None
+    place = stop = tries = 0
+    while place < len(row) and len(found) < RANGES_MAX and tries < TRIES_MAX:
+        may_start = _may_start(row, place)
+        tries += may_start
+        reading = _read(row, place, view, stop) if may_start else None
         if reading is None:
             place += 1
             continue
@@ -81,7 +86,20 @@ def _beginning(text: str) -> str:
 
 def _may_start(row: Row, place: int) -> bool:
     key = row.keys[place]
+    if _is_multiplied(row, place):
+        return False
     return key in words.STARTERS or key[0].isdecimal()
+
+
+def _is_multiplied(row: Row, place: int) -> bool:
+    """A hundred days, half a year: how many that is, is not read; better no time than another."""
+    before = row.key(place - 1)
+    is_of_it = before in ("a", "an", "of") and row.key(place - 2) == "half"
+    return (
+        before in _MULTIPLES
+        or (is_of_it and row.key(place) in _PERIODS)
+        or (before == "half" and row.key(place) in ("a", "an"))
+    )
 
 
 def _read(row: Row, place: int, view: View, last_stop: int) -> Reading | None:

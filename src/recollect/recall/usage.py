@@ -13,7 +13,8 @@ from recollect.errors import InvalidValue
 from recollect.recall.citations import without_citations
 from recollect.recollection import Citation, Context, EntryKind, Hit, Usage, UsageKind
 
-Used = str | Hit | Citation
+Opened = Hit | Citation
+Used = str | Opened
 
 
 def injected(block: Context, *, turn_id: str, at: datetime) -> Usage:
@@ -22,8 +23,14 @@ def injected(block: Context, *, turn_id: str, at: datetime) -> Usage:
     return Usage(kind=UsageKind.INJECTED, turn_id=turn_id, hits=_once(hits), at=at)
 
 
-def opened(hits: Iterable[Hit], *, turn_id: str, at: datetime) -> Usage:
-    """What somebody asked to read."""
+def opened(shown: Opened | Iterable[Opened], *, turn_id: str, at: datetime) -> Usage:
+    """What somebody asked to read, of the hits they were shown."""
+    given = [shown] if isinstance(shown, Hit | Citation) else shown
+    if not isinstance(given, Iterable):
+        raise InvalidValue("what was opened are hits, or citations of a block")
+    hits = [each.hit if isinstance(each, Citation) else each for each in given]
+    if not all(isinstance(hit, Hit) for hit in hits):
+        raise InvalidValue("what was opened are hits, or citations of a block")
     return Usage(kind=UsageKind.OPENED, turn_id=turn_id, hits=_once(hits), at=at)
 
 
@@ -40,6 +47,8 @@ def cited_hits(block: Context, used: Used | Iterable[Used]) -> tuple[Hit, ...]:
     counts for that line.
     """
     given = [used] if isinstance(used, str | Hit | Citation) else used
+    if not isinstance(given, Iterable):
+        raise InvalidValue(f"what was used is a mark, a hit, an id or a text: {used!r}")
     shelf = _Shelf(block)
     return _once(hit for each in given for hit in shelf.meant(each))
 

@@ -16,6 +16,11 @@ class Weights:
     length_plain: float = 40.0
     # "Volunteer" and "voluntary" begin alike: worth a part of the word itself.
     kin: float = 0.3
+    # Two words that stand together in the question and in an entry are worth a little more. What
+    # stands in quotation marks was meant word for word (by judgement: no question of the files has
+    # any).
+    phrase: float = 0.1
+    quoted: float = 0.5
     # Cosine above what unrelated texts have, for each of the model's own spreads (`Similarities`).
     similarity: float = 0.1
     # An answer often stands beside the turn that has the question's words, or one further.
@@ -33,6 +38,10 @@ class Weights:
     # Between equals the newer and the more often used goes first; never more than that.
     recency: float = 0.02
     usage: float = 0.02
+    # What says the same as a better hit of the same speaker loses so much of its score in a list.
+    # More would be better for readers; the development files hold some sessions twice, of which one
+    # counts as evidence, and punish it.
+    repeated: float = 0.1
 
 
 WEIGHTS = Weights()

@@ -27,14 +27,15 @@ class Search(Protocol):
     ) -> Found:
         """The entries most worth a look, because they have the rarest of the stems.
 
-        However common a stem is, only so many entries are looked at: the newest.
+        However common a stem is, only so many entries are looked at: the newest. Their texts may
+        be cut, and the sources of facts are left to `load`.
         """
         ...
 
     def load(
         self, space: str, keys: Mapping[EntryKind, Sequence[int]], filters: Filters, now: datetime
     ) -> builtins.list[Entry]:
-        """Entries by their keys, as far as they are there and pass, with their whole text."""
+        """Entries by their keys, as far as they are there and pass, whole and with sources."""
         ...
 
     def use(self, space: str, usage: Usage) -> int:

@@ -27,6 +27,7 @@ from tests.unit.strategies import any_text
         ("[[m1]]", "[]", ("m1",)),
         ("`a` is it [m1], not `b` [m2]", "`a` is it, not `b`", ("m1", "m2")),
         ("a ` alone [m1]\nand on [m2]", "a ` alone [m1]\nand on", ("m2",)),
+        ("~~~\nx[m1]\n~~~\nso ~~ [m2]", "~~~\nx[m1]\n~~~\nso ~~", ("m2",)),
         ("```\nx[m1]\n```\nso [m2]", "```\nx[m1]\n```\nso", ("m2",)),
     ],
 )
@@ -42,6 +43,9 @@ def test_marks_are_read_and_taken_out(text: str, rest: str, marks: tuple[str, ..
         "[m] [1] [m0] [m01] [m1234] [M1] [m1 ] [ m1] [m1,] [m1,,m2] [m1  m2] [n1] [] [m-1]",
         "`arr[m1]` is code",
         "``` \nrows[m1]\n",
+        "- ```\n  x[m1] = 2\n  ```\n",
+        "> ```\n> x[m1] = 2\n",
+        "~~~ py\nx[m1] = 2\n```\ny[m2]\n~~~\n",
         "[m1",
         "see [m1, m",
         "<oai-mem-citation>m1</oai-mem-citation>",

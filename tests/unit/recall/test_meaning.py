@@ -34,6 +34,18 @@ class Silent(HashEmbedder):
         return super().embed(texts, is_cancelled=is_cancelled)
 
 
+class Asked(HashEmbedder):
+    """Remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def embed(self, texts: Sequence[str], *, is_cancelled: Callable[[], bool] = never) -> Embedded:
+        self.texts += texts
+        return super().embed(texts, is_cancelled=is_cancelled)
+
+
 def texts(space: recollect.Space, query: str) -> list[str]:
     return [hit.text for hit in space.recall(query, kinds=["fact"])]
 
@@ -110,3 +122,34 @@ def test_without_an_embedder_there_is_no_similarity() -> None:
         memory.work()
         [hit] = memory.space().recall("car")
         assert "similarity" not in hit.why
+
+
+def test_a_question_is_embedded_without_the_names_it_asks_about() -> None:
+    embedder = Asked()
+    with recollect.open(":memory:", embedder=embedder) as memory:
+        space = memory.space()
+        for name in ("Ana", "Bo"):
+            space.session(name).append("user", f"{name} rows a boat", name=name)
+        memory.work()
+        embedder.texts.clear()
+        first = space.recall("Does Ana row?")
+        assert embedder.texts[-1] == "Does row?"
+        again, embedder.texts = embedder.texts, []
+        assert space.recall("Does Ana row?") == first
+        assert embedder.texts == ["Does row?"] != again  # who speaks here is known by now
+        assert space.recall("Does Bo row?")[0].speaker == "Bo"
+        assert embedder.texts == ["Does row?"] * 2
+
+
+def test_a_name_of_somebody_who_is_not_found_is_embedded_as_any_word() -> None:
+    embedder = Asked()
+    with recollect.open(":memory:", embedder=embedder) as memory:
+        space = memory.space()
+        ana, bo = space.session("ana"), space.session("bo")
+        ana.append("user", "A boat", name="Ana")
+        bo.append("user", "A boat", name="Bo")
+        memory.work()
+        space.recall("Has Ana a boat?")
+        embedder.texts.clear()
+        assert space.recall("Has Ana a boat?", filters={"session": bo.id})
+        assert embedder.texts[-1] == "Has Ana a boat?"

@@ -11,6 +11,12 @@ from recollect.recall.citations import without_citations
 from recollect.recall.quoting import quoted, quoted_lines
 from tests.unit.strategies import any_text
 
+# What nobody sees: marks of direction, fillers, signs that choose a form, joiners.
+UNSEEN = (
+    "\u00ad\u034f\u061c\u115f\u17b4\u180e\u200d\u200e\u200f\u2064\u206a\u3164\ufe00\ufe0f"
+    "\uffa0\U000e0150"
+)
+
 
 @pytest.mark.parametrize(
     ("text", "line"),
@@ -30,6 +36,11 @@ from tests.unit.strategies import any_text
         ("as in [m1], rows[m2, m3] and [m4", "as in (m1), rows(m2, m3) and (m4"),
         ("\U000e0049\U000e0067left \u202eright\x00\x1b", "left right"),
         ("half \ud800", "half \ufffd"),
+        *((f"<{sign}/{sign}recollect-{sign}memory> [{sign}m{sign}7]", "‹/recollect-memory> (m7)")
+          for sign in UNSEEN),
+        ("é\u00ad</é\u200drecollect-memory>", "é</érecollect-memory>"),
+        ("tea 😀" + "".join(chr(0xE0100 + at) for at in range(40)), "tea 😀"),
+        ("❤️ 1️⃣ 👩\u200d👧 می\u200cخواهم", "❤️ 1️⃣ 👩\u200d👧 می\u200cخواهم"),
         ("see ## Relevant  memory", "see #＃ Relevant  memory"),
         (" \n---\n> \n#\n", ""),
     ],

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from recollect.knowledge import Trust
-from recollect.recall.candidates import Candidate, Corpus, Question, Ranked, Similarities, Term
+from recollect.recall.candidates import (
+    Candidate,
+    Corpus,
+    Phrase,
+    Question,
+    Ranked,
+    Similarities,
+    Term,
+)
 from recollect.recall.rank import rank, speakers_asked
 from recollect.recall.time_spans import Precision
 from recollect.recall.times import TimeRange
@@ -26,6 +35,7 @@ def entry(
     trust: Trust = Trust.USER,
     said_at: datetime = NOW - timedelta(days=30),
     uses: int = 0,
+    turn: int = 0,
 ) -> Candidate:
     return Candidate(
         id=id,
@@ -37,6 +47,7 @@ def entry(
         session=session,
         seq=seq,
         uses=uses,
+        turn=turn,
     )
 
 
@@ -160,6 +171,16 @@ def test_a_name_is_known_by_its_beginning_and_by_each_of_its_parts() -> None:
     }
 
 
+def test_a_word_that_a_name_begins_with_is_a_word() -> None:
+    said = (entry("name", "i drove home", speaker="carla"), entry("word", "the car is here"))
+    found = ranked(asked("car level"), *said, holders={"car": RARE})
+    assert found[0].candidate.id == "word"
+    assert all("speaker" not in each.parts for each in found)
+    [term] = asked("car").terms
+    as_written = replace(asked("car"), terms=(replace(term, is_capital=True),))
+    assert "speaker" in ranked(as_written, said[0], holders={"car": RARE})[0].parts
+
+
 def test_a_question_of_nothing_but_a_name_still_finds_it() -> None:
     found = ranked(asked("mel"), entry("a", "hello mel", speaker="melanie"), entry("b", "bye"))
     assert found[0].parts["words"] > 0
@@ -263,5 +284,32 @@ def test_only_as_many_as_wanted_are_returned() -> None:
 
 
 def test_the_order_does_not_depend_on_the_order_of_what_was_found() -> None:
-    entries = [entry(name, "harbour", session="s", seq=seq) for seq, name in enumerate("edcba")]
-    assert order(asked("harbour"), *entries) == order(asked("harbour"), *reversed(entries))
+    entries = [entry(name, "harbour", session=name, turn=turn) for turn, name in enumerate("bdcea")]
+    assert order(asked("harbour"), *entries) == list("bdcea")
+    assert order(asked("harbour"), *reversed(entries)) == list("bdcea")
+
+
+def test_words_that_stand_together_in_the_question_count_more_where_they_do_in_an_entry() -> None:
+    question = replace(asked("fish market"), phrases=(Phrase(("fish", "market")),))
+    apart, together = entry("a", "market for fish", turn=1), entry("b", "fish market far", turn=2)
+    first, second = ranked(question, apart, together)
+    assert (first.candidate.id, second.candidate.id) == ("b", "a")
+    assert 0 < first.parts["phrase"] < first.parts["words"]
+    assert "phrase" not in second.parts
+
+
+def test_what_stands_in_quotation_marks_counts_more_than_words_that_stand_together() -> None:
+    def worth(*, is_quoted: bool) -> float:
+        phrase = Phrase(("the", "red", "boat"), is_quoted=is_quoted)
+        question = replace(asked("red boat"), phrases=(phrase,))
+        [found] = ranked(question, entry("a", "see the red boat now"))
+        return found.parts.get("phrase", 0.0)
+
+    assert worth(is_quoted=True) > 0
+    assert worth(is_quoted=False) == 0  # "the" is not worth a search
+
+
+def test_a_phrase_does_not_reach_from_one_entry_into_the_next() -> None:
+    question = replace(asked("fish market"), phrases=(Phrase(("fish", "market")),))
+    found = ranked(question, entry("a", "fish"), entry("b", "market"))
+    assert all("phrase" not in each.parts for each in found)

@@ -342,6 +342,9 @@ NOT_TIMES = [
     "9999-12-31",
     "0000-00-00",
     "2023-05-07abc",
+    "a hundred days ago",
+    "half a year ago",
+    "a dozen years ago",
 ]
 
 

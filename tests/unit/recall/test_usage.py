@@ -73,3 +73,11 @@ def test_usage_of_nothing_is_false() -> None:
     nothing: list[Hit] = []
     assert not opened(nothing, turn_id="t", at=NOW)
     assert opened([TEA], turn_id="t", at=NOW)
+
+
+def test_what_was_opened_are_hits_or_what_stands_behind_citations() -> None:
+    found = opened([TEA, BLOCK.citations[0]], turn_id="t", at=NOW)
+    assert (found.kind, found.hits) == (UsageKind.OPENED, (TEA,))
+    assert opened(OSLO, turn_id="t", at=NOW).hits == (OSLO,)
+    with pytest.raises(InvalidValue):
+        opened("m1", turn_id="t", at=NOW)  # type: ignore[arg-type]

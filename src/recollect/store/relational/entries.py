@@ -29,6 +29,12 @@ _TRUST_OF_AUTHOR = {
     AuthorKind.AGENT: Trust.AGENT,
     AuthorKind.CONSOLIDATION: Trust.AGENT,
 }
+# Whose word a record is: of the session of an agent that another one started, nobody's.
+_TRUST_OF_ROLE = {
+    role.value: {Role.USER: Trust.USER, Role.ASSISTANT: Trust.AGENT}.get(role, Trust.TOOL)
+    for role in Role
+}
+_PERSON = Role.USER.value
 
 
 def record_entry(row: Row) -> Entry:
@@ -40,7 +46,7 @@ def record_entry(row: Row) -> Entry:
         text=content,
         stems=words or "",
         at=from_micros(said_at),
-        trust=_trust_of(role, bool(is_child)),
+        trust=Trust.AGENT if is_child and role == _PERSON else _TRUST_OF_ROLE[role],
         session_id=session_id,
         seq=seq,
         role=role,
@@ -49,22 +55,9 @@ def record_entry(row: Row) -> Entry:
     )
 
 
-def _trust_of(role: str, is_child: bool) -> Trust:
-    """Whose word a record is: in the session of an agent that another one started, nobody's."""
-    match role:
-        case Role.USER:
-            return Trust.AGENT if is_child else Trust.USER
-        case Role.ASSISTANT:
-            return Trust.AGENT
-        case _:
-            return Trust.TOOL
-
-
 def _fact_entry(row: Row) -> Entry:
-    sources = tuple(
-        Source(session_id=session_id, seq=seq, seq_to=seq_to, quote=quote)
-        for session_id, seq, seq_to, quote in json.loads(row[11] or "[]")
-    )
+    sources = read_sources(row[11])
+    ends = [end for end in row[12:14] if end is not None]
     return Entry(
         kind=EntryKind.FACT,
         key=row[0],
@@ -80,7 +73,16 @@ def _fact_entry(row: Row) -> Entry:
         metadata={} if row[7] == "{}" else json.loads(row[7]),
         usage_count=row[8],
         is_superseded=row[10] is not None,
+        until=from_micros(min(ends)) if ends else None,
         sources=sources,
+    )
+
+
+def read_sources(text: str | None) -> tuple[Source, ...]:
+    """Where a fact comes from; none where nobody asked."""
+    return tuple(
+        Source(session_id=session_id, seq=seq, seq_to=seq_to, quote=quote)
+        for session_id, seq, seq_to, quote in (json.loads(text) if text else ())
     )
 
 
@@ -102,6 +104,7 @@ def _summary_entry(row: Row) -> Entry:
 
 def _document_entry(row: Row) -> Entry:
     key, path, title, description, body, words, updated_at, tags, author_kind, grounds = row
+    sources, facts = read_provenance(grounds)
     return Entry(
         kind=EntryKind.DOCUMENT,
         key=key,
@@ -112,7 +115,8 @@ def _document_entry(row: Row) -> Entry:
         trust=_TRUST_OF_AUTHOR[AuthorKind(author_kind)],
         title=title,
         tags=tuple(json.loads(tags)),
-        sources=read_provenance(grounds)[0],
+        sources=sources,
+        facts=facts,
     )
 
 

@@ -13,13 +13,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
-from typing import Any
+from itertools import chain, islice
 
 from recollect.clock import to_micros
-from recollect.descriptors import cache_key, read_descriptor
-from recollect.knowledge import Trust
-from recollect.messages import Role
 from recollect.recollection import (
     AllOf,
     Entry,
@@ -34,14 +30,15 @@ from recollect.recollection import (
     UsageKind,
 )
 from recollect.stems import indexed, indexed_record, indexed_summary
+from recollect.store.relational.asked import SOURCES_MAX, WORDS_CHARS, asked_for, plain_fields
 from recollect.store.relational.database import Connection, Database, Params, Row
-from recollect.store.relational.entries import READ, passes, record_entry
+from recollect.store.relational.entries import READ, passes, read_sources, record_entry
 
-_EVER = 2**62
 POSTINGS_MIN = 100  # of one word, however many words a question has
 POSTINGS_MAX = 1000
 TRIED_SHARE = 2  # so many times as many entries are tried as are wanted
 TRIED_MIN = 20
+SPLIT_STEMS_MIN = 8
 WHOLE_TEXT = 1_000_000
 CONDITIONS_FACTOR = 20  # more entries are loaded where metadata then leaves out most of them
 CAUGHT_UP_CHARS_MAX = 65_536
@@ -81,7 +78,8 @@ class RelationalSearch:
     def candidates(
         self, space: str, sought: Sought, filters: Filters, now: datetime, reach: Reach
     ) -> Found:
-        asked = _asked(space, filters, now, reach.chars)
+        # Where facts come from is told of the few that are chosen, by `load`.
+        asked = {**asked_for(space, filters, now, reach.chars), "sources_max": 0}
         if filters.where != AllOf():
             reach = replace(
                 reach,
@@ -92,18 +90,18 @@ class RelationalSearch:
         stems = [stem for stem in sought.stems if stem.isalnum()]
 
         def job(c: Connection) -> Found:
+            c.run("steer", {})
             entries: list[Entry] = []
             extents: dict[EntryKind, Extent] = {}
             for kind in sorted(filters.kinds):
                 found, extents[kind] = _worded(c, kind, stems, asked, filters, reach)
-                others = list(sought.alike.get(kind, ()))
-                if kind is EntryKind.RECORD:
-                    others += _timed(c, sought, asked, reach)
+                alike = sought.alike.get(kind, ())
+                timed = _timed(c, sought, asked, reach) if kind is EntryKind.RECORD else []
                 known = {entry.key for entry in found}
-                others = [key for key in dict.fromkeys(others) if key not in known]
+                others = [key for key in dict.fromkeys((*timed, *alike)) if key not in known]
                 found += _load(c, kind, others, asked, filters)
                 if kind is EntryKind.RECORD:
-                    found += _beside(c, found, asked, filters, reach)
+                    found += _beside(c, found, alike, asked, filters, reach)
                 entries += found
             return Found(entries=tuple(entries), extents=extents)
 
@@ -112,14 +110,17 @@ class RelationalSearch:
     def load(
         self, space: str, keys: Mapping[EntryKind, Sequence[int]], filters: Filters, now: datetime
     ) -> builtins.list[Entry]:
-        asked = _asked(space, filters, now, WHOLE_TEXT)
+        asked = asked_for(space, filters, now, WHOLE_TEXT)
 
         def job(c: Connection) -> list[Entry]:
-            return [
+            c.run("steer", {})
+            loaded = [
                 entry
                 for kind, wanted in keys.items()
                 for entry in _load(c, kind, wanted, asked, filters)
             ]
+            _follow_facts(c, loaded, asked)
+            return loaded
 
         return self._database.read(space, job)
 
@@ -193,54 +194,25 @@ _WORDLESS: Mapping[str, tuple[str, Callable[[Row], Params]]] = {
 
 def _use(c: Connection, space: str, usage: Usage, hit: Hit) -> bool:
     """Count one use. What a fact rests on has been of use as well."""
-    grounds = sorted({source.session_id for source in hit.sources})
+    grounds = sorted((source.session_id, source.seq) for source in hit.sources)
+    session_id, seq = grounds[0] if grounds else (None, 0)
     names = {
         "space": space,
         "turn_id": usage.turn_id,
         "kind": usage.kind.value,
         "entry_kind": hit.kind.value,
         "entry_id": hit.id,
-        "session_id": grounds[0] if grounds else None,
+        "session_id": session_id,
+        "seq": seq,
         "now": to_micros(usage.at),
     }
     if c.row("insert_usage", names) is None:
         return False
     if hit.kind is EntryKind.FACT:
         c.run("use_fact", names)
-    for session_id in grounds:
+    for session_id in sorted({source.session_id for source in hit.sources}):
         c.run("use_extraction", {**names, "session_id": session_id})
     return True
-
-
-def _asked(space: str, filters: Filters, now: datetime, chars_max: int) -> dict[str, Any]:
-    """What is asked for, as the queries want it."""
-    at = now if filters.as_of is None else filters.as_of
-    until = _EVER if filters.until is None else to_micros(filters.until)
-    if filters.as_of is not None:
-        until = min(until, to_micros(filters.as_of) + 1)
-    agent = filters.agent
-    if agent is not None and not agent.startswith("/"):
-        agent = cache_key(read_descriptor(agent))
-    return {
-        "space": space,
-        "at": to_micros(at),
-        "known": _EVER if filters.as_of is None else to_micros(filters.as_of),
-        "since": -_EVER if filters.since is None else to_micros(filters.since),
-        "until": until,
-        "any_session": filters.session_id is None,
-        "session_id": filters.session_id or "",
-        "any_agent": agent is None,
-        "agent": agent or "",
-        "any_tags": not filters.tags,
-        "tags": json.dumps(list(filters.tags), ensure_ascii=False),
-        "any_trust": filters.trust is None,
-        "trusts": json.dumps(sorted(filters.trust or ())),
-        "roles": json.dumps([role.value for role in Role if _may_be(role, filters.trust)]),
-        "any_project": filters.project is None,
-        "project": filters.project or "",
-        "chars_max": chars_max,
-        "sources_max": 20,
-    }
 
 
 def _is_narrow(kind: EntryKind, filters: Filters) -> bool:
@@ -248,18 +220,7 @@ def _is_narrow(kind: EntryKind, filters: Filters) -> bool:
     named = (filters.agent, filters.project, filters.session_id, filters.trust)
     if any(each is not None for each in (filters.since, filters.until, filters.as_of, *named)):
         return True
-    return kind is EntryKind.FACT and _is_picky(filters)
-
-
-def _may_be(role: Role, trust: frozenset[Trust] | None) -> bool:
-    """Whether what a role says can be of that trust; in some sessions a user is no person."""
-    match role:
-        case Role.USER:
-            return trust is None or bool(trust & {Trust.USER, Trust.AGENT})
-        case Role.ASSISTANT:
-            return trust is None or Trust.AGENT in trust
-        case _:
-            return trust is None or Trust.TOOL in trust
+    return bool(plain_fields(filters.where)) or (kind is EntryKind.FACT and _is_picky(filters))
 
 
 def _loaded(reach: Reach, kind: EntryKind, filters: Filters) -> int:
@@ -295,7 +256,18 @@ def _worded(
         postings = _postings(c, kind, _ASKED_POSTINGS[kind], stems, asked, reach)
         extent = _extent(kind, room, postings)
         found, _ = _first(c, kind, _ranked(postings, extent), limit, asked, filters)
+    _add_words(found, postings)
     return found, extent
+
+
+def _add_words(entries: Sequence[Entry], postings: _Postings) -> None:
+    """What long entries were found by counts, also if it stands behind what is loaded of them."""
+    long = [entry for entry in entries if len(entry.stems) >= WORDS_CHARS]
+    for stem, keys in postings.keys.items() if long else ():
+        holders = frozenset(keys)
+        for entry in long:
+            if entry.key in holders and f" {stem} " not in f" {entry.stems} ":
+                entry.stems = f"{entry.stems} {stem}"
 
 
 def _first(
@@ -336,7 +308,7 @@ def _postings(
     if not stems:
         return _Postings(keys={}, cut=frozenset())
     limit = max(POSTINGS_MIN, min(reach.postings_of_one, reach.postings // len(stems)))
-    found = c.rows_each(name, [{**asked, "word": stem, "limit": limit} for stem in stems])
+    found = c.rows_each([(name, {**asked, "word": stem, "limit": limit}) for stem in stems])
     lists = {stem: [row[0] for row in rows] for stem, rows in zip(stems, found, strict=True)}
     cut = frozenset(stem for stem, keys in lists.items() if len(keys) >= limit)
     if kind is EntryKind.RECORD:
@@ -346,9 +318,16 @@ def _postings(
 
 def _add_unindexed(c: Connection, lists: Mapping[str, list[int]], asked: Params) -> None:
     """The records that are too new for the index, looked through one by one."""
-    fresh = [(row[0], f" {row[1]} ") for row in c.rows("unindexed_records", asked)]
+    fresh = c.rows("unindexed_records", asked)
+    # Taken apart once where there is much to look for; else it is quicker to look.
+    if len(lists) > SPLIT_STEMS_MIN:
+        apart = [(key, lists.keys() & stems.split()) for key, stems in fresh]
+        for stem, keys in lists.items():
+            keys[:0] = [key for key, stems in apart if stem in stems]
+        return
+    joined = [(key, f" {stems} ") for key, stems in fresh]
     for stem, keys in lists.items():
-        keys[:0] = [key for key, stems in fresh if f" {stem} " in stems]
+        keys[:0] = [key for key, stems in joined if f" {stem} " in stems]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,15 +363,31 @@ def _spread(count: int, low: int, high: int, first: int) -> int:
 
 
 def _ranked(postings: _Postings, extent: Extent) -> Iterator[int]:
-    """The keys that have the rarest words first, the newest of equals before the others."""
-    worth: dict[int, float] = defaultdict(float)
+    """The keys that have the rarest words first, the newest of equals before the others.
+
+    Most keys have one of the words, and most of those are never asked for: they stay in their
+    lists.
+    """
+    seen: set[int] = set()
+    shared: set[int] = set()
+    for keys in postings.keys.values():
+        shared |= seen.intersection(keys)
+        seen.update(keys)
+    worth = dict.fromkeys(shared, 0.0)
+    words: dict[float, list[str]] = defaultdict(list)
     for word, keys in postings.keys.items():
         rarity = math.log1p(extent.entries / (extent.holders[word] + 0.5))
-        for key in keys:
+        words[rarity].append(word)
+        for key in shared.intersection(keys):
             worth[key] += rarity
-    # Twice, without a tuple for each of thousands: a sort leaves equals in their order.
-    newest = sorted(worth, reverse=True)
-    return iter(sorted(newest, key=worth.__getitem__, reverse=True))
+    equals: dict[float, list[int]] = defaultdict(list)
+    for key, value in worth.items():
+        equals[value].append(key)
+    for value in sorted(equals.keys() | words.keys(), reverse=True):
+        alone = (key for word in words.get(value, ()) for key in postings.keys[word])
+        yield from sorted(
+            {*equals.get(value, ()), *(key for key in alone if key not in shared)}, reverse=True
+        )
 
 
 def _load(
@@ -406,6 +401,18 @@ def _load(
     return _passing(found, filters)
 
 
+def _follow_facts(c: Connection, entries: Sequence[Entry], asked: Params) -> None:
+    """A document rests on what the facts rest on that it names."""
+    named = sorted({fact for entry in entries for fact in entry.facts[:SOURCES_MAX]})
+    if not named:
+        return
+    rows = c.rows("grounds_of_facts", {**asked, "ids": json.dumps(named)})
+    grounds = {row[0]: read_sources(row[1]) for row in rows}
+    for entry in entries:
+        followed = (grounds.get(fact, ()) for fact in entry.facts)
+        entry.sources = tuple(dict.fromkeys(chain(entry.sources, *followed)))
+
+
 def _passing(entries: list[Entry], filters: Filters) -> list[Entry]:
     if not _is_picky(filters):
         return entries
@@ -417,16 +424,22 @@ def _timed(c: Connection, sought: Sought, asked: Params, reach: Reach) -> list[i
         {**asked, "start": to_micros(start), "end": to_micros(end), "limit": reach.timed}
         for start, end in sought.times
     ]
-    found = c.rows_each("timed_records", limits) if limits else []
+    found = c.rows_each([("timed_records", each) for each in limits])
     return [row[0] for rows in found for row in rows][: reach.timed]
 
 
 def _beside(
-    c: Connection, entries: Sequence[Entry], asked: Params, filters: Filters, reach: Reach
+    c: Connection,
+    entries: Sequence[Entry],
+    alike: Sequence[int],
+    asked: Params,
+    filters: Filters,
+    reach: Reach,
 ) -> list[Entry]:
-    """What was said just before and after the best records, which come first."""
+    """What was said just before and after the best records: by words, and by likeness."""
     known = {entry.key for entry in entries}
-    nearest = [entry.key for entry in entries[: reach.beside]]
+    nearest = {entry.key for entry in entries[: reach.beside]}
+    nearest.update(key for key in alike[: reach.beside] if key in known)
     if not nearest:
         return []
     rows = c.rows("load_neighbours", {**asked, "keys": json.dumps(sorted(nearest))})

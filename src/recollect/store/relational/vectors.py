@@ -1,15 +1,25 @@
-"""Vectors as rows: what has none yet is found, what was made is kept, what changed is told."""
+"""Vectors as rows: what has none yet is found, what was made is kept, what changed is told.
+
+Owns that no record is passed over: how far a model has come is said only up to where nothing can
+come late any more, and nothing before is without a vector.
+"""
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from itertools import groupby
+from typing import NamedTuple
 
+from recollect.clock import to_micros
 from recollect.recollection import EntryKind, NewVector, Unembedded, VectorChanges
 from recollect.store.relational.database import Connection, Database
+from recollect.store.vector_protocol import VectorSearch
 
-LATE_RECORDS = 2000  # that are looked at again, for those whose number is lower than their turn
+DROPPED_KEPT = 8192  # of a space, by which those who hold vectors are told what went
+UNUSED = timedelta(days=1)  # after which the vectors of a model go
+USE_SAID_AFTER = timedelta(hours=1)  # at the earliest, since it was last said
 TEXT_CHARS_MAX = 8000  # of an entry, that an embedder is shown
 
 _PENDING = {
@@ -25,11 +35,20 @@ _PUT = {
 }
 
 
+class _Seen(NamedTuple):
+    """The newest record at some moment, and the transactions that were open or to come."""
+
+    newest: int
+    oldest_open: int
+    next_one: int
+
+
 class RelationalVectors:
     """Implements `recollect.store.protocol.Vectors`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._seen = _Seen(0, 0, 0)
 
     def pending(self, model: str, limit: int) -> builtins.list[Unembedded]:
         def job(c: Connection) -> list[Unembedded]:
@@ -50,12 +69,50 @@ class RelationalVectors:
         by_space = sorted(vectors, key=lambda each: each.entry.space)
         for space, group in groupby(by_space, key=lambda each: each.entry.space):
             self._put(space, model, list(group))
-        records = [each.entry.key for each in vectors if each.entry.kind is EntryKind.RECORD]
-        upto = {"model": model, "upto": max(records, default=0)}
-        self._database.write(None, lambda c: c.run("set_embedded_upto", upto))
+        self._go_on(model)
         return len(vectors)
 
+    def _go_on(self, model: str) -> None:
+        """Say how far the records have vectors, without a gap.
+
+        A record of a transaction that is open has a number already, which may be lower than that of
+        one we see. Once all that were open are over, nothing below what was seen then comes late.
+        """
+        before = self._seen
+
+        def job(c: Connection) -> _Seen:
+            row = c.row("newest_record", {})
+            assert row is not None
+            now = _Seen(*row)
+            locked = c.row("lock_embedded", {"model": model})
+            assert locked is not None
+            if now.oldest_open >= now.next_one:
+                settled = now.newest
+            elif now.oldest_open >= before.next_one:
+                settled = before.newest
+            else:
+                return now
+            if settled > locked[0]:
+                first = c.row("first_unembedded", {"model": model, "after": locked[0]})
+                upto = settled if first is None else min(settled, first[0] - 1)
+                c.run("set_embedded_upto", {"model": model, "upto": upto})
+            return now
+
+        now = self._database.write(None, job)
+        if now.oldest_open >= before.next_one:
+            self._seen = now
+
+    def tend(self, model: str) -> None:
+        index = self._database.vector_index()
+        if index is not None:
+            index.tend(model)
+
+    def search(self) -> VectorSearch | None:
+        return self._database.vector_index()
+
     def _put(self, space: str, model: str, vectors: Sequence[NewVector]) -> None:
+        index = self._database.vector_index()
+
         def job(c: Connection) -> None:
             c.run("lock_vectors", {"space": space})
             for kind, name in _PUT.items():
@@ -74,6 +131,9 @@ class RelationalVectors:
                 ]
                 if given:
                     c.run_many(name, given)
+            if index is not None:
+                index.add(c, space, model, vectors)
+            _prune_dropped(c, space)
 
         self._database.write(space, job)
 
@@ -83,25 +143,44 @@ class RelationalVectors:
         names = {"space": space, "model": model, "limit": limit}
 
         def job(c: Connection) -> VectorChanges:
+            newest = None if after else c.row("newest_dropped", names)
             # In this order: on PostgreSQL the second may see more than the first. What went after
             # it came is then told as gone, and what came after it went is told the next time.
             added = c.rows("vectors_after", {**names, "after": after})
-            dropped = c.rows("dropped_after", {**names, "after": dropped_after})
+            known = max(dropped_after, newest[0]) if newest else dropped_after
+            dropped = c.rows("dropped_after", {**names, "after": known})
+            if dropped and not dropped[0][1] and after:
+                return VectorChanges(added=[], dropped=[], upto=0, dropped_upto=0, is_all=False)
             return VectorChanges(
                 added=[(row[0], row[1], row[2], bytes(row[3])) for row in added],
-                dropped=[(row[1], row[2]) for row in dropped],
+                dropped=[(row[1], row[2]) for row in dropped if row[1] and not row[3]],
                 upto=added[-1][0] if added else after,
-                dropped_upto=dropped[-1][0] if dropped else dropped_after,
+                dropped_upto=dropped[-1][0] if dropped else known,
                 is_all=len(added) < limit and len(dropped) < limit,
             )
 
         return self._database.read(space, job)
 
-    def delete_others(self, model: str, limit: int) -> bool:
-        others = self._database.read(None, lambda c: c.rows("other_models", {"model": model}))
-        if not others:
+    def use(self, model: str, now: datetime) -> None:
+        models = self._models()
+        unsaid = [each for each, used_at in models.items() if not used_at]
+        if models.get(model, to_micros(now)) <= to_micros(now - USE_SAID_AFTER):
+            unsaid.append(model)
+        said = [{"model": each, "now": to_micros(now)} for each in unsaid]
+        if said:
+            self._database.write(None, lambda c: c.run_many("use_model", said))
+
+    def delete_others(self, model: str, now: datetime, limit: int) -> bool:
+        models = self._models()
+        unused_since = to_micros(now - UNUSED)
+        unused = [
+            other
+            for other, used_at in models.items()
+            if other != model and 0 < used_at <= unused_since
+        ]
+        if not unused:
             return False
-        names = {"model": others[0][0], "limit": limit}
+        names = {"model": unused[0], "limit": limit}
 
         def job(c: Connection) -> None:
             if len(c.rows("delete_vectors_of", names)) < limit:
@@ -110,10 +189,21 @@ class RelationalVectors:
         self._database.write(None, job)
         return True
 
+    def _models(self) -> dict[str, int]:
+        """The models that there are vectors of, and when somebody last said to have each."""
+        return dict(self._database.read(None, lambda c: c.rows("models", {})))
+
+
+def _prune_dropped(c: Connection, space: str) -> None:
+    row = c.row("old_dropped", {"space": space, "kept": DROPPED_KEPT})
+    if row is not None:
+        c.run("prune_dropped", {"space": space, "upto": row[0]})
+        c.run("set_pruned", {"space": space, "upto": row[0]})
+
 
 def _pending_records(c: Connection, model: str, limit: int) -> list[Unembedded]:
     row = c.row("embedded_upto", {"model": model})
-    after = 0 if row is None else row[0] - LATE_RECORDS
+    after = 0 if row is None else row[0]
     page = {"model": model, "after": after, "limit": limit, "chars_max": TEXT_CHARS_MAX}
     return [
         # A text that nothing may be learned from is empty here, and so is its vector.

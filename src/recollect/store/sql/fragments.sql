@@ -42,10 +42,6 @@ FROM json_array_elements_text(CAST(:words AS json)) w)
 -- A query for one word in entries of a space.
 COALESCE((SELECT '"' || s.number || 'z' || :word || '"' FROM spaces s WHERE s.space = :space), '""')
 
--- fragment: the_word (postgres)
-to_tsquery('recollect_words',
-    '''z' || translate(left(md5(:space), 8), 'abcdef', 'bcdfgh') || 'z' || :word || '''')
-
 -- fragment: now (sqlite)
 COALESCE(:now, CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 

@@ -3,22 +3,36 @@
 
 -- fragment: asked_record
 -- Said in the time that is asked for, in a session from which something may be learned.
-(s.remembered AND h.said_at >= :since AND h.said_at < :until AND (:any_trust OR {role_asked})
+(s.remembered AND h.said_at >= :since AND h.said_at < :until AND (:any_trust OR CASE
+        WHEN h.role <> 'user' THEN {role_asked} WHEN {is_background} THEN :agents_word ELSE :peoples_word END)
+    AND (:any_fields OR {record_has})
     AND (:any_session OR h.session_id = :session_id) AND (:any_agent OR k.agent_id = :agent)
     AND (:any_project OR s.project = :project))
 
 -- fragment: asked_fact
 ({holds} AND f.valid_from >= :since AND f.valid_from < :until
-    AND (:any_trust OR {trust_asked}) AND (:any_tags OR {fact_tagged})
+    AND (:any_trust OR {trust_asked}) AND (:any_tags OR {fact_tagged}) AND (:any_fields OR {fact_has})
+    AND (:any_time OR {said_so})
     AND ((:any_session AND :any_agent AND :any_project) OR EXISTS (
-        SELECT 1 FROM fact_sources o JOIN sessions s ON s.id = o.session_id
-        JOIN session_keys k ON k.id = s.key_id
+        SELECT 1 FROM {its_grounds}
         WHERE o.space = :space AND s.space = :space AND k.space = :space AND o.fact_key = f.key
+            AND s.id = o.session_id AND k.id = s.key_id
             AND (:any_session OR o.session_id = :session_id) AND (:any_agent OR k.agent_id = :agent)
             AND (:any_project OR s.project = :project))))
 
+-- fragment: said_so
+-- It said the same at that time; what it said before is known to its history alone.
+(COALESCE((
+    SELECT o.content FROM {its_history} o WHERE o.space = :space AND o.fact_id = f.id AND o.id = (
+        SELECT max(n.id) FROM {its_history} n WHERE n.space = :space AND n.fact_id = f.id
+            AND n.event IN ('added', 'edited') AND n.created_at <= :known)), f.content) = f.content)
+
+-- fragment: is_background
+-- No person takes part: an agent that another one started, or one that nobody talks to.
+(s.parent IS NOT NULL OR substr(k.agent_id, 1, 6) <> '/user/')
+
 -- fragment: asked_summary
-(e.generated_at <= :known AND e.source_updated_at >= :since AND e.source_updated_at < :until
+(s.remembered AND (:any_trust OR :agents_word) AND e.generated_at <= :known AND e.source_updated_at >= :since AND e.source_updated_at < :until
     AND (:any_session OR e.session_id = :session_id) AND (:any_agent OR k.agent_id = :agent)
     AND (:any_project OR s.project = :project))
 
@@ -27,6 +41,7 @@
 -- A page that says nothing is there for those below it.
 (d.deleted_at IS NULL AND (d.body <> '' OR d.description <> '')
     AND d.updated_at >= :since AND d.updated_at < :until AND (:any_tags OR {document_tagged})
+    AND (:any_trust OR CASE WHEN d.author_kind = 'person' THEN :peoples_word ELSE :agents_word END)
     AND :any_session AND :any_agent AND :any_project)
 
 -- fragment: role_asked (sqlite)
@@ -56,12 +71,100 @@
 -- fragment: document_tagged (postgres)
 (CAST(d.tags AS jsonb) @> CAST(:tags AS jsonb))
 
+-- fragment: record_has (sqlite)
+-- Of every field that is asked for one of the values.
+(NOT EXISTS (SELECT 1 FROM json_each(:fields) w WHERE NOT EXISTS (
+    SELECT 1 FROM json_each(h.metadata) m, json_each(w.value) v WHERE m.key = w.key AND {same_value})))
+
+-- fragment: record_has (postgres)
+(NOT EXISTS (SELECT 1 FROM jsonb_each(CAST(:fields AS jsonb)) w
+    WHERE NOT COALESCE(w.value @> (CAST(h.metadata AS jsonb) -> w.key), false)))
+
+-- fragment: fact_has (sqlite)
+(NOT EXISTS (SELECT 1 FROM json_each(:fields) w WHERE NOT EXISTS (
+    SELECT 1 FROM json_each(f.metadata) m, json_each(w.value) v WHERE m.key = w.key AND {same_value})))
+
+-- fragment: fact_has (postgres)
+(NOT EXISTS (SELECT 1 FROM jsonb_each(CAST(:fields AS jsonb)) w
+    WHERE NOT COALESCE(w.value @> (CAST(f.metadata AS jsonb) -> w.key), false)))
+
+-- fragment: same_value (sqlite)
+CASE WHEN m.type IN ('integer', 'real') THEN v.type IN ('integer', 'real') AND m.value = v.value
+    WHEN m.type = 'text' THEN v.type = 'text' AND m.value = v.value ELSE m.type = v.type END
+
+-- name: steer (sqlite)
+SELECT 1;
+
+-- name: steer (postgres)
+-- Until the end of the transaction: by an index, in its order, and planned once for all questions.
+-- What follows is written so that no other plan is as good; by itself the server would plan each time
+-- anew, or read all of a table that was small when it planned, or sort all of one that it has no
+-- statistics of.
+SELECT set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true),
+    set_config('plan_cache_mode', 'force_generic_plan', true);
+
+-- fragment: has_word (postgres)
+-- A posting of one word.
+wanted.space = :space AND wanted.word = left(:word, 128)
+
+-- fragment: its_record (sqlite)
+session_history h
+
+-- fragment: its_record (postgres)
+-- One for each that is wanted, and never all of a space first: OFFSET 0 keeps it as it is written.
+-- Of which space it is stands outside, so that no index but one comes into question.
+LATERAL (SELECT * FROM session_history o WHERE o.id = wanted.key OFFSET 0) h
+
+-- fragment: its_session (sqlite)
+sessions s
+
+-- fragment: its_session (postgres)
+LATERAL (SELECT * FROM sessions o WHERE o.id = h.session_id OFFSET 0) s
+
+-- fragment: its_key (sqlite)
+session_keys k
+
+-- fragment: its_key (postgres)
+LATERAL (SELECT * FROM session_keys o WHERE o.id = s.key_id OFFSET 0) k
+
+-- fragment: its_fact (sqlite)
+facts f
+
+-- fragment: its_fact (postgres)
+LATERAL (SELECT * FROM facts o WHERE o.key = wanted.key OFFSET 0) f
+
+-- fragment: its_grounds (sqlite)
+fact_sources o JOIN sessions s ON s.id = o.session_id JOIN session_keys k ON k.id = s.key_id
+
+-- fragment: its_grounds (postgres)
+(SELECT * FROM fact_sources g WHERE g.fact_key = f.key OFFSET 0) o
+CROSS JOIN LATERAL (SELECT * FROM sessions g WHERE g.id = o.session_id OFFSET 0) s
+CROSS JOIN LATERAL (SELECT * FROM session_keys g WHERE g.id = s.key_id OFFSET 0) k
+
+-- fragment: its_history (sqlite)
+fact_history
+
+-- fragment: its_history (postgres)
+(SELECT * FROM fact_history g WHERE g.space = :space AND g.fact_id = f.id OFFSET 0)
+
+-- fragment: its_summary (sqlite)
+extractions e CROSS JOIN sessions s
+
+-- fragment: its_summary (postgres)
+LATERAL (SELECT * FROM extractions o WHERE o.key = wanted.key OFFSET 0) e
+CROSS JOIN LATERAL (SELECT * FROM sessions o WHERE o.id = e.session_id OFFSET 0) s
+
+-- fragment: its_document (sqlite)
+documents d
+
+-- fragment: its_document (postgres)
+LATERAL (SELECT * FROM documents o WHERE o.key = wanted.key OFFSET 0) d
+
 -- name: record_postings (sqlite)
 SELECT rowid FROM records_fts WHERE records_fts MATCH {the_word} ORDER BY rowid DESC LIMIT :limit;
 
 -- name: record_postings (postgres)
-SELECT h.id FROM session_history h
-WHERE h.search @@ {the_word} AND h.space = :space ORDER BY h.id DESC LIMIT :limit;
+SELECT wanted.key FROM postings wanted WHERE {has_word} AND wanted.kind = 'r' ORDER BY wanted.key DESC LIMIT :limit;
 
 -- name: asked_record_postings (sqlite)
 SELECT f.rowid FROM records_fts f CROSS JOIN session_history h ON h.id = f.rowid
@@ -71,18 +174,16 @@ WHERE f.records_fts MATCH {the_word} AND h.space = :space AND s.space = :space A
 ORDER BY f.rowid DESC LIMIT :limit;
 
 -- name: asked_record_postings (postgres)
-SELECT h.id FROM session_history h JOIN sessions s ON s.id = h.session_id
-JOIN session_keys k ON k.id = s.key_id
-WHERE h.search @@ {the_word} AND h.space = :space AND s.space = :space AND k.space = :space
-    AND {asked_record}
-ORDER BY h.id DESC LIMIT :limit;
+SELECT wanted.key FROM postings wanted CROSS JOIN {its_record} CROSS JOIN {its_session} CROSS JOIN {its_key}
+WHERE {has_word} AND wanted.kind = 'r' AND h.id = wanted.key AND s.id = h.session_id AND k.id = s.key_id
+    AND h.space = :space AND s.space = :space AND k.space = :space AND {asked_record}
+ORDER BY wanted.key DESC LIMIT :limit;
 
 -- name: fact_postings (sqlite)
 SELECT rowid FROM facts_fts WHERE facts_fts MATCH {the_word} ORDER BY rowid DESC LIMIT :limit;
 
 -- name: fact_postings (postgres)
-SELECT f.key FROM facts f
-WHERE f.search @@ {the_word} AND f.space = :space ORDER BY f.key DESC LIMIT :limit;
+SELECT wanted.key FROM postings wanted WHERE {has_word} AND wanted.kind = 'f' ORDER BY wanted.key DESC LIMIT :limit;
 
 -- name: asked_fact_postings (sqlite)
 SELECT f.key FROM facts_fts CROSS JOIN facts f ON f.key = facts_fts.rowid
@@ -90,9 +191,9 @@ WHERE facts_fts MATCH {the_word} AND f.space = :space AND {asked_fact}
 ORDER BY facts_fts.rowid DESC LIMIT :limit;
 
 -- name: asked_fact_postings (postgres)
-SELECT f.key FROM facts f
-WHERE f.search @@ {the_word} AND f.space = :space AND {asked_fact}
-ORDER BY f.key DESC LIMIT :limit;
+SELECT wanted.key FROM postings wanted CROSS JOIN {its_fact}
+WHERE {has_word} AND wanted.kind = 'f' AND f.key = wanted.key AND f.space = :space AND {asked_fact}
+ORDER BY wanted.key DESC LIMIT :limit;
 
 -- name: summary_postings (sqlite)
 SELECT e.key FROM extractions_fts CROSS JOIN extractions e ON e.key = extractions_fts.rowid
@@ -102,11 +203,10 @@ WHERE extractions_fts MATCH {the_word} AND e.space = :space AND s.space = :space
 ORDER BY extractions_fts.rowid DESC LIMIT :limit;
 
 -- name: summary_postings (postgres)
-SELECT e.key FROM extractions e JOIN sessions s ON s.id = e.session_id
-JOIN session_keys k ON k.id = s.key_id
-WHERE e.search @@ {the_word} AND e.space = :space AND s.space = :space AND k.space = :space
-    AND {asked_summary}
-ORDER BY e.key DESC LIMIT :limit;
+SELECT wanted.key FROM postings wanted CROSS JOIN {its_summary} CROSS JOIN {its_key}
+WHERE {has_word} AND wanted.kind = 's' AND e.key = wanted.key AND s.id = e.session_id AND k.id = s.key_id
+    AND e.space = :space AND s.space = :space AND k.space = :space AND {asked_summary}
+ORDER BY wanted.key DESC LIMIT :limit;
 
 -- name: document_postings (sqlite)
 SELECT d.key FROM documents_fts CROSS JOIN documents d ON d.key = documents_fts.rowid
@@ -114,9 +214,9 @@ WHERE documents_fts MATCH {the_word} AND d.space = :space AND {asked_document}
 ORDER BY documents_fts.rowid DESC LIMIT :limit;
 
 -- name: document_postings (postgres)
-SELECT d.key FROM documents d
-WHERE d.search @@ {the_word} AND d.space = :space AND {asked_document}
-ORDER BY d.key DESC LIMIT :limit;
+SELECT wanted.key FROM postings wanted CROSS JOIN {its_document}
+WHERE {has_word} AND wanted.kind = 'd' AND d.key = wanted.key AND d.space = :space AND {asked_document}
+ORDER BY wanted.key DESC LIMIT :limit;
 
 -- name: unindexed_records (sqlite)
 -- The newest, which the index takes up together when there are enough of them.
@@ -159,19 +259,20 @@ SELECT t.documents, 0, t.documents, 0 FROM trees t WHERE t.space = :space AND :l
 (SELECT value AS key FROM json_each(:keys))
 
 -- fragment: keys (postgres)
-(SELECT CAST(v AS BIGINT) AS key FROM json_array_elements_text(CAST(:keys AS json)) v)
+-- Not to be pulled up: an index is asked for a number, but under row-level security for no cast.
+(SELECT CAST(v AS BIGINT) AS key FROM json_array_elements_text(CAST(:keys AS json)) v OFFSET 0)
 
 -- fragment: record_entry
-h.id, h.session_id, h.seq, h.role, h.name, substr(h.content, 1, :chars_max), h.words, h.said_at,
-h.metadata, s.parent IS NOT NULL
+h.id, h.session_id, h.seq, h.role, h.name, substr(h.content, 1, :chars_max), substr(h.words, 1, :words_max),
+h.said_at, h.metadata, {is_background}
 
 -- name: load_records
 SELECT {record_entry}
-FROM {keys} wanted CROSS JOIN session_history h CROSS JOIN sessions s CROSS JOIN session_keys k
+FROM {keys} wanted CROSS JOIN {its_record} CROSS JOIN {its_session} CROSS JOIN {its_key}
 WHERE h.id = wanted.key AND s.id = h.session_id AND k.id = s.key_id
     AND h.space = :space AND s.space = :space AND k.space = :space AND {asked_record};
 
--- name: load_neighbours
+-- name: load_neighbours (sqlite)
 -- The two records before and after some.
 SELECT {record_entry}
 FROM {keys} wanted CROSS JOIN session_history c CROSS JOIN session_history h
@@ -181,31 +282,62 @@ WHERE c.id = wanted.key AND h.session_id = c.session_id AND h.seq BETWEEN c.seq 
     AND c.space = :space AND h.space = :space AND s.space = :space AND k.space = :space
     AND {asked_record};
 
+-- name: load_neighbours (postgres)
+SELECT {record_entry}
+FROM {keys} wanted CROSS JOIN LATERAL (
+    SELECT c.id, c.space, c.session_id, c.seq - 2 AS low, c.seq + 2 AS high
+    FROM session_history c WHERE c.id = wanted.key OFFSET 0) c
+CROSS JOIN LATERAL (
+    SELECT * FROM session_history o
+    WHERE o.session_id = c.session_id AND o.seq BETWEEN c.low AND c.high OFFSET 0) h
+CROSS JOIN {its_session} CROSS JOIN {its_key}
+WHERE h.id <> c.id AND c.space = :space AND h.space = :space AND s.space = :space
+    AND k.space = :space AND {asked_record};
+
 -- name: timed_records
 -- The newest in a time that a question names.
-SELECT h.id FROM session_history h JOIN sessions s ON s.id = h.session_id
-JOIN session_keys k ON k.id = s.key_id
-WHERE h.space = :space AND s.space = :space AND k.space = :space
+SELECT h.id FROM session_history h CROSS JOIN {its_session} CROSS JOIN {its_key}
+WHERE s.id = h.session_id AND k.id = s.key_id
+    AND h.space = :space AND s.space = :space AND k.space = :space
     AND h.said_at >= :start AND h.said_at < :end AND {asked_record}
 ORDER BY h.said_at DESC, h.id DESC LIMIT :limit;
 
 -- name: load_facts
 SELECT f.key, f.id, f.content, f.words, f.valid_from, f.trust, f.tags, f.metadata, f.usage_count,
-    f.topic, f.superseded_by, {sources}
-FROM {keys} wanted CROSS JOIN facts f
+    f.topic, f.superseded_by, {sources}, f.expires_at, f.superseded_at
+FROM {keys} wanted CROSS JOIN {its_fact}
 WHERE f.key = wanted.key AND f.space = :space AND {asked_fact};
 
+-- fragment: ids (sqlite)
+(SELECT value AS id FROM json_each(:ids))
+
+-- fragment: ids (postgres)
+(SELECT v AS id FROM json_array_elements_text(CAST(:ids AS json)) v)
+
+-- fragment: its_namesake (sqlite)
+facts f
+
+-- fragment: its_namesake (postgres)
+-- In an order that one index alone has: any other of a space looks as good to who has no statistics.
+LATERAL (SELECT * FROM facts o WHERE o.space = :space AND o.id BETWEEN wanted.id AND wanted.id
+    ORDER BY o.id LIMIT 1) f
+
+-- name: grounds_of_facts
+-- Where facts come from that a document names, whether they still hold or not.
+SELECT f.id, {sources} FROM {ids} wanted CROSS JOIN {its_namesake}
+WHERE f.id = wanted.id AND f.space = :space AND f.deleted_at IS NULL;
+
 -- name: load_summaries
-SELECT e.key, e.session_id, substr(e.rollout_summary, 1, :chars_max), e.words, e.source_updated_at,
-    e.usage_count, e.upto
-FROM {keys} wanted CROSS JOIN extractions e CROSS JOIN sessions s CROSS JOIN session_keys k
+SELECT e.key, e.session_id, substr(e.rollout_summary, 1, :chars_max), substr(e.words, 1, :words_max),
+    e.source_updated_at, e.usage_count, e.upto
+FROM {keys} wanted CROSS JOIN {its_summary} CROSS JOIN {its_key}
 WHERE e.key = wanted.key AND s.id = e.session_id AND k.id = s.key_id
     AND e.space = :space AND s.space = :space AND k.space = :space AND {asked_summary};
 
 -- name: load_documents
 SELECT d.key, d.path, d.title, d.description, substr(d.body, 1, :chars_max),
-    substr(d.words, 1, :chars_max), d.updated_at, d.tags, d.author_kind, d.provenance
-FROM {keys} wanted CROSS JOIN documents d
+    substr(d.words, 1, :words_max), d.updated_at, d.tags, d.author_kind, d.provenance
+FROM {keys} wanted CROSS JOIN {its_document}
 WHERE d.key = wanted.key AND d.space = :space AND {asked_document};
 
 -- name: wordless_records
@@ -231,8 +363,18 @@ UPDATE facts SET words = :words, stemmed = TRUE
 WHERE space = :space AND key = :key AND NOT stemmed AND content = :content;
 
 -- name: insert_usage
+-- Of what this space has, and has still.
 INSERT INTO usages (space, turn_id, kind, entry_kind, entry_id, session_id, created_at)
-VALUES (:space, :turn_id, :kind, :entry_kind, :entry_id, :session_id, :now)
+SELECT :space, :turn_id, :kind, :entry_kind, :entry_id, :session_id, :now WHERE CASE :entry_kind
+    WHEN 'fact' THEN EXISTS (
+        SELECT 1 FROM facts f WHERE f.space = :space AND f.id = :entry_id AND f.deleted_at IS NULL)
+    WHEN 'document' THEN EXISTS (
+        SELECT 1 FROM documents d WHERE d.space = :space AND d.path = :entry_id)
+    WHEN 'summary' THEN EXISTS (
+        SELECT 1 FROM extractions e WHERE e.space = :space AND e.session_id = :entry_id)
+    ELSE EXISTS (
+        SELECT 1 FROM session_history h
+        WHERE h.space = :space AND h.session_id = :session_id AND h.seq = :seq) END
 ON CONFLICT (space, turn_id, kind, entry_kind, entry_id) DO NOTHING
 RETURNING 1;
 
@@ -250,6 +392,10 @@ WHERE u.space = :space AND u.entry_kind = :entry_kind AND u.entry_id = :entry_id
 
 -- name: forget_usages
 DELETE FROM usages WHERE space = :space AND session_id = :id;
+
+-- name: purge_usages
+DELETE FROM usages WHERE space = :space AND entry_kind = 'document' AND entry_id IN (
+    SELECT d.path FROM documents d WHERE d.space = :space AND d.key = :key);
 
 -- name: aged_usages
 SELECT DISTINCT u.space FROM usages u WHERE u.created_at < :before;
