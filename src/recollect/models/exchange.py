@@ -34,6 +34,7 @@ class Post:
     seconds: float
     answer_bytes_max: int  # of the answer's text
     wire_bytes_max: int  # of everything, with the frames around each token
+    has_tools: bool = False  # that the answer may call
 
 
 def open_client(url: str) -> httpx2.Client:
@@ -132,7 +133,7 @@ class Exchange:
     def _read(self, response: httpx2.Response) -> Answer:
         if response.headers.get("content-encoding", "identity") != "identity":
             raise ModelUnavailable("the server compressed its answer, which it was asked not to do")
-        gathering = Gathering(self._post.answer_bytes_max)
+        gathering = Gathering(self._post.answer_bytes_max, has_tools=self._post.has_tools)
         body = BodyReader()
         size = 0
         for chunk in response.iter_raw():

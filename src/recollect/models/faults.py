@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from recollect.errors import (
+    InvalidOutput,
     ModelDenied,
     ModelError,
     ModelRejected,
@@ -49,6 +50,18 @@ _OUT_OF_CREDIT = re.compile(
 )
 _OUT_OF_QUOTA = re.compile(r"insufficient_quota|billing_\w+", re.IGNORECASE)
 _FLAGGED = re.compile(r"content[_ ](?:filter|policy|management)|moderation|flagged", re.IGNORECASE)
+_TOOLS = re.compile(
+    r"(?<![\w.])(?:tools|tool_choice|tool (?:use|calling|calls?|choice|support)"
+    r"|functions|function call(?:ing|s)?)(?!\w|\.\w|\[)",
+    re.IGNORECASE,
+)
+_LACKING = re.compile(
+    r"support|unrecogni[sz]ed|unknown[_ ](?:field|param|arg)|unexpected (?:field|param|arg|keyword)"
+    r"|extra (?:field|input)|not (?:permitted|allowed|available|enabled|implemented)"
+    r"|requires? [\w ]*--",
+    re.IGNORECASE,
+)
+_MISCALLED = "tool_use_failed"  # the model did call, in a form its own server cannot read
 _MASKED_KEY = re.compile(r"\b(?:sk|pk|key)-[\w*.\-…]{6,}")
 
 
@@ -130,7 +143,9 @@ def _fault(status: int, found: Mapping[str, Any], headers: Mapping[str, str]) ->
     )
 
 
-def error_from(fault: Fault, *, host: str, now: datetime, pause_seconds: float) -> ModelError:
+def error_from(
+    fault: Fault, *, host: str, now: datetime, pause_seconds: float, has_tools: bool = False
+) -> ModelError:
     """The error a fault comes to: its type says what to do next."""
     status = fault.status
     told = f"{host} answered {status}: {shown(fault.message)}"
@@ -140,6 +155,11 @@ def error_from(fault: Fault, *, host: str, now: datetime, pause_seconds: float) 
         return ModelDenied(
             f"{told} (no credit left with the provider)", delay_seconds=pause_seconds
         )
+    if _MISCALLED in fault.kinds:
+        return InvalidOutput(told)
+    if has_tools and _lacks_tools(fault):
+        # Nothing is left out for such a server: without its tools an agent would make things up.
+        return ModelRejected(f"{told} (the model or its server takes no tools)")
     if status in (400, 403) and _FLAGGED.search(_all_of(fault)):
         return ModelRejected(told)
     if status in (401, 403, 407):
@@ -153,6 +173,13 @@ def error_from(fault: Fault, *, host: str, now: datetime, pause_seconds: float) 
     if status in _PASSING or status >= 500:
         return ModelUnavailable(told, retry_after_seconds=retry_after_seconds(fault.headers, now))
     return ModelRejected(told)
+
+
+def _lacks_tools(fault: Fault) -> bool:
+    """Whether the provider takes no tools at all; one tool that is wrong is another matter."""
+    said = f"{fault.parameter} {_all_of(fault)}"
+    is_refusal = fault.status in (400, 404, 422, 500, 501)
+    return is_refusal and bool(_TOOLS.search(said)) and bool(_LACKING.search(said))
 
 
 def _is_too_long(fault: Fault) -> bool:

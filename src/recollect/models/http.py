@@ -27,11 +27,17 @@ from recollect.errors import (
 from recollect.ids import Randomness
 from recollect.models.admission import POLL_SECONDS, admission_to
 from recollect.models.answers import Answer
+from recollect.models.conversation import identified
 from recollect.models.exchange import Exchange, Post, open_client
 from recollect.models.faults import Fault, ProviderFault, error_from
 from recollect.models.protocol import Completion, Pause, Request, Usage
-from recollect.models.tokens import Calibration, estimate_tokens
-from recollect.models.wire import Dialect, Structured, Wire, system_text
+from recollect.models.tokens import (
+    Calibration,
+    estimate_calls,
+    estimate_request,
+    estimate_tokens,
+)
+from recollect.models.wire import Dialect, Wire
 
 BACKOFF_SECONDS = 1.0  # the bound of the first wait; it doubles, with full jitter
 BACKOFF_SECONDS_MAX = 30.0
@@ -152,8 +158,8 @@ class HttpModel:
             try:
                 answer = self._asked(call, dialect)
             except ProviderFault as error:
-                simpler = self._wire.simpler(dialect, error.fault)
-                failure = self._error(error.fault)
+                simpler = self._simpler(call.request, dialect, error.fault)
+                failure = self._error(call.request, error.fault)
                 is_refused = isinstance(failure, ModelRejected) or error.fault.status == 404
             else:
                 if dialect is not known:  # else it would undo what another thread found out
@@ -166,7 +172,13 @@ class HttpModel:
             dialect = simpler
         raise failure
 
-    def _error(self, fault: Fault) -> ModelError:
+    def _simpler(self, request: Request, dialect: Dialect, fault: Fault) -> Dialect | None:
+        simpler = self._wire.simpler(dialect, fault)
+        if simpler is None or (request.schema is None and _differs_in_form(simpler, dialect)):
+            return None  # the words that object to a form were about something else
+        return simpler
+
+    def _error(self, request: Request, fault: Fault) -> ModelError:
         message = fault.message
         if self._wire.key:
             message = message.replace(self._wire.key, "[key]")
@@ -175,6 +187,7 @@ class HttpModel:
             host=self._host,
             now=self._clock.now(),
             pause_seconds=self._settings.model_pause_seconds,
+            has_tools=bool(request.tools),
         )
 
     def _asked(self, call: _Call, dialect: Dialect) -> Answer:
@@ -215,26 +228,31 @@ class HttpModel:
             seconds=left,
             answer_bytes_max=answer_bytes_max,
             wire_bytes_max=answer_bytes_max + FRAME_BYTES * call.request.output_tokens_max,
+            has_tools=bool(call.request.tools),
         )
 
     def _completion(self, call: _Call, answer: Answer) -> Completion:
         return Completion(
             text=answer.text,
+            tool_calls=identified(answer.tool_calls, call.request),
             usage=self._usage(call.request, answer),
             model=answer.model or self.name,
             tries_lost=call.tries_lost,
         )
 
     def _usage(self, request: Request, answer: Answer) -> Usage:
-        # A schema is counted wherever it is sent.
-        system = system_text(request, Dialect(structured=Structured.LINES))
-        sent = f"{system}\n{request.prompt}"
+        sent = estimate_request(request)
         if answer.input_tokens is not None and answer.output_tokens is not None:
             counted = answer.input_tokens
-            self.calibration.learn(estimated=estimate_tokens(sent), counted=counted)
+            self.calibration.learn(estimated=sent, counted=counted)
             return Usage(input_tokens=counted, output_tokens=answer.output_tokens)
+        answered = estimate_tokens(answer.text) + estimate_calls(answer.tool_calls)
         return Usage(
-            input_tokens=answer.input_tokens or self.calibration.estimate(sent),
-            output_tokens=answer.output_tokens or self.calibration.estimate(answer.text),
+            input_tokens=answer.input_tokens or self.calibration.corrected(sent),
+            output_tokens=answer.output_tokens or self.calibration.corrected(answered),
             is_estimate=True,
         )
+
+
+def _differs_in_form(one: Dialect, other: Dialect) -> bool:
+    return one.structured is not other.structured

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from recollect.models.answers import Gathering, Stop
+from recollect.messages import ToolCall
+from recollect.models.answers import CallPiece, Gathering, Stop
+from recollect.models.conversation import arguments_text, conversation
 from recollect.models.faults import Fault
-from recollect.models.protocol import Request
+from recollect.models.protocol import ChatMessage, ChatRole, Request, ToolDefinition
 from recollect.models.wire import Dialect, Structured, system_text
 
 _STOPS = {
@@ -42,8 +44,10 @@ class ChatCompletions:
     def body(self, request: Request, dialect: Dialect) -> dict[str, Any]:
         system = system_text(request, dialect)
         messages = [{"role": "system", "content": system}] if system else []
-        messages.append({"role": "user", "content": request.prompt})
+        messages += map(_message, conversation(request))
         body: dict[str, Any] = {"model": self.model, "messages": messages}
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
         body[dialect.token_limit] = request.output_tokens_max
         if dialect.has_temperature:
             body["temperature"] = 0
@@ -69,6 +73,33 @@ class ChatCompletions:
         return _without_options(dialect, fault) or _less_structured(dialect, fault)
 
 
+def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+    }
+    return {"type": "function", "function": function}
+
+
+def _message(message: ChatMessage) -> dict[str, Any]:
+    match message.role:
+        case ChatRole.TOOL:  # the protocol has no other way to say that a call failed
+            is_told = not message.is_error or message.text.startswith("Error: ")
+            text = message.text if is_told else f"Error: {message.text}"
+            return {"role": "tool", "tool_call_id": message.call_id, "content": text}
+        case ChatRole.ASSISTANT if message.tool_calls:
+            calls = [_call(call) for call in message.tool_calls]
+            return {"role": "assistant", "content": message.text or None, "tool_calls": calls}
+        case role:
+            return {"role": role.value, "content": message.text}
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": arguments_text(call.arguments)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
 def _response_format(request: Request, dialect: Dialect) -> dict[str, Any]:
     if dialect.structured is Structured.JSON:
         return {"type": "json_object"}
@@ -86,10 +117,32 @@ def _read_choice(choice: Mapping[str, Any], into: Gathering) -> None:
         refusal = said.get("refusal")
         if isinstance(refusal, str) and refusal:
             into.refusal = (into.refusal + refusal)[:300]
+        _read_calls(said, into.go_on_with_call if said is delta else into.begin_call)
     if reason := choice.get("finish_reason"):
         into.stop = _STOPS.get(str(reason), Stop.DONE)
     elif isinstance(message, dict):
         into.stop = Stop.DONE  # no stream: this is all of it, whether or not it says so
+
+
+def _read_calls(said: Mapping[str, Any], take: Callable[[CallPiece], None]) -> None:
+    calls = said.get("tool_calls")
+    found = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    for call in found:
+        function = call.get("function")
+        inner = function if isinstance(function, dict) else call
+        take(_piece(call.get("index"), call.get("id"), inner))
+    legacy = said.get("function_call")  # how one call was put before there could be several
+    if isinstance(legacy, dict) and not found:
+        take(_piece("function_call", None, legacy))
+
+
+def _piece(place: object, call_id: object, function: Mapping[str, Any]) -> CallPiece:
+    return CallPiece(
+        place=place,
+        id=call_id,
+        name=function.get("name"),
+        arguments=function.get("arguments"),
+    )
 
 
 def _without_options(dialect: Dialect, fault: Fault) -> Dialect | None:

@@ -8,25 +8,70 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol
 
+from recollect.errors import InvalidValue
+from recollect.messages import ToolCall
+
 Pause = Callable[[float], object]  # waits so many seconds
+
+
+class ChatRole(StrEnum):
+    """Whose message it is, as models know it."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMessage:
+    """One message of a conversation.
+
+    `tool_calls` are an assistant's. `call_id` and `is_error` are a tool's: the call whose result
+    the text is, and whether that call failed.
+    """
+
+    role: ChatRole
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    call_id: str | None = None
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolDefinition:
+    """A tool as a model is told of it; `parameters` is a JSON schema."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One question to a model.
 
-    `schema` is the JSON schema the answer has to follow; without one the answer is plain text.
+    `messages`, where there are any, are sent instead of `prompt`; `system` comes first either way.
+    `schema` is the JSON schema the answer has to follow; without one the answer is plain text, and
+    with `tools` it may be calls of them. Not every provider can do both at once.
     `is_cancelled` is asked while the answer comes in: true means nobody waits for it any more.
     """
 
     system: str
-    prompt: str
+    prompt: str = ""
+    messages: tuple[ChatMessage, ...] = ()
+    tools: tuple[ToolDefinition, ...] = ()
     schema: Mapping[str, Any] | None = None
     schema_name: str = "answer"
     output_tokens_max: int = 4096
     is_cancelled: Callable[[], bool] = lambda: False
+
+    def __post_init__(self) -> None:
+        if self.tools and self.schema is not None:
+            raise InvalidValue("a request has tools or a schema for its answer, not both")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +85,16 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """A complete answer: its text, and what it took."""
+    """A complete answer: its text, the tools it calls, and what it took.
+
+    The text may be empty where tools are called. Every call has an id, which no other in the
+    conversation has; its name and its arguments are what the model made up, and not checked.
+    """
 
     text: str
     usage: Usage
     model: str  # as the provider names it
+    tool_calls: tuple[ToolCall, ...] = ()
     tries_lost: int = 0  # that were taken on before this one and broke off; they may be billed
 
 

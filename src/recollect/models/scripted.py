@@ -26,6 +26,7 @@ from typing import Any, Self
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.ids import SYSTEM_RANDOMNESS, Randomness
+from recollect.messages import ToolCall
 from recollect.models.opening import open_model
 from recollect.models.protocol import Model, Usage
 from recollect.models.scripted_frames import Ending, Received, frames_for
@@ -90,6 +91,7 @@ class Reply:
 
 Step = Callable[[Reply], None]
 Scripted = Step | str | Mapping[str, Any]
+Called = tuple[str, Mapping[str, Any] | str]  # a tool's name and its arguments
 Script = Sequence[Scripted] | Callable[[Received], Scripted]
 
 
@@ -114,6 +116,56 @@ def answer(
         reply.events(reply.frames.closing(ending, usage))
 
     return play
+
+
+def calls(
+    *given: Called,
+    text: str = "",
+    usage: Usage | None = USAGE,
+    ending: Ending = Ending.WHOLE,
+    is_streamed: bool | None = None,
+    has_ids: bool = True,
+) -> Step:
+    """An answer that calls tools: `calls(("document_read", {"path": "~/memory/a.md"}))`.
+
+    Arguments that are text are sent as they are, broken or not; an object is sent as its JSON.
+    """
+
+    def play(reply: Reply) -> None:
+        made = _tool_calls(given, reply.received, has_ids=has_ids)
+        streamed = reply.received.is_streamed if is_streamed is None else is_streamed
+        if not streamed:
+            whole = reply.frames.document(text, ending, usage, made)
+            _document(reply, json.dumps(whole).encode())
+            return
+        _begin(reply, text, has_text=bool(text))
+        reply.events(reply.frames.calls(made))
+        reply.events(reply.frames.closing(ending, usage))
+
+    return play
+
+
+def calls_cut(*given: Called, text: str = "") -> Step:
+    """A stream whose connection ends in the middle of the calls."""
+
+    def play(reply: Reply) -> None:
+        made = _tool_calls(given, reply.received)
+        _begin(reply, text, has_text=bool(text))
+        events = list(reply.frames.calls(made))
+        reply.events(iter(events[: len(events) // 2 + 1]))
+
+    return play
+
+
+def _tool_calls(
+    given: Sequence[Called], received: Received, *, has_ids: bool = True
+) -> list[ToolCall]:
+    """Ids are unique in a conversation, as every real provider's are."""
+    turn = len(received.messages)
+    return [
+        ToolCall(f"scripted_{turn}_{number}" if has_ids else None, name, arguments)
+        for number, (name, arguments) in enumerate(given)
+    ]
 
 
 def _document(reply: Reply, body: bytes, *, claimed_bytes: int | None = None) -> None:
@@ -191,9 +243,9 @@ def error_midway(kind: str, message: str = "scripted error", text: str = "Half o
     return play
 
 
-def _begin(reply: Reply, text: str) -> None:
+def _begin(reply: Reply, text: str, *, has_text: bool = True) -> None:
     reply.head(200, EVENT_STREAM)
-    reply.events(reply.frames.opening())
+    reply.events(reply.frames.opening(has_text=has_text))
     reply.events(reply.frames.pieces(text))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from recollect.models.answers import Gathering
 from recollect.models.faults import Fault
-from recollect.models.protocol import Request
+from recollect.models.protocol import ChatRole, Request
 
 
 class Structured(StrEnum):
@@ -77,12 +77,18 @@ class Wire(Protocol):
 
 
 def system_text(request: Request, dialect: Dialect) -> str:
-    """The system prompt, with the schema in it where the server does not enforce one."""
+    """The system prompt, with the schema in it where the server does not enforce one.
+
+    System messages of the conversation join it: one protocol has no other place for them, and
+    with the other many a model takes one only, at the front.
+    """
+    own = [each.text for each in request.messages if each.role is ChatRole.SYSTEM]
+    system = "\n\n".join(text for text in (request.system, *own) if text)
     if request.schema is None or dialect.structured is Structured.SCHEMA:
-        return request.system
+        return system
     schema = json.dumps(request.schema, ensure_ascii=False, separators=(",", ":"))
     asked = (
         "Answer with one JSON object and nothing else: no words around it, no code fence. "
         f"It has to follow this JSON schema:\n{schema}"
     )
-    return f"{request.system}\n\n{asked}" if request.system else asked
+    return f"{system}\n\n{asked}" if system else asked

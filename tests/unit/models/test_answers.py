@@ -11,7 +11,8 @@ from recollect.errors import (
     ModelUnavailable,
     PromptTooLong,
 )
-from recollect.models.answers import Gathering, Stop
+from recollect.messages import ToolCall
+from recollect.models.answers import CallPiece, Gathering, Stop
 
 
 def gathered(*parts: object, stop: Stop | None = Stop.DONE, bytes_max: int = 1000) -> Gathering:
@@ -85,3 +86,36 @@ def test_what_is_no_count_of_tokens_is_passed_over(count: object) -> None:
     gathering.count(sent=count, answered=count)
     answer = gathering.finish()
     assert (answer.input_tokens, answer.output_tokens) == (7, 8)
+
+
+def test_a_call_without_words_is_an_answer() -> None:
+    gathering = Gathering(1000, has_tools=True)
+    gathering.begin_call(CallPiece(id="a", name="look", arguments={"at": 1}))
+    gathering.stop = Stop.DONE
+    answer = gathering.finish()
+    assert (answer.text, answer.tool_calls) == ("", (ToolCall("a", "look", {"at": 1}),))
+
+
+def test_a_call_where_no_tools_were_offered_is_nothing() -> None:
+    gathering = Gathering(1000)
+    gathering.begin_call(CallPiece(id="a", name="look"))
+    gathering.go_on_with_call(CallPiece(arguments="{}"))
+    gathering.stop = Stop.DONE
+    with pytest.raises(InvalidOutput, match="empty"):
+        gathering.finish()
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        CallPiece(name="ü" * 6),
+        CallPiece(id="ü" * 6),
+        CallPiece(arguments="ü" * 6),
+        CallPiece(arguments={"a": "ü" * 6}),
+        CallPiece(arguments=["ü" * 6]),
+    ],
+)
+def test_every_part_of_a_call_takes_room_in_bytes(piece: CallPiece) -> None:
+    Gathering(50, has_tools=True).begin_call(piece)
+    with pytest.raises(InvalidOutput, match="longer than 11 bytes"):
+        Gathering(11, has_tools=True).begin_call(piece)

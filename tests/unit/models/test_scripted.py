@@ -16,6 +16,7 @@ from recollect.models.scripted import (
     ScriptedServer,
     Step,
     answer,
+    calls,
     error_midway,
     fenced,
     held,
@@ -23,6 +24,7 @@ from recollect.models.scripted import (
     status,
 )
 from tests.unit.models.asking import SCHEMA, WAIT_SECONDS, asking, beside
+from tests.unit.models.talking import TOOLS, assistant, call, result, talking, user
 
 
 def test_a_script_is_played_step_by_step_and_what_was_asked_is_kept(provider: str) -> None:
@@ -95,3 +97,35 @@ def test_a_server_goes_on_after_a_fault(provider: str, step: Step) -> None:
         with pytest.raises(ModelError):
             model.complete(asking())
         assert model.complete(asking()).text == "Hello"
+
+
+def test_tools_and_the_form_of_an_answer_are_told_apart(provider: str) -> None:
+    with ScriptedServer(["Hello", {"facts": []}]) as server:
+        model = server.model(provider)
+        model.complete(talking(user("Hi")))
+        model.complete(asking(schema=SCHEMA))
+        assert [each.tools for each in server.requests] == [TOOLS, ()]
+        assert [each.schema for each in server.requests] == [None, SCHEMA]
+
+
+def test_what_the_user_said_is_the_prompt_whatever_stands_around_it(provider: str) -> None:
+    told = [user("One"), assistant("Hm.", call("a", {})), result("a", "Text"), user("Two")]
+    with ScriptedServer(["Hello"]) as server:
+        server.model(provider).complete(talking(*told))
+        (received,) = server.requests
+    assert received.prompt == "One\nTwo"
+    assert received.messages == tuple(told)
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+def test_ids_are_never_given_twice_in_a_conversation(provider: str, is_streamed: bool) -> None:
+    steps = [calls(("a", {}), ("b", {}), is_streamed=is_streamed) for _ in range(2)]
+    with ScriptedServer(steps) as server:
+        model = server.model(provider)
+        first = model.complete(talking(user("Hi")))
+        said = assistant("", *first.tool_calls)
+        results = [result(each.id, "Text") for each in first.tool_calls]
+        second = model.complete(talking(user("Hi"), said, *results))
+    made = [*first.tool_calls, *second.tool_calls]
+    assert len({each.id for each in made}) == 4
+    assert all(str(each.id).startswith("scripted_") for each in made)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from recollect.models.tokens import RATIO_MAX, RATIO_MIN, Calibration, estimate_tokens
+from recollect.extraction.model import tokens_of
+from recollect.models.tokens import (
+    RATIO_MAX,
+    RATIO_MIN,
+    Calibration,
+    estimate_request,
+    estimate_tokens,
+)
+from tests.unit.models.talking import TREE, assistant, call, result, talking, user
 
 PROSE = "The quick brown fox jumps over the lazy dog, and nobody is surprised. " * 20
 CODE = "def f(x): return {'a': [x[i] for i in range(len(x))], 'b': (x, x)};\n" * 20
@@ -53,3 +63,33 @@ def test_an_absurd_count_moves_a_calibration_no_further_than_its_bounds(
     for _ in range(100):
         calibration.learn(estimated=1000, counted=counted)
     assert calibration.ratio == pytest.approx(ratio, abs=0.01)
+
+
+def test_all_that_is_sent_for_a_request_is_counted() -> None:
+    """A till reserves by it: what is not counted is not paid for."""
+    longer = [
+        talking(user("Hi"), tools=(), system=PROSE),
+        talking(user(PROSE), tools=()),
+        talking(user("Hi"), assistant(PROSE), tools=()),
+        talking(user("Hi"), assistant("", call("a", {"path": PROSE})), tools=()),
+        talking(user("Hi"), assistant("", call("a", PROSE)), tools=()),
+        talking(user("Hi"), assistant("", call("a", {}, name=PROSE)), tools=()),
+        talking(user("Hi"), assistant("", call("a", {})), result("a", PROSE), tools=()),
+        talking(user("Hi"), tools=(replace(TREE, description=PROSE),)),
+        talking(user("Hi"), tools=(replace(TREE, parameters={"description": PROSE}),)),
+        talking(user("Hi"), tools=(), schema={"description": PROSE}),
+    ]
+    for request in longer:
+        assert estimate_request(request) > estimate_tokens(PROSE)
+        assert tokens_of(request) == estimate_request(request)
+
+
+def test_messages_are_counted_instead_of_the_prompt() -> None:
+    assert estimate_request(talking(user("Hi"), prompt=PROSE)) == estimate_request(
+        talking(user("Hi"))
+    )
+
+
+def test_many_short_messages_take_more_than_one_long() -> None:
+    many = talking(*[user("Hi") for _ in range(100)])
+    assert estimate_request(many) > 2 * estimate_request(talking(user("Hi " * 100)))
