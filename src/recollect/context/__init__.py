@@ -1,0 +1,1 @@
+"""The context engine: what of a long conversation a model is shown, and what is summarised."""
