@@ -1,0 +1,134 @@
+"""Claims: statements on their way into a text, with where they come from. Pure.
+
+A claim is a fact without its place in a store, so that a draft that has none yet, a fact that
+somebody added by hand and one that was learned are written down in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from recollect.extraction.grounding import rank
+from recollect.knowledge import Fact, NewFact, Source, Trust, content_key
+
+INFERRED = "inferred"  # as a tag, and in the metadata
+_PROJECT = "project"
+_UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One statement. `topic` is what a newer one supersedes it by, as in a fact."""
+
+    text: str
+    trust: Trust
+    at: datetime  # when it was said
+    sources: tuple[Source, ...] = ()
+    fact_id: str | None = None
+    topic: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    project: str | None = None  # of the session it was said in
+    is_inferred: bool = False
+
+    @property
+    def said(self) -> tuple[datetime, int]:
+        """What tells the newer of two claims; within one moment the later record."""
+        return self.at, max((source.seq_to for source in self.sources), default=0)
+
+
+def claims_of(
+    facts: Iterable[Fact | NewFact], *, session_id: str = "", project: str | None = None
+) -> list[Claim]:
+    """What facts claim; those that were superseded claim nothing any more.
+
+    `session_id` is where drafted ones come from, and `project` that of the session.
+    """
+    claims: list[Claim] = []
+    for fact in facts:
+        match fact:
+            case Fact() if fact.superseded_by is None:
+                claims.append(_stored(fact, project))
+            case Fact():
+                continue
+            case NewFact():
+                claims.append(_drafted(fact, session_id, project))
+    return claims
+
+
+def merged(claims: Iterable[Claim]) -> list[Claim]:
+    """Each statement once, in the order they were said, with the sources of all who said it."""
+    same: dict[str, list[Claim]] = {}
+    for claim in claims:
+        if claim.text.strip():
+            same.setdefault(content_key(claim.text), []).append(claim)
+    return sorted(map(_one, same.values()), key=lambda one: (one.said, content_key(one.text)))
+
+
+def _one(claims: list[Claim]) -> Claim:
+    ordered = sorted(claims, key=_by_strength)
+    best = ordered[0]
+    if len(ordered) == 1:
+        return best
+    sources = {source for claim in ordered for source in claim.sources}
+    return replace(
+        best,
+        at=max(claim.at for claim in ordered),
+        sources=tuple(sorted(sources, key=_by_place)),
+        fact_id=next((claim.fact_id for claim in ordered if claim.fact_id), None),
+        topic=next((claim.topic for claim in ordered if claim.topic), None),
+        project=next((claim.project for claim in ordered if claim.project), None),
+        is_inferred=all(claim.is_inferred for claim in ordered),
+    )
+
+
+def _by_strength(claim: Claim) -> tuple[Any, ...]:
+    told = sorted(map(repr, claim.metadata.items()))
+    which = (claim.fact_id or "", claim.topic or "", claim.tags, claim.project or "")
+    return (-rank(claim.trust), claim.said, claim.text, *which, told)
+
+
+def _by_place(source: Source) -> tuple[Any, ...]:
+    return source.session_id, source.seq, source.seq_to, source.quote
+
+
+def _stored(fact: Fact, project: str | None) -> Claim:
+    return Claim(
+        text=fact.content,
+        trust=fact.trust,
+        at=fact.valid_from or fact.created_at or _UNDATED,
+        sources=fact.sources,
+        fact_id=fact.id or None,
+        topic=fact.topic,
+        tags=fact.tags,
+        metadata=fact.metadata,
+        project=_project(fact.metadata) or project,
+        is_inferred=_is_inferred(fact.tags, fact.metadata),
+    )
+
+
+def _drafted(fact: NewFact, session_id: str, project: str | None) -> Claim:
+    source = Source(session_id=session_id, seq=fact.seq, seq_to=fact.seq_to, quote=fact.quote)
+    return Claim(
+        text=fact.content,
+        trust=fact.trust,
+        at=fact.valid_from,
+        sources=(source,) if session_id else (),
+        topic=fact.topic,
+        tags=fact.tags,
+        metadata=fact.metadata,
+        project=_project(fact.metadata) or project,
+        is_inferred=_is_inferred(fact.tags, fact.metadata),
+    )
+
+
+def _project(metadata: Mapping[str, Any]) -> str | None:
+    said = metadata.get(_PROJECT)
+    return said if isinstance(said, str) and said.strip() else None
+
+
+def _is_inferred(tags: tuple[str, ...], metadata: Mapping[str, Any]) -> bool:
+    return INFERRED in tags or metadata.get(INFERRED) is True

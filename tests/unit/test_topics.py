@@ -1,0 +1,232 @@
+"""Claims by topic: each has one home, told from its words, whatever the order they come in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from recollect.documents.paths import read_path
+from recollect.knowledge import Fact, FactTag, NewFact, Source, Trust
+from recollect.topics.claims import Claim, claims_of, merged
+from recollect.topics.directory import TopicKind, directory_of
+from recollect.topics.grouping import Topic, group
+from recollect.topics.subjects import Known, page_slug
+
+NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+def claim(text: str, *tags: str, **more: Any) -> Claim:
+    return Claim(**{"text": text, "trust": Trust.USER, "at": NOON, "tags": tags, **more})
+
+
+def home(*claims: Claim, known: Known | None = None) -> str:
+    """Where the last of some claims is at home."""
+    last = claims[-1]
+    names = None if known is None else directory_of(claims, known)
+    for topic in group(claims, names):
+        if any(each.text == last.text for each in topic.claims):
+            return f"{topic.kind.value}/{topic.slug}"
+    raise AssertionError(f"{last.text!r} has no home")
+
+
+@pytest.mark.parametrize(
+    ("text", "tag", "expected"),
+    [
+        ("The user's sister Anna lives in Lisbon.", "relation", "people/anna"),
+        ("Anna is the user's sister.", "relation", "people/anna"),
+        ("The user's wife is called Maria.", "relation", "people/maria"),
+        ("The user's mother is called 美咲.", "relation", "people/美咲"),
+        ("The user's dog Rex is five years old.", "relation", "people/rex"),
+        ('The user instructs: "Remember that Peter is my manager."', "instruction", "people/peter"),
+        ("Anna Maria Kovacs is the user's boss.", "relation", "people/anna-maria-kovacs"),
+        ("The user prefers tea over coffee.", "preference", "preferences/preferences"),
+        ('The user instructs: "Answer in English."', "instruction", "preferences/preferences"),
+        ('The user: "We decided to use SQLite."', "decision", "decisions/decisions"),
+        ("The user's goal is to run a marathon.", "goal", "open-threads/open-threads"),
+        ("The user has an exam on 2027-03-12.", "commitment", "open-threads/open-threads"),
+        ("Which of the two is faster?", "observation", "open-threads/open-threads"),
+        ("Which of the two is faster?", "", "open-threads/open-threads"),
+        ("The user lives in Porto.", "detail", "profile/profile"),
+        ("The user visited their sister Eva in May.", "event", "profile/profile"),
+        ("The user's mother lives in Ulm.", "relation", "profile/profile"),
+        ("The user's boss is Portuguese.", "relation", "profile/profile"),
+        ("`make` works (build).", "procedure", "other/other"),
+        ("Water boils at 100 degrees.", "", "other/other"),
+        ("The user likes chess.", "", "preferences/preferences"),
+        ("The user has two cats.", "", "profile/profile"),
+        ("Alice lives in Lisbon.", "detail", "profile/profile"),  # nothing says who that is
+    ],
+)
+def test_a_claim_is_at_home_where_its_words_say(text: str, tag: str, expected: str) -> None:
+    assert home(claim(text, *([tag] if tag else []))) == expected
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [
+        (FactTag.PROCEDURE, "projects/shop-api"),
+        (FactTag.LESSON, "projects/shop-api"),
+        (FactTag.OBSERVATION, "projects/shop-api"),
+        (FactTag.INSTRUCTION, "projects/shop-api"),  # a rule of one project is no rule elsewhere
+        (FactTag.CORRECTION, "projects/shop-api"),
+        (FactTag.DECISION, "decisions/decisions"),
+        (FactTag.GOAL, "open-threads/open-threads"),
+        (FactTag.PREFERENCE, "preferences/preferences"),
+        (FactTag.DETAIL, "profile/profile"),
+    ],
+)
+def test_what_is_said_in_a_project_stays_there_unless_it_is_about_a_person(
+    tag: FactTag, expected: str
+) -> None:
+    assert home(claim("The user does it so.", tag, project="/code/ana/shop-api")) == expected
+
+
+def test_a_project_can_be_named_instead() -> None:
+    said = claim("The shop-api project has no tests.", "observation")
+    assert home(said) == "projects/shop-api"
+    assert home(claim("The whole project has no tests.", "observation")) == "other/other"
+
+
+def test_two_projects_of_one_name_are_two() -> None:
+    first = claim("Here it is so.", "lesson", project="/code/ana/api")
+    other = claim("Here it is not so.", "lesson", project="/srv/work/api")
+    topics = group([first, other])
+    assert sorted(topic.slug for topic in topics) == ["api", "work-api"]
+    assert {topic.about for topic in topics} == {"/code/ana/api", "/srv/work/api"}
+
+
+def test_who_is_known_is_known_by_the_first_name() -> None:
+    sister = claim("Anna Kovacs is the user's sister.", "relation")
+    moved = claim("Anna moved to Porto.", "event")
+    assert home(sister, moved) == "people/anna-kovacs"
+    known = Known(people={"anna-kovacs": "Anna Kovacs"})
+    assert home(moved, known=known) == "people/anna-kovacs"
+    assert home(moved, known=Known(people={"a": "Anna Kovacs", "b": "Anna Berg"})) != "people/a"
+
+
+def test_a_named_speaker_has_a_page_and_the_user_has_another() -> None:
+    named = claim("Ana lives in Porto.", "detail", topic="ana:home", metadata={"speaker": "Ana"})
+    brother = claim("Ana's brother Tim got married.", "relation", metadata={"speaker": "Ana"})
+    likes = claim("Ana likes tea.", "preference", metadata={"speaker": "Ana"})
+    assert home(named) == "people/ana"
+    assert home(named, brother) == "people/tim"
+    assert home(named, likes) == "preferences/preferences"
+
+
+def test_a_tool_describes_nobody_and_decides_nothing() -> None:
+    for text, tag in [
+        ("Anna is the user's sister.", "relation"),
+        ("The user prefers Pepsi.", "preference"),
+        ("We decided to pay at once.", "decision"),
+    ]:
+        assert home(claim(text, tag, trust=Trust.TOOL)) == "other/other"
+
+
+def test_a_topic_says_who_somebody_is() -> None:
+    (topic,) = group([claim("My friend Bob loves hiking.", "relation")])
+    assert (topic.title, topic.about) == ("Bob", "The user's friend")
+
+
+def test_the_same_statement_is_one_claim_with_the_sources_of_all() -> None:
+    first = claim("The user lives in Porto.", sources=(Source(session_id="a", seq=1, seq_to=1),))
+    again = claim(
+        "the user lives in PORTO",
+        sources=(Source(session_id="b", seq=2, seq_to=3),),
+        at=NOON + timedelta(days=1),
+        is_inferred=True,
+    )
+    (one,) = merged([again, first])
+    assert [source.session_id for source in one.sources] == ["a", "b"]
+    assert one.at == again.at
+    assert not one.is_inferred
+
+
+def test_facts_and_drafts_become_claims_and_superseded_facts_do_not() -> None:
+    source = Source(session_id="s", seq=4, seq_to=5, quote="I like tea")
+    fact = Fact("Likes tea.", id="f", sources=(source,), valid_from=NOON, tags=("inferred",))
+    draft = NewFact(
+        content="Likes rum.", seq=4, seq_to=5, valid_from=NOON, trust=Trust.AGENT, quote="rum"
+    )
+    superseded = replace(fact, id="old", superseded_by="f")
+    stored, drafted = claims_of([fact, superseded, draft], session_id="s", project="p")
+    assert (stored.fact_id, stored.sources, stored.project) == ("f", (source,), "p")
+    assert (stored.is_inferred, drafted.is_inferred) == (True, False)
+    assert (drafted.fact_id, drafted.sources[0].quote) == (None, "rum")
+    assert drafted.trust is Trust.AGENT
+
+
+@pytest.mark.parametrize("name", ["🦊", "Ω" * 200, "\U00020000" * 60, "con", "a/b", "..", "", "½"])
+def test_any_name_has_a_slug(name: str) -> None:
+    made = page_slug(name)
+    assert read_path(f"~/memory/people/{made}").slug == made
+    assert page_slug(name) == made
+
+
+WORDS = st.sampled_from(
+    (
+        *("The user's", "the user", "sister", "Anna", "Bob", "is", "my", "friend", "called", ","),
+        *("lives in", "Porto", "shop-api", "project", "prefers", "decided", "?", "[[people/x]]"),
+        *("`code`", "and", "Will", "Kovacs", "美咲", "'s", "never", "."),
+    )
+)
+CLAIMS = st.lists(
+    st.builds(
+        claim,
+        st.lists(WORDS, min_size=1, max_size=8).map(" ".join) | st.text(max_size=30),
+        st.sampled_from([*FactTag, "other"]),
+        trust=st.sampled_from(Trust),
+        project=st.sampled_from([None, "/a/shop-api", "/b/shop-api", "\\\\x\\y", "  "]),
+        metadata=st.sampled_from([{}, {"speaker": "Ana"}, {"speaker": "Bob"}, {"speaker": 7}]),
+        topic=st.sampled_from([None, "user:home", "bob:home", ":"]),
+    ),
+    max_size=12,
+)
+
+
+def summary(topics: list[Topic]) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    return [
+        (topic.kind, topic.slug, topic.title, tuple(each.text for each in topic.claims))
+        for topic in topics
+    ]
+
+
+@given(CLAIMS, st.randoms(use_true_random=False))
+@example([claim("A.", "detail", fact_id="2"), claim("a", "detail", fact_id="1")], None)
+def test_every_claim_has_one_home_whatever_the_order(claims: list[Claim], order: Any) -> None:
+    topics = group(claims)
+    placed = [each.text for topic in topics for each in topic.claims]
+    assert len(placed) == len(set(placed)) == len(merged(claims))
+    places = [(topic.kind, topic.slug) for topic in topics]
+    assert len(places) == len(set(places))
+    shuffled = list(reversed(claims))
+    if order is not None:
+        order.shuffle(shuffled)
+    assert summary(group(shuffled)) == summary(topics)
+
+
+@given(CLAIMS)
+def test_a_topic_of_a_person_or_a_project_has_a_page_that_can_be(claims: list[Claim]) -> None:
+    for topic in group(claims):
+        assert topic.title.strip()
+        if topic.kind in (TopicKind.PEOPLE, TopicKind.PROJECTS):
+            read_path(f"~/memory/{topic.kind}/{topic.slug}")
+
+
+def test_mentions_are_of_those_who_are_meant() -> None:
+    names = directory_of(
+        [
+            claim("Anna Kovacs is the user's sister.", "relation"),
+            claim("Will is the user's boss.", "relation"),
+            claim("x", "lesson", project="/code/ana/shop-api"),
+        ]
+    )
+    found = names.mentions("Anna's friend will see anna and Will work on shop-api with Anna Kovacs")
+    assert [(each.entity.slug, each.start) for each in found] == [
+        ("anna-kovacs", 0),
+        ("shop-api", 45),
+    ]
