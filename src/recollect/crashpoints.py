@@ -19,6 +19,11 @@ POINTS = (
     "claim.claimed",  # a job has a new owner and token, not yet committed
     "record.advanced",  # cursor and mark have moved, the range is not written yet
     "record.learned",  # extraction and facts are written, not yet committed
+    "record.handed",  # the memory-agent has its item, not yet committed
+    "agent.taken",  # a turn's messages are in the history, not yet committed
+    "agent.answered",  # the answer is in the history, the items are still in the inbox
+    "agent.finished",  # answer, items and documents are written, not yet committed
+    "signal.taken",  # a signal is gone and has had no effect yet
     "record.ranged",  # result, range and cursor are written, not yet committed
     "documents.applied",  # edits are made, the tree is not counted yet
     "migration.applied",  # a migration ran, its number is not recorded yet

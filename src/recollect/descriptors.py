@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, assert_never
+from urllib.parse import unquote
 
 from recollect.errors import InvalidValue
 
@@ -128,6 +130,97 @@ def is_background(agent_id: str) -> bool:
             return True
         case agent:
             assert_never(agent)
+
+
+class DeliveryStrategy(StrEnum):
+    """Whom a message without an address is for."""
+
+    FOREGROUND = "foreground"  # the agent that a person spoke to last
+    SCHEDULED = "scheduled"  # an agent that a schedule starts
+    SYSTEM = "system"  # an agent of the host itself
+
+
+def matches(agent: Descriptor, strategy: DeliveryStrategy) -> bool:
+    """Whether a message that goes by a strategy may be for this agent.
+
+    Nothing goes to agents that work for others but what those send them.
+    """
+    match agent:
+        case UserAgent():
+            return strategy is DeliveryStrategy.FOREGROUND
+        case CronAgent():
+            return strategy is DeliveryStrategy.SCHEDULED
+        case SystemAgent():
+            return strategy is DeliveryStrategy.SYSTEM
+        case SubAgent() | MemoryAgent() | ConsolidationAgent() | SearchAgent():
+            return False
+        case _:
+            assert_never(agent)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where an agent's words go: a channel, a chat in it, a thread in that."""
+
+    channel: str
+    chat: str
+    thread: str
+
+
+def target_of(agent: Descriptor, key: str) -> Target | None:
+    """Where what an agent says under a session key is delivered; none: nowhere."""
+    match agent:
+        case UserAgent():
+            parts = [unquote(part) for part in key.split(":")]
+            if len(parts) != len(("channel", "chat", "thread")):
+                return None
+            return Target(channel=parts[0], chat=parts[1], thread=parts[2])
+        case CronAgent() | SystemAgent() | SubAgent():
+            return None
+        case MemoryAgent() | ConsolidationAgent() | SearchAgent():
+            return None
+        case _:
+            assert_never(agent)
+
+
+class Owner(StrEnum):
+    """To whom an agent belongs."""
+
+    PERSON = "person"  # who talks to it
+    SPACE = "space"  # whoever the space belongs to
+
+
+def owner_of(agent: Descriptor) -> Owner:
+    match agent:
+        case UserAgent() | SubAgent():
+            return Owner.PERSON
+        case CronAgent() | SystemAgent() | MemoryAgent() | ConsolidationAgent() | SearchAgent():
+            return Owner.SPACE
+        case _:
+            assert_never(agent)
+
+
+def has_own_prompt(agent: Descriptor) -> bool:
+    """Whether its prompt is all it is told, in place of what a host tells its agents."""
+    match agent:
+        case MemoryAgent() | ConsolidationAgent() | SearchAgent():
+            return True
+        case UserAgent() | CronAgent() | SystemAgent() | SubAgent():
+            return False
+        case _:
+            assert_never(agent)
+
+
+def memory_agent_of(source: Descriptor) -> MemoryAgent:
+    """The one memory-agent of a source agent: `assistant`, or `cron/nightly` for other types."""
+    is_plain = isinstance(source, UserAgent) and "/" not in source.id
+    return MemoryAgent(source.id if is_plain else f"{type_of(source)}/{source.id}")
+
+
+def source_of(agent: MemoryAgent) -> Descriptor:
+    """Whose transcripts a memory-agent reads."""
+    kind, slash, name = agent.id.partition("/")
+    return _TYPES[kind](name) if slash and kind in _TYPES else UserAgent(agent.id)
 
 
 def cache_key(agent: Descriptor) -> str:

@@ -52,6 +52,7 @@ class Outcome(StrEnum):
     NO_OUTPUT = "no_output"  # read, and nothing in it is worth remembering
     EXTERNAL = "external"  # mark_processed() said so
     SKIPPED = "skipped"  # nothing may be learned from it; the reason says why
+    HANDED_OVER = "handed_over"  # it is in the inbox of the memory-agent, which does the rest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +204,9 @@ class JobKind(StrEnum):
     IDLE_SWEEP = "idle-sweep"  # one per store; comes round again
     STARTUP_SCAN = "startup-scan"  # one per store; due when a worker starts
     EMBED = "embed"  # one per store, where there is an embedder; comes round again
+    SIGNALS = "signals"  # one per store, where there are agents; comes round again
+    AGENT = "agent"  # one per agent; due while its inbox holds something, for whoever hosts it
+    MEMORY_AGENT = "memory-agent"  # the same, of those that any worker can run
 
 
 class JobState(StrEnum):
@@ -381,6 +385,7 @@ class SessionOutcome(StrEnum):
     FAILED = "failed"
     SKIPPED = "skipped"
     EXTERNAL = "external"
+    HANDED_OVER = "handed_over"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -404,6 +409,7 @@ class SessionProgress:
     state: JobState
     next_try_at: datetime | None
     last_error: str | None
+    handed_over: int = 0  # stretches of it that wait for its memory-agent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -413,21 +419,3 @@ class StoreDescription:
     kind: str
     location: str
     schema_version: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """What is due, what waits and for what. The lists are bounded, the counts are not."""
-
-    store: StoreDescription
-    at: datetime
-    marked: tuple[SessionState, ...]
-    marked_count: int
-    waiting: tuple[SessionState, ...]
-    waiting_count: int
-    jobs: tuple[Job, ...]
-    job_counts: Mapping[JobState, int]
-    idle_sweep_seconds: float
-    sessions: tuple[SessionProgress, ...] = ()
-    spent_today: Spent = NOTHING_SPENT
-    consolidations_due: int = 0

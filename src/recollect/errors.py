@@ -30,6 +30,8 @@
     │   ├── PromptTooLong          more than the model's window holds; send less
     │   ├── InvalidOutput          an answer we cannot use; retry, then the job is parked
     │   └── CallCancelled          nobody waits for the answer any more
+    ├── TurnFailed                 an agent's turn is parked, or the agent was ended
+    ├── AnswerPending              an agent has not answered in time; it may still
     └── StoreError                 the operator mends the store
         ├── MissingExtra           an optional dependency is not installed
         ├── NotAStore              the file or schema belongs to something else
@@ -217,6 +219,19 @@ class InvalidOutput(ModelError):
 
 class CallCancelled(ModelError):
     """The answer was given up half-way, because nobody waits for it any more."""
+
+
+class TurnFailed(RecollectError):
+    """An agent's turn failed too often or for good, and is parked; or the agent was ended."""
+
+    mended_by = Mender.OPERATOR
+
+
+class AnswerPending(RecollectError, TimeoutError):
+    """An agent has not answered in the time that was given. It may still."""
+
+    mended_by = Mender.TIME
+    retry_helps = True
 
 
 class StoreError(RecollectError):

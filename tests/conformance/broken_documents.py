@@ -294,6 +294,8 @@ MUTED_DOCUMENTS: dict[str, str] = {
     "put_redirects": "an_old_path_leads_to_a_page",
     "drop_redirects": "an_old_path_means_what_is_new_there",
     "purge_document": "a_purge_removes_everything",
+    "erase_deleted": "a_deleted_page_can_be_erased_alone",
+    "erase_version": "earlier_versions_can_be_erased",
     "set_provenance": "a_forgotten_session_is_no_ground",
     "set_document_provenance": "a_forgotten_session_is_no_ground",
     "find_moved_document": "an_old_path_leads_to_a_page",

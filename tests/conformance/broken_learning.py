@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from recollect.agency import HandOver
 from recollect.domain import (
     BackedOff,
     Behind,
@@ -34,7 +35,14 @@ from recollect.knowledge import (
     Trust,
 )
 from recollect.store.protocol import MetadataValue, NewId
-from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.database import (
+    Asked,
+    Connection,
+    Database,
+    Params,
+    Row,
+    VectorIndex,
+)
 from recollect.store.relational.facts import RelationalFacts
 from recollect.store.relational.leases import RelationalLeases
 from recollect.store.relational.ledger import RelationalLedger
@@ -59,9 +67,10 @@ class LearningLeases(RelationalLeases):
         now: datetime,
         learned: Learned | None = None,
         new_id: NewId | None = None,
+        handed: HandOver | None = None,
     ) -> Recorded | Overtaken | StaleClaim:
         other = None if learned is None else self.twist(claim, learned)
-        return super().record(claim, upto, outcome, reason, now, other, new_id)
+        return super().record(claim, upto, outcome, reason, now, other, new_id, handed)
 
     def twist(self, claim: Claim, learned: Learned) -> Learned:
         return learned
@@ -128,8 +137,9 @@ class HastyLeases(RelationalLeases):
         now: datetime,
         learned: Learned | None = None,
         new_id: NewId | None = None,
+        handed: HandOver | None = None,
     ) -> Recorded | Overtaken | StaleClaim:
-        return super().record(claim, claim.read_upto, outcome, reason, now, learned, new_id)
+        return super().record(claim, claim.read_upto, outcome, reason, now, learned, new_id, handed)
 
 
 class UnfencedLeases(RelationalLeases):
@@ -148,11 +158,12 @@ class UnfencedLeases(RelationalLeases):
         now: datetime,
         learned: Learned | None = None,
         new_id: NewId | None = None,
+        handed: HandOver | None = None,
     ) -> Recorded | Overtaken | StaleClaim:
         if learned is not None and new_id is not None:
             for fact in learned.draft.facts:
                 self._facts.add(claim.space, Fact(fact.content), now, new_id)
-        return super().record(claim, upto, outcome, reason, now, learned, new_id)
+        return super().record(claim, upto, outcome, reason, now, learned, new_id, handed)
 
 
 class BlamingLeases(RelationalLeases):
@@ -170,19 +181,31 @@ class OverlookingLeases(RelationalLeases):
     """A pass that does not notice how far the session has come."""
 
     def record_pass(
-        self, claim: Claim, upto: int, learned: Learned | None, now: datetime, new_id: NewId
+        self,
+        claim: Claim,
+        upto: int,
+        learned: Learned | None,
+        now: datetime,
+        new_id: NewId,
+        handed: HandOver | None = None,
     ) -> Recorded | Behind | StaleClaim:
-        return super().record_pass(claim, 2**31, learned, now, new_id)
+        return super().record_pass(claim, 2**31, learned, now, new_id, handed)
 
 
 class GentleLeases(RelationalLeases):
     """A pass that adds to what there is."""
 
     def record_pass(
-        self, claim: Claim, upto: int, learned: Learned | None, now: datetime, new_id: NewId
+        self,
+        claim: Claim,
+        upto: int,
+        learned: Learned | None,
+        now: datetime,
+        new_id: NewId,
+        handed: HandOver | None = None,
     ) -> Recorded | Behind | StaleClaim:
         added = None if learned is None else replace(learned, is_whole=False)
-        return super().record_pass(claim, upto, added, now, new_id)
+        return super().record_pass(claim, upto, added, now, new_id, handed)
 
 
 class MergingFacts(RelationalFacts):
@@ -267,10 +290,8 @@ class MutedConnection:
     def row(self, name: str, params: Params) -> Row | None:
         return None if name == self._muted else self._connection.row(name, params)
 
-    def rows_each(self, name: str, params: Sequence[Params]) -> list[list[Row]]:
-        if name == self._muted:
-            return [[] for _ in params]
-        return self._connection.rows_each(name, params)
+    def rows_each(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        return [self.rows(name, params) for name, params in asked]
 
     def run(self, name: str, params: Params) -> None:
         if name != self._muted:
@@ -299,6 +320,9 @@ class MutedDatabase:
 
     def scrub(self) -> bool:
         return self._database.scrub()
+
+    def vector_index(self) -> VectorIndex | None:
+        return self._database.vector_index()
 
     def describe(self) -> StoreDescription:
         return self._database.describe()
@@ -342,7 +366,8 @@ MUTED: dict[str, str] = {
     "next_pass": "a_session_can_have_many_passes",
     "request_passes": "a_requested_pass_is_due",
     "finish_pass": "a_pass_over_nothing_changes_nothing",
-    "add_spending": "a_cap_on_calls_is_exact",
+    "reserve_spending": "a_cap_on_calls_is_exact",
+    "add_spending": "settling_replaces_the_estimate",
     "settle_call": "settling_replaces_the_estimate",
     "delete_summary": "a_purge_removes_history_and_summary",
     "forget_summaries": "forgetting_removes_everything",
@@ -360,6 +385,6 @@ MUTED: dict[str, str] = {
 # Without these nothing works at all, only many threads on PostgreSQL would notice, or what is left
 # leads nowhere.
 NOT_MUTED = frozenset(
-    {"insert_fact", "replace_fact", "insert_call", "put_property", "lock_spending", "lock_memory"}
+    {"insert_fact", "replace_fact", "insert_call", "put_property", "lock_memory"}
     | {"delete_retained_from"}
 )

@@ -20,6 +20,7 @@ from recollect.domain import (
 )
 from recollect.store.protocol import NewId, Store
 from recollect.store.relational import Database, RelationalStore
+from recollect.store.relational.agents import RelationalAgents
 from recollect.store.relational.documents import RelationalDocuments
 from recollect.store.relational.facts import RelationalFacts
 from recollect.store.relational.leases import RelationalLeases
@@ -29,6 +30,7 @@ from recollect.store.relational.records import RelationalRecords
 from recollect.store.relational.search import RelationalSearch
 from recollect.store.relational.sessions import RelationalSessions
 from tests.conformance import broken_learning
+from tests.conformance.broken_agents import BROKEN_AGENTS
 from tests.conformance.broken_documents import BROKEN_DOCUMENTS
 from tests.conformance.broken_search import BROKEN_SEARCH
 
@@ -41,6 +43,7 @@ Aggregate = (
     | RelationalLedger
     | RelationalDocuments
     | RelationalSearch
+    | RelationalAgents
 )
 
 
@@ -72,6 +75,8 @@ def broken_store(store: Store, broken: Break) -> Store:
             store.documents = documents
         case RelationalSearch() as search:
             store.search = search
+        case RelationalAgents() as agents:
+            store.agents = agents
     return store
 
 
@@ -349,4 +354,8 @@ BROKEN |= {
 BROKEN |= {
     name: Break(aggregate=search, caught_by=caught_by)
     for name, (search, caught_by) in BROKEN_SEARCH.items()
+}
+BROKEN |= {
+    name: Break(aggregate=agents, caught_by=caught_by)
+    for name, (agents, caught_by) in BROKEN_AGENTS.items()
 }

@@ -15,13 +15,15 @@ from psycopg import sql
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import Recorded
+from recollect.domain import Recorded, Released
 from recollect.errors import StoreDenied
 from recollect.knowledge import Caps, NewCall, Staged
 from recollect.recollection import NewVector
-from recollect.store.conformance import Harness, findings, lessons, pages
+from recollect.store.conformance import Harness, findings, inboxes, lessons, pages
 from recollect.store.opening import open_store
-from recollect.store.postgres import ROLE, PostgresConnection, PostgresDatabase
+from recollect.store.postgres import ROLE, PostgresDatabase
+from recollect.store.postgres_statements import PostgresConnection
+from recollect.store.postgres_statements import statement as as_statement
 from recollect.store.protocol import Store
 from recollect.store.relational import Connection, RelationalStore
 from tests.postgres_server import url_with
@@ -32,9 +34,10 @@ TENANT_TABLES = frozenset(
     | {"extractions", "facts", "fact_sources", "fact_history"}
     | {"ledger", "spending", "consolidations", "staged_drafts"}
     | {"trees", "documents", "document_versions", "document_references", "document_redirects"}
-    | {"usages", "vectors", "dropped_vectors", "vector_spaces"}
+    | {"usages", "postings", "vectors", "dropped_vectors", "vector_spaces", "embeddings"}
+    | {"agent_lives", "inbox", "signals", "told_records"}
 )
-REFERRED_TO = frozenset({"spaces", "agents", "session_keys", "sessions"})
+REFERRED_TO = frozenset({"spaces", "agents", "session_keys", "sessions", "agent_lives"})
 OURS, THEIRS = "ours", "theirs"
 CAPS = Caps(tokens_per_day=100, calls_per_day=10)
 
@@ -63,6 +66,7 @@ def database(postgres_store_url: str) -> Iterator[PostgresDatabase]:
             assert store.process(ref, 4, 6)
             store.records.set_summary(ref, f"of {space}", store.now())
             store.compact(ref, retain=2)
+            tell_an_agent(store, space)
     settings = Settings()
     with closing(
         PostgresDatabase(
@@ -74,6 +78,14 @@ def database(postgres_store_url: str) -> Iterator[PostgresDatabase]:
         )
     ) as opened:
         yield opened
+
+
+def tell_an_agent(store: Harness, space: str) -> None:
+    """A memory-agent that has dealt with a session and will be asleep."""
+    ref, _ = inboxes.handed_over(store, key="told", space=space)
+    claim = inboxes.claim_of(store, str(ref.key_id))
+    inboxes.finish(store, claim, inboxes.take(store, claim))
+    assert inboxes.release(store, claim, inboxes.idle(store)) == Released()
 
 
 def a_call(space: str) -> NewCall:
@@ -97,8 +109,7 @@ def raw(statement: str, **values: object) -> Callable[[Connection], list[tuple[A
 
     def job(connection: Connection) -> list[tuple[Any, ...]]:
         assert isinstance(connection, PostgresConnection)
-        cursor = connection._cursor.execute(statement.encode(), values)
-        return cursor.fetchall() if cursor.description else []
+        return connection.fetch(as_statement(statement), values)
 
     return job
 
@@ -213,6 +224,10 @@ def test_an_update_or_delete_without_a_where_stays_inside_the_space(
         "UPDATE document_versions SET space = 'theirs', body = 'x'",
         "UPDATE document_references SET space = 'theirs'",
         "UPDATE document_redirects SET space = 'theirs'",
+        "UPDATE agent_lives SET space = 'theirs'",
+        "UPDATE inbox SET space = 'theirs', text = 'x'",
+        "UPDATE signals SET space = 'theirs'",
+        "UPDATE told_records SET space = 'theirs'",
     ],
 )
 def test_a_row_of_another_space_is_refused(database: PostgresDatabase, statement: str) -> None:

@@ -61,7 +61,8 @@ def test_every_query_that_is_used_exists_and_every_one_that_exists_is_used() -> 
 def test_a_query_takes_the_same_parameters_in_both_dialects(name: str) -> None:
     found = parameters(SQLITE[name], "sqlite")
     assert found == parameters(POSTGRES[name], "postgres")
-    assert found or name == "lock_claims", "a query without a parameter sees every space"
+    is_of_the_store = name in ("lock_claims", "next_signal", "steer", "models", "newest_record")
+    assert found or is_of_the_store, "a query without a parameter sees every space"
 
 
 @pytest.mark.parametrize("name", sorted(SQLITE))
@@ -88,11 +89,11 @@ def test_only_what_must_differ_differs() -> None:
     }
     assert differing == {
         *("lock_key", "lock_session", "lock_claim", "lock_claims"),
-        *("mark_idle", "find_due", "find_expired"),
+        *("mark_idle", "claim_due", "claim_expired"),
         *("disputed_statements", "is_suppressed", "session_sources", "session_facts"),
         *("get_fact", "list_facts", "search_facts", "search_fact_metadata", "search_documents"),
         *("record_postings", "asked_record_postings", "asked_fact_postings", "unindexed_records"),
-        *("fact_postings", "summary_postings", "document_postings"),
+        *("fact_postings", "summary_postings", "document_postings", "steer"),
         *(
             "timed_records",
             "load_records",
@@ -102,7 +103,8 @@ def test_only_what_must_differ_differs() -> None:
             "load_documents",
         ),
         *("note_purge", "seen_before", "overtaken_documents", "extent_inside"),
-        "forgotten_sessions",
+        *("forgotten_sessions", "lock_life", "lock_turn", "grounds_of_facts"),
+        "newest_record",
     }
 
 
@@ -110,18 +112,21 @@ def test_every_query_is_about_one_space_unless_it_says_otherwise() -> None:
     unbound = {name for name in SQLITE if "space" not in parameters(SQLITE[name], "sqlite")}
     operators = {"list_spaces", "waiting_newest", "store_progress"}
     # Claims are made over all spaces; from then on a job has its id and its token.
-    claims = {"lock_claims", "park_exhausted", "count_running", "find_expired", "find_due"}
-    by_id = {"claim_job", "renew_claim", "give_back", "fail_claim", "defer_claim"}
+    claims = {"lock_claims", "park_exhausted", "count_running", "claim_expired", "claim_due"}
+    by_id = {"renew_claim", "give_back", "fail_claim", "defer_claim"}
     notes = {"note_progress", "next_due"}
     upkeep = {"ensure_recurring", "make_due", "finish_recurring", "finish_pass"}
     properties = {"put_property", "get_property"}  # of the store itself
     # What has to be done is found in all spaces, and done in one after the other.
     indexing = {"wordless_facts", "wordless_extractions", "wordless_records", "aged_usages"}
     pending = {"unembedded_facts", "unembedded_summaries", "unembedded_documents"}
-    embedding = {"unembedded_records", "embedded_upto", "set_embedded_upto"} | pending
-    models = {"other_models", "delete_vectors_of", "forget_model"}
+    embedding = {"unembedded_records", "first_unembedded", "newest_record", *pending}
+    come_to = {"embedded_upto", "set_embedded_upto", "lock_embedded"}
+    models = {"models", "use_model", "delete_vectors_of", "forget_model"} | come_to
+    # So is what comes later; a job that is revived is found by the name of its agent's key.
+    agents = {"due_signals", "next_signal", "revive_agent", "rest_agent"}
     of_the_store = operators | claims | by_id | notes | upkeep | properties
-    assert unbound == of_the_store | indexing | embedding | models
+    assert unbound == of_the_store | indexing | embedding | models | agents | {"steer"}
 
 
 @pytest.mark.parametrize("name", ["session_sources", "session_facts", "is_suppressed"])

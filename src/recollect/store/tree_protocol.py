@@ -106,6 +106,14 @@ class Documents(Protocol):
         """
         ...
 
+    def erase_versions(self, space: str, document_id: str, numbers: Sequence[int]) -> int:
+        """Remove earlier versions of a document for good; how many there were of them."""
+        ...
+
+    def erase_deleted(self, space: str, document_id: str) -> bool:
+        """Remove a deleted document for good, with every version. False: there is none."""
+        ...
+
     def purge(self, space: str, place: Place) -> Purged:
         """Remove for good what stands or stood at a path and below it, with every version."""
         ...

@@ -169,7 +169,9 @@ def use(
     space: str = SPACE,
 ) -> int:
     """Count entries as used in a turn; how many had not been counted."""
-    usage = Usage(kind=kind, turn_id=turn, hits=tuple(map(_hit, used)), at=store.now())
+    # As recall does: where a fact comes from is told by what is loaded.
+    shown = [(load(store, {entry.kind: [entry.key]}, space=space) or [entry])[0] for entry in used]
+    usage = Usage(kind=kind, turn_id=turn, hits=tuple(map(_hit, shown)), at=store.now())
     return store.handle.search.use(space, usage)
 
 

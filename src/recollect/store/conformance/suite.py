@@ -11,6 +11,13 @@ from recollect.errors import UsageError
 from recollect.store.conformance.case import Case, registered
 from recollect.store.conformance.harness import Harness, OpenStore
 from recollect.store.conformance.promises import (
+    agents_forgetting,
+    agents_handover,
+    agents_inbox,
+    agents_isolation,
+    agents_lives,
+    agents_races,
+    agents_turns,
     append_keys,
     atomicity,
     concurrency,
@@ -99,13 +106,20 @@ CHAPTERS = (
     search_filters,
     search_changes,
     vectors,
+    agents_inbox,
+    agents_turns,
+    agents_lives,
+    agents_handover,
+    agents_forgetting,
     isolation,
     learned_isolation,
     document_isolation,
+    agents_isolation,
     atomicity,
     concurrency,
     races,
     document_races,
+    agents_races,
     lifetime,
 )
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from recollect.agency import DocumentChanges
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
 from recollect.document import (
@@ -174,38 +175,43 @@ class RelationalDocuments:
         now: datetime,
         new_id: NewId,
     ) -> builtins.list[Document]:
-        def job(c: Connection) -> builtins.list[Document]:
-            c.run("insert_space", {"space": space, "now": to_micros(now)})
-            row = c.row("lock_tree", {"space": space})
-            assert row is not None
-            editing = Editing(
-                c=c,
-                space=space,
-                because=because,
-                limits=limits,
-                now=to_micros(now),
-                new_id=new_id,
-                count=row[0],
-                versions_from=row[1],
-            )
-            made = [editing.apply(edit) for edit in edits]
-            reach("documents.applied")
-            more = editing.count - row[0]
-            if more > 0 and editing.count > limits.documents_max:
-                raise TooLarge(
-                    f"a tree holds at most {limits.documents_max:,} documents: raise documents_max"
-                )
-            if more:
-                c.run("count_documents", {"space": space, "more": more})
-            return made
+        changes = DocumentChanges(edits=tuple(edits), because=because, limits=limits)
+        return self._database.write(space, lambda c: apply_edits(c, space, changes, now, new_id))
 
-        return self._database.write(space, job)
+    def erase_versions(self, space: str, document_id: str, numbers: Sequence[int]) -> int:
+        def job(c: Connection) -> int:
+            c.row("lock_tree", {"space": space})
+            names = {"space": space, "id": document_id}
+            return sum(
+                c.row("erase_version", {**names, "version": number}) is not None
+                for number in numbers
+            )
+
+        erased = self._database.write(space, job) if numbers else 0
+        if erased:
+            self._database.scrub()
+        return erased
+
+    def erase_deleted(self, space: str, document_id: str) -> bool:
+        def job(c: Connection) -> bool:
+            c.row("lock_tree", {"space": space})
+            row = c.row("erase_deleted", {"space": space, "id": document_id})
+            if row is not None:
+                c.run("note_purge", {"space": space, "version": row[0]})
+            return row is not None
+
+        is_erased = self._database.write(space, job)
+        if is_erased:
+            self._database.scrub()
+        return is_erased
 
     def purge(self, space: str, place: Place) -> Purged:
         def job(c: Connection) -> Purged:
             c.row("lock_tree", {"space": space})
             found = c.rows("list_purgeable", inside(space, place.key))
-            c.run_many("purge_document", [{"space": space, "key": row[0]} for row in found])
+            purged = [{"space": space, "key": row[0]} for row in found]
+            c.run_many("purge_usages", purged)
+            c.run_many("purge_document", purged)
             if found:
                 c.run("note_purge", {"space": space, "version": max(row[2] for row in found)})
             live = sum(row[1] is None for row in found)
@@ -216,6 +222,36 @@ class RelationalDocuments:
         purged = self._database.write(space, job)
         # Also when nothing was there: a purge before this one may have left something in the log.
         return replace(purged, is_clean=self._database.scrub())
+
+
+def apply_edits(
+    c: Connection, space: str, changes: DocumentChanges, now: datetime, new_id: NewId
+) -> list[Document]:
+    """Make all edits inside a transaction; each document as it is afterwards."""
+    c.run("insert_space", {"space": space, "now": to_micros(now)})
+    row = c.row("lock_tree", {"space": space})
+    assert row is not None
+    limits = changes.limits
+    editing = Editing(
+        c=c,
+        space=space,
+        because=changes.because,
+        limits=limits,
+        now=to_micros(now),
+        new_id=new_id,
+        count=row[0],
+        versions_from=row[1],
+    )
+    made = [editing.apply(edit) for edit in changes.edits]
+    reach("documents.applied")
+    more = editing.count - row[0]
+    if more > 0 and editing.count > limits.documents_max:
+        raise TooLarge(
+            f"a tree holds at most {limits.documents_max:,} documents: raise documents_max"
+        )
+    if more:
+        c.run("count_documents", {"space": space, "more": more})
+    return made
 
 
 def _within(space: str, root: Place | None) -> dict[str, Any]:

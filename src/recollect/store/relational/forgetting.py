@@ -14,7 +14,7 @@ from recollect.crashpoints import reach
 from recollect.domain import MarkCause, Outcome
 from recollect.knowledge import Receipt
 from recollect.store.relational.cursor import record_range
-from recollect.store.relational.database import Connection, Database
+from recollect.store.relational.database import Connection, Database, Params
 from recollect.store.relational.document_rows import provenance, read_provenance
 from recollect.store.relational.learning import erase_sourceless, settle_trust
 
@@ -36,6 +36,8 @@ class RelationalErasure:
             key = c.row("key_of_session", names)
             if key is None:
                 return None
+            # Before the key, as in a turn: whoever is at work on them has lost them.
+            c.run("forget_own_items", {**names, "said": "inbox:"})
             # Whoever appends or rotates relies on a session to stay open while they hold its key.
             c.row("lock_key", {"space": space, "key_id": key[0]})
             before = c.row("lock_session", names)
@@ -46,6 +48,7 @@ class RelationalErasure:
             c.run("close_forgotten", {**names, "cause": cause, "reason": FORGOTTEN, "now": at})
             record_range(c, names, before[1], before[0], Outcome.SKIPPED, FORGOTTEN, now)
             c.run("forget_job", names)
+            _forget_told(c, names)
             c.run("lock_memory", {"space": space})
             facts = _forget_facts(c, space, session_id, now)
             extraction = c.row("delete_extraction", {"space": space, "session_id": session_id})
@@ -76,6 +79,20 @@ class RelationalErasure:
         if receipt is not None:
             self._database.scrub()
         return receipt
+
+
+def _forget_told(c: Connection, names: Params) -> None:
+    """Remove what agents were to be told of a session, and what they said of it."""
+    c.rows("forget_items", names)
+    told = [
+        {"space": names["space"], "session_id": row[0], "first_seq": row[1], "last_seq": row[2]}
+        for row in c.rows("told_of", names)
+    ]
+    for stretch in told:
+        c.run("delete_told_retained", stretch)
+        c.run("delete_told_records", stretch)
+        c.rows("forget_summaries", {"space": names["space"], "id": stretch["session_id"]})
+    c.run("forget_told", names)
 
 
 def _forget_facts(c: Connection, space: str, session_id: str, now: datetime) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from recollect.agency import HandOver
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
 from recollect.domain import (
@@ -36,6 +37,7 @@ from recollect.store.protocol import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.cursor import begin_pass, has_lost_records, record_range
 from recollect.store.relational.database import Connection, Database, Row
+from recollect.store.relational.inbox import hand_over
 from recollect.store.relational.learning import Lesson, learn
 from recollect.store.relational.staging import get_staged, put_staged
 from recollect.store.relational.text import storable
@@ -52,12 +54,13 @@ class RelationalLeases:
         self._database = database
 
     def claim(
-        self, owner: str, policy: LeasePolicy, now: datetime | None
+        self, owner: str, policy: LeasePolicy, now: datetime | None, lane: str | None = ""
     ) -> Claim | NothingDue | CapReached:
         at = _micros(now)
+        which = {"now": at, "any_lane": lane is None, "lane": lane or ""}
 
         def job(c: Connection) -> Claim | NothingDue | CapReached:
-            c.row("lock_claims", {})
+            c.run("lock_claims", {})
             counted = c.row("count_running", {"now": at})
             assert counted is not None
             running, held = counted
@@ -67,19 +70,11 @@ class RelationalLeases:
                 c.run("park_exhausted", exhausted)
             if running >= policy.running_max:
                 return CapReached(running)
-            found = c.row("find_expired", {"now": at}) or c.row("find_due", {"now": at})
-            if found is None:
-                return NothingDue(_seconds(c.row("next_due", {"now": at})))
-            row = c.row(
-                "claim_job",
-                {
-                    "id": found[0],
-                    "owner": owner,
-                    "lease_micros": _span(policy.lease_seconds),
-                    "now": at,
-                },
-            )
-            assert row is not None, "the job is held since it was found"
+            lease = {**which, "owner": owner, "lease_micros": _span(policy.lease_seconds)}
+            row = c.row("claim_expired", lease) if held > running else None
+            row = row or c.row("claim_due", lease)
+            if row is None:
+                return NothingDue(_seconds(c.row("next_due", which)))
             reach("claim.claimed")
             return _claim(row, owner)
 
@@ -96,22 +91,21 @@ class RelationalLeases:
         names = {"space": claim.space, "id": claim.key}
 
         def job(c: Connection) -> Loaded | None:
-            row = c.row("get_session", names)
+            row = c.row("load_session", names)
             if row is None:
                 return None
-            session = rows.session_state(row)
+            session, extraction = rows.loaded_session(row)
             if after is None:
                 page = {**names, "after": session.processed_until or 0, "limit": limit}
                 found = [rows.record(each) for each in c.rows("records_after", page)]
             else:
                 page = {**names, "after": after, "limit": limit}
                 found = [rows.record(each) for each in c.rows("learnable_after", page)]
-            extraction = c.row("get_extraction", names)
             before = {**names, "before": page["after"], "limit": BEFORE_RECORDS}
             return Loaded(
                 session=session,
                 records=tuple(record for record in found if record.seq <= claim.read_upto),
-                extraction=None if extraction is None else rows.extraction(extraction),
+                extraction=extraction,
                 before=tuple(rows.record(each) for each in c.rows("records_before", before)[::-1])
                 if page["after"]
                 else (),
@@ -130,6 +124,7 @@ class RelationalLeases:
         now: datetime,
         learned: Learned | None = None,
         new_id: NewId | None = None,
+        handed: HandOver | None = None,
     ) -> Recorded | Overtaken | StaleClaim:
         assert upto <= claim.read_upto, "a claim covers nothing beyond what it froze"
         is_last = upto == claim.read_upto
@@ -137,8 +132,8 @@ class RelationalLeases:
         session = {"space": claim.space, "id": claim.key}
 
         def job(c: Connection) -> Recorded | Overtaken | StaleClaim:
-            before = c.row("lock_session", session)
-            if before is None or not _is_held(c, claim):
+            before = _lock(c, claim)
+            if before is None:
                 return StaleClaim()
             if learned is not None and learned.pass_number != before[2]:
                 return Overtaken()
@@ -157,6 +152,7 @@ class RelationalLeases:
             assert moved is not None
             reach("record.advanced")
             record_range(c, session, before[1], upto, outcome, reason, now, learned)
+            _hand(c, claim, handed, now, new_id)
             if learned is not None:
                 assert new_id is not None
                 learn(c, _lesson(claim, learned, now, new_id), learned, upto)
@@ -172,13 +168,19 @@ class RelationalLeases:
         return self._database.write(claim.space, job)
 
     def record_pass(
-        self, claim: Claim, upto: int, learned: Learned | None, now: datetime, new_id: NewId
+        self,
+        claim: Claim,
+        upto: int,
+        learned: Learned | None,
+        now: datetime,
+        new_id: NewId,
+        handed: HandOver | None = None,
     ) -> Recorded | Behind | StaleClaim:
         session = {"space": claim.space, "id": claim.key}
 
         def job(c: Connection) -> Recorded | Behind | StaleClaim:
-            before = c.row("lock_session", session)
-            if before is None or not _is_held(c, claim):
+            before = _lock(c, claim)
+            if before is None:
                 return StaleClaim()
             if learned is not None and before[3]:
                 if learned.pass_number != before[2] + 1:
@@ -186,6 +188,7 @@ class RelationalLeases:
                 if (before[1] or 0) > upto:
                     return Behind(before[1])
                 begin_pass(c, claim.space, claim.key, upto, learned, now)
+                _hand(c, claim, handed, now, new_id)
                 learn(c, _lesson(claim, learned, now, new_id), learned, upto)
                 reach("record.learned")
             c.run("drop_staged", session)
@@ -198,7 +201,7 @@ class RelationalLeases:
         session = {"space": claim.space, "id": claim.key}
 
         def job(c: Connection) -> Recorded | StaleClaim:
-            if c.row("lock_session", session) is None or not _is_held(c, claim):
+            if _lock(c, claim) is None:
                 return StaleClaim()
             put_staged(c, session, staged)
             c.run("note_progress", {"id": claim.job_id, "is_last": False, "now": None})
@@ -263,7 +266,17 @@ class RelationalLeases:
 
     def revive(self, space: str | None, key: str | None) -> int:
         which = {**_scope(space), "any_key": key is None, "key": key or ""}
-        return len(self._database.write(space, lambda c: c.rows("revive_jobs", which)))
+
+        def job(c: Connection) -> int:
+            # What agents could not do waits in their inboxes, whatever else they went on with.
+            revived = {row[0] for row in c.rows("revive_jobs", which)}
+            again = {row[0] for row in c.rows("revive_items", which)}
+            for key_id in again:
+                row = c.row("revive_agent", {"key": str(key_id)})
+                revived |= set() if row is None else {row[0]}
+            return len(revived)
+
+        return self._database.write(space, job)
 
     def jobs(self, space: str | None, limit: int) -> list[Job]:
         page = {**_scope(space), "limit": limit}
@@ -280,9 +293,22 @@ class RelationalLeases:
         return {JobState(row[0]): int(row[1]) for row in found}
 
 
-def _is_held(c: Connection, claim: Claim) -> bool:
-    names = {**_token(claim), "space": claim.space, "key": claim.key}
-    return c.row("lock_claim", names) is not None
+def _hand(
+    c: Connection, claim: Claim, handed: HandOver | None, now: datetime, new_id: NewId | None
+) -> None:
+    """Before the space's memory is locked: that comes after the agents in the order of locks."""
+    if handed is not None:
+        assert new_id is not None
+        hand_over(c, claim.space, handed, now, new_id)
+        reach("record.handed")
+
+
+def _lock(c: Connection, claim: Claim) -> Row | None:
+    """Hold the session of a claim and then its job; none if the claim is no longer one."""
+    session = {"space": claim.space, "id": claim.key}
+    job = {**_token(claim), "space": claim.space, "key": claim.key}
+    sessions, jobs = c.rows_each([("lock_session", session), ("lock_claim", job)])
+    return sessions[0] if sessions and jobs else None
 
 
 def _lesson(claim: Claim, learned: Learned, now: datetime, new_id: NewId) -> Lesson:

@@ -48,28 +48,13 @@ class RelationalRecords:
         now: datetime,
         new_id: NewId,
     ) -> list[Record]:
-        for record in records:  # before anybody has to wait for it
-            record.words = indexed_record(record.content)
+        _index(records)  # before anybody has to wait for it
 
         def at_once(c: Connection) -> list[Record]:
             return _store(c, ref, records, policy, now, None) if records else []
 
         def with_the_key(c: Connection) -> list[Record]:
-            c.row("lock_key", {"space": ref.space, "key_id": ref.key_id})
-            known = _known(c, ref, records)
-            fresh = _first_uses(records, known)
-            stored = iter(_store(c, ref, fresh, policy, now, new_id) if fresh else ())
-            taken: dict[str, Record] = dict(known)
-            result = []
-            for record in records:
-                key = record.append_key
-                if key is None:
-                    result.append(next(stored))
-                    continue
-                if key not in taken:
-                    taken[key] = next(stored)
-                result.append(_same(taken[key], record))
-            return result
+            return append_keyed(c, ref, records, policy, now, new_id)
 
         if all(record.append_key is None for record in records):
             with contextlib.suppress(_SessionOverError):
@@ -139,6 +124,38 @@ class RelationalRecords:
             c.run("set_summary", {**names, "content": content})
 
         self._database.write(ref.space, job)
+
+
+def append_keyed(
+    c: Connection,
+    ref: KeyRef,
+    records: Sequence[NewRecord],
+    policy: MarkPolicy,
+    now: datetime,
+    new_id: NewId,
+) -> list[Record]:
+    """Append inside a transaction; what is stored already under its key comes back as it is."""
+    _index(records)
+    c.row("lock_key", {"space": ref.space, "key_id": ref.key_id})
+    known = _known(c, ref, records)
+    fresh = _first_uses(records, known)
+    stored = iter(_store(c, ref, fresh, policy, now, new_id) if fresh else ())
+    taken: dict[str, Record] = dict(known)
+    result = []
+    for record in records:
+        key = record.append_key
+        if key is None:
+            result.append(next(stored))
+            continue
+        if key not in taken:
+            taken[key] = next(stored)
+        result.append(_same(taken[key], record))
+    return result
+
+
+def _index(records: Sequence[NewRecord]) -> None:
+    for record in records:
+        record.words = record.words or indexed_record(record.content)
 
 
 def _current(c: Connection, ref: KeyRef) -> dict[str, object]:

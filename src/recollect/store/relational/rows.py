@@ -38,6 +38,7 @@ from recollect.store.relational.database import Row
 
 T = TypeVar("T")
 
+_SESSION_COLUMNS = 21
 UNSTORABLE = "\ufffd"  # stands in the content column for what no database can hold in text
 
 
@@ -163,6 +164,12 @@ def extraction(row: Row) -> Extraction:
     )
 
 
+def loaded_session(row: Row) -> tuple[SessionState, Extraction | None]:
+    """A session beside what it has come to, if it has come to anything."""
+    state, found = row[:_SESSION_COLUMNS], row[_SESSION_COLUMNS:]
+    return session_state(state), None if found[0] is None else extraction(found)
+
+
 @_refusing_damage
 def fact(row: Row) -> Fact:
     sources = tuple(
@@ -236,6 +243,7 @@ _ENDS = {
     Outcome.NO_OUTPUT: SessionOutcome.SUCCEEDED_NO_OUTPUT,
     Outcome.SKIPPED: SessionOutcome.SKIPPED,
     Outcome.EXTERNAL: SessionOutcome.EXTERNAL,
+    Outcome.HANDED_OVER: SessionOutcome.HANDED_OVER,
 }
 
 
@@ -261,6 +269,7 @@ def progress(row: Row) -> SessionProgress:
         state=JobState.IDLE if row[16] is None else JobState(row[16]),
         next_try_at=moment(row[17]),
         last_error=row[20],
+        handed_over=int(row[23]),
     )
 
 

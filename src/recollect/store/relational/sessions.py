@@ -32,29 +32,14 @@ class RelationalSessions:
             return found
 
         def create(c: Connection) -> KeyRef | None:
-            at = to_micros(now)
-            session_id = new_id()
-            c.run("insert_space", {"space": space, "now": at})
-            c.run("insert_agent", {"space": space, "agent_id": agent_id, "now": at})
-            names = {"space": space, "key": key, "agent_id": agent_id}
-            row = c.row("insert_key", {**names, "session_id": session_id})
-            if row is None:  # another caller created it since we looked
-                return None
-            ref = KeyRef(**names, key_id=row[0])
-            insert_session(c, ref, session_id, 1, birth, at)
-            reach("key.created")
-            return ref
+            return create_key(c, space, key, agent_id, birth, now, new_id)
 
         created = self._database.write(space, create) or self.find_key(space, key, agent_id)
         assert created is not None, "keys are never deleted"
         return created
 
     def find_key(self, space: str, key: str, agent_id: str) -> KeyRef | None:
-        names = {"space": space, "key": key, "agent_id": agent_id}
-        row = self._database.read(space, lambda c: c.row("find_key", names))
-        if row is None:
-            return None
-        return KeyRef(space=space, key=key, agent_id=agent_id, key_id=row[0])
+        return self._database.read(space, lambda c: find_key(c, space, key, agent_id))
 
     def key_agents(self, space: str, key: str) -> builtins.list[str]:
         names = {"space": space, "key": key}
@@ -98,20 +83,9 @@ class RelationalSessions:
         retain: int = 0,
     ) -> SessionState:
         def job(c: Connection) -> SessionState:
-            old = locked_session(c, ref)
-            close_session(c, old, cause, now, reason)
-            reach("rotate.closed")
-            new = open_next_session(c, ref, old, cause, now, new_id)
-            if retain:
-                _retain(c, old, new, retain)
-            text = summary
-            if text is None and cause is MarkCause.COMPACTION:
-                text = _summary(c, old)
-            if text:
-                content = {"space": ref.space, "id": new, "content": text, "now": to_micros(now)}
-                c.run("set_summary", content)
-            reach("rotate.opened")
-            return current_session(c, ref)
+            return rotate_session(
+                c, ref, cause, now, new_id, reason=reason, summary=summary, retain=retain
+            )
 
         return self._database.write(ref.space, job)
 
@@ -143,6 +117,64 @@ class RelationalSessions:
     def spaces(self, after: str, limit: int) -> builtins.list[str]:
         page = {"after": after, "limit": limit}
         return [row[0] for row in self._database.read(None, lambda c: c.rows("list_spaces", page))]
+
+
+def find_key(c: Connection, space: str, key: str, agent_id: str) -> KeyRef | None:
+    names = {"space": space, "key": key, "agent_id": agent_id}
+    row = c.row("find_key", names)
+    return None if row is None else KeyRef(**names, key_id=row[0])
+
+
+def create_key(
+    c: Connection,
+    space: str,
+    key: str,
+    agent_id: str,
+    birth: SessionBirth,
+    now: datetime,
+    new_id: NewId,
+) -> KeyRef | None:
+    """A key with its first session. None: another caller created it since we looked."""
+    at = to_micros(now)
+    session_id = new_id()
+    c.run("insert_space", {"space": space, "now": at})
+    c.run("insert_agent", {"space": space, "agent_id": agent_id, "now": at})
+    names = {"space": space, "key": key, "agent_id": agent_id}
+    row = c.row("insert_key", {**names, "session_id": session_id})
+    if row is None:
+        return None
+    ref = KeyRef(**names, key_id=row[0])
+    insert_session(c, ref, session_id, 1, birth, at)
+    reach("key.created")
+    return ref
+
+
+def rotate_session(
+    c: Connection,
+    ref: KeyRef,
+    cause: MarkCause,
+    now: datetime,
+    new_id: NewId,
+    *,
+    reason: str | None = None,
+    summary: str | None = None,
+    retain: int = 0,
+) -> SessionState:
+    """Mark and close the current session and open the next one, inside a transaction."""
+    old = locked_session(c, ref)
+    close_session(c, old, cause, now, reason)
+    reach("rotate.closed")
+    new = open_next_session(c, ref, old, cause, now, new_id)
+    if retain:
+        _retain(c, old, new, retain)
+    text = summary
+    if text is None and cause is MarkCause.COMPACTION:
+        text = _summary(c, old)
+    if text:
+        content = {"space": ref.space, "id": new, "content": text, "now": to_micros(now)}
+        c.run("set_summary", content)
+    reach("rotate.opened")
+    return current_session(c, ref)
 
 
 def may_be_remembered(agent_id: str, ephemeral: bool, mode: Mode) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from recollect.domain import StoreDescription
+from recollect.store.relational.agents import RelationalAgents
 from recollect.store.relational.database import Connection, Database
 from recollect.store.relational.documents import RelationalDocuments
 from recollect.store.relational.extractions import RelationalExtractions
@@ -34,6 +35,7 @@ class RelationalStore:
         self.documents = RelationalDocuments(database)
         self.search = RelationalSearch(database)
         self.vectors = RelationalVectors(database)
+        self.agents = RelationalAgents(database)
         self.erasure = RelationalErasure(database)
 
     def describe(self) -> StoreDescription:

@@ -1,7 +1,8 @@
 """Named SQL: the queries of every backend, read from the `.sql` files beside this one.
 
-A query is `-- name: x`, or `-- name: x (postgres)` where the dialects part ways. Parameters are
-written `:name`; psycopg's form is made from it here.
+A query is `-- name: x`, or `-- name: x (postgres)` where the dialects part ways; one that is
+`(pgvector)` is for PostgreSQL with that extension alone. Parameters are written `:name`; psycopg's
+form is made from it here.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 Dialect = Literal["sqlite", "postgres"]
+Extension = Literal["pgvector"]
 
 _HEADER = re.compile(r"^-- (name|fragment): (\w+)(?: \((\w+)\))?$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
@@ -20,13 +22,14 @@ _COMMENT = re.compile(r"\s*--[^\n]*")
 
 
 @cache
-def queries(dialect: Dialect) -> dict[str, str]:
-    """Every query by name, ready for one dialect's driver."""
+def queries(dialect: Dialect | Extension) -> dict[str, str]:
+    """Every query by name, ready for one dialect's driver; of an extension, its own."""
+    meant = (dialect,) if dialect == "pgvector" else (None, dialect)
     fragments: dict[str, str] = {}
     found: dict[str, str] = {}
     for file in sorted(Path(__file__).parent.glob("*.sql")):
         for kind, name, only_for, text in _blocks(file.read_text(encoding="utf-8")):
-            if only_for not in (None, dialect):
+            if only_for not in meant:
                 continue
             target = fragments if kind == "fragment" else found
             assert name not in target, f"{name} is defined twice for {dialect}"
@@ -43,9 +46,9 @@ def _blocks(text: str) -> list[tuple[str, str, str | None, str]]:
     ]
 
 
-def _finished(text: str, fragments: dict[str, str], dialect: Dialect) -> str:
+def _finished(text: str, fragments: dict[str, str], dialect: Dialect | Extension) -> str:
     for _ in range(_NESTED_MAX):
         for name, fragment in fragments.items():
             text = text.replace(f"{{{name}}}", fragment)
     assert "{" not in text, f"unknown fragment in: {text}"
-    return _PARAMETER.sub(r"%(\1)s", text) if dialect == "postgres" else text
+    return text if dialect == "sqlite" else _PARAMETER.sub(r"%(\1)s", text)

@@ -318,6 +318,16 @@ LIMIT :limit;
 -- name: purge_document
 DELETE FROM documents WHERE space = :space AND key = :key;
 
+-- name: erase_version
+-- An earlier one: what a document says now stays.
+DELETE FROM document_versions WHERE space = :space AND version = :version AND document_key = (
+    SELECT d.key FROM documents d WHERE d.space = :space AND d.id = :id AND d.version > :version)
+RETURNING version;
+
+-- name: erase_deleted
+DELETE FROM documents WHERE space = :space AND id = :id AND deleted_at IS NOT NULL
+RETURNING version;
+
 -- name: list_purgeable
 -- Everything that stands or ever stood at a path and below it.
 SELECT d.key, d.deleted_at, d.version, (

@@ -15,7 +15,8 @@ WHERE e.space = :space AND (e.generated_at, e.session_id) < (:before, :before_id
 ORDER BY e.generated_at DESC, e.session_id DESC LIMIT :limit;
 
 -- name: put_extraction
--- One row for a session: its use and what phase 2 has seen of it survive.
+-- One row for a session: its use and what phase 2 has seen of it survive. None comes back if it
+-- says the same already.
 INSERT INTO extractions (
     session_id, space, raw_memory, rollout_summary, rollout_slug, extractor, pass, upto,
     source_updated_at, generated_at, words
@@ -32,7 +33,11 @@ ON CONFLICT (session_id) DO UPDATE SET
     upto = excluded.upto,
     source_updated_at = excluded.source_updated_at,
     generated_at = excluded.generated_at,
-    words = excluded.words;
+    words = excluded.words
+WHERE extractions.raw_memory <> excluded.raw_memory
+    OR extractions.rollout_summary <> excluded.rollout_summary
+    OR extractions.rollout_slug IS DISTINCT FROM excluded.rollout_slug
+RETURNING session_id;
 
 -- name: extend_extraction
 -- More was read and it says the same: what phase 2 has seen of it is still what there is.
@@ -98,11 +103,19 @@ UPDATE jobs SET
 WHERE id = :id AND token = :token AND state = 'claimed'
 RETURNING id;
 
--- name: lock_spending
+-- name: reserve_spending
+-- What a call may take at most, if it fits; none comes back if it does not.
 INSERT INTO spending (space, day, calls, input_tokens, output_tokens)
-VALUES (:space, :day, 0, 0, 0)
-ON CONFLICT (space, day) DO UPDATE SET calls = spending.calls
-RETURNING calls, input_tokens, output_tokens, cost_micros;
+SELECT :space, :day, 1, :input_tokens, :output_tokens
+WHERE 1 <= :calls_max AND CAST(:input_tokens AS BIGINT) + :output_tokens <= :tokens_max
+ON CONFLICT (space, day) DO UPDATE SET
+    calls = spending.calls + 1,
+    input_tokens = spending.input_tokens + excluded.input_tokens,
+    output_tokens = spending.output_tokens + excluded.output_tokens
+WHERE spending.calls + 1 <= :calls_max
+    AND spending.input_tokens + spending.output_tokens + excluded.input_tokens
+        + excluded.output_tokens <= :tokens_max
+RETURNING calls;
 
 -- name: add_spending
 UPDATE spending SET
@@ -163,7 +176,9 @@ s.id, s.space, k.key, s.last_activity_at, s.last_seq, s.processed_until, s.mode,
     (SELECT e.extractor FROM extractions e WHERE e.space = s.space AND e.session_id = s.id),
     (SELECT count(DISTINCT o.fact_key) FROM fact_sources o JOIN facts f ON f.key = o.fact_key
      WHERE o.space = s.space AND o.session_id = s.id AND f.deleted_at IS NULL),
-    j.state, j.due_at, j.failures, j.takeovers, j.last_error, j.pauses, s.remembered
+    j.state, j.due_at, j.failures, j.takeovers, j.last_error, j.pauses, s.remembered,
+    (SELECT count(*) FROM inbox i
+     WHERE i.space = s.space AND i.about_session = s.id AND i.state <> 'done')
 
 -- fragment: progress_joins
 JOIN session_keys k ON k.id = s.key_id LEFT JOIN jobs j ON j.kind = 'extract' AND j.key = s.id

@@ -1,6 +1,10 @@
 -- Jobs: due work, claimed under a lease with a fencing token.
 -- {now} is the database's clock, unless a clock was handed in.
 
+-- fragment: in_lane
+-- What any worker can run, what one agent's host can, or what all of them can.
+CASE WHEN :any_lane THEN lane <> '' ELSE lane = :lane END
+
 -- name: park_exhausted
 -- A job whose owners keep dying is not given to the next one for ever. The work of the store itself
 -- (its space is empty) is never parked: who would mark what was left behind, if the sweep were?
@@ -21,26 +25,26 @@ SELECT 1;
 -- Claims are made one at a time, so that the cap on running jobs is exact.
 SELECT pg_advisory_xact_lock(hashtext('recollect claims'), hashtext(current_schema()));
 
--- name: find_expired (sqlite)
-SELECT id FROM jobs WHERE state = 'claimed' AND lease_expires_at <= {now}
-ORDER BY lease_expires_at LIMIT 1;
+-- fragment: skip_locked (sqlite)
 
--- name: find_expired (postgres)
-SELECT id FROM jobs WHERE state = 'claimed' AND lease_expires_at <= {now}
-ORDER BY lease_expires_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+-- fragment: skip_locked (postgres)
+FOR UPDATE SKIP LOCKED
 
--- name: find_due (sqlite)
-SELECT id FROM jobs WHERE state = 'due' AND (due_at IS NULL OR due_at <= {now})
-ORDER BY first_due_at, id LIMIT 1;
+-- name: claim_expired
+UPDATE jobs SET takeovers = takeovers + 1, {claimed}
+WHERE id = (
+    SELECT id FROM jobs WHERE state = 'claimed' AND lease_expires_at <= {now} AND {in_lane}
+    ORDER BY lease_expires_at LIMIT 1 {skip_locked})
+RETURNING {claim};
 
--- name: find_due (postgres)
-SELECT id FROM jobs WHERE state = 'due' AND (due_at IS NULL OR due_at <= {now})
-ORDER BY first_due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED;
+-- name: claim_due
+UPDATE jobs SET state = 'claimed', {claimed}
+WHERE id = (
+    SELECT id FROM jobs WHERE state = 'due' AND (due_at IS NULL OR due_at <= {now}) AND {in_lane}
+    ORDER BY first_due_at, id LIMIT 1 {skip_locked})
+RETURNING {claim};
 
--- name: claim_job
-UPDATE jobs SET
-    takeovers = takeovers + CASE WHEN state = 'claimed' THEN 1 ELSE 0 END,
-    state = 'claimed',
+-- fragment: claimed
     owner = :owner,
     token = token + 1,
     lease_expires_at = {now} + :lease_micros,
@@ -50,17 +54,18 @@ UPDATE jobs SET
         FROM sessions s WHERE s.id = jobs.key AND kind IN ('extract', 'extract-again')),
     claimed_mark = (
         SELECT invalidated_at FROM sessions s WHERE s.id = jobs.key AND kind = 'extract')
-WHERE id = :id
-RETURNING id, kind, space, key, token, failures + takeovers + 1, lease_expires_at, read_upto,
-    claimed_mark, pauses;
+
+-- fragment: claim
+id, kind, space, key, token, failures + takeovers + 1, lease_expires_at, read_upto, claimed_mark,
+pauses
 
 -- name: next_due
 -- How long until the soonest backoff or lease runs out; none: nothing waits. What is due and was not
 -- found is held for a moment by an append to its session, which tells nobody when it lets go.
 SELECT min(moment) - {now} FROM (
-    SELECT min(COALESCE(due_at, {now})) AS moment FROM jobs WHERE state = 'due'
+    SELECT min(COALESCE(due_at, {now})) AS moment FROM jobs WHERE state = 'due' AND {in_lane}
     UNION ALL
-    SELECT min(lease_expires_at) FROM jobs WHERE state = 'claimed') AS moments;
+    SELECT min(lease_expires_at) FROM jobs WHERE state = 'claimed' AND {in_lane}) AS moments;
 
 -- name: renew_claim
 UPDATE jobs SET lease_expires_at = {now} + :lease_micros

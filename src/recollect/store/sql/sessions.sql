@@ -48,6 +48,12 @@ INSERT INTO sessions (
 SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
 WHERE s.space = :space AND s.id = :id;
 
+-- name: load_session
+-- A session and what it has come to so far.
+SELECT {session}, {extraction} FROM sessions s JOIN session_keys k ON k.id = s.key_id
+LEFT JOIN extractions e ON e.space = :space AND e.session_id = s.id
+WHERE s.space = :space AND s.id = :id;
+
 -- name: get_current_session
 SELECT {session} FROM session_keys k JOIN sessions s ON s.id = k.session_id
 WHERE k.space = :space AND s.space = :space AND k.id = :key_id;

@@ -24,7 +24,7 @@ from recollect.crashpoints import reach
 from recollect.domain import StoreDescription
 from recollect.errors import StoreClosed, StoreForked
 from recollect.store.relational import Connection
-from recollect.store.relational.database import Params, Row
+from recollect.store.relational.database import Asked, Params, Row
 from recollect.store.sql import queries
 from recollect.store.sqlite.errors import as_recollect_error, outcome_unknown, translate
 from recollect.store.sqlite.files import (
@@ -40,6 +40,7 @@ T = TypeVar("T")
 Synchronous = Literal["full", "off"]
 
 STATEMENTS_CACHED = 512  # every query we have, and room
+COMPACTED_BYTES_MAX = 64 * 1024 * 1024  # of a file that is written anew in less than a second
 BATCH_MAX = 64  # turns that one leader commits together
 _QUERIES = queries("sqlite")
 _log = logging.getLogger(__name__)
@@ -61,9 +62,8 @@ class SqliteConnection:
         found = self._execute(_QUERIES[name], params).fetchall()
         return found[0] if found else None
 
-    def rows_each(self, name: str, params: Sequence[Params]) -> list[list[Row]]:
-        query = _QUERIES[name]
-        return [self._execute(query, each).fetchall() for each in params]
+    def rows_each(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        return [self._execute(_QUERIES[name], params).fetchall() for name, params in asked]
 
     def run(self, name: str, params: Params) -> None:
         self._execute(_QUERIES[name], params)
@@ -133,6 +133,9 @@ class SqliteDatabase:
     @property
     def location(self) -> str:
         return ":memory:" if self._path is None else str(self._path)
+
+    def vector_index(self) -> None:
+        """SQLite compares no vectors: they are held in memory, which is beside it anyway."""
 
     def describe(self) -> StoreDescription:
         return StoreDescription(kind="sqlite", location=self.location, schema_version=self._version)
@@ -204,11 +207,13 @@ class SqliteDatabase:
     def scrub(self) -> bool:
         """Move everything out of the log, so that what was deleted is not there either.
 
-        The deleted bytes themselves are overwritten as they are deleted (`secure_delete`). False:
-        somebody reads; every write from now on tries again, until nobody does.
+        The deleted bytes themselves are overwritten as they are deleted (`secure_delete`). Copies
+        of them that were left behind when a page was split are not; only writing the file anew is
+        rid of those. False: somebody reads; every write from now on tries again, until nobody does.
         """
         with self._alone():
             self._check_usable()
+            self._compact()
             try:
                 self._empty_log()
             except apsw.Error as error:
@@ -218,6 +223,17 @@ class SqliteDatabase:
                     "%s is being read; the log is emptied at the next chance", self.location
                 )
             return not self._owes_scrub
+
+    def _compact(self) -> None:
+        """Write the file anew, unless it is so large that everybody would wait for it."""
+        if self._path is None:
+            return
+        try:
+            size = self._writer.pragma("page_count") * self._writer.pragma("page_size")
+            if size <= COMPACTED_BYTES_MAX:
+                self._writer.execute("VACUUM")
+        except apsw.Error as error:  # what was deleted is deleted: nobody is told otherwise
+            _log.warning("%s was not compacted after a deletion: %s", self.location, error)
 
     def _empty_log(self) -> None:
         self._owes_scrub = True

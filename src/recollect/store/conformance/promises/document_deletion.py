@@ -318,6 +318,34 @@ def a_purge_removes_everything(store: Harness) -> None:
     assert assert_sound(store, "a", "ab", "d") == 2
 
 
+@case("D6 P11", "a deleted page is erased for good, and what stood below it is not")
+def a_deleted_page_can_be_erased_alone(store: Harness) -> None:
+    grow(store, "a/b")
+    documents = store.handle.documents
+    live = page(store, "a")
+    assert not documents.erase_deleted(SPACE, live.id)
+    delete(store, "a/b")
+    delete(store, "a")
+    assert not documents.erase_deleted("other", live.id)
+    assert documents.erase_deleted(SPACE, live.id)
+    assert documents.get(SPACE, live.id) is None
+    assert history(store, live) == []
+    assert documents.find_deleted(SPACE, place("a/b")) is not None
+    assert write(store, "a", "anew").version > live.version
+
+
+@case("D7 P11", "earlier versions are erased for good, and never the current one")
+def earlier_versions_can_be_erased(store: Harness) -> None:
+    first = write(store, "a", "one")
+    write(store, "a", "two")
+    last = write(store, "a", "three")
+    numbers = [first.version, last.version, 99]
+    assert store.handle.documents.erase_versions(SPACE, first.id, numbers) == 1
+    assert [each.body for each in history(store, last)] == ["three", "two"]
+    assert store.handle.documents.erase_versions("other", first.id, [first.version + 1]) == 0
+    assert page(store, "a") == last
+
+
 @case("D6 P11", "what was moved away is not purged where it stood, but where it stands")
 def what_was_moved_away_is_not_purged(store: Harness) -> None:
     grow(store, "a/b")

@@ -282,6 +282,28 @@ def uses_of_forgotten_sessions_are_gone(store: Harness) -> None:
     assert fact_named(store, "likes ginger").id == kept.id
 
 
+@case("N3 P11 D6", "what was used of a document goes when it is purged")
+def uses_of_purged_documents_are_gone(store: Harness) -> None:
+    for path, text in (("one", "saffron"), ("two", "ginger")):
+        write(store, path, text)
+    used = [_only(store, "saffron"), _only(store, "ginger")]
+    use(store, "turn", *used)
+    store.handle.documents.purge(SPACE, place("one"))
+    assert [uses(store, entry) for entry in used] == [{}, {UsageKind.INJECTED: 1}]
+
+
+@case("N3 P9 P11", "only what a space has, and has still, is counted as used")
+def uses_are_of_what_there_is(store: Harness) -> None:
+    session = teach(store, statement("likes saffron"))
+    sum_up(store, "about nutmeg", key="other")
+    tell(store, "ginger was said")
+    used = [_only_fact(store, "saffron"), _only(store, "ginger"), _only(store, "nutmeg")]
+    assert use(store, "turn", *used, space="theirs") == 0
+    assert [uses(store, entry, space="theirs") for entry in used] == [{}, {}, {}]
+    store.handle.erasure.forget_session(SPACE, session, store.now())
+    assert use(store, "later", *used) == 1
+
+
 @case("N3", "old uses are dropped, and what they were counted into stays")
 def old_uses_are_dropped(store: Harness) -> None:
     for space in (SPACE, "theirs"):

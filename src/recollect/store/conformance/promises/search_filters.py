@@ -42,7 +42,7 @@ from recollect.store.conformance.findings import (
     tell_in,
 )
 from recollect.store.conformance.harness import Harness
-from recollect.store.conformance.lessons import add, day, statement, teach
+from recollect.store.conformance.lessons import add, day, edit, statement, teach
 from recollect.store.conformance.pages import apply, place, write
 
 FEW = reaching(5, postings=1)
@@ -134,6 +134,27 @@ def facts_are_found_as_of_a_time(store: Harness) -> None:
     assert then.is_superseded
     assert load(store, {FACT: [then.key]}) == []
     assert len(load(store, {FACT: [then.key]}, filters=Filters(as_of=day(1)))) == 1
+
+
+@case("N1 T4", "at another time a fact is not found that said something else then")
+def facts_are_found_as_they_were_worded(store: Harness) -> None:
+    at(store, day(10))
+    fact = add(store, "saffron from Rome")
+    at(store, day(20))
+    edit(store, fact.id, tags=["spice"])
+    at(store, day(30))
+    edit(store, fact.id, content="saffron from Oslo")
+    for moment, expected in (
+        (day(9), []),
+        (day(15), []),
+        (day(25), []),
+        (day(30), ["saffron from Oslo"]),
+        (day(40), ["saffron from Oslo"]),
+    ):
+        assert found(store, "saffron", FACT, filters=Filters(as_of=moment)) == expected, moment
+    at(store, day(50))
+    edit(store, fact.id, tags=[])
+    assert found(store, "saffron", FACT, filters=Filters(as_of=day(40))) == ["saffron from Oslo"]
 
 
 OWNERS = (("a", "coder", "x"), ("b", "coder", "y"), ("c", "writer", "x"))
@@ -237,6 +258,35 @@ def a_child_is_told_by_an_agent(store: Harness) -> None:
     assert [entry.trust for entry in entries(store, "saffron")] == [Trust.AGENT]
 
 
+@case("N1 N5", "what an agent is told that nobody talks to is not a person's word")
+def a_background_agent_is_told_by_nobody(store: Harness) -> None:
+    for agent in ("/cron/nightly", "/subagent/helper", "/system/host"):
+        tell_in(store, store.key(agent, agent=agent), f"saffron {agent}")
+    tell(store, "saffron of a person")
+    found_of = {entry.text: entry.trust for entry in entries(store, "saffron")}
+    assert found_of.pop("saffron of a person") is Trust.USER
+    assert len(found_of) == 3
+    assert set(found_of.values()) == {Trust.AGENT}
+    people = _asking(trust=frozenset({Trust.USER}))
+    assert found(store, "saffron", filters=people) == ["saffron of a person"]
+
+
+@case("N1 N5", "what people say and write is found, however much agents say that is newer")
+def agents_hide_nobodys_word(store: Harness) -> None:
+    tell(store, "saffron was said")
+    write(store, "mine", "saffron was written")
+    child = store.key("child", birth=SessionBirth(parent="another"))
+    tell_in(store, child, *numbered("saffron", range(CROWD)))
+    because = Because(author=Author(AuthorKind.AGENT, "coder"))
+    for number in range(12):
+        page = Write(place=place(f"{number}"), content=Content(title="x", body="saffron"))
+        apply(store, page, because=because)
+    people = _asking(trust=frozenset({Trust.USER}))
+    assert found(store, "saffron", filters=people, reach=FEW) == [
+        *("saffron was said", "saffron was written"),
+    ]
+
+
 @case("N1", "facts and documents are found by all of the tags that are asked for")
 def entries_are_found_by_tags(store: Harness) -> None:
     add(store, "saffron one", tags=["a", "b"])
@@ -297,6 +347,27 @@ def entries_are_found_by_metadata(store: Harness) -> None:
     for where, names in CONDITIONS:
         texts = sorted([f"saffron {name}" for name in names] * 2)
         assert found(store, "saffron", filters=_asking(where=where)) == texts, where
+
+
+@case("N1", "what has a value of metadata is found, however many newer ones have another")
+def others_metadata_hides_nothing(store: Harness) -> None:
+    ref = store.key()
+    sheets: list[dict[str, Any]] = [{"city": "Faro", "n": 1}]
+    sheets += [{"city": "Porto"} for _ in range(CROWD)]
+    for number, sheet in enumerate(sheets):
+        tell_in(store, ref, f"saffron {number}", metadata=json.dumps(sheet))
+    for number, sheet in enumerate(sheets[:130]):
+        add(store, f"saffron fact {number}", metadata=sheet)
+    few = reaching(1, postings=1)
+    for where in (
+        _where("city", Operator.EQ, "Faro"),
+        _where("city", Operator.IN, ["Faro", "Oslo"]),
+        AllOf((_where("n", Operator.EQ, 1.0), _where("city", Operator.CONTAINS, "a"))),
+    ):
+        texts = found(store, "saffron", filters=_asking(where=where), reach=few)
+        assert texts == ["saffron 0", "saffron fact 0"], where
+    for odd in ("\x00", "\ud800", float("nan"), float("inf"), ["x"], {"a": 1}, 10**400):
+        assert found(store, "saffron", filters=_asking(where=_where("n", Operator.EQ, odd))) == []
 
 
 @case("N1", "records that were said in a time that is named are found without a word of theirs")
@@ -389,3 +460,14 @@ def a_mode_decides_at_any_time(store: Harness) -> None:
     assert load(store, {RECORD: [entry.key]}) == []
     store.set_mode(ref, Mode.ENABLED)
     assert found(store, "saffron") == ["saffron"]
+
+
+@case("G12 N1", "what a session came to is not found while nothing may be learned from it")
+def a_mode_decides_about_summaries(store: Harness) -> None:
+    ref = store.key()
+    learn_in(store, ref, summary="saffron")
+    for mode in (Mode.DISABLED, Mode.POLLUTED):
+        store.set_mode(ref, mode)
+        assert found(store, "saffron", SUMMARY) == [], mode
+    store.set_mode(ref, Mode.ENABLED)
+    assert found(store, "saffron", SUMMARY) == ["saffron"]
