@@ -2,7 +2,7 @@
 
 from recollect.collection import Message
 from recollect.config import Settings
-from recollect.domain import Job, JobState, MarkCause, Mode, Outcome, Record, SessionState, Status
+from recollect.domain import Job, JobState, MarkCause, Mode, Outcome, Record, SessionState
 from recollect.errors import RecollectError
 from recollect.facts import Facts
 from recollect.knowledge import (
@@ -18,12 +18,14 @@ from recollect.knowledge import (
     Spent,
     Trust,
 )
-from recollect.memory import Memory, Space, open
+from recollect.memory import Memory, open
 from recollect.messages import Attachment, Role, ToolCall, ToolResult
 from recollect.recall.citations import CitationStream, without_citations
 from recollect.recollection import Citation, Context, EntryKind, Filters, Hit, Omission
 from recollect.resolver import AgentMemories, open_agents
 from recollect.session import Session
+from recollect.space import Space
+from recollect.status import Status
 from recollect.worker import Processor, Verdict, Work, Worker, WorkReport
 
 __version__ = "0.1.0"

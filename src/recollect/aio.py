@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, T
 from recollect import facts as core_facts
 from recollect import memory as core
 from recollect import session as core_session
+from recollect import space as core_space
 from recollect import worker as core_worker
 from recollect.adapters import anthropic_memory as core_memory_tool
+from recollect.agents import reply as core_reply
+from recollect.agents import system as core_agents
 from recollect.clock import Clock
 from recollect.collection import StableKey
 from recollect.config import Settings
@@ -33,6 +36,7 @@ from recollect.knowledge import Receipt
 from recollect.processing import Processor
 
 if TYPE_CHECKING:
+    from recollect.agents.profile import AgentProfile, Hooks
     from recollect.embedding.protocol import Embedder
     from recollect.models.protocol import Model
 
@@ -96,6 +100,17 @@ class Memory:
     def worker(self, processor: Processor | None = None, *, owner: str | None = None) -> Worker:
         return Worker(self.sync.worker(processor, owner=owner))
 
+    def agents(
+        self,
+        profiles: Mapping[str | Descriptor, AgentProfile] | None = None,
+        *,
+        default: AgentProfile | None = None,
+        only: bool = False,
+        hooks: Hooks | None = None,
+    ) -> AgentSystem:
+        """Agents that live in this memory: start them, or use it as a context manager."""
+        return AgentSystem(self.sync.agents(profiles, default=default, only=only, hooks=hooks))
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -106,6 +121,70 @@ class Memory:
         traceback: TracebackType | None,
     ) -> None:
         await self.close()
+
+
+class AgentSystem:
+    """`recollect.agents.system.AgentSystem` for asyncio; tools and hooks stay synchronous."""
+
+    def __init__(self, sync: core_agents.AgentSystem) -> None:
+        self.sync = sync
+
+    start = _in_thread(core_agents.AgentSystem.start)
+    stop = _in_thread(core_agents.AgentSystem.stop)
+    tick = _in_thread(core_agents.AgentSystem.tick)
+    ask = _in_thread(core_agents.AgentSystem.ask)
+    find = _in_thread(core_agents.AgentSystem.find)
+    signal = _in_thread(core_agents.AgentSystem.signal)
+    cancel_signal = _in_thread(core_agents.AgentSystem.cancel_signal)
+    kill = _in_thread(core_agents.AgentSystem.kill)
+    state = _in_thread(core_agents.AgentSystem.state)
+    agents = _in_thread(core_agents.AgentSystem.agents)
+    _post = _in_thread(core_agents.AgentSystem.post)
+    _notify = _in_thread(core_agents.AgentSystem.notify)
+    _reset = _in_thread(core_agents.AgentSystem.reset)
+
+    @property
+    def unstored(self) -> int:
+        """Records that wait for a store that cannot be reached."""
+        return self.sync.unstored
+
+    async def post(self, *args: Any, **kwargs: Any) -> Ticket:
+        """Say something to an agent. It is stored when this returns."""
+        return Ticket(await self._post(*args, **kwargs))
+
+    async def notify(self, *args: Any, **kwargs: Any) -> Ticket:
+        """Tell an agent something that no person said."""
+        return Ticket(await self._notify(*args, **kwargs))
+
+    async def reset(self, *args: Any, **kwargs: Any) -> Ticket:
+        """Start an empty conversation, after what is under way; the old one is marked."""
+        return Ticket(await self._reset(*args, **kwargs))
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+
+class Ticket:
+    """Something that was posted. `await result()` waits for what comes of it."""
+
+    def __init__(self, sync: core_reply.Ticket) -> None:
+        self.sync = sync
+        self.id = sync.id
+
+    @property
+    def is_settled(self) -> bool:
+        return self.sync.is_settled
+
+    result = _in_thread(core_reply.Ticket.result)
 
 
 class Worker:
@@ -128,7 +207,7 @@ class Worker:
 class Space:
     """`recollect.Space` for asyncio."""
 
-    def __init__(self, sync: core.Space) -> None:
+    def __init__(self, sync: core_space.Space) -> None:
         self.sync = sync
         self.name = sync.name
         self.sessions = Sessions(sync.sessions)
@@ -164,12 +243,13 @@ class Space:
         found = await asyncio.to_thread(self.sync.find_session, key, agent)
         return None if found is None else Session(found)
 
-    recall = _in_thread(core.Space.recall)
-    context = _in_thread(core.Space.context)
-    cite = _in_thread(core.Space.cite)
+    recall = _in_thread(core_space.Space.recall)
+    context = _in_thread(core_space.Space.context)
+    cite = _in_thread(core_space.Space.cite)
+    opened = _in_thread(core_space.Space.opened)
 
     def memory_tool(
-        self, author: Author | str = core.DEFAULT_AGENT, *, root: str = "~/memory"
+        self, author: Author | str = core_space.DEFAULT_AGENT, *, root: str = "~/memory"
     ) -> MemoryTool:
         """What answers a Claude model that uses Anthropic's memory tool."""
         return MemoryTool(self.sync.memory_tool(author, root=root))
@@ -251,6 +331,8 @@ class Documents(_Pages):
     broken_links = _in_thread(core_documents.Documents.broken_links)
     orphans = _in_thread(core_documents.Documents.orphans)
     purge = _in_thread(core_documents.Documents.purge)
+    erase_deleted = _in_thread(core_documents.Documents.erase_deleted)
+    erase_versions = _in_thread(core_documents.Documents.erase_versions)
     publish = _in_thread(core_documents.Documents.publish)
     load = _in_thread(core_documents.Documents.load)
 

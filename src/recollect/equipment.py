@@ -5,17 +5,35 @@ Loading them takes longer than opening a store, and many a process never needs t
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.errors import RecollectError, StoreClosed
-from recollect.ids import SYSTEM_RANDOMNESS
+from recollect.document import Author, AuthorKind
+from recollect.domain import Claim
+from recollect.errors import (
+    DocumentExists,
+    ModelError,
+    NotFound,
+    RecollectError,
+    SpendCapReached,
+    StoreClosed,
+)
+from recollect.ids import SYSTEM_RANDOMNESS, Ids
+from recollect.leases import Leaseholder
+from recollect.processing import LoggingProcessor, Processor, WorkReport
+from recollect.recall.speakers import KnownSpeakers
 from recollect.store.protocol import Store
+from recollect.worker import Duties
 
 if TYPE_CHECKING:
+    from recollect.agents.runner import Runner
+    from recollect.documents.tree import Documents
     from recollect.embedding.protocol import Embedder
     from recollect.extraction.plan import WorkPlan
     from recollect.extraction.run import ExtractionProcessor
@@ -23,9 +41,16 @@ if TYPE_CHECKING:
     from recollect.recall.meaning import Meaning
     from recollect.redaction import Redactor
 
+_log = logging.getLogger(__name__)
+
 _SALT = "redaction_salt"
 _SALT_BYTES = 16
 EMBED_BATCHES_MAX = 100_000
+REDO_BY_RULES = 8  # times that a memory-agent files again what others have changed meanwhile
+
+
+def _no_documents(space: str) -> Documents:
+    raise NotFound(f"space {space!r} has no documents here")
 
 
 class Equipment:
@@ -38,7 +63,10 @@ class Equipment:
         clock: Clock,
         model: Model | None = None,
         embedder: Embedder | None = None,
+        *,
+        documents: Callable[[str], Documents] | None = None,
     ) -> None:
+        self._documents = documents or _no_documents
         self._store = store
         self._settings = settings
         self._clock = clock
@@ -47,7 +75,10 @@ class Equipment:
         self._embedder = embedder
         self._is_own_embedder = embedder is None
         self._meaning: Meaning | None = None
+        self.speakers = KnownSpeakers()
         self._redactor: Redactor | None = None
+        self._runner: Runner | None = None
+        self._own_model: Model | None = None  # of memory-agents
         self._closed = False
         self._lock = threading.Lock()
 
@@ -104,9 +135,12 @@ class Equipment:
             return None
         with self._lock:
             if self._meaning is None:
+                from recollect.embedding.questions import QuestionEmbedder
                 from recollect.recall.meaning import Meaning
 
-                self._meaning = Meaning(self._store, embedder, self._settings.vectors_bytes_max)
+                patient_seconds = self._settings.embedder_question_seconds
+                asked = QuestionEmbedder(embedder, self._clock, patient_seconds)
+                self._meaning = Meaning(self._store, asked, self._settings.vectors_bytes_max)
             return self._meaning
 
     def embed_some(self) -> int:
@@ -115,17 +149,44 @@ class Equipment:
         if embedder is None:
             return 0
         from recollect.embedding.background import embed_pending
+        from recollect.embedding.spend import EmbeddingTill
 
-        return embed_pending(self._store(), embedder, embedder.batch_texts)
+        till = EmbeddingTill(self._store().ledger, self._settings, self._clock)
+        now = self._clock.now()
+        return embed_pending(self._store(), embedder, till, now, embedder.batch_texts)
 
     def embed_all(self) -> None:
-        """Embed until nothing is left. What somebody changes all the time is left to a worker."""
+        """Embed until nothing is left. What somebody changes all the time is left to a worker.
+
+        So is what cannot be embedded now: whatever else was done stays, and recall goes by words.
+        """
         for _ in range(EMBED_BATCHES_MAX):
-            if not self.embed_some():
+            try:
+                if not self.embed_some():
+                    return
+            except ModelError as error:
+                _log.warning("vectors are left for later: %s", self.redacted(str(error)))
+                return
+            except SpendCapReached as error:
+                _log.warning("vectors are left for another day: %s", error)
                 return
 
-    def processor(self) -> ExtractionProcessor:
-        """What distils sessions, for one worker."""
+    def processor(self) -> Processor:
+        """What distils sessions, for one worker: by extraction, the memory-agent, or both."""
+        path = self._settings.pipeline
+        extraction = self.extraction() if path in ("extraction", "both") else None
+        if path in ("extraction", "none"):
+            return extraction or LoggingProcessor()
+        from recollect.agents.handover import HandingProcessor
+
+        return HandingProcessor(
+            extraction=extraction,
+            reads_all=self._settings.memory_agent_model is not None,
+            ensure_root=self._ensure_root,
+        )
+
+    def extraction(self) -> ExtractionProcessor:
+        """Phase 1, for one worker."""
         from recollect.extraction.opening import open_processor
 
         is_wanted = self._settings.extractor in ("auto", "model")
@@ -137,11 +198,81 @@ class Equipment:
             self.model() if is_wanted else None,
         )
 
+    def duties(self) -> Duties:
+        """What a worker does besides, for one worker."""
+        return Duties(
+            embed_some=self.embed_some if self.has_embedder else None,
+            run_agent=self._run_memory_agent,
+        )
+
+    def _run_memory_agent(
+        self, claim: Claim, holder: Leaseholder, lost: threading.Event
+    ) -> WorkReport:
+        return self._memory_agents().run(claim, holder, lost)
+
+    def _memory_agents(self) -> Runner:
+        from recollect.agents.memory_agent import MemoryAgents
+        from recollect.agents.runner import Runner
+        from recollect.extraction.spend import Budget
+
+        with self._lock:
+            if self._runner is None:
+                ids = Ids(self._clock)
+                model = self._memory_agent_model()
+                doer = MemoryAgents(
+                    store=self._store(),
+                    settings=self._settings,
+                    clock=self._clock,
+                    ids=ids,
+                    redactor=self.redactor,
+                    documents=self._documents,
+                    model=model,
+                    budget=Budget(self._settings, self._clock),
+                )
+                self._runner = Runner(
+                    store=self._store(),
+                    settings=self._settings,
+                    clock=self._clock,
+                    ids=ids,
+                    doer=doer,
+                    redact=self.redacted,
+                    redo_max=1 if model is not None else REDO_BY_RULES,
+                )
+            return self._runner
+
+    def _memory_agent_model(self) -> Model | None:
+        from recollect.models.opening import open_model
+
+        if self._settings.memory_agent_model is None:
+            return None
+        settings = replace(self._settings, model=self._settings.memory_agent_model)
+        self._own_model = open_model(settings, clock=self._clock)
+        return self._own_model
+
+    def withdraw(self, space: str, session_id: str) -> None:
+        """Take what memory-agents filed by rules from a forgotten session off their pages."""
+        from recollect.agents.withdrawing import withdraw
+
+        withdraw(self._documents(space), session_id, now=self._clock.now())
+
+    def _ensure_root(self, space: str) -> None:
+        """Give a space the root of its memory documents, if it has none."""
+        from recollect.documents.paths import memory_root
+        from recollect.documents.scope import Holder
+
+        path = str(memory_root())
+        if self._store().documents.find(space, memory_root().place) is not None:
+            return
+        author = Author(kind=AuthorKind.AGENT, name="memory-worker")
+        held = self._documents(space).held_by(Holder(author=author, root=memory_root()))
+        with suppress(DocumentExists):
+            held.write(path, "", title="Memory", expected_version=0, reason="the memory root")
+
     def plan(self, space: str | None, *, all: bool, again: bool) -> WorkPlan:  # noqa: A002
         from recollect.extraction.plan import Wanted, plan_work
 
         wanted = Wanted(now=self._clock.now(), space=space, all=all, again=again)
-        return plan_work(self._store(), self.processor(), self._settings, wanted)
+        return plan_work(self._store(), self.extraction(), self._settings, wanted)
 
     def close(self) -> None:
         """Let go of the model and the embedder, unless somebody else brought them."""
@@ -150,6 +281,9 @@ class Equipment:
             if self._is_own_model and self._model is not None:
                 self._model.close()
                 self._model = None
+            if self._own_model is not None:
+                self._own_model.close()
+                self._own_model = None
             if self._is_own_embedder and self._embedder is not None:
                 self._embedder.close()
                 self._embedder = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from datetime import datetime
 
+from recollect.agency import HandOver
 from recollect.clock import Clock, SystemClock
 from recollect.domain import (
     BackedOff,
@@ -42,8 +43,10 @@ class Leaseholder:
         *,
         owner: str | None = None,
         randomness: Randomness = SYSTEM_RANDOMNESS,
+        lane: str | None = "",
     ) -> None:
         self._leases = store.leases
+        self._lane = lane  # empty: what any worker can run; none: what somebody has to host
         self._clock = clock
         self._randomness = randomness
         self._ids = Ids(clock)
@@ -51,7 +54,7 @@ class Leaseholder:
         self.owner = owner or f"{os.uname().nodename}:{os.getpid()}:{self._ids.new()[-6:]}"
 
     def claim(self) -> Claim | NothingDue | CapReached:
-        return self._leases.claim(self.owner, self.policy, self.lease_time())
+        return self._leases.claim(self.owner, self.policy, self.lease_time(), self._lane)
 
     def renew(self, claim: Claim) -> Renewed | StaleClaim:
         return self._leases.renew(claim, self.policy, self.lease_time())
@@ -66,15 +69,16 @@ class Leaseholder:
         outcome: Outcome,
         reason: str | None = None,
         learned: Learned | None = None,
+        handed: HandOver | None = None,
     ) -> Recorded | Overtaken | StaleClaim:
-        return self._leases.record(
-            claim, upto, outcome, reason, self._clock.now(), learned, self._ids.new
-        )
+        now, new_id = self._clock.now(), self._ids.new
+        return self._leases.record(claim, upto, outcome, reason, now, learned, new_id, handed)
 
     def record_pass(
-        self, claim: Claim, upto: int, learned: Learned | None
+        self, claim: Claim, upto: int, learned: Learned | None, handed: HandOver | None = None
     ) -> Recorded | Behind | StaleClaim:
-        return self._leases.record_pass(claim, upto, learned, self._clock.now(), self._ids.new)
+        now, new_id = self._clock.now(), self._ids.new
+        return self._leases.record_pass(claim, upto, learned, now, new_id, handed)
 
     def stage(self, claim: Claim, staged: Staged) -> Recorded | StaleClaim:
         return self._leases.stage(claim, staged)

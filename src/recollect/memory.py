@@ -9,9 +9,8 @@ import dataclasses
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -23,43 +22,35 @@ from recollect.config import Settings
 from recollect.descriptors import (
     Descriptor,
     SubAgent,
-    UserAgent,
-    cache_key,
     from_cache_key,
-    read_descriptor,
 )
-from recollect.document import Author, AuthorKind
-from recollect.domain import JobKind, JobState, Mode, SessionBirth, SessionState, Status
+from recollect.domain import JobKind, JobState, SessionState
 from recollect.equipment import Equipment
 from recollect.errors import (
-    AmbiguousKey,
     InvalidSetting,
-    NotFound,
     StoreClosed,
 )
-from recollect.facts import Facts
 from recollect.ids import Ids
-from recollect.knowledge import Receipt
-from recollect.session import LIST_MAX, Session, Sessions, Surroundings, page_size
+from recollect.session import LIST_MAX, Session, Surroundings, page_size
+from recollect.space import Space
+from recollect.status import Status
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from recollect.sweeps import index_all, sweep_idle
-from recollect.worker import Processor, Worker, WorkReport
+from recollect.worker import Duties, Processor, Worker, WorkReport
 
 if TYPE_CHECKING:
-    from recollect.adapters.anthropic_memory import MemoryTool
+    from recollect.agents.profile import AgentProfile, Hooks
+    from recollect.agents.system import AgentSystem
     from recollect.documents.tree import Documents
     from recollect.embedding.protocol import Embedder
     from recollect.extraction.plan import WorkPlan
     from recollect.models.protocol import Model
     from recollect.recall.recaller import Recaller
-    from recollect.recall.usage import Used
-    from recollect.recollection import Context, EntryKind, Filters, Hit
 
 _log = logging.getLogger(__name__)
 
 DEFAULT_SPACE = "default"
-DEFAULT_AGENT = "assistant"
 STARTUP_PAUSE = timedelta(seconds=10)  # sessions that begin within it share one start-up scan
 
 
@@ -113,8 +104,17 @@ class Memory:
         self._volatile: Store | None = None
         self._volatile_lock = threading.Lock()
         self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
+        self._systems: weakref.WeakSet[AgentSystem] = weakref.WeakSet()
         self._closed = False
-        self.equipment = Equipment(lambda: self.store, settings, clock, model, embedder)
+        self._household = _Household(self)
+        self.equipment = Equipment(
+            lambda: self.store,
+            settings,
+            clock,
+            model,
+            embedder,
+            documents=self._household.documents_of,
+        )
         self._startup = _Startup(self)
         self._around = Surroundings(
             settings=settings,
@@ -126,7 +126,7 @@ class Memory:
 
     def space(self, name: str = DEFAULT_SPACE) -> Space:
         """A tenant's part of the memory; nothing crosses its boundary."""
-        return Space(self, self._around, collection.check_space(name))
+        return Space(self._household, self._around, collection.check_space(name))
 
     def spaces(self, limit: int = LIST_MAX, after: str = "") -> list[str]:
         """The names of the spaces that hold anything, in order, a page at a time."""
@@ -145,20 +145,50 @@ class Memory:
 
         Without a processor it distils sessions with the extractor that the settings name.
         """
-        around = self._around
         if processor is None:
             processor = self.equipment.processor()
+        return self._add_worker(self.store, processor, self.equipment.duties(), owner)
+
+    def _add_worker(
+        self, store: Store, processor: Processor | None, duties: Duties, owner: str | None = None
+    ) -> Worker:
+        settings = self._around.settings
+        if duties.lane != "":  # it hosts agents
+            settings = dataclasses.replace(settings, worker_concurrency=settings.agent_concurrency)
         worker = Worker(
-            self.store,
-            around.settings,
-            around.clock,
+            store,
+            settings,
+            self._around.clock,
             processor,
             owner=owner,
             redact=self.equipment.redacted,
-            embed_some=self.equipment.embed_some if self.equipment.has_embedder else None,
+            duties=duties,
         )
         self._workers.add(worker)
         return worker
+
+    def agents(
+        self,
+        profiles: Mapping[str | Descriptor, AgentProfile] | None = None,
+        *,
+        default: AgentProfile | None = None,
+        only: bool = False,
+        hooks: Hooks | None = None,
+    ) -> AgentSystem:
+        """Agents that live in this memory: `start()` them, or use it as a context manager.
+
+        `profiles` say by name what agents are told and can do; `default` is for all others, which
+        with `only` are left to be run elsewhere.
+        """
+        from recollect.agents.profile import AgentProfile
+        from recollect.agents.system import AgentSystem
+
+        others = None if only else default or AgentProfile()
+        system = AgentSystem(
+            self._household, self._around, profiles=profiles, default=others, hooks=hooks
+        )
+        self._systems.add(system)
+        return system
 
     def work(
         self,
@@ -223,12 +253,15 @@ class Memory:
             job_counts=self.store.leases.counts(space),
             idle_sweep_seconds=self._around.settings.idle_sweep_seconds,
             sessions=tuple(self.store.extractions.progress(space, page_size(limit))),
+            agents=tuple(self.store.agents.list(space, page_size(limit))),
             spent_today=self.store.ledger.spent(space, self._around.now()),
             consolidations_due=self.store.extractions.count_due(space),
         )
 
     def close(self) -> None:
         """Stop the workers, then close the store; a second time does nothing."""
+        for system in list(self._systems):
+            system.stop()
         for worker in list(self._workers):
             worker.stop()
         self.equipment.close()
@@ -270,6 +303,57 @@ class Memory:
                     raise StoreClosed("this memory is closed; open it again")
                 self._volatile = open_store(":memory:", self._around.settings, self._around.clock)
             return self._volatile
+
+
+class _Household:
+    """What the spaces and the agents of a memory need of it, and callers do not."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    @property
+    def store(self) -> Store:
+        return self._memory.store
+
+    def store_of(self, agent: Descriptor) -> tuple[Store, bool]:
+        return self._memory.store_of(agent)
+
+    def documents_of(self, space: str) -> Documents:
+        from recollect.documents.tree import Documents
+
+        return Documents(self._memory._around, self.store, space)
+
+    def recaller(self, space: str) -> Recaller:
+        from recollect.recall.recaller import Recaller
+
+        around, equipment = self._memory._around, self._memory.equipment
+        return Recaller(around, self.store, space, equipment.meaning, equipment.speakers)
+
+    def withdraw(self, space: str, session_id: str) -> None:
+        """Take what was filed from a forgotten session off the pages of memory."""
+        self._memory.equipment.withdraw(space, session_id)
+
+    def model(self) -> Model | None:
+        return self._memory.equipment.model()
+
+    def redacted(self, text: str) -> str:
+        return self._memory.equipment.redacted(text)
+
+    def session_of(self, space: str, key: StableKey, agent: Descriptor) -> Session:
+        """The conversation that an agent is spoken to in."""
+        return self._memory.space(space).session(key, agent, source="agent")
+
+    def worker(self) -> Worker:
+        return self._memory.worker()
+
+    def worker_on(self, store: Store, duties: Duties | None = None) -> Worker:
+        """A worker on a store of this memory: for what it is told to, else for what is due there.
+
+        What lives only as long as the process is not learned from.
+        """
+        if duties is None and store is self.store:
+            return self._memory.worker()
+        return self._memory._add_worker(store, None, duties or Duties())
 
 
 class _Startup:
@@ -326,147 +410,3 @@ def _is_root(session: SessionState) -> bool:
     is_child = session.parent is not None
     is_child |= isinstance(from_cache_key(session.agent_id), SubAgent)
     return session.remembered and not is_child
-
-
-class Space:
-    """One tenant: its sessions, its facts and its documents."""
-
-    def __init__(self, memory: Memory, around: Surroundings, name: str) -> None:
-        self._memory = memory
-        self._around = around
-        self.name = name
-        self.sessions = Sessions(around, memory.store, name)
-        self.facts = Facts(around, memory.store, name)
-
-    def __repr__(self) -> str:
-        return f"Space({self.name!r})"
-
-    @cached_property
-    def documents(self) -> Documents:
-        from recollect.documents.tree import Documents
-
-        return Documents(self._around, self._memory.store, self.name)
-
-    def session(
-        self,
-        key: StableKey,
-        agent: str | Mapping[str, Any] | Descriptor | None = None,
-        *,
-        source: str = "api",
-        project: str | None = None,
-        ephemeral: bool = False,
-        parent: str | None = None,
-    ) -> Session:
-        """The conversation behind a stable key, created if it is new.
-
-        An agent that is not given is the one that uses the key already, else "assistant".
-        """
-        encoded = collection.encode_key(key)
-        descriptor = self._agent_of(encoded) if agent is None else read_descriptor(agent)
-        store, is_kept = self._memory.store_of(descriptor)
-        birth = SessionBirth(
-            source=collection.check_label(source, "a source") or "api",
-            project=collection.check_label(project, "a project"),
-            parent=collection.check_label(parent, "a parent session"),
-            ephemeral=bool(ephemeral),
-            mode=Mode.ENABLED if is_kept else Mode.DISABLED,
-        )
-        ref = store.sessions.open_key(
-            self.name,
-            encoded,
-            cache_key(descriptor),
-            birth,
-            self._around.now(),
-            self._around.ids.new,
-        )
-        return Session(self._around, store, ref, is_kept=is_kept)
-
-    def find_session(
-        self, key: StableKey, agent: str | Mapping[str, Any] | Descriptor | None = None
-    ) -> Session | None:
-        """The conversation behind a stable key, if there is one; nothing is created."""
-        encoded = collection.encode_key(key)
-        descriptor = self._agent_of(encoded) if agent is None else read_descriptor(agent)
-        store, is_kept = self._memory.store_of(descriptor)
-        ref = store.sessions.find_key(self.name, encoded, cache_key(descriptor))
-        return None if ref is None else Session(self._around, store, ref, is_kept=is_kept)
-
-    @cached_property
-    def _recaller(self) -> Recaller:
-        from recollect.recall.recaller import Recaller
-
-        return Recaller(self._around, self._memory.store, self.name, self._memory.equipment.meaning)
-
-    def recall(
-        self,
-        query: str,
-        limit: int = 10,
-        *,
-        kinds: Iterable[EntryKind | str] | None = None,
-        filters: Filters | Mapping[str, Any] | None = None,
-        as_of: datetime | str | None = None,
-    ) -> list[Hit]:
-        """What this space remembers about any text, best first, with sources and reasons.
-
-        `kinds` are some of fact, document, summary and record; `filters` narrow down by since,
-        until, agent, project, session, tags, trust and metadata; `as_of` is another time than now.
-        """
-        return self._recaller.recall(query, limit, kinds=kinds, filters=filters, as_of=as_of)
-
-    def context(
-        self,
-        query: str,
-        max_tokens: int = 2000,
-        *,
-        max_facts: int = 10,
-        kinds: Iterable[EntryKind | str] | None = None,
-        filters: Filters | Mapping[str, Any] | None = None,
-        as_of: datetime | str | None = None,
-    ) -> Context:
-        """What is recalled as a fenced block for a prompt, within a budget; false when empty."""
-        return self._recaller.context(
-            query, max_tokens, max_facts=max_facts, kinds=kinds, filters=filters, as_of=as_of
-        )
-
-    def cite(
-        self, block: Context, used: Used | Iterable[Used] = (), *, turn: str | None = None
-    ) -> int:
-        """Tell what became of a block: it was injected, and what a model used of it was cited.
-
-        `used` are marks, hits, ids, or the text that the model wrote. Each counts once in a turn.
-        """
-        return self._recaller.cite(block, used, turn=turn)
-
-    def memory_tool(
-        self, author: Author | str = DEFAULT_AGENT, *, root: str = "~/memory"
-    ) -> MemoryTool:
-        """What answers a Claude model that uses Anthropic's memory tool: `tool(block.input)`.
-
-        `author` is the agent's name, or who else writes; `root` is what it sees as `/memories`.
-        """
-        from recollect.adapters.anthropic_memory import MemoryTool
-
-        if isinstance(author, str):
-            author = Author(kind=AuthorKind.AGENT, name=author)
-        return MemoryTool(self.documents, author=author, root=root)
-
-    def forget(self, *, session: str | Session) -> Receipt:
-        """Erase a session for good: its records, and what was learned from it alone.
-
-        Facts that other sessions bear out as well keep those sources. What runs on it is stopped.
-        NotFound: there is no such session here.
-        """
-        if isinstance(session, Session):
-            store, session_id = session.store, session.id
-        else:
-            store, session_id = self._memory.store, collection.check_id(session)
-        receipt = store.erasure.forget_session(self.name, session_id, self._around.now())
-        if receipt is None:
-            raise NotFound(f"space {self.name!r} has no session {session_id!r}")
-        return receipt
-
-    def _agent_of(self, key: str) -> Descriptor:
-        agents = self._memory.store.sessions.key_agents(self.name, key)
-        if len(agents) > 1:
-            raise AmbiguousKey(f"{key!r} is used by {', '.join(agents)}; say which agent is meant")
-        return from_cache_key(agents[0]) if agents else UserAgent(DEFAULT_AGENT)

@@ -16,6 +16,8 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
+from recollect.agency import HandOver, ItemKind, NewItem, Span
+from recollect.descriptors import cache_key, from_cache_key, memory_agent_of
 from recollect.domain import (
     Behind,
     Claim,
@@ -38,6 +40,7 @@ T = TypeVar("T")
 
 PIECE_RECORDS = 200  # records handed to a processor at once; each piece is recorded by itself
 PIECE_CHARS = 400_000  # and their text, of which one record may have more
+MEMORY_KEY = "memory"  # under which memory-agents have their sessions
 # Seconds, before a record is tried again.
 STORE_PAUSES: tuple[float, ...] = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
 
@@ -97,6 +100,13 @@ class Run:
             attempt=self.claim.attempt,
         )
 
+    def handed(self, loaded: Loaded, verdict: Verdict, first: int, last: int) -> HandOver | None:
+        """The word to the memory-agent about the records that were read, if it is to have one."""
+        hands_over = getattr(self.processor, "hands_over", None)
+        if hands_over is None or not loaded.session.remembered or first > last:
+            return None
+        return hand_over(loaded.session, self.claim, first, last) if hands_over(verdict) else None
+
     def kept(self, store: Callable[[], T]) -> T:
         """Store what was paid for: a bad moment of the store is waited out while the claim lives.
 
@@ -139,7 +149,10 @@ def extract_new(run: Run) -> WorkReport:
         is_whole = cursor == 0 and upto == run.claim.read_upto
         learned = run.learned(loaded, verdict, is_whole=is_whole)
         outcome, reason = verdict.outcome, verdict.reason
-        recorded = run.kept(partial(run.holder.record, run.claim, upto, outcome, reason, learned))
+        handed = run.handed(loaded, verdict, cursor + 1, upto)
+        recorded = run.kept(
+            partial(run.holder.record, run.claim, upto, outcome, reason, learned, handed)
+        )
         if isinstance(recorded, StaleClaim):
             return run.stale()
         if isinstance(recorded, Overtaken):  # a new pass came in between: on its ground, then
@@ -160,7 +173,10 @@ def extract_whole(run: Run) -> WorkReport:
         learned = run.learned(loaded, verdict, is_whole=True)
         upto = run.claim.read_upto
         outcome, reason = verdict.outcome, verdict.reason
-        recorded = run.kept(partial(run.holder.record, run.claim, upto, outcome, reason, learned))
+        handed = run.handed(loaded, verdict, 1, upto)
+        recorded = run.kept(
+            partial(run.holder.record, run.claim, upto, outcome, reason, learned, handed)
+        )
         if isinstance(recorded, Overtaken):
             continue
         if isinstance(recorded, StaleClaim):
@@ -181,7 +197,8 @@ def extract_again(run: Run) -> WorkReport:
         if learned is not None:
             learned = dataclasses.replace(learned, pass_number=learned.pass_number + 1)
         upto = run.claim.read_upto
-        recorded = run.kept(partial(run.holder.record_pass, run.claim, upto, learned))
+        handed = run.handed(loaded, verdict, 1, upto)
+        recorded = run.kept(partial(run.holder.record_pass, run.claim, upto, learned, handed))
         match recorded:
             case StaleClaim():
                 return run.stale()
@@ -288,6 +305,19 @@ def _within(records: tuple[Record, ...], chars_max: int) -> tuple[Record, ...]:
         if total > chars_max and position:
             return records[:position]
     return records
+
+
+def hand_over(session: SessionState, claim: Claim, first: int, last: int) -> HandOver:
+    """Records of a session for the inbox of its agent's memory-agent: a reference, not a copy."""
+    agent = memory_agent_of(from_cache_key(session.agent_id))
+    item = NewItem(
+        id=f"{session.id}:{claim.kind}:{claim.token}:{first}-{last}",
+        kind=ItemKind.SYSTEM_MESSAGE,
+        text=f"Records {first} to {last} of session {session.id}.",
+        origin=f"memory-worker:{session.id}",
+        about=Span(session_id=session.id, first=first, last=last),
+    )
+    return HandOver(agent_id=cache_key(agent), key=MEMORY_KEY, item=item)
 
 
 def _why_skipped(session: SessionState) -> str:

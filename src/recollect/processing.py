@@ -53,7 +53,8 @@ class Processor(Protocol):
     """What a claim is processed by.
 
     Raise PermanentFailure if trying again would not help, Postponed if it is not the time yet. One
-    with a `name` is known again: what it staged of a long run is not asked for twice.
+    with a `name` is known again: what it staged of a long run is not asked for twice. One that has
+    `hands_over` says by it whether the memory-agent is to read the records of a verdict too.
     """
 
     def process(self, work: Work) -> Verdict: ...
@@ -78,6 +79,7 @@ class WorkReport:
     released: int = 0
     postponed: int = 0
     upkeep: int = 0  # sweeps and scans of the store itself
+    turns: int = 0  # of agents, those of memory-agents included
 
     def add(self, other: WorkReport, sign: int = 1) -> WorkReport:
         for each in dataclasses.fields(self):

@@ -155,6 +155,11 @@ class Session:
         return self._store
 
     @property
+    def ref(self) -> KeyRef:
+        """The key as the store knows it."""
+        return self._ref
+
+    @property
     def key(self) -> str:
         return self._ref.key
 

@@ -1,16 +1,19 @@
-"""What is done by and by: marks that nobody made, entries that no index has, uses that are old."""
+"""What is done by and by: marks nobody made, entries no index has, old uses, delayed signals."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.domain import MarkCause, SessionState
+from recollect.ids import Ids
 from recollect.store.protocol import Store
 
 BATCH = 500  # sessions marked in one transaction
 INDEX_BATCH = 500  # entries of a kind indexed at once
 INDEX_BATCHES_MAX = 10  # before others have their turn
+SIGNALS_BATCH = 500  # delivered before others have their turn
 
 
 def sweep_idle(
@@ -65,3 +68,16 @@ def index_all(store: Store) -> None:
 def drop_old_uses(store: Store, now: datetime, settings: Settings) -> int:
     """Drop the uses that are older than they are kept; returns how many it were."""
     return store.search.prune(now - timedelta(days=settings.usage_days))
+
+
+def deliver_signals(store: Store, clock: Clock, settings: Settings) -> float:
+    """Deliver the signals whose time has come; after how many seconds to look again."""
+    now, ids = clock.now(), Ids(clock)
+    due = store.agents.due_signals(now, SIGNALS_BATCH)
+    for each in due:
+        store.agents.deliver(each, settings.life_policy, now, ids.new)
+    if len(due) == SIGNALS_BATCH:
+        return 0.0
+    next_at = store.agents.next_signal_at()
+    every = settings.signals_every_seconds
+    return every if next_at is None else min(every, max((next_at - now).total_seconds(), 0.0))

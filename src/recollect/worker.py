@@ -37,11 +37,14 @@ from recollect.leases import Leaseholder
 from recollect.phase1 import Run, extract_again, extract_new, extract_whole
 from recollect.processing import LoggingProcessor, Processor, Verdict, Work, WorkReport
 from recollect.store.protocol import Store
-from recollect.sweeps import drop_old_uses, index_some, scan, sweep_idle
+from recollect.sweeps import deliver_signals, drop_old_uses, index_some, scan, sweep_idle
 
 __all__ = ["LoggingProcessor", "Processor", "Verdict", "Work", "WorkReport", "Worker"]
 
 _log = logging.getLogger(__name__)
+
+# Runs an agent that was claimed, until its inbox is empty; told when the claim is lost.
+RunAgent = Callable[[Claim, Leaseholder, threading.Event], WorkReport]
 
 CLAIM_SECONDS_MAX = 5.0  # that a worker that is told to stop waits for a claim under way
 PAUSE_SECONDS_MIN = 0.02  # before looking again at a job that somebody else holds for a moment
@@ -58,8 +61,17 @@ class _Running:
         self.done = threading.Event()
 
 
-def _nothing_to_embed() -> int:
-    return 0
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Duties:
+    """What a worker does besides distilling sessions.
+
+    One with a lane hosts agents, and leaves everything else to others: the agent's id, or none for
+    all of them.
+    """
+
+    embed_some: Callable[[], int] | None = None
+    run_agent: RunAgent | None = None
+    lane: str | None = ""
 
 
 class Worker:
@@ -75,21 +87,25 @@ class Worker:
         owner: str | None = None,
         randomness: Randomness = SYSTEM_RANDOMNESS,
         redact: Callable[[str], str] = str,
-        embed_some: Callable[[], int] | None = None,
+        duties: Duties | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
         self._clock = clock
         self._processor = processor or LoggingProcessor()
+        self._duties = duties or Duties()
         self._holder = Leaseholder(
-            store, settings.lease_policy, clock, owner=owner, randomness=randomness
+            store,
+            settings.lease_policy,
+            clock,
+            owner=owner,
+            randomness=randomness,
+            lane=self._duties.lane,
         )
         self._changed = threading.Condition()  # guards what follows; notified on every change
         self._running: dict[int, _Running] = {}
         self._report = WorkReport()
         self._redact = redact  # what is logged and stored of errors
-        self._embeds = embed_some is not None
-        self._embed_some = embed_some or _nothing_to_embed
         self._put_off_jobs: set[int] = set()
         self._is_going_round = False
         self._woken = False
@@ -124,15 +140,21 @@ class Worker:
 
     def _begin(self) -> None:
         self._stopping = False
-        self._store.leases.ensure_recurring(JobKind.IDLE_SWEEP, self._holder.lease_time())
-        self._store.leases.ensure_recurring(JobKind.STARTUP_SCAN, self._holder.lease_time())
-        self._store.leases.make_due(JobKind.STARTUP_SCAN)
-        if self._embeds:
-            self._store.leases.ensure_recurring(JobKind.EMBED, self._holder.lease_time())
+        if self._duties.lane == "":
+            self._ensure_upkeep()
         if self._settings.worker_wake:
             self._unlisten = self._store.listen(self.wake)
         self._loop = threading.Thread(target=self._run, name="recollect-worker", daemon=True)
         self._loop.start()
+
+    def _ensure_upkeep(self) -> None:
+        leases, now = self._store.leases, self._holder.lease_time()
+        leases.ensure_recurring(JobKind.IDLE_SWEEP, now)
+        leases.ensure_recurring(JobKind.STARTUP_SCAN, now)
+        leases.make_due(JobKind.STARTUP_SCAN)
+        leases.ensure_recurring(JobKind.SIGNALS, now)
+        if self._duties.embed_some is not None:
+            leases.ensure_recurring(JobKind.EMBED, now)
 
     def stop(self, grace_seconds: float | None = None) -> None:
         """Claim nothing more; let what runs finish, and give back what does not in time.
@@ -357,12 +379,26 @@ class Worker:
                 scan(self._store, self._clock.now(), self._settings)
                 again = self._settings.scan_every_seconds
             case JobKind.EMBED:
-                looked_at = self._embed_some()
+                embed_some = self._duties.embed_some
+                looked_at = 0 if embed_some is None else embed_some()
                 again = 0.0 if looked_at else self._settings.embed_every_seconds
+            case JobKind.SIGNALS:
+                again = deliver_signals(self._store, self._clock, self._settings)
+            case JobKind.AGENT | JobKind.MEMORY_AGENT:
+                return self._run_agent_of(running)
             case other:
                 assert_never(other)
         finished = self._holder.finish_recurring(running.claim, again)
         return WorkReport(stale=1) if isinstance(finished, StaleClaim) else WorkReport(upkeep=1)
+
+    def _run_agent_of(self, running: _Running) -> WorkReport:
+        run_agent = self._duties.run_agent
+        if run_agent is None:
+            raise Postponed(
+                "this worker runs no agents",
+                delay_seconds=self._settings.worker_tick_seconds,
+            )
+        return run_agent(running.claim, self._holder, running.lost)
 
     def _run_on(self, running: _Running) -> Run:
         return Run(

@@ -5,7 +5,8 @@ working directory, else in the user's configuration directory > default. Every v
 against its bounds wherever it comes from; an unknown name is an error, not a silent nothing.
 """
 
-from recollect.config.settings import Described, Settings, described
+from recollect.config.describing import Described
+from recollect.config.settings import Settings, described
 from recollect.config.sources import load, read_file
 
 __all__ = ["Described", "Settings", "described", "load", "read_file"]

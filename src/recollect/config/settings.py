@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, get_type_hints
 from urllib.parse import quote
 
+from recollect.agency import LifePolicy
+from recollect.config.describing import Described, checked
 from recollect.domain import LeasePolicy, MarkPolicy, MarkUnit
 from recollect.errors import InvalidSetting
 
@@ -248,6 +250,12 @@ class Settings:
     embedder_timeout_seconds: float = _setting(
         30.0, "How long a batch of vectors may take.", minimum=0.1, maximum=600
     )
+    embedder_question_seconds: float = _setting(
+        2.0,
+        "How long recall waits for a question's vector before it goes by words alone.",
+        minimum=0.05,
+        maximum=600,
+    )
     embed_every_seconds: float = _setting(
         5.0, "How often a worker looks for what has no vector yet.", minimum=0.1, maximum=86_400
     )
@@ -316,7 +324,60 @@ class Settings:
         20, "Records a compaction keeps for the new session.", minimum=0, maximum=10_000
     )
     max_history_len: int = _setting(
-        100, "Records a conversation keeps while memory is off.", minimum=1, maximum=100_000
+        100,
+        "Records of its history that an agent is shown; all that is kept while memory is off.",
+        minimum=1,
+        maximum=100_000,
+    )
+    pipeline: str = _setting(
+        "both",
+        "What a session goes through: extraction, its agent's memory-agent, both, or none.",
+        choices=("extraction", "memory-agent", "both", "none"),
+    )
+    memory_agent_model: str | None = _setting(
+        None, "The model that memory-agents organise documents with. None: they go by rules."
+    )
+    agent_idle_seconds: float = _setting(
+        60.0, "After so long without a word an agent sleeps.", minimum=0.01, maximum=31_536_000
+    )
+    agent_poison_pill_seconds: float = _setting(
+        3600.0, "After so long asleep an agent is dead.", minimum=0.01, maximum=31_536_000
+    )
+    agent_immortal_types: str = _setting(
+        "user", "The types of agents that sleep for ever and do not die, separated by commas."
+    )
+    agent_concurrency: int = _setting(
+        8, "Agents that one process runs at the same time.", minimum=1, maximum=256
+    )
+    agent_turns_max: int = _setting(
+        20, "Times a model is asked in one run of an agent.", minimum=1, maximum=1000
+    )
+    agent_tokens_max: int = _setting(
+        400_000, "Tokens one run of an agent may use.", minimum=1000, maximum=10**9
+    )
+    agent_seconds_max: float = _setting(
+        600.0, "How long one run of an agent may take.", minimum=0.1, maximum=86_400
+    )
+    agent_tool_bytes_max: int = _setting(
+        1_048_576, "What tools may answer in one run of an agent.", minimum=1024, maximum=2**30
+    )
+    agent_memory_tokens: int = _setting(
+        2000, "Tokens of recalled memory before each turn; 0: none.", minimum=0, maximum=1_000_000
+    )
+    signals_every_seconds: float = _setting(
+        30.0, "How often a worker looks for delayed signals.", minimum=0.01, maximum=3600
+    )
+    compaction_threshold: int = _setting(
+        40, "More messages than this are compacted.", minimum=2, maximum=100_000
+    )
+    emergency_retain: int = _setting(
+        5, "Messages kept where nothing else fits a model's window.", minimum=1, maximum=1000
+    )
+    reply_tokens: int = _setting(
+        1024, "Tokens of a model's window kept free for its reply.", minimum=16, maximum=1_000_000
+    )
+    summary_tokens_max: int = _setting(
+        1200, "The longest summary of a compacted conversation.", minimum=50, maximum=100_000
     )
     agents: Mapping[str, bool] = field(
         default_factory=dict,
@@ -326,7 +387,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for setting in described():
-            object.__setattr__(self, setting.name, _checked(setting, getattr(self, setting.name)))
+            object.__setattr__(self, setting.name, checked(setting, getattr(self, setting.name)))
         if not isinstance(self.agents, Mapping):
             raise InvalidSetting(f"agents is a switch by name, not {self.agents!r}")
         for name, enabled in self.agents.items():
@@ -348,6 +409,15 @@ class Settings:
             running_max=self.worker_running_max,
         )
 
+    @property
+    def life_policy(self) -> LifePolicy:
+        types = (name.strip() for name in self.agent_immortal_types.split(","))
+        return LifePolicy(
+            idle_seconds=self.agent_idle_seconds,
+            poison_pill_seconds=self.agent_poison_pill_seconds,
+            immortal_types=frozenset(name for name in types if name),
+        )
+
     def is_memory_enabled(self, agent_name: str) -> bool:
         return self.agents.get(agent_name, True)
 
@@ -361,23 +431,6 @@ class Settings:
             return Path(self.data_dir).expanduser() / "agents" / folder / "memory.db"
         given = self.sqlite_path or "{data_dir}/memory.db"
         return Path(given.replace("{data_dir}", self.data_dir)).expanduser()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
-    """One setting as the reference shows it."""
-
-    name: str
-    type: type
-    default: Any
-    doc: str
-    minimum: float | None
-    maximum: float | None
-    choices: tuple[str, ...] | None
-
-    @property
-    def environment_name(self) -> str:
-        return f"RECOLLECT_{self.name.upper()}"
 
 
 def described() -> Iterator[Described]:
@@ -403,23 +456,3 @@ def _hints() -> dict[str, Any]:
 def _default(setting: dataclasses.Field[Any]) -> Any:
     factory = setting.default_factory
     return setting.default if factory is dataclasses.MISSING else factory()
-
-
-def _checked(setting: Described, given: Any) -> Any:
-    """A value of the right type and within its bounds, or InvalidSetting."""
-    value = given
-    if setting.default is None and (value is None or value == ""):
-        return None  # an empty variable is how a shell says that there is none
-    if setting.type is float and type(value) is int and abs(value) < 2**53:
-        value = float(value)
-    if isinstance(value, Path) and setting.type is str:
-        value = str(value)
-    is_right_type = type(value) is setting.type  # a bool is no int here
-    if not is_right_type:
-        raise InvalidSetting(f"{setting.name} is {setting.type.__name__}, not {value!r}")
-    if setting.choices is not None and value not in setting.choices:
-        raise InvalidSetting(f"{setting.name} is one of {', '.join(setting.choices)}: {value!r}")
-    low, high = setting.minimum, setting.maximum
-    if low is not None and high is not None and not low <= value <= high:  # NaN is outside too
-        raise InvalidSetting(f"{setting.name} lies between {low:,} and {high:,}: {value!r}")
-    return value

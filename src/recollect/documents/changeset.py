@@ -7,16 +7,19 @@ if anything it touches is no longer the version it was based on.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
+from recollect.agency import DocumentChanges
 from recollect.document import Delete, Document, Edit, Move, Restore, Rewrite, Write
 from recollect.documents.editing import Editor
 from recollect.documents.reading import Tree
 from recollect.documents.scope import Holder
 from recollect.documents.staging import StagedTree
 from recollect.documents.steps import Step
+from recollect.knowledge import Source
 from recollect.session import Surroundings
 
 
@@ -92,6 +95,19 @@ class Changeset(Editor):
         }
         return list(changed.values())
 
+    def prepared(self, sources: Sequence[Source] = ()) -> DocumentChanges:
+        """What a commit would make, for who commits it together with something else.
+
+        `sources` are what an edit rests on that names none itself.
+        """
+        edits = (_reasoned(step.edit, self._reason) for step in self._staged.steps)
+        because = self._because(self._reason, sources)
+        return DocumentChanges(
+            edits=tuple(_grounded(edit, because.sources) for edit in edits),
+            because=because,
+            limits=self._limits(),
+        )
+
     def drop(self) -> None:
         """Forget every edit; the changeset is empty and can be used again."""
         self._staged = StagedTree(self._under)
@@ -103,6 +119,13 @@ def _reasoned(edit: Edit, reason: str) -> Edit:
     if not reason or edit.because is None:
         return edit
     return replace(edit, because=replace(edit.because, reason=reason))
+
+
+def _grounded(edit: Edit, sources: tuple[Source, ...]) -> Edit:
+    because = edit.because
+    if because is None or because.sources or because.facts:
+        return edit
+    return replace(edit, because=replace(because, sources=sources))
 
 
 def _summary(step: Step) -> PreparedEdit:

@@ -353,13 +353,17 @@ class Editor(Reader):
     def _apply(
         self, edits: Sequence[Edit], because: Because, tree: Tree | None = None
     ) -> list[Document]:
-        limits = TreeLimits(documents_max=self._around.settings.documents_max, depth_max=DEPTH_MAX)
         for edit in edits:
             if isinstance(edit, Move):
                 check_clean(stored_path(edit.to.text), self._redactor())
         try:
             return (tree or self._tree).apply(
-                self._space, edits, because, limits, self._around.now(), self._around.ids.new
+                self._space,
+                edits,
+                because,
+                self._limits(),
+                self._around.now(),
+                self._around.ids.new,
             )
         except DocumentReferenced as error:
             if self.holder.root is None:
@@ -369,6 +373,9 @@ class Editor(Reader):
                 "other documents refer to what is to be deleted, or stand below it; change them "
                 "first, or say how to treat them"
             ) from error
+
+    def _limits(self) -> TreeLimits:
+        return TreeLimits(documents_max=self._around.settings.documents_max, depth_max=DEPTH_MAX)
 
     def _because(
         self, reason: str, sources: Sequence[Source] = (), facts: Sequence[str] = ()

@@ -7,9 +7,10 @@ can do: show what is broken, purge, be held by somebody else, and begin a change
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from recollect import collection
 from recollect.document import Place, Purged, Reference
 from recollect.documents.editing import Editor, OnReferences
 from recollect.documents.paths import read_path
@@ -65,6 +66,23 @@ class Documents(Editor):
         target = read_place(path)
         self.holder.check_uproot(target)
         return self._store.documents.purge(self._space, target.place)
+
+    def erase_deleted(self, path: str) -> bool:
+        """Remove the document that was deleted last at a path for good, and nothing below it."""
+        target = read_place(path)
+        self.holder.check_uproot(target)
+        found = self._store.documents.find_deleted(self._space, target.place)
+        return found is not None and self._store.documents.erase_deleted(self._space, found.id)
+
+    def erase_versions(self, path: str, numbers: Sequence[int]) -> int:
+        """Remove earlier versions of a document for good; how many there were of them.
+
+        What it says now stays, and so do the numbers of the others.
+        """
+        document = self._also_deleted(path)
+        self.holder.check_write(read_path(document.path))
+        checked = [collection.check_seq(number, "a version") for number in numbers]
+        return self._store.documents.erase_versions(self._space, document.id, checked)
 
     # as files
 

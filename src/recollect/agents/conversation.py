@@ -1,0 +1,388 @@
+"""A hosted agent's turn: what it is reminded of, what it is shown, what it answers.
+
+Owns the message pipeline of document 004 from the restored history to the persisted answer, and the
+compaction of a conversation between two turns. Memory, summaries and hooks are help: none of them
+fails a turn.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC
+from functools import partial
+from pathlib import Path
+
+from recollect.agency import ItemKind, Turn
+from recollect.agents.compacting import Compactor
+from recollect.agents.loop import Loop, LoopLimits, LoopResult, Stop, steps_of
+from recollect.agents.outbox import Outbox
+from recollect.agents.profile import AgentProfile, Hooks, TurnEnd, TurnStart
+from recollect.agents.redacting import Redacting
+from recollect.agents.reply import Reply, stored_reply
+from recollect.agents.responder import answers, respond
+from recollect.agents.runner import ANSWER_KEY, Done, Errand, LostClaimError
+from recollect.agents.toolbox import Toolbox
+from recollect.clock import Clock
+from recollect.config import Settings
+from recollect.context.assembly import Assembled, Limits, assemble
+from recollect.descriptors import from_cache_key
+from recollect.domain import Claim, KeyRef, NewRecord, Record, StaleClaim
+from recollect.errors import PromptTooLong, RecollectError, StoreError, TurnFailed
+from recollect.extraction.spend import Budget, Purpose, Till
+from recollect.extraction.transcript import fenced
+from recollect.ids import Ids
+from recollect.messages import Role
+from recollect.models.prompts import load_prompt
+from recollect.models.protocol import Model, Request
+from recollect.recall.citations import without_citations
+from recollect.recall.recaller import Recaller
+from recollect.recollection import Context
+from recollect.store.protocol import Store
+
+PROMPTS = Path(__file__).parent / "prompts"
+NOTHING = Context(text="")
+QUERY_CHARS_MAX = 4000
+EMERGENCY_SHARES = (2, 8)  # one part in so many of the window is used, where it is refused
+RECENT_MAX = 32  # conversations kept for when the store is out of reach
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surrounds:
+    """What conversations need of the memory they belong to."""
+
+    store: Store
+    settings: Settings
+    clock: Clock
+    ids: Ids
+    redacting: Redacting
+    model: Callable[[], Model | None]
+    recaller: Callable[[str], Recaller] | None  # none: nothing is remembered
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversations:
+    """Implements `Doer` for agents that a host runs."""
+
+    around: Surrounds
+    profiles: Mapping[str, AgentProfile]
+    default: AgentProfile
+    hooks: Hooks
+    outbox: Outbox
+    settle: Callable[[KeyRef, Turn, Reply | RecollectError], None]
+    trouble: Callable[[KeyRef, Turn, str], None]
+    _recent: OrderedDict[int, tuple[Record, ...]] = field(default_factory=OrderedDict)
+
+    # between turns
+
+    def prepare(self, ref: KeyRef, claim: Claim, is_lost: Callable[[], bool]) -> None:
+        """Compact the conversation where it has grown too long."""
+        model = self._profile(ref).model or self.around.model()
+        till = None if model is None else partial(self._till, ref, model)
+        compacted = self._compactor.compact_if_due(ref, claim, till, is_lost)
+        if isinstance(compacted, StaleClaim):
+            raise LostClaimError
+
+    # a turn
+
+    def do(self, errand: Errand) -> Done:
+        """Answer what was said."""
+        ref, turn = errand.ref, errand.turn
+        store, settings = self.around.store, self.around.settings
+        told = self.outbox.waiting(ref, ANSWER_KEY + turn.id)
+        if told is not None:  # whoever asked has been told, and only the store does not know
+            return Done(records=(told,))
+        note = self._before(errand)
+        model = self._profile(ref).model or self.around.model()
+        # Without a model nobody sees the conversation: what was said in it is remembered as well.
+        block = self._recalled(ref, turn.text, None if model is None else turn.session.id)
+        # One more than is shown, so that a turn that is not there as a whole is not shown in part.
+        history = store.records.recent(ref, settings.max_history_len + 1)
+        self._remember(ref, history)
+        if model is None:
+            asked = {(record.session_id, record.seq) for record in turn.records}
+            reply = Reply(
+                text=respond(block, asked),
+                turn_id=turn.id,
+                citations=answers(block, asked),
+                is_offline=True,
+            )
+        else:
+            reply = self._thought(errand, model, block, history, note)
+        return Done(records=(_answer(reply),), told=_Told(reply=reply, block=block))
+
+    def _thought(
+        self, errand: Errand, model: Model, block: Context, history: Sequence[Record], note: str
+    ) -> Reply:
+        ref, turn = errand.ref, errand.turn
+        settings = self.around.settings
+        till = self._till(ref, model, turn.session.id, attempt=turn.items[0].attempts + 1)
+        loop = Loop(
+            ask=lambda request: till.ask(request, "chat"),
+            assemble=self._assembling(ref, block, note),
+            toolbox=Toolbox(self._profile(ref).tools, redact=self._redact(ref.space)),
+            limits=LoopLimits(
+                turns=settings.agent_turns_max,
+                tokens=settings.agent_tokens_max,
+                seconds=settings.agent_seconds_max,
+                tool_bytes=settings.agent_tool_bytes_max,
+                reply_tokens=settings.reply_tokens,
+            ),
+            clock=self.around.clock,
+            keep=errand.keep,
+            turn_id=turn.id,
+            is_cancelled=errand.is_lost,
+        )
+        try:
+            result = loop.run(history, turns_before=_steps_before(turn, history))
+        except PromptTooLong as error:
+            result = self._in_emergency(errand, loop, error)
+        return _reply(turn, result, block)
+
+    def _in_emergency(self, errand: Errand, loop: Loop, error: PromptTooLong) -> LoopResult:
+        """Go on with the last messages alone, where a window is smaller than it was said to be."""
+        ref, settings = errand.ref, self.around.settings
+        for share in EMERGENCY_SHARES:
+            _log.warning("agent %s is shown its last messages alone: %s", ref.agent_id, error)
+            limits = Limits(
+                window_tokens=settings.model_window_tokens // share,
+                reply_tokens=settings.reply_tokens // share,
+                max_history_len=settings.emergency_retain,
+            )
+            smaller = replace(loop, assemble=self._assembling(ref, NOTHING, "", limits))
+            history = self.around.store.records.recent(ref, settings.max_history_len + 1)
+            try:
+                return smaller.run(history, turns_before=_steps_before(errand.turn, history))
+            except PromptTooLong as again:
+                error = again
+        raise error
+
+    def _assembling(
+        self, ref: KeyRef, block: Context, note: str, limits: Limits | None = None
+    ) -> Callable[[Sequence[Record]], Assembled]:
+        settings, profile = self.around.settings, self._profile(ref)
+        memory = "\n\n".join(part for part in (block.text, note) if part)
+        return partial(
+            assemble,
+            system=self._system(ref, profile),
+            summary=self._summary(ref),
+            memory_block=memory,
+            tools=tuple(tool.definition for tool in profile.tools),
+            limits=limits
+            or Limits(
+                window_tokens=settings.model_window_tokens,
+                reply_tokens=settings.reply_tokens,
+                max_history_len=settings.max_history_len,
+            ),
+            redact=self._redact(ref.space),
+        )
+
+    def _system(self, ref: KeyRef, profile: AgentProfile) -> str:
+        prompt = load_prompt(PROMPTS, "chat", self.around.settings.prompts_dir)
+        now = self.around.clock.now().astimezone(UTC)
+        return prompt.fill(
+            agent=json.dumps(from_cache_key(ref.agent_id).id, ensure_ascii=False),
+            now=f"{now:%Y-%m-%d %H:%M}",
+            instructions=profile.instructions,
+        ).strip()
+
+    def _summary(self, ref: KeyRef) -> str:
+        try:
+            return self.around.store.records.summary(ref)
+        except StoreError as error:
+            _log.warning("agent %s goes on without its summary: %s", ref.agent_id, error)
+            return ""
+
+    def _recalled(self, ref: KeyRef, text: str, session_id: str | None) -> Context:
+        """What memory has to say; where it cannot be asked, nothing."""
+        tokens = self.around.settings.agent_memory_tokens
+        if self.around.recaller is None or not tokens or not text.strip():
+            return NOTHING
+        try:
+            recaller = self.around.recaller(ref.space)
+            return recaller.context(text[:QUERY_CHARS_MAX], tokens, beside=session_id)
+        except RecollectError as error:
+            _log.warning("agent %s goes on without memory: %s", ref.agent_id, error)
+            return NOTHING
+
+    # what became of it
+
+    def stored(self, errand: Errand, done: Done) -> None:
+        told = done.told
+        if errand.turn.kind is ItemKind.RESET:
+            self._recent.pop(errand.ref.key_id, None)
+        if self.around.recaller is None:  # nothing of it outlives the process, nor fills it up
+            self.around.store.records.trim(errand.ref, self.around.settings.max_history_len)
+        if not isinstance(told, _Told):
+            self.settle(errand.ref, errand.turn, _stored_reply(errand.turn))
+            return
+        self._remember_too(errand.ref, self._as_shown(_answer(told.reply)))
+        self.settle(errand.ref, errand.turn, told.reply)
+        self._cite(errand, told)
+        if self.hooks.after is not None:
+            end = TurnEnd(ref=errand.ref, turn=errand.turn, reply=told.reply)
+            _quietly("after", partial(self.hooks.after, end))
+
+    def failed(self, errand: Errand, error: Exception, *, is_parked: bool) -> None:
+        told = self._redact(errand.ref.space)(f"{type(error).__name__}: {error}")
+        if is_parked:
+            self.settle(errand.ref, errand.turn, TurnFailed(told))
+        else:
+            self.trouble(errand.ref, errand.turn, told)
+
+    def unstored(self, errand: Errand, done: Done, error: StoreError) -> None:
+        if isinstance(done.told, _Told):  # else it waits there already
+            self.outbox.add(errand.ref, done.records, error)
+            self.settle(errand.ref, errand.turn, done.told.reply)
+
+    def _cite(self, errand: Errand, told: _Told) -> None:
+        if self.around.recaller is None or not told.block:
+            return
+        try:
+            recaller = self.around.recaller(errand.ref.space)
+            recaller.cite(told.block, told.reply.cited, turn=errand.turn.id)
+        except RecollectError as error:
+            _log.warning("what was recalled could not be counted: %s", error)
+
+    # without a store
+
+    def detached(self, ref: KeyRef, turn_id: str, said: Record) -> Reply:
+        """Answer while the store is out of reach, from what was seen last."""
+        model = self._profile(ref).model or self.around.model()
+        if model is None:
+            return Reply(text=respond(NOTHING), turn_id=turn_id, is_offline=True)
+        history = [*self._recent.get(ref.key_id, ()), said]
+        shown = self._assembling(ref, NOTHING, "")(history)
+        completion = model.complete(
+            Request(
+                system=shown.system,
+                messages=shown.messages,
+                output_tokens_max=self.around.settings.reply_tokens,
+            )
+        )
+        reply = Reply(text=completion.text.strip(), turn_id=turn_id)
+        self._remember_too(ref, said, self._as_shown(_answer(reply)))
+        return reply
+
+    # the parts
+
+    def _remember(self, ref: KeyRef, history: Sequence[Record]) -> None:
+        """For turns without a store: the conversations that were last spoken in."""
+        self._recent.pop(ref.key_id, None)
+        self._recent[ref.key_id] = tuple(history[-self.around.settings.max_history_len :])
+        while len(self._recent) > RECENT_MAX:
+            self._recent.popitem(last=False)
+
+    def _remember_too(self, ref: KeyRef, *records: Record) -> None:
+        self._remember(ref, [*self._recent.get(ref.key_id, ()), *records])
+
+    def _as_shown(self, record: NewRecord) -> Record:
+        """A record as a model is shown it, before the store has it."""
+        now = self.around.clock.now()
+        return Record(
+            session_id="",
+            seq=0,
+            role=record.role,
+            content=record.content,
+            name=record.name,
+            body=record.body,
+            at=now,
+            created_at=now,
+            key=record.append_key,
+            metadata={},
+        )
+
+    def _before(self, errand: Errand) -> str:
+        if self.hooks.before is None:
+            return ""
+        start = TurnStart(ref=errand.ref, turn=errand.turn)
+        given = _quietly("before", partial(self.hooks.before, start))
+        return f"[From the host, for this turn]\n{fenced(given)}" if isinstance(given, str) else ""
+
+    def _profile(self, ref: KeyRef) -> AgentProfile:
+        return self.profiles.get(ref.agent_id, self.default)
+
+    @property
+    def _compactor(self) -> Compactor:
+        around = self.around
+        return Compactor(
+            store=around.store,
+            settings=around.settings,
+            clock=around.clock,
+            ids=around.ids,
+            redact=self._redact,
+        )
+
+    def _till(self, ref: KeyRef, model: Model, session_id: str, attempt: int = 1) -> Till:
+        around = self.around
+        purpose = Purpose(space=ref.space, session_id=session_id, attempt=attempt)
+        return Till(
+            model, around.store.ledger, around.settings, around.clock, around.budget, purpose
+        )
+
+    def _redact(self, space: str) -> Callable[[str], str]:
+        return self.around.redacting.of(space)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """A reply, and the block of memory it was given."""
+
+    reply: Reply
+    block: Context
+
+
+def _steps_before(turn: Turn, history: Sequence[Record]) -> int:
+    """How often the model was asked in this turn already, in all sessions it has gone through."""
+    return max(steps_of(turn.records, turn.id), steps_of(history, turn.id))
+
+
+def _reply(turn: Turn, result: LoopResult, block: Context) -> Reply:
+    known = [citation.mark for citation in block.citations]
+    cited = without_citations(result.text, known=known)
+    text = cited.text.strip()
+    if result.stop is not Stop.ANSWERED:
+        text = f"{text}\n\n[Stopped: {result.reason}.]".strip()
+    return Reply(
+        text=text,
+        turn_id=turn.id,
+        stop=result.stop,
+        citations=block.citations,
+        cited=cited.marks,
+        tokens=result.tokens,
+    )
+
+
+def _stored_reply(turn: Turn) -> Reply:
+    """The answer that was stored before the turn came to its end; none for a reset."""
+    stored = [each for each in turn.records if each.key == ANSWER_KEY + turn.id]
+    return stored_reply(stored[-1] if stored else None, turn.id)
+
+
+def _answer(reply: Reply) -> NewRecord:
+    about = {"turn": reply.turn_id}
+    if reply.stop is not Stop.ANSWERED:
+        about["stop"] = reply.stop.value
+    if reply.is_offline:
+        about["responder"] = "offline"
+    return NewRecord(
+        role=Role.ASSISTANT,
+        content=reply.text,
+        append_key=ANSWER_KEY + reply.turn_id,
+        metadata=json.dumps(about),
+    )
+
+
+def _quietly(name: str, call: Callable[[], object]) -> object:
+    """Run a host's hook; what it raises is the host's business, not the turn's."""
+    try:
+        return call()
+    except Exception:
+        _log.exception("the hook %s failed", name)
+        return None

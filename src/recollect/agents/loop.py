@@ -1,0 +1,177 @@
+"""The loop of model and tools: asks, runs what is called, asks again, within hard budgets.
+
+Owns A9: turns, tokens, seconds and bytes are bounded, and a run that reaches a bound ends with the
+reason. Every step is kept before the next is made: what a model called is in the history before it
+is run, so that a crash leaves a call without a result and never a result without a call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from recollect.agents.toolbox import Toolbox
+from recollect.clock import Clock
+from recollect.collection import Message, prepare
+from recollect.context.assembly import Assembled
+from recollect.domain import NewRecord, Record
+from recollect.errors import CallCancelled
+from recollect.messages import Role, ToolCall
+from recollect.models.protocol import Completion, Request
+from recollect.models.tokens import estimate_tokens
+
+ENOUGH_BYTES = 16_777_216  # of one record; a model's answer is bounded long before
+
+
+class Stop(StrEnum):
+    """Why a run ended."""
+
+    ANSWERED = "answered"
+    TURNS = "turns"
+    TOKENS = "tokens"
+    SECONDS = "seconds"
+    BYTES = "bytes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopLimits:
+    """What one run may use."""
+
+    turns: int
+    tokens: int
+    seconds: float
+    tool_bytes: int
+    reply_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopResult:
+    """What a run came to."""
+
+    text: str
+    stop: Stop
+    turns: int
+    tokens: int
+
+    @property
+    def reason(self) -> str:
+        """Why there is no answer, in words; empty where there is one."""
+        return _REASONS[self.stop]
+
+
+_REASONS = {
+    Stop.ANSWERED: "",
+    Stop.TURNS: "the model was asked as often as one run allows",
+    Stop.TOKENS: "one run's tokens are used up",
+    Stop.SECONDS: "one run's time is used up",
+    Stop.BYTES: "tools have answered as much as one run allows",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """One run of an agent. `keep` stores records and gives them back as they are stored."""
+
+    ask: Callable[[Request], Completion]
+    assemble: Callable[[Sequence[Record]], Assembled]
+    toolbox: Toolbox
+    limits: LoopLimits
+    clock: Clock
+    keep: Callable[[Sequence[NewRecord]], Sequence[Record]]
+    turn_id: str
+    is_cancelled: Callable[[], bool] = lambda: False
+
+    def run(self, history: Sequence[Record], *, turns_before: int = 0) -> LoopResult:
+        """Go on from a history until the model answers or a bound is reached."""
+        records = list(history)
+        deadline = self.clock.now() + timedelta(seconds=self.limits.seconds)
+        tokens = tool_bytes = 0
+        text = ""
+        for turn in range(turns_before + 1, self.limits.turns + 1):
+            request = self._request(records, deadline)
+            if tokens + _size(request) + self.limits.reply_tokens > self.limits.tokens:
+                return self._stopped(Stop.TOKENS, text, turn - 1, tokens)
+            try:
+                completion = self.ask(request)
+            except CallCancelled:
+                if self.is_cancelled() or self.clock.now() < deadline:
+                    raise
+                return self._stopped(Stop.SECONDS, text, turn, tokens)
+            usage = completion.usage
+            tokens += usage.input_tokens + usage.output_tokens
+            text = completion.text or text
+            if not completion.tool_calls:
+                return self._stopped(Stop.ANSWERED, completion.text, turn, tokens)
+            records += self.keep([self._called(completion, turn)])
+            for number, call in enumerate(completion.tool_calls):
+                answer = self._result(call, turn, number)
+                tool_bytes += len(answer.content.encode(errors="surrogatepass"))
+                records += self.keep([answer])
+            if tool_bytes > self.limits.tool_bytes:
+                return self._stopped(Stop.BYTES, text, turn, tokens)
+            if self.clock.now() >= deadline:
+                return self._stopped(Stop.SECONDS, text, turn, tokens)
+        return self._stopped(Stop.TURNS, text, self.limits.turns, tokens)
+
+    def _request(self, records: Sequence[Record], deadline: datetime) -> Request:
+        shown = self.assemble(records)
+        return Request(
+            system=shown.system,
+            messages=shown.messages,
+            tools=self.toolbox.definitions,
+            output_tokens_max=self.limits.reply_tokens,
+            is_cancelled=lambda: self.is_cancelled() or self.clock.now() >= deadline,
+        )
+
+    def _called(self, completion: Completion, turn: int) -> NewRecord:
+        calls = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": _text(call)},
+            }
+            for call in completion.tool_calls
+        ]
+        message = {"role": "assistant", "content": completion.text, "tool_calls": calls}
+        return self._record(message, f"step:{self.turn_id}:{turn}")
+
+    def _result(self, call: ToolCall, turn: int, number: int) -> NewRecord:
+        if self.is_cancelled():
+            raise CallCancelled("nobody waits for what the tool would do")
+        answer = self.toolbox.call(call)
+        message: dict[str, object] = {
+            "role": "tool",
+            "tool_call_id": call.id,
+            "content": answer.text,
+        }
+        if answer.is_error:
+            message["is_error"] = True
+        return self._record(message, f"step:{self.turn_id}:{turn}:{number}")
+
+    def _record(self, message: Mapping[str, object], key: str) -> NewRecord:
+        return prepare(Message(message=message, key=key), record_bytes_max=ENOUGH_BYTES)
+
+    def _stopped(self, stop: Stop, text: str, turns: int, tokens: int) -> LoopResult:
+        return LoopResult(text=text, stop=stop, turns=turns, tokens=tokens)
+
+
+def steps_of(records: Sequence[Record], turn_id: str) -> int:
+    """How often the model was asked in a turn that was interrupted."""
+    own = f"step:{turn_id}:"
+    return sum(
+        record.role is Role.ASSISTANT and (record.key or "").startswith(own) for record in records
+    )
+
+
+def _text(call: ToolCall) -> str:
+    if isinstance(call.arguments, str):
+        return call.arguments
+    return json.dumps(call.arguments, ensure_ascii=False)
+
+
+def _size(request: Request) -> int:
+    said = sum(estimate_tokens(message.text) for message in request.messages)
+    return estimate_tokens(request.system) + said

@@ -1,0 +1,479 @@
+"""Agents that a host runs: post a message to one, get its answer, let it sleep and wake.
+
+Every word goes through the store: an inbox that outlives the process, and a claim, so that of
+several processes one runs an agent at a time. The system starts a worker for what is learned from
+it all, and stops it before the store closes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from recollect import agency, collection
+from recollect.agency import AgentState, Item, ItemKind, ItemState, NewItem, Signal, Turn
+from recollect.agents.conversation import Conversations, Surrounds
+from recollect.agents.outbox import Outbox
+from recollect.agents.profile import AgentProfile, Hooks
+from recollect.agents.redacting import Redacting
+from recollect.agents.reply import Reply, Ticket, stored_reply
+from recollect.agents.runner import ANSWER_KEY, Runner
+from recollect.collection import StableKey
+from recollect.descriptors import (
+    DeliveryStrategy,
+    Descriptor,
+    MemoryAgent,
+    cache_key,
+    from_cache_key,
+    matches,
+    read_descriptor,
+)
+from recollect.domain import JobKind, KeyRef, NewRecord, Record
+from recollect.errors import InvalidValue, NotFound, RecollectError, StoreError, TurnFailed
+from recollect.extraction.spend import Budget
+from recollect.messages import Role
+from recollect.models.protocol import Model
+from recollect.recall.recaller import Recaller
+from recollect.session import LIST_MAX, Session, Surroundings, page_size
+from recollect.store.protocol import Store
+from recollect.worker import Duties, Worker
+
+DEFAULT_KEY = "main"
+SESSIONS_MAX = 1000  # conversations that are known without asking the store
+AgentName = str | Mapping[str, Any] | Descriptor
+
+_log = logging.getLogger(__name__)
+
+
+class Household(Protocol):
+    """What agents need of the memory they live in."""
+
+    @property
+    def store(self) -> Store: ...
+
+    def model(self) -> Model | None: ...
+
+    def redacted(self, text: str) -> str: ...
+
+    def session_of(self, space: str, key: StableKey, agent: Descriptor) -> Session: ...
+
+    def recaller(self, space: str) -> Recaller: ...
+
+    def worker(self) -> Worker: ...
+
+    def worker_on(self, store: Store, duties: Duties | None = None) -> Worker: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hosting:
+    """Who runs agents in one store: that of the memory, or the one for agents without memory."""
+
+    store: Store
+    conversations: Conversations
+    outbox: Outbox
+    workers: tuple[Worker, ...]  # one for all agents, or one for each that is run here
+
+
+class AgentSystem:
+    """Runs agents. Safe to use from any number of threads; `start()` it, or `tick()` by hand.
+
+    `profiles` are by the agents' names or descriptors; `default` is for every other one, and none
+    means that only the named are run here.
+    """
+
+    def __init__(
+        self,
+        memory: Household,
+        around: Surroundings,
+        *,
+        profiles: Mapping[str | Descriptor, AgentProfile] | None = None,
+        default: AgentProfile | None,
+        hooks: Hooks | None = None,
+    ) -> None:
+        self._memory = memory
+        self._around = around
+        self._profiles = {
+            cache_key(read_descriptor(name)): profile for name, profile in (profiles or {}).items()
+        }
+        self._default = default
+        self._hooks = hooks or Hooks()
+        self._tickets: dict[tuple[int, int, str], Ticket] = {}
+        self._hostings: dict[int, _Hosting] = {}
+        self._sessions: OrderedDict[tuple[str, str, str], Session] = OrderedDict()
+        self._lock = threading.Lock()
+        self._learning: Worker | None = None
+        self._started = False
+
+    # life
+
+    def start(self, *, learn: bool = True) -> None:
+        """Run agents in the background, and with `learn` a worker for what they say."""
+        with self._lock:
+            self._started = True
+        for worker in self._hosting(self._memory.store).workers:
+            worker.start()
+        if learn and self._learning is None:
+            self._learning = self._memory.worker()
+        if learn and self._learning is not None:
+            self._learning.start()
+
+    def stop(self, grace_seconds: float | None = None) -> None:
+        """Take on nothing more; what runs finishes, or is given back."""
+        with self._lock:
+            self._started = False
+            hostings = list(self._hostings.values())
+        for hosting in hostings:
+            for worker in hosting.workers:
+                worker.stop(grace_seconds)
+            hosting.outbox.close()
+        if self._learning is not None:
+            self._learning.stop(grace_seconds)
+            self._learning = None
+
+    def tick(self) -> None:
+        """Run what is due now, signals included, and wait until it is done."""
+        self._hosting(self._memory.store)  # what waits there from an earlier process, too
+        with self._lock:
+            hostings = list(self._hostings.values())
+        for hosting in hostings:
+            upkeep = self._memory.worker_on(hosting.store)
+            upkeep.drain()
+            for worker in hosting.workers:
+                worker.drain()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    # messages
+
+    def post(
+        self,
+        agent: AgentName,
+        text: str,
+        *,
+        space: str = "default",
+        key: StableKey = DEFAULT_KEY,
+        id: str | None = None,  # noqa: A002
+    ) -> Ticket:
+        """Say something to an agent. It is stored when this returns; `id` makes a retry safe.
+
+        Where the store cannot be reached and the agent was spoken to before, it is answered all the
+        same, and stored later.
+        """
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidValue("a message is text that is not empty")
+        checked = collection.prepare_plain(
+            "user", text, record_bytes_max=self._around.settings.record_bytes_max
+        )
+        session = self._session(agent, space, key)
+        item = NewItem(id=self._item_id(id), kind=ItemKind.USER_MESSAGE, text=checked.content)
+        return self._posted(session, item)
+
+    def ask(
+        self,
+        agent: AgentName,
+        text: str,
+        *,
+        space: str = "default",
+        key: StableKey = DEFAULT_KEY,
+        timeout: float | None = None,
+    ) -> Reply:
+        """Say something and wait for the answer."""
+        return self.post(agent, text, space=space, key=key).result(timeout)
+
+    def notify(
+        self,
+        agent: AgentName,
+        text: str,
+        *,
+        origin: str,
+        space: str = "default",
+        key: StableKey = DEFAULT_KEY,
+    ) -> Ticket:
+        """Tell an agent something that no person said: the agent answers to it as to a message."""
+        session = self._session(agent, space, key)
+        origin = collection.check_label(origin, "an origin") or "host"
+        item = NewItem(
+            id=self._item_id(None), kind=ItemKind.SYSTEM_MESSAGE, text=text, origin=origin
+        )
+        return self._posted(session, item)
+
+    def reset(
+        self, agent: AgentName, *, space: str = "default", key: StableKey = DEFAULT_KEY
+    ) -> Ticket:
+        """Start an empty conversation, after what is under way; the old one is marked."""
+        session = self._session(agent, space, key)
+        return self._posted(session, NewItem(id=self._item_id(None), kind=ItemKind.RESET))
+
+    def find(self, strategy: DeliveryStrategy, *, space: str = "default") -> AgentState:
+        """The agent that a message without an address is for: of those that fit, the last awake."""
+        fitting = [
+            state
+            for state in self._memory.store.agents.list(space, LIST_MAX)
+            if matches(from_cache_key(state.ref.agent_id), strategy)
+        ]
+        if not fitting:
+            raise NotFound(f"space {space!r} has no agent for what is {strategy}")
+        return max(fitting, key=lambda state: state.since)
+
+    # later
+
+    def signal(
+        self,
+        agent: AgentName,
+        name: str,
+        delay_seconds: float,
+        body: str = "",
+        *,
+        space: str = "default",
+        key: StableKey = DEFAULT_KEY,
+    ) -> None:
+        """Let an agent be told something later, in place of an earlier signal of that name."""
+        name = collection.check_label(name, "a signal's name") or ""
+        if not name or name in agency.OWN_SIGNALS:
+            raise InvalidValue(f"{name!r} is a signal of Recollect's own; give another name")
+        session = self._session(agent, space, key)
+        now = self._around.now()
+        due = now + timedelta(seconds=delay_seconds)
+        job = _job_of(session.agent)
+        signal = Signal(name=name, due_at=due, body=body)
+        session.store.agents.set_signal(session.ref, signal, job, now)
+        if delay_seconds < self._around.settings.signals_every_seconds:
+            session.store.leases.make_due(JobKind.SIGNALS)
+
+    def cancel_signal(
+        self,
+        agent: AgentName,
+        name: str,
+        *,
+        space: str = "default",
+        key: StableKey = DEFAULT_KEY,
+    ) -> bool:
+        """Whether there was such a signal."""
+        session = self._session(agent, space, key)
+        return session.store.agents.cancel_signal(session.ref, name)
+
+    def kill(
+        self, agent: AgentName, *, space: str = "default", key: StableKey = DEFAULT_KEY
+    ) -> bool:
+        """End an agent now: what waits for it is dropped, and whoever waits is told."""
+        session = self._session(agent, space, key)
+        killed = session.store.agents.kill(session.ref, self._around.now())
+        with self._lock:
+            gone = [
+                self._tickets.pop(known)
+                for known in list(self._tickets)
+                if known[:2] == (id(session.store), session.ref.key_id)
+            ]
+        for ticket in gone:
+            ticket.settle(TurnFailed("the agent was ended"))
+        return killed
+
+    def state(
+        self, agent: AgentName, *, space: str = "default", key: StableKey = DEFAULT_KEY
+    ) -> AgentState | None:
+        session = self._session(agent, space, key)
+        return session.store.agents.get(session.ref)
+
+    def agents(self, space: str | None = None, limit: int = 100) -> list[AgentState]:
+        """Agents of a space, or of all, those that are awake first."""
+        return self._memory.store.agents.list(space, page_size(limit))
+
+    @property
+    def unstored(self) -> int:
+        """Records that wait for a store that cannot be reached."""
+        with self._lock:
+            return sum(hosting.outbox.pending for hosting in self._hostings.values())
+
+    # how
+
+    def _posted(self, session: Session, item: NewItem) -> Ticket:
+        hosting = self._hosting(session.store)
+        ticket = Ticket(item.id, lambda: self._look(session, item.id))
+        known = (id(session.store), session.ref.key_id, item.id)
+        with self._lock:
+            ticket = self._tickets.setdefault(known, ticket)
+        try:
+            stored = session.store.agents.post(
+                session.ref, item, _job_of(session.agent), self._around.now()
+            )
+        except StoreError as error:
+            if not error.retry_helps or item.kind is not ItemKind.USER_MESSAGE:
+                self._forget(known)
+                raise
+            self._answer_detached(hosting, session, item, ticket, error)
+            return ticket
+        if stored.state is ItemState.DONE:
+            settled = self._look(session, item.id)
+            if settled is not None:
+                self._forget(known)
+                ticket.settle(settled)
+        return ticket
+
+    def _look(self, session: Session, item_id: str) -> Reply | RecollectError | None:
+        """What the store says has become of an item; none: nothing yet."""
+        try:
+            item = session.store.agents.item(session.ref, item_id)
+            if item is None:
+                return TurnFailed("the agent was ended, or its answer is too long ago")
+            match item.state:
+                case ItemState.QUEUED | ItemState.TAKEN:
+                    return None
+                case ItemState.PARKED:
+                    return TurnFailed(item.last_error or "parked")
+                case ItemState.DONE:
+                    return self._stored_reply(session, item)
+        except StoreError as error:
+            _log.info("cannot look for an answer: %s", error)
+            return None
+
+    def _stored_reply(self, session: Session, item: Item) -> Reply:
+        turn_id = item.turn_id or item.id
+        record = session.store.agents.find_record(session.ref, ANSWER_KEY + turn_id)
+        return stored_reply(record, turn_id)
+
+    def _settle(
+        self, store: Store, ref: KeyRef, turn: Turn, outcome: Reply | RecollectError
+    ) -> None:
+        for item in turn.items:
+            ticket = self._forget((id(store), ref.key_id, item.id))
+            if ticket is not None:
+                ticket.settle(outcome)
+
+    def _trouble(self, store: Store, ref: KeyRef, turn: Turn, told: str) -> None:
+        for item in turn.items:
+            with self._lock:
+                ticket = self._tickets.get((id(store), ref.key_id, item.id))
+            if ticket is not None:
+                ticket.last_error = told
+
+    def _forget(self, known: tuple[int, int, str]) -> Ticket | None:
+        with self._lock:
+            return self._tickets.pop(known, None)
+
+    def _answer_detached(
+        self, hosting: _Hosting, session: Session, item: NewItem, ticket: Ticket, error: StoreError
+    ) -> None:
+        """Answer without the store, which gets to know later (T8)."""
+        now = self._around.now()
+        said = NewRecord(
+            role=Role.USER, content=item.text, append_key=f"inbox:{item.id}", said_at=now
+        )
+        shown = Record(
+            session_id="",
+            seq=1,
+            role=said.role,
+            content=said.content,
+            name=None,
+            body=None,
+            at=now,
+            created_at=now,
+            key=said.append_key,
+            metadata={},
+        )
+
+        def answer() -> None:
+            try:
+                reply = hosting.conversations.detached(session.ref, item.id, shown)
+            except RecollectError as failed:
+                hosting.outbox.add(session.ref, [said], error)
+                ticket.settle(failed)
+                return
+            answered = NewRecord(
+                role=Role.ASSISTANT, content=reply.text, append_key=ANSWER_KEY + item.id
+            )
+            hosting.outbox.add(session.ref, [said, answered], error)
+            ticket.settle(reply)
+
+        threading.Thread(target=answer, name="recollect-detached", daemon=True).start()
+
+    def _hosting(self, store: Store) -> _Hosting:
+        with self._lock:
+            hosting = self._hostings.get(id(store))
+            if hosting is None:
+                hosting = self._hostings[id(store)] = self._new_hosting(store)
+                store.leases.ensure_recurring(JobKind.SIGNALS, None)
+                if self._started and store is not self._memory.store:
+                    for worker in hosting.workers:
+                        worker.start()
+            return hosting
+
+    def _new_hosting(self, store: Store) -> _Hosting:
+        memory, around = self._memory, self._around
+        settings = around.settings
+        is_kept = store is memory.store
+
+        def append(ref: KeyRef, records: Sequence[NewRecord]) -> object:
+            policy = settings.mark_policy
+            return store.records.append(ref, records, policy, around.now(), around.ids.new)
+
+        outbox = Outbox(append)
+        conversations = Conversations(
+            around=Surrounds(
+                store=store,
+                settings=settings,
+                clock=around.clock,
+                ids=around.ids,
+                redacting=Redacting(around.redactor),
+                model=memory.model,
+                recaller=memory.recaller if is_kept else None,
+                budget=Budget(settings, around.clock),
+            ),
+            profiles=self._profiles,
+            default=self._default or AgentProfile(),
+            hooks=self._hooks,
+            outbox=outbox,
+            settle=lambda ref, turn, outcome: self._settle(store, ref, turn, outcome),
+            trouble=lambda ref, turn, told: self._trouble(store, ref, turn, told),
+        )
+        runner = Runner(
+            store=store,
+            settings=settings,
+            clock=around.clock,
+            ids=around.ids,
+            doer=conversations,
+            redact=memory.redacted,
+        )
+        lanes: list[str | None] = [None] if self._default is not None else [*self._profiles]
+        workers = tuple(
+            memory.worker_on(store, Duties(run_agent=runner.run, lane=lane)) for lane in lanes
+        )
+        if not is_kept:  # nobody else delivers signals there
+            workers = (*workers, memory.worker_on(store))
+        return _Hosting(store=store, conversations=conversations, outbox=outbox, workers=workers)
+
+    def _session(self, agent: AgentName, space: str, key: StableKey) -> Session:
+        """The conversation; one that was held before is known without asking the store."""
+        descriptor = read_descriptor(agent)
+        known = (space, collection.encode_key(key), cache_key(descriptor))
+        with self._lock:
+            session = self._sessions.get(known)
+        if session is None:
+            session = self._memory.session_of(space, key, descriptor)
+            with self._lock:
+                self._sessions[known] = session
+                while len(self._sessions) > SESSIONS_MAX:
+                    self._sessions.popitem(last=False)
+        return session
+
+    def _item_id(self, given: str | None) -> str:
+        return collection.check_label(given, "a message's id") or self._around.ids.new()
+
+
+def _job_of(agent: Descriptor) -> JobKind:
+    return JobKind.MEMORY_AGENT if isinstance(agent, MemoryAgent) else JobKind.AGENT

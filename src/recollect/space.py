@@ -1,0 +1,208 @@
+"""One tenant of a memory: its sessions, facts, documents, and what it recalls of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from recollect import collection
+from recollect.collection import StableKey
+from recollect.descriptors import (
+    Descriptor,
+    UserAgent,
+    cache_key,
+    from_cache_key,
+    read_descriptor,
+)
+from recollect.document import Author, AuthorKind
+from recollect.domain import Mode, SessionBirth
+from recollect.errors import AmbiguousKey, NotFound
+from recollect.facts import Facts
+from recollect.knowledge import Receipt
+from recollect.session import Session, Sessions, Surroundings
+from recollect.store.protocol import Store
+
+if TYPE_CHECKING:
+    from recollect.adapters.anthropic_memory import MemoryTool
+    from recollect.documents.tree import Documents
+    from recollect.recall.recaller import Recaller
+    from recollect.recall.usage import Opened, Used
+    from recollect.recollection import Context, EntryKind, Filters, Hit
+
+DEFAULT_AGENT = "assistant"
+
+
+class Household(Protocol):
+    """What a space needs of the memory it is part of."""
+
+    @property
+    def store(self) -> Store: ...
+
+    def store_of(self, agent: Descriptor) -> tuple[Store, bool]: ...
+
+    def documents_of(self, space: str) -> Documents: ...
+
+    def recaller(self, space: str) -> Recaller: ...
+
+    def withdraw(self, space: str, session_id: str) -> None: ...
+
+
+class Space:
+    """One tenant: its sessions, its facts and its documents."""
+
+    def __init__(self, memory: Household, around: Surroundings, name: str) -> None:
+        self._memory = memory
+        self._around = around
+        self.name = name
+        self.sessions = Sessions(around, memory.store, name)
+        self.facts = Facts(around, memory.store, name)
+
+    def __repr__(self) -> str:
+        return f"Space({self.name!r})"
+
+    @cached_property
+    def documents(self) -> Documents:
+        return self._memory.documents_of(self.name)
+
+    def session(
+        self,
+        key: StableKey,
+        agent: str | Mapping[str, Any] | Descriptor | None = None,
+        *,
+        source: str = "api",
+        project: str | None = None,
+        ephemeral: bool = False,
+        parent: str | None = None,
+    ) -> Session:
+        """The conversation behind a stable key, created if it is new.
+
+        An agent that is not given is the one that uses the key already, else "assistant".
+        """
+        encoded = collection.encode_key(key)
+        descriptor = self._agent_of(encoded) if agent is None else read_descriptor(agent)
+        store, is_kept = self._memory.store_of(descriptor)
+        birth = SessionBirth(
+            source=collection.check_label(source, "a source") or "api",
+            project=collection.check_label(project, "a project"),
+            parent=collection.check_label(parent, "a parent session"),
+            ephemeral=bool(ephemeral),
+            mode=Mode.ENABLED if is_kept else Mode.DISABLED,
+        )
+        ref = store.sessions.open_key(
+            self.name,
+            encoded,
+            cache_key(descriptor),
+            birth,
+            self._around.now(),
+            self._around.ids.new,
+        )
+        return Session(self._around, store, ref, is_kept=is_kept)
+
+    def find_session(
+        self, key: StableKey, agent: str | Mapping[str, Any] | Descriptor | None = None
+    ) -> Session | None:
+        """The conversation behind a stable key, if there is one; nothing is created."""
+        encoded = collection.encode_key(key)
+        descriptor = self._agent_of(encoded) if agent is None else read_descriptor(agent)
+        store, is_kept = self._memory.store_of(descriptor)
+        ref = store.sessions.find_key(self.name, encoded, cache_key(descriptor))
+        return None if ref is None else Session(self._around, store, ref, is_kept=is_kept)
+
+    @cached_property
+    def _recaller(self) -> Recaller:
+        return self._memory.recaller(self.name)
+
+    def recall(
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        kinds: Iterable[EntryKind | str] | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+        as_of: datetime | str | None = None,
+    ) -> list[Hit]:
+        """What this space remembers about any text, best first, with sources and reasons.
+
+        `kinds` are some of fact, document, summary and record; `filters` narrow down by since,
+        until, agent, project, session, tags, trust and metadata; `as_of` is another time than now.
+        """
+        return self._recaller.recall(query, limit, kinds=kinds, filters=filters, as_of=as_of)
+
+    def context(
+        self,
+        query: str,
+        max_tokens: int = 2000,
+        *,
+        max_facts: int = 10,
+        kinds: Iterable[EntryKind | str] | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+        as_of: datetime | str | None = None,
+        beside: str | None = None,
+    ) -> Context:
+        """What is recalled as a fenced block for a prompt, within a budget; false when empty.
+
+        `beside` is the id of the session that the prompt shows anyway: it is not repeated.
+        """
+        return self._recaller.context(
+            query,
+            max_tokens,
+            max_facts=max_facts,
+            kinds=kinds,
+            filters=filters,
+            as_of=as_of,
+            beside=beside,
+        )
+
+    def cite(
+        self, block: Context, used: Used | Iterable[Used] = (), *, turn: str | None = None
+    ) -> int:
+        """Tell what became of a block: it was injected, and what a model used of it was cited.
+
+        `used` are marks, hits, ids, or the text that the model wrote. Each counts once in a turn.
+        """
+        return self._recaller.cite(block, used, turn=turn)
+
+    def opened(self, shown: Opened | Iterable[Opened], *, turn: str | None = None) -> int:
+        """Tell that somebody asked to read hits, or what stands behind citations.
+
+        Counted apart from what was injected and cited, each once in a turn; how many were new.
+        """
+        return self._recaller.opened(shown, turn=turn)
+
+    def memory_tool(
+        self, author: Author | str = DEFAULT_AGENT, *, root: str = "~/memory"
+    ) -> MemoryTool:
+        """What answers a Claude model that uses Anthropic's memory tool: `tool(block.input)`.
+
+        `author` is the agent's name, or who else writes; `root` is what it sees as `/memories`.
+        """
+        from recollect.adapters.anthropic_memory import MemoryTool
+
+        if isinstance(author, str):
+            author = Author(kind=AuthorKind.AGENT, name=author)
+        return MemoryTool(self.documents, author=author, root=root)
+
+    def forget(self, *, session: str | Session) -> Receipt:
+        """Erase a session for good: its records, and what was learned from it alone.
+
+        Facts that other sessions bear out as well keep those sources. What runs on it is stopped.
+        NotFound: there is no such session here.
+        """
+        if isinstance(session, Session):
+            store, session_id = session.store, session.id
+        else:
+            store, session_id = self._memory.store, collection.check_id(session)
+        receipt = store.erasure.forget_session(self.name, session_id, self._around.now())
+        if receipt is None:
+            raise NotFound(f"space {self.name!r} has no session {session_id!r}")
+        if store is self._memory.store:
+            self._memory.withdraw(self.name, session_id)
+        return receipt
+
+    def _agent_of(self, key: str) -> Descriptor:
+        agents = self._memory.store.sessions.key_agents(self.name, key)
+        if len(agents) > 1:
+            raise AmbiguousKey(f"{key!r} is used by {', '.join(agents)}; say which agent is meant")
+        return from_cache_key(agents[0]) if agents else UserAgent(DEFAULT_AGENT)
