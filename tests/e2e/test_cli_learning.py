@@ -204,7 +204,11 @@ def test_one_session_can_be_gone_through_again_and_the_others_stay(
     server = use_model(lambda _: ANSWER)
     report = run_json("work", "--again", "--session", KEYED)
     assert (report["processed"], len(server.requests)) == (1, 1)
-    found = {s["key"]: run_json("sessions", "show", s["id"]) for s in run_json("sessions")}
+    found = {
+        s["key"]: run_json("sessions", "show", s["id"])
+        for s in run_json("sessions")
+        if s["remembered"]
+    }
     extractors = {key: shape["extraction"]["extractor"] for key, shape in found.items()}
     assert extractors == {KEYED: "openai:scripted/prompt-1", "other": "rules/1"}
     assert "cost unknown" in run("status").stdout

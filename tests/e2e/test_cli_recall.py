@@ -157,6 +157,7 @@ def test_conditions_on_metadata(conditions: list[str], is_met: bool) -> None:
     [
         ("--where", "floor"),
         ("--where", "=3"),
+        ("--where", 'city>["a"]'),
         ("--since", "yesterday"),
         ("--until", "2026-01-01T12:00"),
         ("--kind", "dream"),

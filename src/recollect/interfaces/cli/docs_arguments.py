@@ -12,8 +12,8 @@ import click
 from recollect.documents.paths import HOME, read_path
 from recollect.errors import InvalidPath, NotFound
 from recollect.interfaces.cli.given_text import read_text
-from recollect.memory import Space
 from recollect.session import LIST_MAX
+from recollect.space import Space
 
 F = Callable[[Any], Any]
 

@@ -35,7 +35,7 @@ from recollect.interfaces.cli.docs_shapes import (
 )
 from recollect.interfaces.cli.output import harmless, note, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.memory import Space
+from recollect.space import Space
 
 SHOWN = 200
 FOUND = 10

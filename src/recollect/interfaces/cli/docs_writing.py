@@ -28,7 +28,7 @@ from recollect.interfaces.cli.docs_shapes import document_shape
 from recollect.interfaces.cli.given_text import read_text
 from recollect.interfaces.cli.output import counted, note, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.memory import Space
+from recollect.space import Space
 
 
 @click.command("write")

@@ -19,8 +19,8 @@ from recollect.interfaces.cli.output import note, one_line, write, write_json
 from recollect.interfaces.cli.shapes import change_shape, fact_shape
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.knowledge import UNCHANGED, Fact
-from recollect.memory import Space
 from recollect.session import LIST_MAX
+from recollect.space import Space
 
 LISTED = 50
 FOUND = 10

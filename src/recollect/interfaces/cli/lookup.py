@@ -8,7 +8,7 @@ from recollect.domain import SessionState
 from recollect.errors import NotFound
 from recollect.interfaces.cli.target import read_agent
 from recollect.knowledge import Fact
-from recollect.memory import Space
+from recollect.space import Space
 
 
 def find_session(space: Space, key_or_id: str, agent: str | None = None) -> SessionState:

@@ -19,6 +19,7 @@ COMMANDS = {
     "sessions": "List sessions, or show one and what was learned from it.",
     "recall": "Find what is remembered about any text, and why.",
     "context": "The same as a block to put before a model.",
+    "chat": "Talk to an agent that has this memory.",
     "facts": "List what was learned; add, edit, delete and search it.",
     "docs": "The tree of documents: read, write, move, search; every version is kept.",
     "status": "Say what is due, what waits and for what, what came of it and what it took.",

@@ -17,9 +17,9 @@ from recollect.interfaces.cli.recall_arguments import (
 from recollect.interfaces.cli.recall_lines import explained_lines, hit_lines
 from recollect.interfaces.cli.recall_shapes import hit_shape
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.memory import Space
 from recollect.recollection import Hit
 from recollect.session import LIST_MAX
+from recollect.space import Space
 
 FOUND = 10
 

@@ -18,9 +18,9 @@ from recollect.errors import InvalidValue
 from recollect.interfaces.cli.lookup import find_session
 from recollect.interfaces.cli.target import read_agent
 from recollect.knowledge import Trust
-from recollect.memory import Space
-from recollect.recall.filters import read_filters
+from recollect.recall.filters import read_condition, read_filters
 from recollect.recollection import AllOf, Condition, EntryKind, Filters, NoneOf, Operator, Where
+from recollect.space import Space
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -74,7 +74,11 @@ def read_conditions(
                 context,
                 parameter,
             )
-        parts.append(_condition(found["field"], _OPERATORS[found["sign"]], found["value"].strip()))
+        sign = _OPERATORS[found["sign"]]
+        try:
+            parts.append(_condition(found["field"], sign, found["value"].strip()))
+        except InvalidValue as error:
+            raise click.BadParameter(str(error), context, parameter) from error
     return AllOf(tuple(parts))
 
 
@@ -89,7 +93,7 @@ def _condition(field: str, operator: Operator, text: str) -> Where:
         value = text
     if isinstance(value, list):
         operator = _ONE_OF.get(operator, operator)
-    return Condition(field=field, operator=operator, value=value)
+    return read_condition(field, operator, value)
 
 
 _OPTIONS = (

@@ -23,6 +23,7 @@ INDENT = "    "
 
 REASONS: Mapping[str, str] = {
     "words": "has the words of the query, the rare ones above all",
+    "phrase": "has them next to each other, as the query does",
     "similarity": "means something like it",
     "neighbours": "what was said just before or after it fits too",
     "speaker": "the query names who said it",
@@ -31,6 +32,7 @@ REASONS: Mapping[str, str] = {
     "session": "what belongs together with it is about this",
     "recency": "is recent",
     "usage": "was of use before",
+    "repeated": "says the same as one further up",
 }
 
 
@@ -108,7 +110,7 @@ def _sources(sources: Sequence[Source], keys: Mapping[str, str]) -> Iterator[str
         quote = f": “{shortened(source.quote, QUOTE_CHARS)}”" if source.quote else ""
         yield f"from {source_in_words(source, keys)}{quote}"
     if len(sources) > SHOWN_SOURCES:
-        yield f"and {len(sources) - SHOWN_SOURCES:,} more; --json has all"
+        yield f"and {len(sources) - SHOWN_SOURCES:,} more; --json has them"
 
 
 def _cut(text: str, *, used: int) -> str:

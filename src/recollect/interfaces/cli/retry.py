@@ -9,6 +9,7 @@ from recollect.domain import Job, JobKind
 from recollect.errors import InvalidValue
 from recollect.interfaces.cli.output import counted, note, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.session import LIST_MAX
 
 
 @click.command("retry")
@@ -16,12 +17,17 @@ from recollect.interfaces.cli.target import Target, with_target
 @click.option("--all", "is_all", is_flag=True, help="Everything that is parked or paused.")
 @with_target
 def command(target: Target, session_id: str | None, is_all: bool) -> None:
-    """Give parked and paused sessions another chance: one, with --space those of a space, or all.
+    """Give what is parked or paused another chance: one session, those of a space, or all.
 
     A session is parked when it failed too often, or in a way that trying again would not mend. It
     is paused when a spending cap was reached or the model's key was refused. recollect status shows
     which, and the error. Mend the cause first: it is due at once, and its failures are counted from
     zero. New messages in a parked session do the same.
+
+    The same goes for agents, whose messages are parked one by one: SESSION_ID is then the session
+    that status shows for the agent. Its messages are in its inbox again, and are answered as soon
+    as somebody runs the agent, as recollect chat does; what memory-agents could not file is filed
+    by any worker. Each agent counts as one job.
 
     \b
     Examples:
@@ -38,7 +44,7 @@ def command(target: Target, session_id: str | None, is_all: bool) -> None:
     with target.open() as memory:
         if target.space is not None:
             memory.space(target.space)  # checks the name
-        revived = memory.retry(session_id, target.space)
+        revived = _revived(memory, session_id, target.space)
         if session_id is not None and not revived:
             _say_why_not(memory, target, _job_of(memory, target, session_id))
     if target.as_json:
@@ -46,6 +52,18 @@ def command(target: Target, session_id: str | None, is_all: bool) -> None:
     else:
         are = "is" if revived == 1 else "are"
         write(f"{counted(revived, 'job')} {are} due again.")
+
+
+def _revived(memory: recollect.Memory, session_id: str | None, space: str | None) -> int:
+    revived = memory.retry(session_id, space)
+    if session_id is not None:
+        keys = {
+            str(state.ref.key_id)
+            for state in memory.store.agents.list(space, LIST_MAX)
+            if state.session_id == session_id
+        }
+        revived += sum(memory.retry(key, space) for key in keys)
+    return revived
 
 
 def _job_of(memory: recollect.Memory, target: Target, key: str) -> Job:

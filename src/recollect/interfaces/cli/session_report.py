@@ -33,8 +33,8 @@ from recollect.interfaces.cli.shapes import (
 from recollect.interfaces.cli.states import mark_in_words, state_in_words
 from recollect.interfaces.cli.target import agent_label
 from recollect.knowledge import Call, Extraction, Fact, Spent
-from recollect.memory import Space
 from recollect.session import LIST_MAX
+from recollect.space import Space
 
 RECORD_CHARS = 160
 CALLS_SHOWN = 20

@@ -12,10 +12,11 @@ from recollect.domain import (
     Record,
     SessionProgress,
     SessionState,
-    Status,
 )
+from recollect.interfaces.cli.agent_lines import agent_shape
 from recollect.interfaces.cli.target import agent_label
 from recollect.knowledge import Call, Extraction, Fact, FactChange, Receipt, Source, Spent
+from recollect.status import Status
 
 
 def record_shape(record: Record) -> dict[str, Any]:
@@ -223,6 +224,7 @@ def progress_shape(progress: SessionProgress) -> dict[str, Any]:
         "state": progress.state.value,
         "next_try_at": progress.next_try_at,
         "last_error": progress.last_error,
+        "handed_over": progress.handed_over,
     }
 
 
@@ -246,6 +248,7 @@ def status_shape(status: Status) -> dict[str, Any]:
         "jobs": [job_shape(job, status.at) for job in status.jobs],
         "idle_sweep_seconds": status.idle_sweep_seconds,
         "sessions": [progress_shape(progress) for progress in status.sessions],
+        "agents": [agent_shape(state) for state in status.agents],
         "spent_today": spent_shape(status.spent_today),
         "consolidations_due": status.consolidations_due,
     }

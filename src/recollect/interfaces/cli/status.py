@@ -1,10 +1,10 @@
-"""`recollect status`: what is due and why it does not run, what came of sessions, what it took."""
+"""`recollect status`: what is due and why it does not run, what came of sessions, how agents do."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 import click
 
 import recollect
+from recollect.agency import Life
+from recollect.descriptors import from_cache_key, is_remembered
 from recollect.domain import (
     Job,
     JobKind,
@@ -19,8 +21,8 @@ from recollect.domain import (
     SessionOutcome,
     SessionProgress,
     SessionState,
-    Status,
 )
+from recollect.interfaces.cli.agent_lines import agent_lines, lives_in_words
 from recollect.interfaces.cli.output import (
     NONE,
     counted,
@@ -36,8 +38,10 @@ from recollect.interfaces.cli.shapes import job_shape, next_attempt, status_shap
 from recollect.interfaces.cli.target import Target, agent_label, with_target
 from recollect.knowledge import Caps
 from recollect.session import LIST_MAX
+from recollect.status import Status
 
-UPKEEP = (JobKind.IDLE_SWEEP, JobKind.STARTUP_SCAN)
+UPKEEP = (JobKind.IDLE_SWEEP, JobKind.STARTUP_SCAN, JobKind.EMBED, JobKind.SIGNALS)
+OF_AGENTS = (JobKind.AGENT, JobKind.MEMORY_AGENT)
 ERROR_CHARS = 200
 NOT_YET, EMPTY = "not processed yet", "nothing was said in it yet"
 
@@ -50,6 +54,8 @@ class Overview:
     paused: tuple[Job, ...]  # by a cap or by a key that was refused
     passes: tuple[Job, ...]  # new passes that were asked for
     others: Counter[str]  # the sessions that are not listed, by outcome
+    apart: Counter[JobState]  # the jobs that are no session's: of agents, and upkeep
+    lives: Mapping[Life, int]  # how many agents there are, by how they live
     caps: Caps  # what each space may use in a day
 
 
@@ -60,7 +66,7 @@ class Overview:
     default=20,
     show_default=True,
     metavar="N",
-    help="At most N sessions of each kind.",
+    help="At most N sessions of each kind, and N agents.",
 )
 @with_target
 def command(target: Target, limit: int) -> None:
@@ -71,6 +77,10 @@ def command(target: Target, limit: int) -> None:
     it once nothing has been said for a while. Sessions are listed with how their last run ended,
     what was learned and what it took, the most recently begun first. What is paused by a spending
     cap or a refused key says until when, and how to go on. Upkeep is what workers do for the store.
+
+    Agents are listed with how they live, their session, what is in their inbox, the signal that
+    comes next, and what went wrong; those that are awake come first. What a memory-agent has still
+    to read is said of each session that was handed over to it.
 
     \b
     Examples:
@@ -90,19 +100,36 @@ def command(target: Target, limit: int) -> None:
 
 def read_overview(memory: recollect.Memory, space: str | None, limit: int) -> Overview:
     """The status, and what of it lies beyond the limit and must not be missed."""
-    status = _with_jobs(memory, memory.status(space, limit), space)
     jobs = memory.store.leases.jobs(space, LIST_MAX)
-    sessions = memory.store.extractions.progress(space, LIST_MAX)
+    sessions = _of_agents_that_talk(memory, memory.store.extractions.progress(space, LIST_MAX))
+    status = _with_jobs(memory, memory.status(space, limit), space)
+    status = dataclasses.replace(status, sessions=tuple(sessions[:limit]))
     settings = memory.settings
     return Overview(
         status=status,
         paused=tuple(job for job in jobs if _is_paused(job, status.at)),
         passes=tuple(job for job in jobs if job.kind is JobKind.EXTRACT_AGAIN),
         others=Counter(_outcome(each) for each in sessions[len(status.sessions) :]),
+        apart=Counter(job.state for job in jobs if job.kind in (*UPKEEP, *OF_AGENTS)),
+        lives=memory.store.agents.counts(space),
         caps=Caps(
             tokens_per_day=settings.spend_tokens_per_day, calls_per_day=settings.spend_calls_per_day
         ),
     )
+
+
+def _of_agents_that_talk(
+    memory: recollect.Memory, sessions: Sequence[SessionProgress]
+) -> list[SessionProgress]:
+    """Those of agents that work on memory are told of among the agents."""
+
+    def is_told(progress: SessionProgress) -> bool:
+        if progress.remembered:
+            return True
+        state = memory.store.sessions.get(progress.space, progress.session_id)
+        return state is None or is_remembered(from_cache_key(state.agent_id))
+
+    return [progress for progress in sessions if is_told(progress)]
 
 
 def _with_jobs(memory: recollect.Memory, status: Status, space: str | None) -> Status:
@@ -128,6 +155,7 @@ def overview_shape(overview: Overview) -> dict[str, Any]:
         "paused": [job_shape(job, overview.status.at) for job in overview.paused],
         "passes": [job_shape(job, overview.status.at) for job in overview.passes],
         "sessions_not_listed": dict(overview.others),
+        "agent_counts": {life.value: overview.lives.get(life, 0) for life in Life},
         "caps": dataclasses.asdict(overview.caps),
     }
 
@@ -140,7 +168,7 @@ def overview_lines(overview: Overview, target: Target) -> Iterator[str]:
     yield _headed("Schema", f"version {status.store.schema_version}")
     yield _headed("Space", "all" if space is None else one_line(space))
     yield from _paused_lines(overview, target)
-    yield _headed("Marked", _marked_in_words(status, upkeep))
+    yield _headed("Marked", _marked_in_words(overview))
     yield from _marked_lines(status, space)
     yield _headed("Waiting", counted(status.waiting_count, "session"))
     yield from _waiting_lines(status, space)
@@ -148,6 +176,7 @@ def overview_lines(overview: Overview, target: Target) -> Iterator[str]:
     yield _headed("Sessions", _sessions_in_words(overview))
     for progress in status.sessions:
         yield from _progress_lines(progress, overview, space)
+    yield from _agents_lines(overview, space)
     yield _headed("Spent", f"today (UTC): {spent_in_words(status.spent_today)}")
     yield f"  {_caps_in_words(overview.caps, space)}"
     if status.consolidations_due:
@@ -167,7 +196,7 @@ def _paused_lines(overview: Overview, target: Target) -> Iterator[str]:
         by_reason.setdefault(job.last_error or "", []).append(job)
     for reason, jobs in by_reason.items():
         until = max(job.due_at for job in jobs if job.due_at is not None)
-        words = f"{counted(len(jobs), 'session')}, until {moment(until)}"
+        words = f"{_jobs_in_words(jobs)}, until {moment(until)}"
         yield _headed("Paused", click.style(words, fg="yellow", bold=True))
         yield f"  {one_line(reason)}"
     if by_reason:
@@ -175,11 +204,15 @@ def _paused_lines(overview: Overview, target: Target) -> Iterator[str]:
         yield f"  Mend that, then go on at once: recollect retry{where}"
 
 
-def _marked_in_words(status: Status, upkeep: list[Job]) -> str:
-    counts = {
-        state: count - sum(job.state is state for job in upkeep)
-        for state, count in status.job_counts.items()
-    }
+def _jobs_in_words(jobs: Sequence[Job]) -> str:
+    agents = sum(job.kind in OF_AGENTS for job in jobs)
+    counts = {"session": len(jobs) - agents, "agent": agents}
+    return " and ".join(counted(count, noun) for noun, count in counts.items() if count)
+
+
+def _marked_in_words(overview: Overview) -> str:
+    status, apart = overview.status, overview.apart
+    counts = {state: count - apart[state] for state, count in status.job_counts.items()}
     words = [f"{count:,} {state}" for state, count in sorted(counts.items()) if count > 0]
     jobs = f"; jobs: {', '.join(words)}" if words else ""
     return counted(status.marked_count, "session") + jobs
@@ -286,6 +319,9 @@ def _progress_lines(
         facts = f"{counted(progress.facts, 'fact')}"
         by = f" by {one_line(progress.extractor)}" if progress.extractor else ""
         yield f"    {facts}{by}; {spent_in_words(progress.spent)}"
+    if progress.handed_over:
+        parts = counted(progress.handed_over, "part")
+        yield f"    its memory-agent has still to read {parts} of it"
     if progress.session_id in {job.key for job in overview.paused}:
         yield "    paused, see above"
     elif progress.last_error is not None:
@@ -322,6 +358,15 @@ def _caps_in_words(caps: Caps, space: str | None) -> str:
     whose = "each space" if space is None else "the space"
     calls, tokens = counted(caps.calls_per_day, "call"), counted(caps.tokens_per_day, "token")
     return f"{whose} may use {calls} and {tokens} a day"
+
+
+def _agents_lines(overview: Overview, space: str | None) -> Iterator[str]:
+    if not overview.lives:
+        return
+    status = overview.status
+    yield _headed("Agents", lives_in_words(overview.lives))
+    yield from agent_lines(status.agents, status.at, space)
+    yield from _more(len(status.agents), sum(overview.lives.values()))
 
 
 # what workers do for the store itself
