@@ -38,7 +38,8 @@ def clock() -> ManualClock:
 def opened(durable_store_url: str, clock: ManualClock) -> Open:
     @contextmanager
     def open_it(**settings: Any) -> Iterator[recollect.Memory]:
-        with recollect.open(durable_store_url, settings=settings, clock=clock) as memory:
+        given = {"pipeline": "extraction"} | settings
+        with recollect.open(durable_store_url, settings=given, clock=clock) as memory:
             yield memory
 
     return open_it

@@ -40,6 +40,7 @@ def served(durable_store_url: str, clock: ManualClock) -> Iterator[Served]:
         def serve(script: Script, **settings: Any) -> tuple[recollect.Memory, ScriptedServer]:
             server = stack.enter_context(ScriptedServer(script))
             given = {"model": "openai:scripted", "model_base_url": server.url, "model_retries": 0}
+            given |= {"pipeline": "extraction"}
             opened = recollect.open(durable_store_url, settings=given | settings, clock=clock)
             return stack.enter_context(opened), server
 

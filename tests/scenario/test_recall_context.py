@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 
@@ -21,6 +22,7 @@ from recollect.recollection import UsageKind
 
 HEADING = "## Relevant Memory"
 OPEN, CLOSE = "<recollect-memory>", "</recollect-memory>"
+DAY = 86_400.0
 
 
 @pytest.fixture
@@ -342,13 +344,22 @@ def test_use_is_counted_once_in_a_turn_and_feeds_the_fact_and_its_session(
     assert alice.cite(block, "It is teal [m1].", turn="the next") == 2
     assert uses(memory, fact) == {UsageKind.INJECTED: 2, UsageKind.CITED: 2}
 
+    [hit] = alice.recall("What is my favourite colour?", 1, kinds=["fact"])
+    assert alice.opened(hit, turn="the next") == 1
+    assert alice.opened([hit, block.citations[0]], turn="the next") == 0
+    assert uses(memory, fact) == {
+        UsageKind.INJECTED: 2,
+        UsageKind.CITED: 2,
+        UsageKind.OPENED: 1,
+    }
+
     used, extraction = alice.facts.get(fact.id), alice.sessions.extraction(session.id)
     assert used is not None
     assert extraction is not None
-    assert (used.usage_count, used.last_usage) == (4, clock.now())
-    assert (extraction.usage_count, extraction.last_usage) == (4, clock.now())
+    assert (used.usage_count, used.last_usage) == (5, clock.now())
+    assert (extraction.usage_count, extraction.last_usage) == (5, clock.now())
     (hit,) = alice.recall("favourite colour", kinds=["fact"])
-    assert hit.usage_count == 4
+    assert hit.usage_count == 5
 
 
 def test_what_the_block_does_not_have_is_not_counted(
@@ -390,3 +401,18 @@ def test_use_survives_a_restart_and_a_forgotten_session_leaves_none(
         assert uses(memory, fact) == {UsageKind.INJECTED: 1, UsageKind.CITED: 1}
         space.forget(session=space.session("k"))
         assert uses(memory, fact) == {}
+
+
+def test_a_fact_that_has_been_superseded_since_says_until_when_it_held(
+    alice: recollect.Space, clock: ManualClock
+) -> None:
+    """N3: asked as of another time, a block does not pass off as true what is over."""
+    began = clock.now()
+    fact = alice.facts.add("Alice lives in Lisbon.")
+    clock.advance(3 * DAY)
+    alice.facts.update(fact.id, valid_to=clock.now())
+    clock.advance(DAY)
+    assert not alice.context("Lisbon", kinds=["fact"])
+    block = alice.context("Lisbon", kinds=["fact"], as_of=began)
+    until = (began + timedelta(days=3)).date().isoformat()
+    assert f"until {until})" in block.text

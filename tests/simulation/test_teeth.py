@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from recollect import phase1
+from recollect.agency import HandOver
 from recollect.domain import Claim, Outcome, Overtaken, Recorded, StaleClaim
 from recollect.knowledge import Learned
 from recollect.store.protocol import Store
@@ -49,16 +50,21 @@ SQL_MISTAKES = {
     "fail without the token": ("fail_claim", "AND token = :token", ""),
     "give back without the token": ("give_back", "AND token = :token", ""),
     "finish a sweep without the token": ("finish_recurring", "AND token = :token", ""),
-    "a claim keeps the token": ("claim_job", "token = token + 1,", ""),
+    "a claim keeps the token": ("claim_due", "token = token + 1,", ""),
+    "a takeover keeps the token": ("claim_expired", "token = token + 1,", ""),
     "giving back keeps the token": ("give_back", "token = token + 1,", ""),
     "a failure keeps the token": ("fail_claim", "token = token + 1,", ""),
-    "live leases are taken over": ("find_expired", "state = 'claimed' AND", "state = 'claimed' OR"),
-    "leases that ran out are left": ("find_expired", "state = 'claimed' AND", "0 AND"),
-    "takeovers are not counted": ("claim_job", "THEN 1 ELSE 0", "THEN 0 ELSE 0"),
+    "live leases are taken over": (
+        "claim_expired",
+        "AND lease_expires_at <=",
+        "AND lease_expires_at >",
+    ),
+    "leases that ran out are left": ("claim_expired", "state = 'claimed' AND", "0 AND"),
+    "takeovers are not counted": ("claim_expired", "takeovers = takeovers + 1", "pauses = pauses"),
     "workers may die for ever": ("park_exhausted", "takeovers >=", "0 AND takeovers >="),
     "the cap is not counted": ("count_running", "count(*) FILTER", "0 * count(*) FILTER"),
-    "the newest goes first": ("find_due", "ORDER BY first_due_at", "ORDER BY -first_due_at"),
-    "backoff is not waited for": ("find_due", "due_at IS NULL OR", "1 OR"),
+    "the newest goes first": ("claim_due", "ORDER BY first_due_at", "ORDER BY -first_due_at"),
+    "backoff is not waited for": ("claim_due", "due_at IS NULL OR", "1 OR"),
     "the mark is cleared, come what may": (
         "advance_cursor",
         "(invalidated_at = :claimed_mark",
@@ -158,11 +164,12 @@ class ReadsTheMaximumAgain(SharedTimeHolder):
         outcome: Outcome,
         reason: str | None = None,
         learned: Learned | None = None,
+        handed: HandOver | None = None,
     ) -> Recorded | Overtaken | StaleClaim:
         newest = self.store.marks.max_seq(claim.space, claim.key)
         if upto == claim.read_upto and newest is not None:
             claim, upto = dataclasses.replace(claim, read_upto=newest), newest
-        return super().record(claim, upto, outcome, reason, learned)
+        return super().record(claim, upto, outcome, reason, learned, handed)
 
 
 def test_reading_the_maximum_after_the_model_call_is_caught(store: Store) -> None:

@@ -17,7 +17,7 @@ TREE = SourceTree(root=ROOT / "src", package="recollect")
 # or package directly below src/recollect has to be given its place here.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "domain", "knowledge", "document", "descriptors", "messages", "terms"})
-    | frozenset({"recollection", "fences", "stems", "irregular"})
+    | frozenset({"recollection", "fences", "stems", "irregular", "agency", "status"})
     | frozenset({"clock", "ids", "crashpoints"}),
     frozenset({"config"}),
     frozenset({"store"}),
@@ -25,7 +25,9 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"leases", "sweeps", "processing"}),
     frozenset({"extraction", "phase1"}),
     frozenset({"session", "facts", "worker"}),
-    frozenset({"documents", "adapters", "recall", "equipment"}),
+    frozenset({"documents", "adapters", "recall", "context", "topics"}),
+    frozenset({"agents"}),
+    frozenset({"equipment", "space"}),
     frozenset({"memory", "resolver", "aio"}),
     frozenset({"__init__"}),  # the public names: only the interfaces may start from them
     frozenset({"interfaces", "demo", "benchmarks", "__main__"}),
@@ -48,11 +50,22 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.memory", "recollect.recall.recaller"),
         ("recollect.equipment", "recollect.embedding.opening"),
         ("recollect.equipment", "recollect.embedding.background"),
+        ("recollect.equipment", "recollect.embedding.questions"),
+        ("recollect.equipment", "recollect.embedding.spend"),
         ("recollect.equipment", "recollect.recall.meaning"),  # numpy is an extra
         ("recollect.embedding.opening", "recollect.models.http"),
         ("recollect.embedding.opening", "recollect.embedding.local"),
         ("recollect.memory", "recollect.documents.tree"),  # what many a process never needs
-        ("recollect.memory", "recollect.adapters.anthropic_memory"),
+        ("recollect.space", "recollect.adapters.anthropic_memory"),
+        ("recollect.memory", "recollect.agents.profile"),
+        ("recollect.memory", "recollect.agents.system"),
+        ("recollect.equipment", "recollect.agents.handover"),
+        ("recollect.equipment", "recollect.agents.memory_agent"),
+        ("recollect.equipment", "recollect.agents.runner"),
+        ("recollect.equipment", "recollect.agents.withdrawing"),
+        ("recollect.equipment", "recollect.extraction.spend"),
+        ("recollect.equipment", "recollect.documents.paths"),
+        ("recollect.equipment", "recollect.documents.scope"),
         ("recollect.documents.tree", "recollect.documents.changeset"),
         ("recollect.documents.tree", "recollect.documents.publish"),  # files, when they are wanted
         ("recollect.documents.tree", "recollect.documents.load"),
@@ -67,6 +80,9 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
 BROAD_EXCEPTS: frozenset[str] = frozenset(
     {
         "recollect.memory",  # a session that begins never fails for what runs in the background
+        "recollect.agents.conversation",  # a host's hook never fails a turn
+        "recollect.agents.runner",  # a turn's error is counted against it and kept from the others
+        "recollect.agents.toolbox",  # what a tool raises is told to the model
         "recollect.worker",  # one job's error is counted against it and kept from the others
         "recollect.store.conformance.suite",  # a case that fails in any way is reported
         "recollect.store.sqlite.database",  # a group commit's leader hands each job its own error

@@ -10,21 +10,22 @@ from typing import Any
 
 import pytest
 
-from recollect import aio, memory, session
+from recollect import aio, memory, session, space
 from recollect.clock import ManualClock
 from recollect.domain import Mode
 from recollect.errors import InvalidMessage, InvalidValue, StoreClosed
 
 TWINS = [
     (memory.Memory, aio.Memory),
-    (memory.Space, aio.Space),
+    (space.Space, aio.Space),
     (session.Sessions, aio.Sessions),
     (session.Session, aio.Session),
 ]
 # Not for callers who await: they have the synchronous twin as `.sync`.
-SYNC_ONLY = {"settings", "store", "store_of", "equipment"}
+SYNC_ONLY = {"settings", "store", "store_of", "equipment", "ref"}
 # What needs no store, and is therefore not awaited.
 PURE = {("Memory", "space"), ("Memory", "worker"), ("Worker", "wake"), ("Space", "memory_tool")}
+PURE |= {("Memory", "agents")}
 
 
 def public(cls: type) -> dict[str, Any]:
@@ -239,6 +240,7 @@ def test_recall_context_and_citing_can_be_awaited() -> None:
         assert "\n- The lantern is lit.\n" in block.text
         assert await space.cite(block, "It is [m1].", turn="t") == 2
         assert await space.cite(block, "It is [m1].", turn="t") == 0
+        assert await space.opened(block.citations, turn="t") == len(block.citations)
         assert not await space.context("door")
         with pytest.raises(InvalidValue):
             await space.recall("lantern", filters={"kind": "dream"})

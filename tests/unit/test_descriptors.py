@@ -12,16 +12,26 @@ from recollect.descriptors import (
     NAME_CHARS_MAX,
     ConsolidationAgent,
     CronAgent,
+    DeliveryStrategy,
     Descriptor,
     MemoryAgent,
+    Owner,
     SearchAgent,
     SubAgent,
     SystemAgent,
+    Target,
     UserAgent,
     cache_key,
     from_cache_key,
+    has_own_prompt,
+    is_background,
     is_remembered,
+    matches,
+    memory_agent_of,
+    owner_of,
     read_descriptor,
+    source_of,
+    target_of,
     type_of,
 )
 from recollect.errors import InvalidValue
@@ -119,3 +129,84 @@ def test_the_longest_name_is_accepted() -> None:
 def test_an_unknown_type_is_answered_with_the_known_ones() -> None:
     with pytest.raises(InvalidValue, match="consolidation-agent, cron, memory-agent"):
         read_descriptor({"type": "wizard", "id": "x"})
+
+
+# what differs by type
+
+
+QUESTIONS: dict[type[Any], tuple[DeliveryStrategy | None, Owner, bool]] = {
+    UserAgent: (DeliveryStrategy.FOREGROUND, Owner.PERSON, False),
+    CronAgent: (DeliveryStrategy.SCHEDULED, Owner.SPACE, False),
+    SystemAgent: (DeliveryStrategy.SYSTEM, Owner.SPACE, False),
+    SubAgent: (None, Owner.PERSON, False),
+    MemoryAgent: (None, Owner.SPACE, True),
+    ConsolidationAgent: (None, Owner.SPACE, True),
+    SearchAgent: (None, Owner.SPACE, True),
+}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_question_has_an_answer_for_every_type(kind: type[Any]) -> None:
+    """A1, A2: whom messages without an address reach, to whom it belongs, whose prompt it has."""
+    strategy, owner, own_prompt = QUESTIONS[kind]
+    agent = kind("x")
+    assert [each for each in DeliveryStrategy if matches(agent, each)] == (
+        [] if strategy is None else [strategy]
+    )
+    assert owner_of(agent) is owner
+    assert has_own_prompt(agent) is own_prompt
+    assert is_background(cache_key(agent)) is (kind is not UserAgent)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_only_an_agent_that_talks_to_people_has_a_target(kind: type[Any]) -> None:
+    """Document 003: a memory-agent has no connector target."""
+    target = target_of(kind("x"), "telegram:42:main")
+    if kind is UserAgent:
+        assert target == Target(channel="telegram", chat="42", thread="main")
+    else:
+        assert target is None
+
+
+@pytest.mark.parametrize(
+    ("key", "parts"),
+    [
+        ("a%3Ab:c%2Fd:e%25", ("a:b", "c/d", "e%")),
+        ("main", None),
+        ("a:b", None),
+        ("a:b:c:d", None),
+        ("", None),
+    ],
+)
+def test_a_target_is_read_from_a_whole_key_and_from_no_other(
+    key: str, parts: tuple[str, str, str] | None
+) -> None:
+    found = target_of(UserAgent("x"), key)
+    assert (None if found is None else (found.channel, found.chat, found.thread)) == parts
+
+
+@given(st.sampled_from(TYPES), names)
+def test_a_source_has_one_memory_agent_and_no_other_source_has_it(
+    kind: type[Any], name: str
+) -> None:
+    source = kind(name)
+    assert source_of(memory_agent_of(source)) == source
+
+
+@pytest.mark.parametrize(
+    ("source", "key"),
+    [
+        (UserAgent("assistant"), "/memory-agent/assistant"),
+        (UserAgent("cron/x"), "/memory-agent/user/cron/x"),
+        (CronAgent("x"), "/memory-agent/cron/x"),
+        (SubAgent("a/b"), "/memory-agent/subagent/a/b"),
+    ],
+)
+def test_the_key_of_a_memory_agent_names_its_source(source: Descriptor, key: str) -> None:
+    assert cache_key(memory_agent_of(source)) == key
+
+
+@given(names, names)
+def test_two_sources_never_share_a_memory_agent(one: str, other: str) -> None:
+    agents = {memory_agent_of(kind(name)) for kind in TYPES for name in {one, other}}
+    assert len(agents) == len(TYPES) * len({one, other})

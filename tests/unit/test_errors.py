@@ -13,6 +13,7 @@ CLASSES = [
     cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, RecollectError)
 ]
 BY_TIME = {"StoreBusy", "StoreUnavailable", "OutcomeUnknown", "Postponed", "ModelUnavailable"}
+BY_TIME |= {"AnswerPending"}
 # Trying again helps after somebody has done something, or may help by itself.
 RETRYABLE = BY_TIME | {"StoreFull", "SpendCapReached", "ModelDenied", "InvalidOutput"}
 

@@ -347,6 +347,7 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
     "Space.recall": lambda memory, space, session: space.recall("x"),
     "Space.context": lambda memory, space, session: space.context("x"),
     "Space.cite": lambda memory, space, session: space.cite(BLOCK),
+    "Space.opened": lambda memory, space, session: space.opened(HIT),
     "Facts.add": lambda memory, space, session: space.facts.add("x"),
     "Facts.get": lambda memory, space, session: space.facts.get("x"),
     "Facts.update": lambda memory, space, session: space.facts.update("x", "y"),
@@ -375,6 +376,10 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
     "Documents.delete": lambda memory, space, session: space.documents.delete("a"),
     "Documents.restore": lambda memory, space, session: space.documents.restore("a"),
     "Documents.purge": lambda memory, space, session: space.documents.purge("a"),
+    "Documents.erase_deleted": lambda memory, space, session: space.documents.erase_deleted("a"),
+    "Documents.erase_versions": lambda memory, space, session: space.documents.erase_versions(
+        "a", [1]
+    ),
     "Documents.changeset": lambda memory, space, session: space.documents.changeset().read("a"),
     "Documents.publish": lambda memory, space, session: space.documents.publish("published"),
     "Documents.load": lambda memory, space, session: space.documents.load(a_directory()),
@@ -404,10 +409,10 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
     "Session.set_mode": lambda memory, space, session: session.set_mode("disabled"),
 }
 # What touches no store: closing itself, values, and the seams the resolver and the tools use.
-WITHOUT_STORE = {"Memory.close", "Memory.space", "Memory.settings"}
+WITHOUT_STORE = {"Memory.close", "Memory.space", "Memory.settings", "Memory.agents"}
 WITHOUT_STORE |= {"Session.key", "Session.agent", "Documents.held_by", "Space.memory_tool"}
 CLASSES = (recollect.Memory, recollect.Space, recollect.Facts, Sessions, Session, Documents)
-SEAMS = {"Memory.store", "Memory.store_of", "Session.store"}
+SEAMS = {"Memory.store", "Memory.store_of", "Session.store", "Session.ref"}
 
 
 def test_the_calls_after_closing_are_all_there_are() -> None:

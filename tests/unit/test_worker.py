@@ -278,14 +278,16 @@ def test_a_claim_that_fails_in_the_middle_of_a_batch_leaves_nobody_behind(
     claim = memory.store.leases.claim
     calls = 0
 
-    def flaky(owner: str, policy: LeasePolicy, now: Any) -> Claim | NothingDue | CapReached:
+    def flaky(
+        owner: str, policy: LeasePolicy, now: Any, lane: str | None
+    ) -> Claim | NothingDue | CapReached:
         nonlocal calls
         calls += 1
         if calls == 2:
             gate.wait_entered()
             threading.Timer(0.05, gate.opened.set).start()
             raise StoreUnavailable("for a moment")
-        return claim(owner, policy, now)
+        return claim(owner, policy, now, lane)
 
     monkeypatch.setattr(memory.store.leases, "claim", flaky)
     worker = memory.worker(gate)
@@ -772,10 +774,12 @@ def test_what_is_being_claimed_when_a_worker_stops_is_given_back_before_stop_ret
     claim = memory.store.leases.claim
     claiming, go_on = threading.Event(), threading.Event()
 
-    def slow(owner: str, policy: LeasePolicy, now: Any) -> Claim | NothingDue | CapReached:
+    def slow(
+        owner: str, policy: LeasePolicy, now: Any, lane: str | None
+    ) -> Claim | NothingDue | CapReached:
         claiming.set()
         assert go_on.wait(SECONDS_MAX)
-        return claim(owner, policy, now)
+        return claim(owner, policy, now, lane)
 
     monkeypatch.setattr(memory.store.leases, "claim", slow)
     reader = Reader()
@@ -1046,10 +1050,12 @@ def test_errors_of_the_store_while_claiming_do_not_end_the_loop(
     claim = memory.store.leases.claim
     errors: list[Exception] = [StoreUnavailable("down"), RuntimeError("odd"), StoreUnavailable("")]
 
-    def flaky(owner: str, policy: LeasePolicy, now: Any) -> Claim | NothingDue | CapReached:
+    def flaky(
+        owner: str, policy: LeasePolicy, now: Any, lane: str | None
+    ) -> Claim | NothingDue | CapReached:
         if errors:
             raise errors.pop()
-        return claim(owner, policy, now)
+        return claim(owner, policy, now, lane)
 
     monkeypatch.setattr(memory.store.leases, "claim", flaky)
     with running(memory.worker()):

@@ -1,0 +1,88 @@
+"""Processes that host an agent, for a test to kill at any point; they have their own nursery.
+
+Each life does one thing and dies at the n-th point it reaches: any, or the one it is told.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import recollect
+from recollect import crashpoints
+from recollect.agents.profile import AgentProfile
+from recollect.clock import ManualClock
+from tests.crash.worker_child import LIVES, Children, Journal, Order, main
+from tests.hosted_agents import AGENT, SPACE, tool
+
+SAID = "My favourite colour is teal."
+
+
+class AgentChildren(Children):
+    """Children that know the lives of this module."""
+
+    def __init__(self, directory: Path, url: str, settings: Mapping[str, object]) -> None:
+        super().__init__(directory, url, settings)
+        self._nursery.communicate()
+        self._nursery = subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.agent_child"],
+            cwd=Path(__file__).parents[2],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+
+def opened(order: Order) -> recollect.Memory:
+    clock = ManualClock(datetime.fromisoformat(order["now"]))
+    return recollect.open(order["url"], settings=order["settings"], clock=clock)
+
+
+def arm(order: Order, journal: Journal) -> None:
+    left = itertools.count(order["nth"], -1)
+
+    def die(name: str) -> None:
+        if order["point"] in ("", name) and next(left) == 1:
+            journal.write(died=name)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    crashpoints.arm(die)
+
+
+def talk(order: Order, journal: Journal) -> None:
+    """Say something to an agent with a tool, and run it."""
+
+    def ring(_: Mapping[str, Any]) -> str:
+        journal.write(rang=True)
+        return "it rang"
+
+    with opened(order) as memory:
+        system = memory.agents(default=AgentProfile(tools=[tool("ring", ring)]))
+        arm(order, journal)
+        ticket = system.post(AGENT, "hello", space=SPACE, key=order["key"], id="m1")
+        journal.write(acknowledged=True)
+        system.tick()
+        journal.write(answered=ticket.result(0).text)
+        crashpoints.arm(None)
+
+
+def doze(order: Order, journal: Journal) -> None:
+    """Run what is due by now: agents fall asleep, and what they said is learned and filed."""
+    with opened(order) as memory:
+        system = memory.agents()
+        arm(order, journal)
+        system.tick()
+        crashpoints.arm(None)
+
+
+LIVES |= {"talk": talk, "doze": doze}
+
+if __name__ == "__main__":
+    main()
