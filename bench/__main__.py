@@ -8,7 +8,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+from bench.agents import measure_agents
 from bench.appending import measure_append, measure_postgres_append, measure_session_length
 from bench.claiming import measure_claims
 from bench.documents import measure_documents
@@ -22,7 +24,7 @@ from bench.postgres import postgres, schemas_of_our_own
 from bench.quality import measure_quality
 from bench.recalling import measure_recall
 from bench.redaction import measure_redaction
-from bench.report import Line, Verdict, as_json, as_table, describe_machine
+from bench.report import Line, Verdict, as_json, as_table, as_text, describe_machine
 from bench.settings import Run
 from bench.starting import measure_start
 from bench.threads import measure_threads
@@ -46,12 +48,13 @@ MEASUREMENTS: dict[str, Callable[[Run], Iterator[Line]]] = {
     "redaction": measure_redaction,
     "quality": measure_quality,
     "recall": measure_recall,
+    "agents": measure_agents,
     "peers": measure_peers,
     "recall-peers": measure_recall_peers,
 }
 PEERS = frozenset({"peers", "recall-peers"})  # what installs other libraries
 NEED_POSTGRES = frozenset(
-    {"due", "postgres", "claims", "worker", "drain", "pipeline", "documents", "recall"}
+    {"due", "postgres", "claims", "worker", "drain", "pipeline", "documents", "recall"} | {"agents"}
 )
 
 
@@ -72,7 +75,7 @@ def main() -> None:
             data=options.data,
         )
         with schemas_of_our_own(options.postgres):
-            lines = _measured(run, wanted, quiet=options.json)
+            lines = _measured(run, wanted, context, options)
     if not PEERS & set(wanted) and not options.only:
         _say("Other libraries were not run; add --peers.", quiet=options.json)
     _keep(as_json(lines, context), options.name, print_it=options.json)
@@ -107,11 +110,17 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _measured(run: Run, wanted: list[str], *, quiet: bool) -> list[Line]:
+def _measured(
+    run: Run, wanted: list[str], context: dict[str, Any], options: argparse.Namespace
+) -> list[Line]:
+    """Every figure is shown and kept as it comes: a run that is interrupted keeps what it has."""
     lines: list[Line] = []
     for name in wanted:
-        _say(f"measuring {name} ...", quiet=quiet)
-        lines += MEASUREMENTS[name](run)
+        _say(f"measuring {name} ...", quiet=options.json)
+        for line in MEASUREMENTS[name](run):
+            lines.append(line)
+            _say(f"  {as_text(line)}", quiet=options.json)
+            _keep(as_json(lines, context), options.name, print_it=False)
     return lines
 
 

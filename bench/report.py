@@ -69,6 +69,12 @@ def as_table(lines: Iterable[Line]) -> Iterator[str]:
         yield _aligned(cells, widths)
 
 
+def as_text(line: Line) -> str:
+    """One figure on a line of its own, with what it is about."""
+    cells = [cell.strip() for cell in _cells(line)]
+    return f"{line.group}: {'; '.join(cell for cell in cells if cell)}"
+
+
 def as_json(lines: Iterable[Line], context: dict[str, Any]) -> dict[str, Any]:
     """The result to keep: rounded, without empty fields."""
     return {"context": context, "lines": [_plain(line) for line in lines]}
