@@ -94,10 +94,10 @@ def test_a_project_can_be_named_instead() -> None:
 
 def test_two_projects_of_one_name_are_two() -> None:
     first = claim("Here it is so.", "lesson", project="/code/ana/api")
-    other = claim("Here it is not so.", "lesson", project="/srv/work/api")
+    other = claim("Here it is not so.", "lesson", project="/srv/team/api")
     topics = group([first, other])
-    assert sorted(topic.slug for topic in topics) == ["api", "work-api"]
-    assert {topic.about for topic in topics} == {"/code/ana/api", "/srv/work/api"}
+    assert sorted(topic.slug for topic in topics) == ["api", "team-api"]
+    assert {topic.about for topic in topics} == {"/code/ana/api", "/srv/team/api"}
 
 
 def test_who_is_known_is_known_by_the_first_name() -> None:

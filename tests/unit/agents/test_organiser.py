@@ -221,10 +221,10 @@ def test_a_later_session_finds_who_is_known(mine: Documents) -> None:
 
 def test_two_projects_of_one_name_have_two_pages(mine: Documents) -> None:
     run(mine, claim("Use make.", "lesson", project="/code/ana/api"))
-    run(mine, claim("Use tox.", "lesson", project="/srv/work/api"))
-    run(mine, claim("Use nox.", "lesson", project="/srv/work/api"))
+    run(mine, claim("Use tox.", "lesson", project="/srv/team/api"))
+    run(mine, claim("Use nox.", "lesson", project="/srv/team/api"))
     assert said(mine, "projects/api") == ["Use make."]
-    assert said(mine, "projects/work-api") == ["Use tox.", "Use nox."]
+    assert said(mine, "projects/team-api") == ["Use tox.", "Use nox."]
 
 
 # what changes
