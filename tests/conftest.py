@@ -19,6 +19,7 @@ import hypothesis
 import psycopg
 import pytest
 
+from tests.postgres_schemas import Schemas
 from tests.postgres_server import SETTINGS_KILLABLE, PostgresServer, PostgresUnavailable, url_with
 
 hypothesis.settings.register_profile("test", deadline=None, print_blob=True)
@@ -150,23 +151,46 @@ def postgres_store_url(postgres_url: str, postgres_schema: str) -> str:
     return url_with(postgres_url, schema=postgres_schema)
 
 
+@pytest.fixture(scope="session")
+def postgres_schemas(postgres_url: str) -> Iterator[Schemas]:
+    schemas = Schemas(postgres_url)
+    yield schemas
+    schemas.close()
+
+
+@pytest.fixture
+def lent_store_url(postgres_url: str, postgres_schemas: Schemas) -> Iterator[str]:
+    """A store on the run's PostgreSQL that holds nothing; another test may have used it before."""
+    name = postgres_schemas.lend()
+    yield url_with(postgres_url, schema=name)
+    postgres_schemas.take_back(name)
+
+
 @pytest.fixture(
     params=["sqlite-file", "sqlite-memory", pytest.param("postgres", marks=pytest.mark.postgres)]
 )
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A fresh store, on each kind in turn; the file does not wait for the disk."""
+    """An empty store, on each kind in turn; the file does not wait for the disk."""
     match request.param:
         case "sqlite-file":
             return f"sqlite:///{tmp_path / 'memory.db'}?synchronous=off"
         case "sqlite-memory":
             return ":memory:"
         case _:
-            return str(request.getfixturevalue("postgres_store_url"))
+            return str(request.getfixturevalue("lent_store_url"))
 
 
 @pytest.fixture(params=["sqlite-file", pytest.param("postgres", marks=pytest.mark.postgres)])
 def durable_store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A fresh store that outlives the process, on each kind in turn, with default durability."""
+    """An empty store that outlives the process, on each kind in turn, with default durability."""
+    if request.param == "sqlite-file":
+        return f"sqlite:///{tmp_path / 'memory.db'}"
+    return str(request.getfixturevalue("lent_store_url"))
+
+
+@pytest.fixture(params=["sqlite-file", pytest.param("postgres", marks=pytest.mark.postgres)])
+def new_store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The same where there is nothing yet: no schema either, for tests that are about making it."""
     if request.param == "sqlite-file":
         return f"sqlite:///{tmp_path / 'memory.db'}"
     return str(request.getfixturevalue("postgres_store_url"))

@@ -20,8 +20,9 @@ SEED = 20261115
 WRITERS = 4
 KILLED = -signal.SIGKILL
 REACHED_MAX = 500  # far above how often one life passes a point
-# Those of a worker are in test_worker_kill.py, those of documents in test_document_kill.py.
-ELSEWHERE = ("claim.", "record.", "documents.")
+# Those of a worker are in test_worker_kill.py, of documents in test_document_kill.py, of agents in
+# test_agents.py, of a generation in test_consolidation.py.
+ELSEWHERE = ("claim.", "record.", "documents.", "agent.", "signal.", "generation.")
 POINTS = [name for name in crashpoints.POINTS if not name.startswith(ELSEWHERE)]
 
 

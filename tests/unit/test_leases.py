@@ -904,7 +904,7 @@ def test_a_mark_processed_that_comes_too_late_leaves_the_claim_alone(
 
 
 def test_marks_older_than_the_jobs_get_jobs_when_the_store_is_opened(
-    durable_store_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    new_store_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def first_only(dialect: Dialect) -> tuple[Migration, ...]:
         return migrations(dialect)[:1]
@@ -913,13 +913,13 @@ def test_marks_older_than_the_jobs_get_jobs_when_the_store_is_opened(
         for backend in (sqlite, postgres):
             patch.setattr(backend, "migrations", first_only)
             patch.setattr(backend, "newest_version", lambda _dialect: 1)
-        with recollect.open(durable_store_url, settings={}, clock=clock) as old:
+        with recollect.open(new_store_url, settings={}, clock=clock) as old:
             assert old.store.describe().schema_version == 1
             assert ("jobs",) not in raw(old, TABLE_NAMES[old.store.describe().kind])
             for statement in MARKED_BEFORE_THERE_WERE_JOBS:
                 raw(old, statement)
     ids = ["s-c", "s-a", "s-b"]
-    with recollect.open(durable_store_url, settings={}, clock=clock) as new:
+    with recollect.open(new_store_url, settings={}, clock=clock) as new:
         assert_marks_and_jobs_agree(new)
         assert [claim(new.store.leases, clock).key for _ in range(3)] == ids
         assert isinstance(new.store.leases.claim("w1", POLICY, clock.now()), NothingDue)

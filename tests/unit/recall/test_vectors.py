@@ -318,6 +318,12 @@ def test_memory_is_little_more_than_the_vectors(dimensions: int) -> None:
 def test_memory_goes_with_what_is_dropped(left: int) -> None:
     """Measured by what is allocated: no array outlives most of what it holds."""
     vector = unit_bytes([1.0] * 256)
+    # The least of a few: what others in this process allocate meanwhile is counted, too.
+    held = min(allocated_after_dropping(vector, left) for _ in range(3))
+    assert held <= len(vector) * (1.2 * left + 2 * vectors_module.CHUNK_ROWS_MIN) + 32_768
+
+
+def allocated_after_dropping(vector: bytes, left: int) -> int:
     tracemalloc.start()
     try:
         space = SpaceVectors(256)
@@ -328,7 +334,7 @@ def test_memory_goes_with_what_is_dropped(left: int) -> None:
     finally:
         tracemalloc.stop()
     assert len(space) == left
-    assert held <= len(vector) * (1.2 * left + 2 * vectors_module.CHUNK_ROWS_MIN) + 32_768
+    return held
 
 
 def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:
