@@ -57,7 +57,8 @@ def store(tmp_path: Path, settings: Settings) -> Iterator[Harness]:
 
 
 def everywhere(directory: Path) -> bytes:
-    return b"\0".join(file.read_bytes() for file in sorted(directory.iterdir()))
+    files = sorted(file for file in directory.rglob("*") if file.is_file())
+    return b"\0".join(file.read_bytes() for file in files)
 
 
 def left_of(words: list[str], directory: Path) -> list[str]:
@@ -182,3 +183,22 @@ def test_a_reader_in_the_way_keeps_nobody_from_forgetting(
             reader.execute("ROLLBACK")
         assert facts(store, every=True) == []
     assert left_of(list(CANARIES.values()), tmp_path) == []
+
+
+def test_no_byte_is_left_where_an_index_was_merged_again_and_again(tmp_path: Path) -> None:
+    """P11: what was deleted from an index of words is not named in it as deleted either."""
+    settings = {"pipeline": "extraction", "consolidation_cooldown_seconds": 0.0}
+    places = [f"zanzi{number}bar{number}q" for number in range(10)]
+    with recollect.open(tmp_path / "memory.db", settings=settings) as memory:
+        space = memory.space()
+        sessions = []
+        for number, place in enumerate(places):
+            sessions.append(space.session(f"chat:{number}"))
+            sessions[-1].append("user", f"My favourite city is {place}.")
+            sessions[-1].end()
+            memory.work()
+        assert space.generations.state().generation == len(places)
+        for number, session in enumerate(sessions):
+            space.forget(session=session)
+            assert left_of(places[: number + 1], tmp_path) == []
+            assert left_of(places[number + 1 :], tmp_path) == places[number + 1 :]

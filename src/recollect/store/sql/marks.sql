@@ -84,11 +84,12 @@ RETURNING id, space;
 -- name: mark_idle (postgres)
 -- Marks sessions nobody has touched since `idle_since`, over all spaces or in one; rows that an
 -- append holds right now are not idle and are passed over.
+-- An array is made once: a plan that joins the chosen may ask for them again, and get others.
 UPDATE sessions SET invalidated_at = last_seq, marked_at = :now, marked_by = 'idle'
-WHERE id IN (
+WHERE id = ANY (ARRAY(
     SELECT id FROM sessions
     WHERE waiting AND last_activity_at <= :idle_since AND (:any_space OR space = :space)
-    ORDER BY last_activity_at, id LIMIT :limit FOR UPDATE SKIP LOCKED)
+    ORDER BY last_activity_at, id LIMIT :limit FOR UPDATE SKIP LOCKED))
 RETURNING id, space;
 
 -- name: count_marked

@@ -41,6 +41,17 @@ Synchronous = Literal["full", "off"]
 
 STATEMENTS_CACHED = 512  # every query we have, and room
 COMPACTED_BYTES_MAX = 64 * 1024 * 1024  # of a file that is written anew in less than a second
+# An index of words that was merged may still name what is gone, as gone. Made anew it does not.
+_WORDS_ANEW = (
+    "INSERT INTO documents_fts (documents_fts) VALUES ('delete-all')",
+    """
+    INSERT INTO documents_fts (rowid, called, about, words)
+    SELECT d.key, replace(' ' || d.called, ' ', ' ' || s.number || 'z'),
+        replace(' ' || d.about, ' ', ' ' || s.number || 'z'),
+        replace(' ' || d.words, ' ', ' ' || s.number || 'z')
+    FROM documents d JOIN spaces s ON s.space = d.space
+    """,
+)
 BATCH_MAX = 64  # turns that one leader commits together
 _QUERIES = queries("sqlite")
 _log = logging.getLogger(__name__)
@@ -231,6 +242,9 @@ class SqliteDatabase:
         try:
             size = self._writer.pragma("page_count") * self._writer.pragma("page_size")
             if size <= COMPACTED_BYTES_MAX:
+                with self._writer:
+                    for statement in _WORDS_ANEW:
+                        self._writer.execute(statement)
                 self._writer.execute("VACUUM")
         except apsw.Error as error:  # what was deleted is deleted: nobody is told otherwise
             _log.warning("%s was not compacted after a deletion: %s", self.location, error)
