@@ -13,15 +13,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate
 
-from recollect.context.fitting import Fitted, fit_records
 from recollect.context.turns import cuts, tool_calls
 from recollect.domain import Record
-from recollect.extraction.digest import Redact
 from recollect.models.tokens import MESSAGE_TOKENS, estimate_calls, estimate_tokens
 
 THRESHOLD = 40
 RETAIN_RECENT = 20
-EMERGENCY_RETAIN = 5
 RETAINED_SHARE = 0.6  # of either limit, at most, is kept by a compaction
 
 
@@ -88,12 +85,3 @@ def record_tokens(record: Record) -> int:
     """What a record takes in a history, roughly: it is not redacted for this."""
     calls = 0 if record.body is None else estimate_calls(tool_calls(record))
     return MESSAGE_TOKENS + estimate_tokens(record.content) + calls
-
-
-def emergency(
-    records: Sequence[Record], *, tokens_max: int, retain: int = EMERGENCY_RETAIN, redact: Redact
-) -> Fitted:
-    """The last resort where a window is exceeded all the same: at most so many messages, fewer
-    where they do not fit, and shortened where even one does not. The user's newest words survive.
-    """
-    return fit_records(records, tokens_max=tokens_max, messages_max=retain, redact=redact)
