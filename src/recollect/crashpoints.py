@@ -23,6 +23,8 @@ POINTS = (
     "agent.taken",  # a turn's messages are in the history, not yet committed
     "agent.answered",  # the answer is in the history, the items are still in the inbox
     "agent.finished",  # answer, items and documents are written, not yet committed
+    "generation.documents",  # its documents are written, nothing of it is marked as consumed
+    "generation.published",  # all of a generation is written, not yet committed
     "signal.taken",  # a signal is gone and has had no effect yet
     "record.ranged",  # result, range and cursor are written, not yet committed
     "documents.applied",  # edits are made, the tree is not counted yet

@@ -207,6 +207,7 @@ class JobKind(StrEnum):
     SIGNALS = "signals"  # one per store, where there are agents; comes round again
     AGENT = "agent"  # one per agent; due while its inbox holds something, for whoever hosts it
     MEMORY_AGENT = "memory-agent"  # the same, of those that any worker can run
+    CONSOLIDATE = "consolidate"  # one per space; due when its memory has changed
 
 
 class JobState(StrEnum):
@@ -265,7 +266,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasePolicy:
-    """How long a claim lives, and when to give up on a job."""
+    """How long a claim lives, and when to give up on a job.
+
+    `consolidates`: whether spaces are consolidated by this worker; one in which there is always
+    something left to distil, after `patience_seconds` all the same.
+    """
 
     lease_seconds: float = 60.0
     failures_max: int = 5
@@ -273,6 +278,8 @@ class LeasePolicy:
     backoff_seconds: float = 60.0
     backoff_seconds_max: float = 3600.0
     running_max: int = 64
+    consolidates: bool = False
+    patience_seconds: float = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from recollect.store.relational import Database, RelationalStore
 from recollect.store.relational.agents import RelationalAgents
 from recollect.store.relational.documents import RelationalDocuments
 from recollect.store.relational.facts import RelationalFacts
+from recollect.store.relational.generations import RelationalGenerations
 from recollect.store.relational.leases import RelationalLeases
 from recollect.store.relational.ledger import RelationalLedger
 from recollect.store.relational.marks import RelationalMarks
@@ -32,6 +33,7 @@ from recollect.store.relational.sessions import RelationalSessions
 from tests.conformance import broken_learning
 from tests.conformance.broken_agents import BROKEN_AGENTS
 from tests.conformance.broken_documents import BROKEN_DOCUMENTS
+from tests.conformance.broken_generations import BROKEN_GENERATIONS
 from tests.conformance.broken_search import BROKEN_SEARCH
 
 Aggregate = (
@@ -44,6 +46,7 @@ Aggregate = (
     | RelationalDocuments
     | RelationalSearch
     | RelationalAgents
+    | RelationalGenerations
 )
 
 
@@ -77,6 +80,8 @@ def broken_store(store: Store, broken: Break) -> Store:
             store.search = search
         case RelationalAgents() as agents:
             store.agents = agents
+        case RelationalGenerations() as generations:
+            store.generations = generations
     return store
 
 
@@ -358,4 +363,8 @@ BROKEN |= {
 BROKEN |= {
     name: Break(aggregate=agents, caught_by=caught_by)
     for name, (agents, caught_by) in BROKEN_AGENTS.items()
+}
+BROKEN |= {
+    name: Break(aggregate=aggregate, caught_by=caught_by)
+    for name, (aggregate, caught_by) in BROKEN_GENERATIONS.items()
 }

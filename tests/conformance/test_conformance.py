@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import psycopg
-import psycopg.sql
 import pytest
 from click.testing import CliRunner
 
@@ -24,6 +22,7 @@ from recollect.store.relational import RelationalStore
 from recollect.store.sql import queries
 from tests.conformance.broken_agents import MUTED_AGENTS, NOT_MUTED_AGENTS
 from tests.conformance.broken_documents import MUTED_DOCUMENTS, NOT_MUTED_DOCUMENTS
+from tests.conformance.broken_generations import MUTED_GENERATIONS
 from tests.conformance.broken_learning import MUTED, NOT_MUTED, MutedDatabase
 from tests.conformance.broken_search import (
     MUTED_SEARCH,
@@ -32,20 +31,21 @@ from tests.conformance.broken_search import (
     NOT_MUTED_VECTORS,
 )
 from tests.conformance.broken_stores import BROKEN, Break, broken_store
-from tests.postgres_server import url_with
 
 SQL = Path(sql.__file__).parent
 QUERY_NAME = re.compile(r"^-- name: (\w+)", re.MULTILINE)
 CASES = {case.name: case for case in cases()}
 EVERY_ROW = {
-    *("M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M10", "T1", "T7", "T9", "A4", "G12"),
+    *("M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M10", "T1", "T7", "T9", "A4"),
     *("X5", "X7", "X8", "X9", "X11", "T2", "T4", "T5", "N1", "N3", "N4", "N5"),
     *("D1", "D2", "D3", "D4", "D5", "D6", "D7"),
     *("M11", "M12", "M13", "M14", "A2", "A5", "A7"),
+    *("G1", "G2", "G3", "G4", "G5", "G6", "G7", "G9", "G10", "G11", "G12"),
     *("P1", "P3", "P4", "P5", "P6", "P8", "P9", "P11", "P12"),
 }
 EVERY_MUTED = MUTED | MUTED_DOCUMENTS | MUTED_SEARCH | MUTED_VECTORS | MUTED_AGENTS
-CHANGING = ("facts", "extractions", "documents", "search", "vectors", "agents")
+EVERY_MUTED |= MUTED_GENERATIONS
+CHANGING = ("facts", "extractions", "documents", "search", "vectors", "agents", "generations")
 
 
 def open_in_memory() -> Store:
@@ -55,51 +55,6 @@ def open_in_memory() -> Store:
 @contextmanager
 def fresh_in_memory() -> Iterator[OpenStore]:
     yield open_in_memory
-
-
-@pytest.fixture(scope="module")
-def emptied_schema(postgres_url: str) -> Iterator[Callable[[], str]]:
-    """Gives the URL of a store that holds nothing: one schema, emptied again for every case.
-
-    To make one takes longer than most cases, and a server that has dropped thousands is slow.
-    """
-    url = url_with(postgres_url, schema="conformance_" + secrets.token_hex(8))
-    open_store(url, Settings(), ManualClock()).close()
-    name = url.rpartition("schema=")[2]
-
-    def emptied() -> str:
-        with psycopg.connect(postgres_url, autocommit=True) as connection:
-            connection.execute("SET lock_timeout = '10s'")
-            found = connection.execute(
-                "SELECT tablename FROM pg_tables WHERE schemaname = %s"
-                " AND tablename <> 'schema_version' ORDER BY tablename",
-                (name,),
-            ).fetchall()
-            tables = psycopg.sql.SQL(", ").join(
-                psycopg.sql.Identifier(name, table) for (table,) in found
-            )
-            connection.execute(
-                psycopg.sql.SQL("TRUNCATE {} RESTART IDENTITY CASCADE").format(tables)
-            )
-        return url
-
-    yield emptied
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(f'DROP SCHEMA IF EXISTS "{name}" CASCADE'.encode())
-
-
-@pytest.fixture(
-    params=["sqlite-file", "sqlite-memory", pytest.param("postgres", marks=pytest.mark.postgres)]
-)
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A store that holds nothing, on each kind in turn."""
-    match request.param:
-        case "sqlite-file":
-            return f"sqlite:///{tmp_path / 'memory.db'}?synchronous=off"
-        case "sqlite-memory":
-            return ":memory:"
-        case _:
-            return str(request.getfixturevalue("emptied_schema")())
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.rows[0]}-{case.name}")

@@ -13,7 +13,7 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.document import Because
 from recollect.ids import Randomness
-from recollect.knowledge import Source
+from recollect.knowledge import Fact, Source
 from recollect.recollection import Filters, Reach
 from recollect.store import postgres
 from recollect.store.conformance import Harness
@@ -30,7 +30,7 @@ from recollect.store.conformance.findings import (
     tell_in,
 )
 from recollect.store.conformance.harness import SPACE
-from recollect.store.conformance.lessons import add, day, edit, statement, teach
+from recollect.store.conformance.lessons import add, day, edit
 from recollect.store.conformance.pages import apply, write, writing
 from recollect.store.migrations import migrations
 from recollect.store.opening import open_store
@@ -264,7 +264,7 @@ def test_an_owner_who_is_under_the_policies_finds_what_was_there_before_the_post
             before.setattr(postgres, "newest_version", lambda _: postings - 1)
             with closing(Harness(lambda: open_at(url))) as store:
                 tell(store, "bought saffron", space="theirs")
-                teach(store, statement("buys saffron"), space=SPACE)
+                store.handle.facts.add(SPACE, Fact("buys saffron"), store.now(), store.new_id)
         with closing(Harness(lambda: open_at(url))) as store:
             assert found(store, "saffron", RECORD, space="theirs") == ["bought saffron"]
             assert found(store, "saffron", FACT) == ["buys saffron"]

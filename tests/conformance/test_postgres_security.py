@@ -19,7 +19,7 @@ from recollect.domain import Recorded, Released
 from recollect.errors import StoreDenied
 from recollect.knowledge import Caps, NewCall, Staged
 from recollect.recollection import NewVector
-from recollect.store.conformance import Harness, findings, inboxes, lessons, pages
+from recollect.store.conformance import Harness, findings, handbooks, inboxes, lessons, pages
 from recollect.store.opening import open_store
 from recollect.store.postgres import ROLE, PostgresDatabase
 from recollect.store.postgres_statements import PostgresConnection
@@ -36,6 +36,7 @@ TENANT_TABLES = frozenset(
     | {"trees", "documents", "document_versions", "document_references", "document_redirects"}
     | {"usages", "postings", "vectors", "dropped_vectors", "vector_spaces", "embeddings"}
     | {"agent_lives", "inbox", "signals", "told_records"}
+    | {"removed_memories", "generations", "generation_documents"}
 )
 REFERRED_TO = frozenset({"spaces", "agents", "session_keys", "sessions", "agent_lives"})
 OURS, THEIRS = "ours", "theirs"
@@ -47,6 +48,7 @@ def database(postgres_store_url: str) -> Iterator[PostgresDatabase]:
     """A store in which two spaces hold something in every table."""
     with closing(Harness(lambda: open_at(postgres_store_url))) as store:
         for space in (OURS, THEIRS):
+            remember_and_forget(store, space)
             a_fact = lessons.statement(f"a fact of {space}")
             lessons.teach(store, a_fact, key="learned", space=space)
             _, claimed = lessons.due(store, "staged", space=space)
@@ -78,6 +80,13 @@ def database(postgres_store_url: str) -> Iterator[PostgresDatabase]:
         )
     ) as opened:
         yield opened
+
+
+def remember_and_forget(store: Harness, space: str) -> None:
+    """A generation of a space, and something that the next one will be without."""
+    session = handbooks.remember(store, "consolidated", space=space)
+    handbooks.consolidate(store, space=space)
+    handbooks.forget(store, session, space=space)
 
 
 def tell_an_agent(store: Harness, space: str) -> None:
@@ -228,6 +237,9 @@ def test_an_update_or_delete_without_a_where_stays_inside_the_space(
         "UPDATE inbox SET space = 'theirs', text = 'x'",
         "UPDATE signals SET space = 'theirs'",
         "UPDATE told_records SET space = 'theirs'",
+        "UPDATE removed_memories SET space = 'theirs', reason = 'x'",
+        "UPDATE generations SET space = 'theirs', number = 99",
+        "UPDATE generation_documents SET space = 'theirs'",
     ],
 )
 def test_a_row_of_another_space_is_refused(database: PostgresDatabase, statement: str) -> None:

@@ -104,7 +104,8 @@ def test_only_what_must_differ_differs() -> None:
         ),
         *("note_purge", "seen_before", "overtaken_documents", "extent_inside"),
         *("forgotten_sessions", "lock_life", "lock_turn", "grounds_of_facts"),
-        "newest_record",
+        *("lock_consolidation", "complete_consolidation", "lost_memories"),
+        *("selected_before", "standing_facts", "standing_sources", "newest_record"),
     }
 
 
@@ -125,8 +126,9 @@ def test_every_query_is_about_one_space_unless_it_says_otherwise() -> None:
     models = {"models", "use_model", "delete_vectors_of", "forget_model"} | come_to
     # So is what comes later; a job that is revived is found by the name of its agent's key.
     agents = {"due_signals", "next_signal", "revive_agent", "rest_agent"}
+    memories = {"expire_selections", "prunable_memories", "without_files"}
     of_the_store = operators | claims | by_id | notes | upkeep | properties
-    assert unbound == of_the_store | indexing | embedding | models | agents | {"steer"}
+    assert unbound == of_the_store | indexing | embedding | models | agents | memories | {"steer"}
 
 
 @pytest.mark.parametrize("name", ["session_sources", "session_facts", "is_suppressed"])

@@ -47,6 +47,22 @@ class Leases(Protocol):
         """
         ...
 
+    def claim_consolidation(
+        self,
+        owner: str,
+        space: str,
+        policy: LeasePolicy,
+        now: datetime | None,
+        *,
+        takes_over: bool = False,
+    ) -> Claim | None:
+        """Take the job that consolidates a space, whatever it waits for.
+
+        None: somebody holds it, or the space is paused. Who takes over minds neither: whoever was
+        at it is stale.
+        """
+        ...
+
     def renew(
         self, claim: Claim, policy: LeasePolicy, now: datetime | None
     ) -> Renewed | StaleClaim: ...

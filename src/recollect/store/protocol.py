@@ -42,6 +42,7 @@ from recollect.knowledge import (
     Spent,
 )
 from recollect.store.agent_protocol import Agents as Agents  # and the next: names of this module
+from recollect.store.generation_protocol import Generations as Generations
 from recollect.store.lease_protocol import Leases as Leases
 from recollect.store.search_protocol import Search as Search
 from recollect.store.tree_protocol import Documents as Documents
@@ -350,6 +351,9 @@ class Store(Protocol):
 
     @property
     def agents(self) -> Agents: ...
+
+    @property
+    def generations(self) -> Generations: ...
 
     @property
     def erasure(self) -> Erasure: ...

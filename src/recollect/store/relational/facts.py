@@ -83,7 +83,7 @@ class RelationalFacts:
             c.run("lock_memory", {"space": space})
             if not delete(c, space, fact_id, FactEvent.DELETED, now, by=BY_USER):
                 return False
-            c.run("note_change", {"space": space, "now": to_micros(now)})
+            c.run("note_urgent", {"space": space, "now": to_micros(now)})
             return True
 
         return self._database.write(space, job)

@@ -12,6 +12,7 @@ from datetime import datetime
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
 from recollect.domain import MarkCause, Outcome
+from recollect.generation import RemovedBecause
 from recollect.knowledge import Receipt
 from recollect.store.relational.cursor import record_range
 from recollect.store.relational.database import Connection, Database, Params
@@ -51,7 +52,10 @@ class RelationalErasure:
             _forget_told(c, names)
             c.run("lock_memory", {"space": space})
             facts = _forget_facts(c, space, session_id, now)
-            extraction = c.row("delete_extraction", {"space": space, "session_id": session_id})
+            own = {"space": space, "session_id": session_id}
+            grave = {**own, "reason": RemovedBecause.FORGOTTEN.value, "now": at}
+            buried = c.row("bury_memory", grave)
+            extraction = c.row("delete_extraction", own)
             c.run("delete_records", {**names, "upto": _EVERY})
             reach("forget.deleted")
             c.run("delete_retained", names)
@@ -62,8 +66,8 @@ class RelationalErasure:
             c.run("forget_usages", names)
             c.run("note_forgotten", {**names, "now": at})
             _forget_grounds(c, space, session_id)
-            if counted[1] or extraction is not None:
-                c.run("note_change", {"space": space, "now": at})
+            if counted[1] or extraction is not None or buried is not None:
+                c.run("note_urgent", {"space": space, "now": at})
             return Receipt(
                 space=space,
                 session_id=session_id,

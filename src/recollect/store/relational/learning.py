@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from recollect.clock import to_micros
+from recollect.generation import RemovedBecause
 from recollect.knowledge import Draft, FactEvent, Learned, NewFact, Trust, content_key
 from recollect.stems import indexed, indexed_summary
 from recollect.store.protocol import NewId
@@ -23,6 +24,7 @@ from recollect.store.relational.cursor import has_lost_records
 from recollect.store.relational.database import Asked, Connection, Params, Row
 from recollect.store.relational.text import storable, storable_json
 
+EMPTIED = RemovedBecause.EMPTIED.value
 _STRENGTH = {Trust.TOOL: 0, Trust.AGENT: 1, Trust.USER: 2}
 Place = tuple[int, int, int]  # the key of a fact, and the records of the session that bear it out
 
@@ -112,6 +114,7 @@ def _put_extraction(c: Connection, lesson: Lesson, learned: Learned, upto: int) 
     if not (draft.raw_memory.strip() or draft.rollout_summary.strip()):
         if not learned.is_whole or has_lost_records(c, lesson.space, lesson.session_id):
             return False
+        c.run("bury_memory", {**lesson.session, "reason": EMPTIED, "now": lesson.at})
         return c.row("delete_extraction", lesson.session) is not None
     texts = _texts(draft)
     read = {

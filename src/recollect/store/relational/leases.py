@@ -57,7 +57,13 @@ class RelationalLeases:
         self, owner: str, policy: LeasePolicy, now: datetime | None, lane: str | None = ""
     ) -> Claim | NothingDue | CapReached:
         at = _micros(now)
-        which = {"now": at, "any_lane": lane is None, "lane": lane or ""}
+        which = {
+            "now": at,
+            "any_lane": lane is None,
+            "lane": lane or "",
+            "consolidates": policy.consolidates,
+            "patience_micros": _span(policy.patience_seconds),
+        }
 
         def job(c: Connection) -> Claim | NothingDue | CapReached:
             c.run("lock_claims", {})
@@ -79,6 +85,29 @@ class RelationalLeases:
             return _claim(row, owner)
 
         return self._database.write(None, job)
+
+    def claim_consolidation(
+        self,
+        owner: str,
+        space: str,
+        policy: LeasePolicy,
+        now: datetime | None,
+        *,
+        takes_over: bool = False,
+    ) -> Claim | None:
+        at = _micros(now)
+        lease = {"owner": owner, "lease_micros": _span(policy.lease_seconds), "now": at}
+
+        def job(c: Connection) -> Claim | None:
+            c.run("lock_memory", {"space": space})
+            if not takes_over and c.row("is_paused", {"space": space}) is not None:
+                return None
+            c.run("request_consolidation", {"space": space, "now": at})
+            names = {**lease, "space": space, "takes_over": takes_over}
+            row = c.row("claim_consolidation", names)
+            return None if row is None else _claim(row, owner)
+
+        return self._database.write(space, job)
 
     def renew(
         self, claim: Claim, policy: LeasePolicy, now: datetime | None

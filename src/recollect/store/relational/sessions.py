@@ -110,6 +110,9 @@ class RelationalSessions:
             if not remembered:
                 c.run("void_pass", names)
                 c.run("drop_staged", names)
+            if remembered != old.remembered and c.row("has_memory", names) is not None:
+                c.run("lock_memory", {"space": old.space})
+                c.run("note_urgent", {"space": old.space, "now": to_micros(now)})
             return current_session(c, ref)
 
         return self._database.write(ref.space, job)

@@ -11,6 +11,7 @@ from recollect.store.relational.documents import RelationalDocuments
 from recollect.store.relational.extractions import RelationalExtractions
 from recollect.store.relational.facts import RelationalFacts
 from recollect.store.relational.forgetting import RelationalErasure
+from recollect.store.relational.generations import RelationalGenerations
 from recollect.store.relational.leases import RelationalLeases
 from recollect.store.relational.ledger import RelationalLedger
 from recollect.store.relational.marks import RelationalMarks
@@ -36,6 +37,7 @@ class RelationalStore:
         self.search = RelationalSearch(database)
         self.vectors = RelationalVectors(database)
         self.agents = RelationalAgents(database)
+        self.generations = RelationalGenerations(database)
         self.erasure = RelationalErasure(database)
 
     def describe(self) -> StoreDescription:

@@ -19,10 +19,11 @@ ORDER BY e.generated_at DESC, e.session_id DESC LIMIT :limit;
 -- says the same already.
 INSERT INTO extractions (
     session_id, space, raw_memory, rollout_summary, rollout_slug, extractor, pass, upto,
-    source_updated_at, generated_at, words
+    source_updated_at, generated_at, words, revision
 ) VALUES (
     :session_id, :space, :raw_memory, :rollout_summary, :rollout_slug, :extractor, :pass, :upto,
-    COALESCE({said_at}, :now), :now, :words
+    COALESCE({said_at}, :now), :now, :words,
+    (SELECT c.changed + 1 FROM consolidations c WHERE c.space = :space)
 )
 ON CONFLICT (session_id) DO UPDATE SET
     raw_memory = excluded.raw_memory,
@@ -33,7 +34,8 @@ ON CONFLICT (session_id) DO UPDATE SET
     upto = excluded.upto,
     source_updated_at = excluded.source_updated_at,
     generated_at = excluded.generated_at,
-    words = excluded.words
+    words = excluded.words,
+    revision = excluded.revision
 WHERE extractions.raw_memory <> excluded.raw_memory
     OR extractions.rollout_summary <> excluded.rollout_summary
     OR extractions.rollout_slug IS DISTINCT FROM excluded.rollout_slug

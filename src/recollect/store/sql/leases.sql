@@ -5,6 +5,14 @@
 -- What any worker can run, what one agent's host can, or what all of them can.
 CASE WHEN :any_lane THEN lane <> '' ELSE lane = :lane END
 
+-- fragment: has_its_turn
+-- A space is consolidated when nothing of it is left to distil, by those who can; one in which there
+-- always is, after some time all the same.
+(kind <> 'consolidate' OR (:consolidates AND (first_due_at <= {now} - :patience_micros OR NOT EXISTS (
+    SELECT 1 FROM jobs p WHERE p.space = jobs.space AND p.state IN ('due', 'claimed')
+        AND p.kind IN ('extract', 'extract-again')
+        AND (p.state = 'claimed' OR p.due_at IS NULL OR p.due_at <= {now})))))
+
 -- name: park_exhausted
 -- A job whose owners keep dying is not given to the next one for ever. The work of the store itself
 -- (its space is empty) is never parked: who would mark what was left behind, if the sweep were?
@@ -34,6 +42,7 @@ FOR UPDATE SKIP LOCKED
 UPDATE jobs SET takeovers = takeovers + 1, {claimed}
 WHERE id = (
     SELECT id FROM jobs WHERE state = 'claimed' AND lease_expires_at <= {now} AND {in_lane}
+        AND (:consolidates OR kind <> 'consolidate')
     ORDER BY lease_expires_at LIMIT 1 {skip_locked})
 RETURNING {claim};
 
@@ -41,7 +50,14 @@ RETURNING {claim};
 UPDATE jobs SET state = 'claimed', {claimed}
 WHERE id = (
     SELECT id FROM jobs WHERE state = 'due' AND (due_at IS NULL OR due_at <= {now}) AND {in_lane}
+        AND {has_its_turn}
     ORDER BY first_due_at, id LIMIT 1 {skip_locked})
+RETURNING {claim};
+
+-- name: claim_consolidation
+UPDATE jobs SET state = 'claimed', {claimed}
+WHERE space = :space AND kind = 'consolidate' AND key = :space
+    AND (:takes_over OR state <> 'claimed' OR lease_expires_at <= {now})
 RETURNING {claim};
 
 -- fragment: claimed
@@ -51,7 +67,9 @@ RETURNING {claim};
     due_at = NULL,
     read_upto = (
         SELECT CASE kind WHEN 'extract' THEN last_seq ELSE processed_until END
-        FROM sessions s WHERE s.id = jobs.key AND kind IN ('extract', 'extract-again')),
+        FROM sessions s WHERE s.id = jobs.key AND kind IN ('extract', 'extract-again')
+        UNION ALL
+        SELECT c.changed FROM consolidations c WHERE c.space = jobs.key AND kind = 'consolidate'),
     claimed_mark = (
         SELECT invalidated_at FROM sessions s WHERE s.id = jobs.key AND kind = 'extract')
 
@@ -63,9 +81,11 @@ pauses
 -- How long until the soonest backoff or lease runs out; none: nothing waits. What is due and was not
 -- found is held for a moment by an append to its session, which tells nobody when it lets go.
 SELECT min(moment) - {now} FROM (
-    SELECT min(COALESCE(due_at, {now})) AS moment FROM jobs WHERE state = 'due' AND {in_lane}
+    SELECT min(COALESCE(due_at, {now})) AS moment FROM jobs
+    WHERE state = 'due' AND {in_lane} AND {has_its_turn}
     UNION ALL
-    SELECT min(lease_expires_at) FROM jobs WHERE state = 'claimed' AND {in_lane}) AS moments;
+    SELECT min(lease_expires_at) FROM jobs WHERE state = 'claimed' AND {in_lane}
+        AND (:consolidates OR kind <> 'consolidate')) AS moments;
 
 -- name: renew_claim
 UPDATE jobs SET lease_expires_at = {now} + :lease_micros

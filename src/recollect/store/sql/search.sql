@@ -39,10 +39,14 @@
 -- fragment: asked_document
 -- A document is nobody's session. As it was at another time, it is only known if it has not changed.
 -- A page that says nothing is there for those below it.
-(d.deleted_at IS NULL AND (d.body <> '' OR d.description <> '')
+(d.deleted_at IS NULL AND (d.body <> '' OR d.description <> '') AND NOT {says_again}
     AND d.updated_at >= :since AND d.updated_at < :until AND (:any_tags OR {document_tagged})
     AND (:any_trust OR CASE WHEN d.author_kind = 'person' THEN :peoples_word ELSE :agents_word END)
     AND :any_session AND :any_agent AND :any_project)
+
+-- fragment: says_again
+-- What consolidation writes stands in facts and summaries already; its skills do not.
+(d.author_kind = 'consolidation' AND substr(d.path, 1, 16) <> '~/memory/skills/')
 
 -- fragment: role_asked (sqlite)
 (h.role IN (SELECT value FROM json_each(:roles)))

@@ -50,7 +50,8 @@ ORDER BY e.key LIMIT :limit;
 SELECT d.space, d.key, d.title || '. ' || d.description || ' ' || substr(d.body, 1, :chars_max),
     d.version
 FROM documents d
-WHERE d.deleted_at IS NULL AND (d.body <> '' OR d.description <> '') AND NOT EXISTS (
+WHERE d.deleted_at IS NULL AND (d.body <> '' OR d.description <> '') AND NOT {says_again}
+    AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE v.kind = 'document' AND v.entry_key = d.key AND v.model = :model)
 ORDER BY d.key LIMIT :limit;
 

@@ -172,12 +172,14 @@ def forbidding_voids_a_pass(store: Harness) -> None:
         again = claim(store)
         staged = Staged(pass_number=2, upto=1, extractor="model", draft=draft())
         leases.stage(again, staged)
-        before = contents(store), extraction(store, session), revision(store)
+        before = contents(store), extraction(store, session)
+        changed = revision(store).changed
         store.set_mode(ref, mode)
         made = lesson(draft(statement("a ghost")), is_whole=True, pass_number=2)
         assert leases.stage(again, staged) == StaleClaim()
         assert leases.record_pass(again, 1, made, store.now(), store.new_id) == StaleClaim()
-        assert (contents(store), extraction(store, session), revision(store)) == before
+        assert (contents(store), extraction(store, session)) == before
+        assert revision(store).changed == changed + 1, "of the mode, and of nothing else"
         assert store.session(session).pass_number == 1
         loaded = leases.load(again, 0, 10)
         assert loaded is not None
@@ -195,7 +197,8 @@ def forbidding_drops_a_waiting_pass(store: Harness) -> None:
     store.handle.extractions.request_passes(SPACE, session, store.now())
     store.set_mode(store.key(), Mode.DISABLED)
     assert isinstance(store.handle.leases.claim("b", POLICY, store.now()), NothingDue)
-    assert store.handle.leases.counts(None) == {}
+    waiting = {job.kind for job in store.handle.leases.jobs(None, 10)}
+    assert waiting == {JobKind.CONSOLIDATE}
 
 
 @case("G12 N4", "progress says which sessions may be remembered")
