@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import Any
 
 from recollect.domain import NewRecord
 from recollect.errors import InvalidMessage, InvalidValue, TooLarge
-from recollect.messages import Role, as_plain_json, read, read_role, storable_json
+from recollect.messages import Role, ToolCall, as_plain_json, read, read_role, storable_json
 
 KEY_BYTES_MAX = 1024
 NAME_CHARS_MAX = 256
@@ -249,3 +250,16 @@ def encode_metadata(metadata: Mapping[str, Any] | None) -> str | None:
     if len(text.encode(errors="surrogatepass")) > METADATA_BYTES_MAX:
         raise TooLarge(f"metadata has at most {METADATA_BYTES_MAX:,} bytes")
     return storable_json(text)
+
+
+def calls_any(records: Iterable[NewRecord], patterns: str) -> bool:
+    """Whether one of these tools is called: names separated by commas, `*` for any part of one."""
+    wanted = [pattern.strip() for pattern in patterns.split(",") if pattern.strip()]
+    names = {
+        part.name
+        for record in records
+        if record.body is not None
+        for part in read(json.loads(record.body)).parts
+        if isinstance(part, ToolCall)
+    }
+    return any(fnmatchcase(name, pattern) for name in names for pattern in wanted)

@@ -237,6 +237,9 @@ class Session:
         if around.settings.redact_on_append:
             redactor = around.redactor().keyed(self._ref.space)
             records = [_redacted(record, redactor) for record in records]
+        polluting = around.settings.polluting_tools
+        if polluting and collection.calls_any(records, polluting) and self.mode is Mode.ENABLED:
+            self.set_mode(Mode.POLLUTED)  # before: nobody may learn from it in between
         stored = self._store.records.append(
             self._ref, records, around.settings.mark_policy, now, around.ids.new
         )

@@ -289,3 +289,48 @@ def test_sessions_are_listed_newest_first_a_page_at_a_time(
     page = space.sessions.list(limit=2, before=page[-1])
     assert [state.key for state in page] == ["k2", "k1"]
     assert [state.key for state in space.sessions.list(before=page[-1])] == ["k0"]
+
+
+CALLS = [
+    {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "web_search"}}]},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "web_fetch"}]},
+    {"type": "function_call", "call_id": "1", "name": "mcp__shop__list", "arguments": "{}"},
+]
+
+
+@pytest.mark.parametrize("message", CALLS)
+def test_a_session_that_calls_a_polluting_tool_is_polluted(message: dict[str, Any]) -> None:
+    """G12: polluted by external content, where a setting says so."""
+    settings = {"polluting_tools": "web_*, mcp__*"}
+    with recollect.open(":memory:", settings=settings) as memory:
+        session = memory.space().session("k")
+        session.append("user", "I live in Oslo.")
+        session.append_many([message])
+        assert session.mode is Mode.POLLUTED
+        assert len(session) == 2
+        memory.work(all=True)
+        assert memory.space().facts.search("Oslo") == []
+
+
+@pytest.mark.parametrize(
+    ("patterns", "name", "mode"),
+    [
+        ("", "web_search", Mode.ENABLED),
+        ("web_*", "shell", Mode.ENABLED),
+        (" , web_search ,", "web_search", Mode.POLLUTED),
+        ("WEB_*", "web_search", Mode.ENABLED),
+    ],
+)
+def test_only_the_tools_that_are_named_pollute(patterns: str, name: str, mode: Mode) -> None:
+    with recollect.open(":memory:", settings={"polluting_tools": patterns}) as memory:
+        session = memory.space().session("k")
+        session.append("assistant", "", tool_calls=[{"id": "1", "function": {"name": name}}])
+        assert session.mode is mode
+
+
+def test_a_disabled_session_stays_disabled_whatever_it_calls() -> None:
+    with recollect.open(":memory:", settings={"polluting_tools": "*"}) as memory:
+        session = memory.space().session("k")
+        session.mode = Mode.DISABLED
+        session.append_many([CALLS[0]])
+        assert session.mode is Mode.DISABLED

@@ -12,25 +12,13 @@ from typing import Any, get_type_hints
 from urllib.parse import quote
 
 from recollect.agency import LifePolicy
-from recollect.config.describing import Described, checked
+from recollect.config.consolidating import ConsolidationSettings
+from recollect.config.describing import Described, checked, setting
 from recollect.domain import LeasePolicy, MarkPolicy, MarkUnit
 from recollect.errors import InvalidSetting
 
 FOLDER_BYTES_MAX = 200  # file systems stop at 255
-
-
-def _setting(
-    default: Any,
-    doc: str,
-    *,
-    minimum: float | None = None,
-    maximum: float | None = None,
-    choices: tuple[str, ...] | None = None,
-) -> Any:
-    metadata = {"doc": doc, "minimum": minimum, "maximum": maximum, "choices": choices}
-    if callable(default):
-        return field(default_factory=default, metadata=metadata)
-    return field(default=default, metadata=metadata)
+_LATER = frozenset(each.name for each in dataclasses.fields(ConsolidationSettings))
 
 
 def _user_data_dir() -> str:
@@ -45,338 +33,338 @@ def _mark_policy(threshold: int, unit: str) -> MarkPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(ConsolidationSettings):
     """Every setting of Recollect, checked. `load` fills it from its sources."""
 
-    store: str | None = _setting(
+    store: str | None = setting(
         None,
         "Store to open when none is given: a path, `sqlite:///…`, `postgresql://…`, `:memory:`.",
     )
-    data_dir: str = _setting(
+    data_dir: str = setting(
         _user_data_dir,
         "Where databases without a path of their own lie. Empty: memory is off, no file is made.",
     )
-    database: str = _setting(
+    database: str = setting(
         "global",
         "One database for all agents, or one each in `{data_dir}/agents/<name>/memory.db`.",
         choices=("global", "per-agent"),
     )
-    sqlite_path: str | None = _setting(None, "The database file; default `{data_dir}/memory.db`.")
-    sqlite_wal: bool = _setting(True, "Write-ahead log: readers do not wait for writers.")
-    sqlite_busy_timeout_ms: int = _setting(
+    sqlite_path: str | None = setting(None, "The database file; default `{data_dir}/memory.db`.")
+    sqlite_wal: bool = setting(True, "Write-ahead log: readers do not wait for writers.")
+    sqlite_busy_timeout_ms: int = setting(
         5000,
         "How long to wait for another process's lock before StoreBusy.",
         minimum=0,
         maximum=600_000,
     )
-    postgres_schema: str = _setting(
+    postgres_schema: str = setting(
         "recollect", "The PostgreSQL schema that holds the tables; `?schema=` in the URL wins."
     )
-    postgres_pool_max: int = _setting(
+    postgres_pool_max: int = setting(
         8, "Connections to PostgreSQL per process.", minimum=1, maximum=200
     )
-    postgres_timeout_seconds: float = _setting(
+    postgres_timeout_seconds: float = setting(
         10.0, "How long to wait for a connection to PostgreSQL.", minimum=0.1, maximum=600
     )
-    mark_threshold: int = _setting(
+    mark_threshold: int = setting(
         5,
         "More unprocessed records (or completed turns) than this mark a session.",
         minimum=0,
         maximum=100_000,
     )
-    mark_unit: str = _setting(
+    mark_unit: str = setting(
         "records", "What the threshold counts.", choices=tuple(unit.value for unit in MarkUnit)
     )
-    idle_sweep_seconds: float = _setting(
+    idle_sweep_seconds: float = setting(
         600.0,
         "Sessions with unprocessed records and no activity for this long are marked by the sweep.",
         minimum=1,
         maximum=31_536_000,
     )
-    idle_sweep_every_seconds: float = _setting(
+    idle_sweep_every_seconds: float = setting(
         60.0, "How often a worker sweeps.", minimum=0.1, maximum=86_400
     )
-    worker_tick_seconds: float = _setting(
+    worker_tick_seconds: float = setting(
         30.0, "How often a worker looks for due jobs by itself.", minimum=0.01, maximum=3600
     )
-    worker_batch: int = _setting(
+    worker_batch: int = setting(
         10, "The most jobs one tick of a worker claims.", minimum=1, maximum=1000
     )
-    worker_concurrency: int = _setting(
+    worker_concurrency: int = setting(
         8, "Jobs a worker processes at the same time.", minimum=1, maximum=256
     )
-    worker_running_max: int = _setting(
+    worker_running_max: int = setting(
         64, "Jobs that run at the same time in the whole store.", minimum=1, maximum=100_000
     )
-    worker_wake: bool = _setting(
+    worker_wake: bool = setting(
         True, "Look at once when new work is announced, by this process or by PostgreSQL."
     )
-    worker_grace_seconds: float = _setting(
+    worker_grace_seconds: float = setting(
         10.0, "How long a worker that is told to stop lets jobs finish.", minimum=0, maximum=3600
     )
-    lease_seconds: float = _setting(
+    lease_seconds: float = setting(
         60.0,
         "How long a claim lives without being renewed; it is renewed three times as often.",
         minimum=0.1,
         maximum=3600,
     )
-    job_failures_max: int = _setting(
+    job_failures_max: int = setting(
         5, "Failures after which a job is parked.", minimum=1, maximum=1000
     )
-    job_takeovers_max: int = _setting(
+    job_takeovers_max: int = setting(
         20,
         "Takeovers without progress after which a job is parked.",
         minimum=1,
         maximum=1000,
     )
-    backoff_seconds: float = _setting(
+    backoff_seconds: float = setting(
         60.0,
         "The bound of the first backoff; it doubles with each failure, with full jitter.",
         minimum=0,
         maximum=86_400,
     )
-    backoff_seconds_max: float = _setting(
+    backoff_seconds_max: float = setting(
         3600.0, "The highest bound of a backoff.", minimum=0, maximum=604_800
     )
-    scan_sessions_max: int = _setting(
+    scan_sessions_max: int = setting(
         16, "The most sessions a start-up scan marks.", minimum=1, maximum=10_000
     )
-    scan_rows_max: int = _setting(
+    scan_rows_max: int = setting(
         5000, "The most sessions a start-up scan looks at.", minimum=1, maximum=1_000_000
     )
-    scan_age_days_max: float = _setting(
+    scan_age_days_max: float = setting(
         30.0, "Older sessions are not scanned.", minimum=0, maximum=36_500
     )
-    scan_idle_seconds: float = _setting(
+    scan_idle_seconds: float = setting(
         21_600.0, "Sessions active more recently are not scanned.", minimum=0, maximum=31_536_000
     )
-    scan_sources: str = _setting(
+    scan_sources: str = setting(
         "", "Sources a start-up scan takes, separated by commas; empty: any."
     )
-    scan_every_seconds: float = _setting(
+    scan_every_seconds: float = setting(
         86_400.0,
         "How long after a scan the next one is due by itself.",
         minimum=1,
         maximum=31_536_000,
     )
-    extractor: str = _setting(
+    extractor: str = setting(
         "auto",
         "What distils sessions: a model, the rules that need none, or nothing. "
         "auto: the model where one is set, else the rules.",
         choices=("auto", "model", "rules", "none"),
     )
-    extract_whole_session: bool = _setting(
+    extract_whole_session: bool = setting(
         False, "Read a session from its first record every time, not only what is new."
     )
-    extract_chunk_tokens: int = _setting(
+    extract_chunk_tokens: int = setting(
         24_000,
         "The longest stretch of a session sent to a model at once; its window may set less.",
         minimum=500,
         maximum=2_000_000,
     )
-    extract_known_facts: int = _setting(
+    extract_known_facts: int = setting(
         20, "Facts shown to a model that new records may contradict.", minimum=0, maximum=500
     )
-    extract_repairs: int = _setting(
+    extract_repairs: int = setting(
         1, "Times a model is told what is wrong with its answer.", minimum=0, maximum=10
     )
-    extract_on_session_start: str = _setting(
+    extract_on_session_start: str = setting(
         "wake",
         "When a session of a person begins: wake the worker there is, start one in this process, "
         "or neither.",
         choices=("wake", "worker", "off"),
     )
-    prompts_dir: str | None = _setting(
+    prompts_dir: str | None = setting(
         None, "A directory whose files replace the prompts of the same name."
     )
-    model: str | None = _setting(
+    model: str | None = setting(
         None,
         "The language model: a name, or `openai:<name>`, `anthropic:<name>`. The key is taken from "
         "`OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.",
     )
-    model_base_url: str | None = _setting(
+    model_base_url: str | None = setting(
         None, "Where the model is served; default `OPENAI_BASE_URL`, else the provider's own."
     )
-    model_structured: str = _setting(
+    model_structured: str = setting(
         "auto",
         "How answers are kept in form: by a JSON schema, as JSON, as plain lines. "
         "auto: by a schema, as JSON where the server has none.",
         choices=("auto", "schema", "json", "lines"),
     )
-    model_window_tokens: int = _setting(
+    model_window_tokens: int = setting(
         128_000, "Tokens that a prompt and its answer may have.", minimum=2000, maximum=10_000_000
     )
-    model_output_tokens_max: int = _setting(
+    model_output_tokens_max: int = setting(
         4096, "Tokens that an answer may have.", minimum=64, maximum=1_000_000
     )
-    model_answer_bytes_max: int = _setting(
+    model_answer_bytes_max: int = setting(
         4_194_304, "Bytes of an answer that are read.", minimum=1024, maximum=1_073_741_824
     )
-    model_timeout_seconds: float = _setting(
+    model_timeout_seconds: float = setting(
         120.0, "How long one answer may take.", minimum=0.1, maximum=3600
     )
-    model_retries: int = _setting(
+    model_retries: int = setting(
         2, "Times a call is repeated at once after a passing error.", minimum=0, maximum=20
     )
-    model_concurrency: int = _setting(
+    model_concurrency: int = setting(
         8, "Calls to the model at the same time, in one process.", minimum=1, maximum=256
     )
-    model_pause_seconds: float = _setting(
+    model_pause_seconds: float = setting(
         300.0, "How long all waits after the key was refused.", minimum=1, maximum=86_400
     )
-    model_input_price: float = _setting(
+    model_input_price: float = setting(
         0.0, "Price of a million tokens sent, in your currency. 0: unknown.", minimum=0, maximum=1e6
     )
-    model_output_price: float = _setting(
+    model_output_price: float = setting(
         0.0, "Price of a million tokens answered. 0: unknown.", minimum=0, maximum=1e6
     )
-    embedder: str = _setting(
+    embedder: str = setting(
         "none",
         "Who makes vectors for recall: none, local (the extra `embed`), openai:<model>.",
     )
-    embedder_base_url: str | None = _setting(
+    embedder_base_url: str | None = setting(
         None, "Where embeddings are served; default `OPENAI_BASE_URL`, else the provider's own."
     )
-    embedder_dimensions: int = _setting(
+    embedder_dimensions: int = setting(
         0,
         "Numbers in a vector, where a provider can be asked. 0: its own.",
         minimum=0,
         maximum=8192,
     )
-    embedder_batch: int = _setting(64, "Texts in one request for vectors.", minimum=1, maximum=2048)
-    embedder_text_bytes_max: int = _setting(
+    embedder_batch: int = setting(64, "Texts in one request for vectors.", minimum=1, maximum=2048)
+    embedder_text_bytes_max: int = setting(
         8000, "Bytes of a text that are embedded.", minimum=16, maximum=1_000_000
     )
-    embedder_timeout_seconds: float = _setting(
+    embedder_timeout_seconds: float = setting(
         30.0, "How long a batch of vectors may take.", minimum=0.1, maximum=600
     )
-    embedder_question_seconds: float = _setting(
+    embedder_question_seconds: float = setting(
         2.0,
         "How long recall waits for a question's vector before it goes by words alone.",
         minimum=0.05,
         maximum=600,
     )
-    embed_every_seconds: float = _setting(
+    embed_every_seconds: float = setting(
         5.0, "How often a worker looks for what has no vector yet.", minimum=0.1, maximum=86_400
     )
-    vectors_bytes_max: int = _setting(
+    vectors_bytes_max: int = setting(
         1_073_741_824,
         "Memory for the vectors of the spaces used last.",
         minimum=1_048_576,
         maximum=2**50,
     )
-    spend_tokens_per_day: int = _setting(
+    spend_tokens_per_day: int = setting(
         5_000_000, "Tokens a space may use in a day (UTC).", minimum=0, maximum=10**15
     )
-    spend_calls_per_day: int = _setting(
+    spend_calls_per_day: int = setting(
         5000, "Model calls a space may make in a day (UTC).", minimum=0, maximum=10**9
     )
-    spend_tokens_per_run: int = _setting(
+    spend_tokens_per_run: int = setting(
         20_000_000,
         "Tokens one worker may use in a run; one that runs on, in a day (UTC).",
         minimum=0,
         maximum=10**15,
     )
-    spend_calls_per_run: int = _setting(
+    spend_calls_per_run: int = setting(
         20_000,
         "Model calls one worker may make in a run; one that runs on, in a day (UTC).",
         minimum=0,
         maximum=10**9,
     )
-    redaction_rules: str | None = _setting(
+    redaction_rules: str | None = setting(
         None, "A TOML file with rules of your own for what is secret."
     )
-    redaction_allow: str = _setting(
+    redaction_allow: str = setting(
         "", "Values that are not secret whatever they look like, separated by commas."
     )
-    redact_on_append: bool = _setting(
+    redact_on_append: bool = setting(
         False, "Redact records before they are stored; what was redacted is gone."
     )
-    usage_days: float = _setting(
+    usage_days: float = setting(
         90.0,
         "Days that each single use of what was recalled is kept, to count it once. Counts stay.",
         minimum=1,
         maximum=36_500,
     )
-    fact_chars_max: int = _setting(2000, "The longest fact.", minimum=50, maximum=100_000)
-    memory_chars_max: int = _setting(
+    fact_chars_max: int = setting(2000, "The longest fact.", minimum=50, maximum=100_000)
+    memory_chars_max: int = setting(
         40_000,
         "The longest memory of a session; the same for its summary.",
         minimum=500,
         maximum=4_000_000,
     )
-    document_bytes_max: int = _setting(
+    document_bytes_max: int = setting(
         262_144, "The largest body of a document, as UTF-8.", minimum=1024, maximum=1_048_576
     )
-    documents_max: int = _setting(
+    documents_max: int = setting(
         1_000_000, "The most documents a space may have.", minimum=1, maximum=100_000_000
     )
-    record_bytes_max: int = _setting(
+    record_bytes_max: int = setting(
         1_048_576,
         "The largest record, as UTF-8 or JSON; also the largest summary.",
         minimum=1024,
         maximum=67_108_864,
     )
-    batch_records_max: int = _setting(
+    batch_records_max: int = setting(
         1000, "The most records one `append_many` takes.", minimum=1, maximum=100_000
     )
-    retain_recent: int = _setting(
+    retain_recent: int = setting(
         20, "Records a compaction keeps for the new session.", minimum=0, maximum=10_000
     )
-    max_history_len: int = _setting(
+    max_history_len: int = setting(
         100,
         "Records of its history that an agent is shown; all that is kept while memory is off.",
         minimum=1,
         maximum=100_000,
     )
-    pipeline: str = _setting(
+    pipeline: str = setting(
         "both",
         "What a session goes through: extraction, its agent's memory-agent, both, or none.",
         choices=("extraction", "memory-agent", "both", "none"),
     )
-    memory_agent_model: str | None = _setting(
+    memory_agent_model: str | None = setting(
         None, "The model that memory-agents organise documents with. None: they go by rules."
     )
-    agent_idle_seconds: float = _setting(
+    agent_idle_seconds: float = setting(
         60.0, "After so long without a word an agent sleeps.", minimum=0.01, maximum=31_536_000
     )
-    agent_poison_pill_seconds: float = _setting(
+    agent_poison_pill_seconds: float = setting(
         3600.0, "After so long asleep an agent is dead.", minimum=0.01, maximum=31_536_000
     )
-    agent_immortal_types: str = _setting(
+    agent_immortal_types: str = setting(
         "user", "The types of agents that sleep for ever and do not die, separated by commas."
     )
-    agent_concurrency: int = _setting(
+    agent_concurrency: int = setting(
         8, "Agents that one process runs at the same time.", minimum=1, maximum=256
     )
-    agent_turns_max: int = _setting(
+    agent_turns_max: int = setting(
         20, "Times a model is asked in one run of an agent.", minimum=1, maximum=1000
     )
-    agent_tokens_max: int = _setting(
+    agent_tokens_max: int = setting(
         400_000, "Tokens one run of an agent may use.", minimum=1000, maximum=10**9
     )
-    agent_seconds_max: float = _setting(
+    agent_seconds_max: float = setting(
         600.0, "How long one run of an agent may take.", minimum=0.1, maximum=86_400
     )
-    agent_tool_bytes_max: int = _setting(
+    agent_tool_bytes_max: int = setting(
         1_048_576, "What tools may answer in one run of an agent.", minimum=1024, maximum=2**30
     )
-    agent_memory_tokens: int = _setting(
+    agent_memory_tokens: int = setting(
         2000, "Tokens of recalled memory before each turn; 0: none.", minimum=0, maximum=1_000_000
     )
-    signals_every_seconds: float = _setting(
+    signals_every_seconds: float = setting(
         30.0, "How often a worker looks for delayed signals.", minimum=0.01, maximum=3600
     )
-    compaction_threshold: int = _setting(
+    compaction_threshold: int = setting(
         40, "More messages than this are compacted.", minimum=2, maximum=100_000
     )
-    emergency_retain: int = _setting(
+    emergency_retain: int = setting(
         5, "Messages kept where nothing else fits a model's window.", minimum=1, maximum=1000
     )
-    reply_tokens: int = _setting(
+    reply_tokens: int = setting(
         1024, "Tokens of a model's window kept free for its reply.", minimum=16, maximum=1_000_000
     )
-    summary_tokens_max: int = _setting(
+    summary_tokens_max: int = setting(
         1200, "The longest summary of a compacted conversation.", minimum=50, maximum=100_000
     )
     agents: Mapping[str, bool] = field(
@@ -386,8 +374,8 @@ class Settings:
     origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for setting in described():
-            object.__setattr__(self, setting.name, checked(setting, getattr(self, setting.name)))
+        for each in described():
+            object.__setattr__(self, each.name, checked(each, getattr(self, each.name)))
         if not isinstance(self.agents, Mapping):
             raise InvalidSetting(f"agents is a switch by name, not {self.agents!r}")
         for name, enabled in self.agents.items():
@@ -407,6 +395,7 @@ class Settings:
             backoff_seconds=self.backoff_seconds,
             backoff_seconds_max=self.backoff_seconds_max,
             running_max=self.worker_running_max,
+            patience_seconds=self.consolidation_patience_seconds,
         )
 
     @property
@@ -424,19 +413,25 @@ class Settings:
     def path(self, agent_name: str | None = None) -> Path:
         """The database file: the global one, or an agent's own."""
         if agent_name is not None:
-            folder = quote(agent_name, safe="").replace(".", "%2E")  # a name is never a path
-            if len(folder) > FOLDER_BYTES_MAX:
-                digest = sha256(agent_name.encode()).hexdigest()[:16]
-                folder = f"{folder[: FOLDER_BYTES_MAX - 17]}-{digest}"
-            return Path(self.data_dir).expanduser() / "agents" / folder / "memory.db"
+            return Path(self.data_dir).expanduser() / "agents" / folder_of(agent_name) / "memory.db"
         given = self.sqlite_path or "{data_dir}/memory.db"
         return Path(given.replace("{data_dir}", self.data_dir)).expanduser()
+
+
+def folder_of(name: str) -> str:
+    """A name of an agent or a space as that of a directory; it is never a path."""
+    folder = quote(name, safe="").replace(".", "%2E")
+    if len(folder) > FOLDER_BYTES_MAX:
+        digest = sha256(name.encode()).hexdigest()[:16]
+        folder = f"{folder[: FOLDER_BYTES_MAX - 17]}-{digest}"
+    return folder
 
 
 def described() -> Iterator[Described]:
     """The settings that have one value each, in the order of the reference."""
     hints = _hints()
-    for each in dataclasses.fields(Settings):
+    own = [each for each in dataclasses.fields(Settings) if each.name not in _LATER]
+    for each in (*own, *dataclasses.fields(ConsolidationSettings)):
         if each.name in ("agents", "origins"):
             continue
         kind = hints[each.name]
