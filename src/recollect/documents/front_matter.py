@@ -42,6 +42,9 @@ FRONT_BYTES_MAX = (
 FENCE = "---"
 _BYTE_ORDER_MARK = "\ufeff"
 _KEYS = ("id", "title", "description", "tags", "links", "version", "sources")
+# Coding agents know a skill by the line `name`. Behind `id` it is ours, elsewhere somebody's own.
+SKILL = "SKILL"
+_OURS = ["id", "name"]
 _HEADING = re.compile(r"[ ]{0,3}#{1,6}[ \t]+(?P<title>\S.*?)(?:[ \t]+#+)?[ \t]*\r?")
 _CODE_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 # What YAML reads as this very text without quotes, in a list too.
@@ -77,6 +80,7 @@ def render(document: Document) -> bytes:
     lines = [
         FENCE,
         f"id: {_scalar(document.id)}",
+        *_skill_name(document.path),
         f"title: {_scalar(document.title)}",
         *([f"description: {_scalar(document.description)}"] if document.description else ()),
         *_list("tags", document.tags),
@@ -177,6 +181,7 @@ def _front(text: str) -> Front:
         return Front()
     if not isinstance(said, Mapping):
         raise InvalidValue("the front matter is a list of names and values")
+    keys = [*_KEYS, "name"] if list(said)[:2] == _OURS else _KEYS
     return Front(
         id=_text(said, "id") or None,
         title=_text(said, "title") or None,
@@ -184,7 +189,7 @@ def _front(text: str) -> Front:
         tags=_texts(said, "tags"),
         links=_texts(said, "links"),
         version=_version(said),
-        unknown=tuple(key for key in said if key not in _KEYS),
+        unknown=tuple(key for key in said if key not in keys),
     )
 
 
@@ -218,6 +223,13 @@ def _version(said: Mapping[str, Any]) -> int | None:
 
 
 # writing
+
+
+def _skill_name(path: str) -> list[str]:
+    """A skill is called like the folder that its page stands in."""
+    folders, _, slug = path.rpartition("/")
+    name = folders.rpartition("/")[2]
+    return [f"name: {_scalar(name)}"] if slug == SKILL and name.strip("~") else []
 
 
 def _range(source: Source) -> str:

@@ -42,7 +42,7 @@ from recollect.errors import (
 )
 from recollect.store.protocol import NewId
 
-STEPS_MAX = 10_000  # of one changeset
+STEPS_MAX = 250_000  # of one changeset: all that a generation may be made of, twice
 REFERRERS_SHOWN = 5
 
 

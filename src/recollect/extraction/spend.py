@@ -70,7 +70,7 @@ class Purpose:
     """For whom calls are made."""
 
     space: str
-    session_id: str
+    session_id: str | None  # none: for the space as a whole
     attempt: int
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -150,6 +151,36 @@ def test_any_reader_of_yaml_reads_the_same(
     assert read["title"] == (title or "t")
     assert read.get("description", "") == description
     assert tuple(read.get("tags", ())) == tags
+
+
+def skill(path: str = "~/memory/skills/using-uv/SKILL") -> Document:
+    return replace(document(title="Working with uv", description="Use when …"), path=path)
+
+
+def test_a_skill_has_the_name_of_its_folder_for_coding_agents() -> None:
+    rendered = render(skill())
+    assert rendered.decode() == (
+        f'---\nid: "{ID}"\nname: using-uv\ntitle: Working with uv\n'
+        'description: "Use when …"\nversion: 3\n---\n'
+    )
+    said = Front(id=ID, title="Working with uv", description="Use when …", version=3)
+    assert front(rendered) == said, "it is nothing that a document has a place for, and no edit"
+
+
+@pytest.mark.parametrize("path", ["~/memory/skills/SKILLS", "~/memory/a/SKILL/b", "~/SKILL"])
+def test_nothing_else_has_a_name(path: str) -> None:
+    assert b"name:" not in render(skill(path))
+
+
+def test_any_name_of_a_folder_can_be_read_back() -> None:
+    rendered = render(skill("~/memory/skills/yes: no #1/SKILL"))
+    assert b'name: "yes: no #1"\n' in rendered
+    assert front(rendered).unknown == ()
+
+
+@pytest.mark.parametrize("head", ["name: Ana", f"id: {ID}\ntitle: x\nname: Ana"])
+def test_a_name_that_somebody_wrote_is_not_passed_over(head: str) -> None:
+    assert front(f"---\n{head}\n---\n".encode()).unknown == ("name",)
 
 
 def test_sources_beyond_a_number_are_not_shown() -> None:

@@ -10,6 +10,7 @@ import re
 import shutil
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -763,3 +764,38 @@ def test_a_page_that_no_file_can_be_called_like_is_refused(
 
 def _fields(value: Document | Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
+# skills
+
+
+def test_a_skill_that_was_edited_is_loaded_like_any_page(docs: Documents, out: Path) -> None:
+    docs.write("tools/uv/SKILL", "Run `uv sync`.")
+    docs.publish(out)
+    file = out / "tools" / "uv" / "SKILL.md"
+    assert "name: uv\n" in file.read_text()
+    assert docs.load(out) == NOTHING
+    file.write_text(file.read_text().replace("sync", "lock"))
+    assert docs.load(out) == replace(NOTHING, changed=("~/memory/tools/uv/SKILL",))
+    docs.publish(out)
+    assert docs.load(out) == NOTHING
+
+
+def test_a_skill_that_was_published_without_a_name_is_no_edit(docs: Documents, out: Path) -> None:
+    """As every one was before they had names."""
+    docs.write("tools/uv/SKILL", "Run `uv sync`.")
+    docs.publish(out)
+    file = out / "tools" / "uv" / "SKILL.md"
+    file.write_text(file.read_text().replace("name: uv\n", ""))
+    said = manifest(out)
+    for each in said["files"]:
+        if each["path"] == "tools/uv/SKILL.md":
+            each["sha256"] = sha256(file.read_bytes()).hexdigest()
+            each["bytes"] = file.stat().st_size
+    (out / MANIFEST).write_text(json.dumps(said))
+    assert docs.load(out) == NOTHING
+    docs.publish(out)
+    docs.write("tools/uv/SKILL", "Run `uv lock`.")
+    docs.publish(out)
+    assert "name: uv\n" in file.read_text()
+    assert beside(out) == ["out"]

@@ -1,0 +1,1 @@
+"""Consolidation, phase 2: one generation of memory per space, made of what sessions came to."""

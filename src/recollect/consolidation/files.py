@@ -1,0 +1,153 @@
+"""The files of a generation: a directory for each space below `memories_root`, swapped whole.
+
+They are a projection: whatever happens to them, the store holds what they say, and the next sweep
+writes what is missing. Owns the part of G6 and P6 that is files. A file that cannot be written
+fails no generation; it is logged, and tried again. What people wrote there is taken up before it is
+written over; what cannot be taken up is kept beside it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from recollect.config import Settings
+from recollect.config.settings import folder_of
+from recollect.consolidation.edits import NOTHING, Absorbed, absorb
+from recollect.consolidation.noticing import Watch
+from recollect.consolidation.staged_files import Show, nowhere, shown_in
+from recollect.documents.paths import memory_root
+from recollect.documents.publish import Publication
+from recollect.documents.shelf import Problem
+from recollect.documents.tree import Documents
+from recollect.domain import StoreDescription
+from recollect.errors import NotFound, RecollectError, StoreClosed
+from recollect.facts import Facts
+from recollect.store.protocol import Store
+
+NOWHERE = "none"
+FOLDER = "memories"
+USUAL_FILE = "memory.db"
+SPACES_MAX = 100  # whose files one sweep writes
+EDITS_TOLD = 10  # of those that were not taken up
+
+_log = logging.getLogger(__name__)
+
+
+def root_of(settings: Settings, store: StoreDescription) -> Path | None:
+    """Where spaces are published: as the settings say, else beside the SQLite file.
+
+    `memories` beside `memory.db`; another file has a directory of its own, named after it.
+    """
+    if settings.memories_root == NOWHERE:
+        return None
+    if settings.memories_root is not None:
+        given = settings.memories_root.replace("{data_dir}", settings.data_dir)
+        return Path(given).expanduser()
+    if store.kind != "sqlite" or store.location == ":memory:":
+        return None
+    file = Path(store.location)
+    return file.with_name(FOLDER if file.name == USUAL_FILE else f"{file.stem}-{FOLDER}")
+
+
+class MemoryFiles:
+    """Writes the memory of spaces as files. Safe to share between threads."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        documents: Callable[[str], Documents],
+        facts: Callable[[str], Facts] | None = None,
+    ) -> None:
+        self._store = store
+        self._documents = documents
+        self._facts = facts  # none: what people wrote is only kept aside
+        self._root = root_of(settings, store.describe())
+        self._watch = Watch(self._root)
+
+    def directory(self, space: str) -> Path | None:
+        """Where a space is published; none: nowhere."""
+        return None if self._root is None else self._root / folder_of(space)
+
+    def staged(self, space: str, token: int) -> AbstractContextManager[Show]:
+        """What shows a generation in files while it is made."""
+        directory = self.directory(space)
+        return nowhere(space, token) if directory is None else shown_in(directory, token)
+
+    def write(self, space: str, number: int) -> bool:
+        """Publish what a space remembers, whole; whether it is there."""
+        return self._write(space, number)
+
+    def refresh(self, space: str) -> bool:
+        """Make the files say what the documents say, whoever changed either; whether they do."""
+        return self._write(space, None)
+
+    def _write(self, space: str, number: int | None) -> bool:
+        directory = self.directory(space)
+        if directory is None:
+            return False
+        left = self.absorb(space).left
+        try:
+            directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            documents = self._documents(space)
+            made = documents.publish(directory, path=str(memory_root()), discard_edits=True)
+            if number is not None:
+                self._store.generations.files_published(space, number)
+        except StoreClosed:
+            raise
+        except NotFound:  # nothing was ever written there
+            return False
+        except (RecollectError, OSError) as error:
+            _log.warning("the files of space %r were not written: %s", space, error)
+            return False
+        _tell_left(space, left, made)
+        return True
+
+    def write_missing(self) -> int:
+        """Publish what a process that died has not; how many spaces it were."""
+        if self._root is None:
+            return 0
+        missing = self._store.generations.without_files(SPACES_MAX)
+        return sum(self.write(space, number) for space, number in missing)
+
+    # what people wrote
+
+    def noticed(self) -> list[str]:
+        """The spaces whose files were edited here since anybody looked; each edit is told once."""
+        return self._watch.noticed()
+
+    def absorb(self, space: str) -> Absorbed:
+        """Take up what people wrote into the files of a space; it never fails a generation."""
+        directory = self.directory(space)
+        if directory is None or self._facts is None:
+            return NOTHING
+        try:
+            found = absorb(self._documents(space), self._facts(space), directory)
+        except StoreClosed:
+            raise
+        except (RecollectError, OSError) as error:
+            _log.warning("edits in the files of space %r were not taken up: %s", space, error)
+            return Absorbed(left=(Problem(file=str(directory), reason=str(error)),))
+        if found.added or found.deleted or found.documents:
+            _log.info(
+                "space %r was edited as files: %d facts added, %d deleted, %d documents changed",
+                *(space, len(found.added), len(found.deleted), len(found.documents)),
+            )
+        return found
+
+
+def _tell_left(space: str, left: Sequence[Problem], made: Publication) -> None:
+    """Say which edits were not taken up, and where they are from now on."""
+    kept = [each for each in made.kept_aside if f".recollect-{made.generation}-edited" in each]
+    if not left and not kept:
+        return
+    told = "; ".join(f"{each.file}: {each.reason}" for each in left[:EDITS_TOLD])
+    more = f"; and {len(left) - EDITS_TOLD} more" if len(left) > EDITS_TOLD else ""
+    where = f"; they are kept in {', '.join(kept)}" if kept else ""
+    _log.warning(
+        "edits in the files of space %r were not taken up: %s%s%s",
+        *(space, told or "made in the last moment", more, where),
+    )

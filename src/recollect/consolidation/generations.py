@@ -1,0 +1,214 @@
+"""The generations of a space as a caller holds them: look, compare, restore, run, pause."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from recollect import collection
+from recollect.consolidation.pages import SKILLS
+from recollect.consolidation.run import REASON, Consolidator, Preview, without_removal
+from recollect.documents.changeset import Changeset
+from recollect.documents.editing import OnReferences
+from recollect.documents.paths import DocumentPath, read_path
+from recollect.documents.tree import Documents
+from recollect.errors import NotFound, UsageError
+from recollect.generation import (
+    ConsolidationState,
+    Generation,
+    GenerationDocument,
+    GenerationDraft,
+)
+from recollect.processing import WorkReport
+from recollect.session import Surroundings, page_size
+from recollect.store.protocol import Store
+from recollect.worker import Worker
+
+
+class DocumentChange(StrEnum):
+    """What became of a document between two generations."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationChange:
+    """How a document differs between two generations; `text` is a unified diff."""
+
+    path: str
+    change: DocumentChange
+    text: str
+
+
+class Generations:
+    """What consolidation made of a space's memory, one generation after the other."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        store: Store,
+        space: str,
+        documents: Documents,
+        consolidator: Consolidator,
+        worker: Worker,
+    ) -> None:
+        self._around = around
+        self._store = store
+        self._space = space
+        self._documents = documents  # as consolidation holds them
+        self._consolidator = consolidator
+        self._worker = worker
+
+    def list(self, limit: int = 20, before: int | None = None) -> builtins.list[Generation]:
+        """The newest first, a page at a time; `before` is the number of the last one shown."""
+        before = None if before is None else collection.check_seq(before, "a generation")
+        return self._store.generations.list(self._space, page_size(limit), before)
+
+    def get(self, number: int | None = None) -> Generation:
+        """A generation, or the current one. NotFound: there is none."""
+        if number is None:
+            number = self.state().generation
+        number = collection.check_seq(number, "a generation")
+        found = self._store.generations.get(self._space, number)
+        if found is None:
+            raise NotFound(f"space {self._space!r} has no generation {number}")
+        return found
+
+    def state(self) -> ConsolidationState:
+        """Where consolidation stands: which generation is current, and what the next waits for."""
+        now = self._around.now()
+        found = self._store.generations.states(self._space, 1, "", now)
+        return found[0] if found else ConsolidationState.untouched(self._space)
+
+    def preview(self) -> Preview:
+        """What the next generation would be made of, without making it or asking a model."""
+        return self._consolidator.preview(self._space)
+
+    def run(self) -> WorkReport:
+        """Make the next generation now, whatever it waits for.
+
+        UsageError: the space is paused. Nothing is reported if somebody else is at it.
+        """
+        if self.state().paused_at is not None:
+            raise UsageError(f"consolidation of space {self._space!r} is paused: resume it first")
+        return self._worker.consolidate(self._space)
+
+    def pause(self) -> None:
+        """Make no more generations until `resume`; one under way is given up."""
+        self._store.generations.pause(self._space, self._around.now())
+
+    def resume(self) -> None:
+        self._store.generations.resume(self._space, self._around.now())
+
+    def diff(self, older: int, newer: int | None = None) -> builtins.list[GenerationChange]:
+        """What changed from one generation to another, or to the current one, by path."""
+        a, b = self.get(older), self.get(newer)
+        before = {each.document_id: each for each in self._of(a)}
+        after = {each.document_id: each for each in self._of(b)}
+        changes = [
+            self._change(before.get(each), after.get(each))
+            for each in {*before, *after}
+            if before.get(each) != after.get(each)
+        ]
+        # What was restored is another version, and says the same.
+        told = [each for each in changes if each.text or each.change is not DocumentChange.CHANGED]
+        return sorted(told, key=lambda change: change.path)
+
+    def _of(self, generation: Generation) -> builtins.list[GenerationDocument]:
+        return self._store.generations.documents(self._space, generation.number)
+
+    def _change(
+        self, before: GenerationDocument | None, after: GenerationDocument | None
+    ) -> GenerationChange:
+        if before is None or after is None:
+            one = before or after
+            assert one is not None
+            version = self._documents.version(one.document_id, one.version)
+            change, mark = (
+                (DocumentChange.REMOVED, "-") if after is None else (DocumentChange.ADDED, "+")
+            )
+            lines = [f"{mark}{line}" for line in version.body.splitlines()]
+            return GenerationChange(path=version.path, change=change, text="\n".join(lines))
+        text = self._documents.diff(after.document_id, before.version, after.version)
+        path = self._documents.version(after.document_id, after.version).path
+        return GenerationChange(path=path, change=DocumentChange.CHANGED, text=text)
+
+    def rollback(self, number: int) -> Generation:
+        """Restore what a generation said, as the newest one.
+
+        It stays until something is learned or forgotten; `pause` keeps it for longer.
+        """
+        wanted = self.get(number)
+        if not wanted.is_whole:
+            raise UsageError(
+                f"generation {number} cannot be restored: something it said was forgotten since"
+            )
+        selection = self._store.generations.select(
+            self._space, self._around.settings.selection_policy, self._around.now()
+        )
+        target = self._of(wanted)
+        self._check_remembered(number, target)
+        changeset = self._documents.changeset(f"generation {number} restored")
+        summaries = tuple(self._restored(changeset, target, self._of(self.get(None))))
+        changes = changeset.prepared()
+        if not changes.edits:
+            raise UsageError(f"generation {number} is what there is")
+        draft = GenerationDraft(
+            made_by="user",
+            selection=without_removal(selection),
+            changes=changes,
+            digest=selection.digest or REASON,
+            note=f"generation {number} restored",
+            summaries=summaries,
+            cooldown_seconds=self._around.settings.consolidation_cooldown_seconds,
+            kept=self._around.settings.generations_kept,
+            restored_from=number,
+        )
+        made = self._store.generations.restore(
+            self._space, draft, self._around.now(), self._around.ids.new
+        )
+        self._consolidator.write_files(self._space, made)
+        return made
+
+    def _check_remembered(self, number: int, target: builtins.list[GenerationDocument]) -> None:
+        """What was switched off since must not come back this way."""
+        for session_id in sorted({each.session_id for each in target if each.session_id}):
+            state = self._store.sessions.get(self._space, session_id)
+            if state is None or not state.remembered:
+                raise UsageError(
+                    f"generation {number} cannot be restored: session {session_id}, which it was "
+                    "made of, is not to be remembered any more"
+                )
+
+    def _restored(
+        self,
+        changeset: Changeset,
+        target: builtins.list[GenerationDocument],
+        current: builtins.list[GenerationDocument],
+    ) -> Iterator[tuple[str, str]]:
+        """Prepare what makes the current generation the wanted one; sessions and their pages."""
+        versions = {each.document_id: each.version for each in current}
+        for each in target:
+            if versions.pop(each.document_id, None) == each.version:
+                continue
+            document = changeset.restore(each.document_id, each.version)
+            if each.session_id is not None:
+                yield each.session_id, document.path
+        for document_id in sorted(versions):
+            gone = changeset.find(document_id)
+            if gone is not None:
+                changeset.delete(gone.path, below=True, references=OnReferences.LEAVE)
+                _drop_folder(changeset, read_path(gone.path).parent)
+
+
+def _drop_folder(changeset: Changeset, folder: DocumentPath | None) -> None:
+    """Delete the folder of a skill that is gone: an empty one is no skill."""
+    skills = read_path(SKILLS)
+    if folder is None or not folder.is_within(skills) or folder.key == skills.key:
+        return
+    if len(changeset.tree(folder.text, limit=2)) == 1:
+        changeset.delete(folder.text, references=OnReferences.LEAVE)

@@ -1,0 +1,89 @@
+"""What a run of consolidation reads: the selection, the facts it supports, and memories on demand.
+
+Bounded by what is selected and by the settings; memories in full are read only where a page needs
+them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+
+from recollect.config import Settings
+from recollect.generation import Memo, Pick, Selection, Standing
+from recollect.store.protocol import Generations
+
+MEMOS_PAGE = 200
+RAW_MEMOS_MAX = 256  # that are read for the page of raw memories
+DIGEST_VERSION = 1  # of how generations are written by rules: raised, all are written anew
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What one generation is made of."""
+
+    selection: Selection
+    standings: tuple[Standing, ...]
+    store: Generations
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether the current generation is an earlier one, made current again by hand."""
+        current = self.store.get(self.selection.space, self.selection.generation)
+        return current is not None and current.restored_from is not None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.selection.picks and not self.standings
+
+    def memos(self, picks: Sequence[Pick]) -> list[Memo]:
+        """Memories in full, in this order."""
+        return self.store.memos(self.selection.space, [pick.session_id for pick in picks])
+
+    def newest(self, limit: int) -> tuple[Pick, ...]:
+        """The memories of the sessions that were spoken in last."""
+        picks = sorted(self.selection.picks, key=lambda pick: pick.session_id)
+        picks.sort(key=lambda pick: pick.source_updated_at, reverse=True)
+        return tuple(picks[:limit])
+
+    def texts(self) -> Iterator[str]:
+        """Everything that what is selected says."""
+        picks = self.selection.picks
+        for start in range(0, len(picks), MEMOS_PAGE):
+            for memo in self.memos(picks[start : start + MEMOS_PAGE]):
+                yield memo.extraction.raw_memory
+                yield memo.extraction.rollout_summary
+        for standing in self.standings:
+            yield standing.fact.content
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Facts that no session stands behind: somebody added them."""
+        return tuple(each.fact.content for each in self.standings if not each.fact.sources)
+
+    def digest(self, made_by: str) -> str:
+        """The same for the same inputs and the same maker: then there is nothing to make."""
+        selection = self.selection
+        parts = [
+            DIGEST_VERSION,
+            made_by,
+            sorted((pick.session_id, pick.revision) for pick in selection.picks),
+            sorted(_fingerprint(each) for each in self.standings),
+        ]
+        return sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+
+
+def read_inputs(store: Generations, space: str, settings: Settings, now: datetime) -> Inputs:
+    selection = store.select(space, settings.selection_policy, now)
+    sessions = [pick.session_id for pick in selection.picks]
+    standings = store.standings(space, sessions, now, settings.consolidation_facts_max)
+    return Inputs(selection=selection, standings=tuple(standings), store=store)
+
+
+def _fingerprint(standing: Standing) -> tuple[str, ...]:
+    fact = standing.fact
+    sources = sorted({source.session_id for source in fact.sources})
+    return (fact.id, fact.content, str(fact.trust), str(fact.valid_from), *fact.tags, *sources)

@@ -1,0 +1,81 @@
+"""A page of a generation on its way into the tree, where each stands, and how large they get.
+
+Everything but the summaries of sessions is bounded by the limits here, so that a run costs what
+changed and not what exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+
+from recollect.documents.checking import FACTS_MAX, SOURCES_MAX
+from recollect.knowledge import Source
+
+MEMORY = "~/memory/MEMORY"
+SUMMARY = "~/memory/memory_summary"
+RAW = "~/memory/raw_memories"
+SUMMARIES = "~/memory/rollout_summaries"
+SKILLS = "~/memory/skills"
+
+RAW_BYTES_MAX = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What a document will say, and what that rests on."""
+
+    path: str
+    title: str
+    description: str
+    body: str
+    sources: tuple[Source, ...] = ()
+    facts: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recent:
+    """A session that was heard of lately, for the index of memory."""
+
+    session_id: str
+    path: str
+    day: date
+    title: str
+    project: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much the handbook, the summary and the skills hold."""
+
+    memory_bytes: int = 40_000
+    summary_chars: int = 2_500
+    lines_per_part: int = 24
+    people: int = 40
+    projects: int = 20
+    conflicts: int = 24
+    skills: int = 20
+    steps: int = 12  # of one skill, and as many pitfalls
+    recent: int = 6
+
+
+LIMITS = Limits()
+
+
+def skill_path(name: str) -> str:
+    return f"{SKILLS}/{name}/SKILL"
+
+
+def distinct_sources(sources: Iterable[Source]) -> tuple[Source, ...]:
+    """Places each once and in order, without the words, as many as a version may rest on."""
+    places = {(each.session_id, each.seq, each.seq_to) for each in sources}
+    return tuple(
+        Source(session_id=session_id, seq=seq, seq_to=seq_to)
+        for session_id, seq, seq_to in sorted(places)[:SOURCES_MAX]
+    )
+
+
+def distinct_facts(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({each for each in ids if each})[:FACTS_MAX])

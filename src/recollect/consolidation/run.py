@@ -1,0 +1,256 @@
+"""Phase 2: a claimed space is read, its next generation staged, checked, and published whole.
+
+Owns G7 (nothing to remember empties memory, and nobody is asked), G9 (a run that fails, is killed
+or superseded leaves the generation before as it is) and G10 (a lost claim changes nothing). Reading
+and writing stand in short transactions of the store; between them nothing is held but the lease.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+from recollect.clock import Clock
+from recollect.config import Settings
+from recollect.consolidation.agent import AgentBrief, ConsolidationAgent
+from recollect.consolidation.handbook import emptied, handbook
+from recollect.consolidation.inputs import Inputs, read_inputs
+from recollect.consolidation.pages import MEMORY, RAW, SUMMARY
+from recollect.consolidation.staged_files import Show, nowhere
+from recollect.consolidation.staging import Stage, is_complete
+from recollect.consolidation.validation import Grounds, problems
+from recollect.document import Author, AuthorKind
+from recollect.documents.changeset import PreparedEdit
+from recollect.documents.paths import memory_root
+from recollect.documents.scope import Holder
+from recollect.documents.tree import Documents
+from recollect.domain import Claim, StaleClaim
+from recollect.errors import (
+    DocumentExists,
+    DocumentReferenced,
+    InvalidOutput,
+    NotFound,
+    Postponed,
+    StaleVersion,
+)
+from recollect.generation import Generation, GenerationDraft, Outdated, Published, Selection
+from recollect.ids import Ids
+from recollect.knowledge import NOTHING_SPENT, Spent
+from recollect.leases import Leaseholder
+from recollect.processing import WorkReport
+from recollect.redaction import Redactor
+from recollect.store.protocol import Store
+
+BY_RULES = "rules"
+REASON = "consolidated"
+WITHDRAWALS_MAX = 8  # while others change the same pages
+AGAIN_SECONDS = 1.0  # after somebody changed the pages that were to be replaced
+PROBLEMS_TOLD = 3  # of a generation that cannot be published
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What the next generation would be made of; by rules, also what it would change."""
+
+    selection: Selection
+    made_by: str
+    is_unchanged: bool
+    edits: tuple[PreparedEdit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consolidator:
+    """Makes generations of spaces. Safe to share between threads."""
+
+    store: Store
+    settings: Settings
+    clock: Clock
+    ids: Ids
+    redactor: Callable[[], Redactor]
+    documents: Callable[[str], Documents]
+    agent: ConsolidationAgent | None = None
+    write_files: Callable[[str, Generation], None] = lambda _space, _generation: None
+    absorb_edits: Callable[[str], bool] = lambda _space: False
+    refresh_files: Callable[[str], object] = lambda _space: None
+    staged_files: Callable[[str, int], AbstractContextManager[Show]] = nowhere
+
+    @property
+    def made_by(self) -> str:
+        return BY_RULES if self.agent is None else self.agent.name
+
+    def run(self, claim: Claim, _holder: Leaseholder, lost: threading.Event) -> WorkReport:
+        """Make the next generation of the space that was claimed."""
+        space = claim.key
+        was_edited = self.absorb_edits(space)
+        inputs = read_inputs(self.store.generations, space, self.settings, self.clock.now())
+        draft = self._draft(inputs, claim, lost)
+        if lost.is_set():
+            return WorkReport(stale=1)
+        try:
+            made = self.store.generations.publish(claim, draft, self.clock.now(), self.ids.new)
+        except (StaleVersion, DocumentExists, DocumentReferenced, NotFound) as error:
+            raise Postponed(
+                f"the pages of memory were changed meanwhile: {error}", delay_seconds=AGAIN_SECONDS
+            ) from error
+        if was_edited and isinstance(made, Published) and made.generation is None:
+            self.refresh_files(space)  # what could not be taken up is written anew
+        return self._told(space, made)
+
+    def _told(self, space: str, made: Published | Outdated | StaleClaim) -> WorkReport:
+        match made:
+            case StaleClaim():
+                return WorkReport(stale=1)
+            case Outdated():
+                _log.info("%s: something was forgotten meanwhile; consolidating again", space)
+                return WorkReport(released=1)
+            case Published(generation=None):
+                return WorkReport(upkeep=1)
+            case Published(generation=generation):
+                assert generation is not None
+                self.write_files(space, generation)
+                return WorkReport(generations=1)
+
+    def withdraw(self, space: str, holder: Leaseholder) -> bool:
+        """Publish at once, by rules, a generation without what was just forgotten.
+
+        Whoever makes one at this moment is stale, and what a model wrote it writes anew when its
+        turn comes. False: there is none to withdraw anything from.
+        """
+        if not any(each.generation for each in self.store.generations.states(space, 1, "", None)):
+            return False
+        by_rules = replace(self, agent=None)
+        for tries_left in range(WITHDRAWALS_MAX, 0, -1):
+            claim = holder.claim_consolidation(space, takes_over=True)
+            assert claim is not None, "nobody keeps the job from who takes it over"
+            try:
+                report = by_rules.run(claim, holder, threading.Event())
+            except Postponed:
+                if tries_left == 1:
+                    raise
+                continue
+            # Who forgets something else at this moment takes the job over from us, and may die.
+            if not report.stale and not report.released:
+                break
+        if self.agent is not None:
+            self.store.generations.request(space, holder.lease_time())
+        return True
+
+    def preview(self, space: str) -> Preview:
+        """What a run would do, without doing it and without asking a model."""
+        inputs = read_inputs(self.store.generations, space, self.settings, self.clock.now())
+        stage = self._stage(inputs)
+        is_unchanged = self._is_unchanged(stage)
+        if not is_unchanged and (self.agent is None or inputs.is_empty):
+            self._by_rules(stage)
+        return Preview(
+            selection=inputs.selection,
+            made_by=self.made_by,
+            is_unchanged=is_unchanged,
+            edits=stage.changeset.edits,
+        )
+
+    # how a generation is made
+
+    def _draft(self, inputs: Inputs, claim: Claim, lost: threading.Event) -> GenerationDraft:
+        stage = self._stage(inputs)
+        note, spent = "", NOTHING_SPENT
+        made_by = self.made_by
+        if not self._is_unchanged(stage):
+            if self.agent is None or inputs.is_empty:
+                made_by = BY_RULES
+                self._by_rules(stage)
+                self._check(stage)
+            else:
+                note, spent = self._by_model(self.agent, stage, claim, lost)
+        return GenerationDraft(
+            made_by=made_by,
+            selection=inputs.selection,
+            changes=stage.changeset.prepared(),
+            digest=inputs.digest(self.made_by),
+            note=note,
+            summaries=tuple(stage.written),
+            spent=spent,
+            cooldown_seconds=self.settings.consolidation_cooldown_seconds,
+            kept=self.settings.generations_kept,
+        )
+
+    def _stage(self, inputs: Inputs) -> Stage:
+        space = inputs.selection.space
+        return Stage(changeset=self.held(space).changeset(REASON), inputs=inputs)
+
+    def held(self, space: str) -> Documents:
+        """A space's documents, as consolidation holds them."""
+        author = Author(kind=AuthorKind.CONSOLIDATION, name="consolidation")
+        return self.documents(space).held_by(Holder(author=author, root=memory_root()))
+
+    def _is_unchanged(self, stage: Stage) -> bool:
+        """Whether something happened, and nothing changed."""
+        selection = stage.inputs.selection
+        return (
+            stage.inputs.digest(self.made_by) == selection.digest
+            and not selection.removed
+            and is_complete(stage.changeset, (MEMORY, SUMMARY, RAW), selection.picks)
+        )
+
+    def _by_rules(self, stage: Stage) -> None:
+        if stage.inputs.is_empty:
+            stage.put_handbook(emptied())
+            stage.prune()
+            return
+        stage.put_summaries()
+        stage.put_raw()
+        stage.put_handbook(handbook(stage.inputs.standings, stage.places, stage.recent()))
+        stage.prune()
+
+    def _by_model(
+        self, agent: ConsolidationAgent, stage: Stage, claim: Claim, lost: threading.Event
+    ) -> tuple[str, Spent]:
+        """Let a model write, with what is being removed still there to be read."""
+        selection = stage.inputs.selection
+        stage.put_summaries()
+        stage.put_raw(also=stage.removed_memos())
+        leaving = {each.session_id: each.path for each in selection.removed if each.path}
+        with self.staged_files(selection.space, claim.token) as show:
+            show(stage.changeset, (MEMORY, SUMMARY, *leaving.values()))
+            brief = AgentBrief(
+                selection=selection,
+                pages={**leaving, **stage.places},
+                grounds=self._grounds(stage),
+                attempt=claim.attempt,
+                is_lost=lost.is_set,
+                changed=lambda: show(stage.changeset, ()),
+            )
+            report = agent.run(stage.changeset, brief)
+        stage.put_raw()
+        stage.prune()
+        self._check(stage)
+        return report.note, report.spent
+
+    def _grounds(self, stage: Stage) -> Grounds:
+        inputs = stage.inputs
+        return Grounds(
+            selected=len(inputs.selection.picks),
+            before=self.held(inputs.selection.space),
+            removed=inputs.selection.removed,
+            kept=inputs.texts,
+            told=inputs.told,
+        )
+
+    def _check(self, stage: Stage) -> None:
+        """Nothing is published that is not whole; what is wrong is told without its words."""
+        space = stage.inputs.selection.space
+        redact = self.redactor().keyed(space).redact
+        found = problems(stage.changeset, self._grounds(stage), redact=redact)
+        if found:
+            told = "; ".join(problem.text for problem in found[:PROBLEMS_TOLD])
+            raise InvalidOutput(f"the generation cannot be published: {told}")
+
+
+def without_removal(selection: Selection) -> Selection:
+    """The same, as something that is neither added nor removed: for what is restored by hand."""
+    return replace(selection, added=(), retained=(), removed=(), revision=0)

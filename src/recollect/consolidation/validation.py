@@ -1,0 +1,406 @@
+"""Says what is wrong with a generation that is about to be published, whoever made it.
+
+Owns the half of G9 that looks before anything is kept: what has to be there is there and within its
+limits, every claim names a source that exists, every link leads somewhere, no secret is told, and
+nothing of what was removed is left (G11). Reads the staged tree and changes nothing; what it reads
+is bounded by the limits and by what was removed, not by what exists.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, islice
+
+from recollect.consolidation.claim_lines import blocks
+from recollect.consolidation.echoes import echoes, sayings
+from recollect.consolidation.lines import shown
+from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY
+from recollect.document import Document, Node
+from recollect.documents.changeset import Changeset
+from recollect.documents.links import find_links
+from recollect.documents.paths import DocumentPath, read_path, stored_path
+from recollect.documents.reading import Reader
+from recollect.documents.scope import is_of_consolidation
+from recollect.extraction.digest import one_line
+from recollect.generation import Removed
+from recollect.session import LIST_MAX
+
+SKILL = "SKILL"
+
+PROBLEMS_MAX = 40
+QUOTES_MAX = 8  # of one problem
+QUOTE_CHARS = 240
+CITED_MIN = 4  # sources that a handbook has to have had before most of them can be lost
+TEMPLATE_LINK = f"[[{SUMMARIES}/<name>|<day>]]"
+
+_SUMMARIES = read_path(SUMMARIES)
+_SKILL_NAME = re.compile(r"[a-z0-9-]{1,64}")
+_ID = re.compile(r"[\w-]{8,}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much a generation may say."""
+
+    summary_chars: int = 4_000
+    memory_bytes: int = 65_536
+    skill_bytes: int = 24_576
+    skill_lines: int = 500
+    skills: int = 50
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grounds:
+    """What a generation may rest on, and what it may not any more.
+
+    `before` is the tree as it is, where the removed memories' pages are read. `kept` gives every
+    text of what is selected: summaries, raw memories and the facts they support; it is asked only
+    where a page says what a removed memory said. `told` are facts that no summary stands behind:
+    what somebody added by hand.
+    """
+
+    selected: int
+    before: Reader
+    removed: tuple[Removed, ...] = ()
+    kept: Callable[[], Iterable[str]] = tuple
+    told: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What is wrong, and what to do about it, in a sentence that quotes nobody.
+
+    `quotes` are the passages that are meant: for whoever mends them, and never for a log.
+    """
+
+    text: str
+    quotes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([self.text, *(f"  > {quote}" for quote in self.quotes)])
+
+
+def problems(
+    staged: Changeset,
+    grounds: Grounds,
+    *,
+    redact: Callable[[str], str],
+    limits: Limits = LIMITS,
+) -> list[Problem]:
+    """Everything that keeps a staged generation from being published; the first of too many."""
+    examined = _Examined(staged=staged, grounds=grounds)
+    found = chain(
+        _touched(staged),
+        _required(examined, limits),
+        _skills(examined, limits),
+        _sources(examined),
+        _links(examined),
+        _secrets(examined, redact),
+        _forgotten(examined),
+    )
+    return list(islice(found, PROBLEMS_MAX))
+
+
+def losses(staged: Changeset, grounds: Grounds) -> list[Problem]:
+    """Whether most of what a handbook rested on is gone from it, although it is still selected.
+
+    What a model was talked into; rules may have found better things to say.
+    """
+    was = _Examined(staged=grounds.before, grounds=grounds)
+    now = _Examined(staged=staged, grounds=grounds)
+    known = {each.id for each in was.cited if now.standing(each) is not None}
+    lost = known - {each.id for each in now.cited}
+    if len(known) < CITED_MIN or 2 * len(lost) <= len(known):
+        return []
+    return [
+        Problem(
+            text=f"{MEMORY} and the skills cited {len(known):,} summaries that are still selected, "
+            f"and {len(lost):,} of them are cited no more: read these pages again as they were, "
+            "and put back what they taught"
+        )
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Examined:
+    """The pages of a generation that say something, read once."""
+
+    staged: Reader
+    grounds: Grounds
+    found: dict[str, Document | None] = field(default_factory=dict)  # by the key of a link
+
+    @cached_property
+    def memory(self) -> Document | None:
+        return self._at(MEMORY)
+
+    @cached_property
+    def summary(self) -> Document | None:
+        return self._at(SUMMARY)
+
+    @cached_property
+    def raw(self) -> Document | None:
+        return self._at(RAW)
+
+    @cached_property
+    def skill_nodes(self) -> list[Node]:
+        return self.staged.tree(SKILLS, limit=LIST_MAX)[1:]
+
+    @cached_property
+    def skills(self) -> list[Document]:
+        """The skills that stand where they are looked for."""
+        paths = (each.path for each in self.skill_nodes if _is_skill(each))
+        return [page for page in map(self._at, paths) if page is not None]
+
+    @property
+    def claiming(self) -> list[Document]:
+        """The pages whose lines are claims."""
+        return [page for page in (self.memory, *self.skills) if page is not None]
+
+    @property
+    def spoken(self) -> list[Document]:
+        """The pages that were written from others."""
+        return [page for page in (self.memory, self.summary, *self.skills) if page is not None]
+
+    @cached_property
+    def gone(self) -> frozenset[str]:
+        """The keys of where the removed memories' pages stand."""
+        paths = (each.path for each in self.grounds.removed)
+        return frozenset(read_path(path).key for path in paths if path is not None)
+
+    @property
+    def cited(self) -> Iterator[Document]:
+        """The summaries that claims rest on and that may be cited; some more than once."""
+        for page in self.claiming:
+            for link in find_links(page.body):
+                target = self.source(link.path)
+                if target is not None:
+                    yield target
+
+    def source(self, path: DocumentPath) -> Document | None:
+        """The summary that a claim may rest on; none: there is none at that path."""
+        target = self.target(path)
+        if target is None or self.is_gone(target):
+            return None
+        where = stored_path(target.path)
+        is_summary = where.is_within(_SUMMARIES) and where.key != _SUMMARIES.key
+        return target if is_summary else None
+
+    def target(self, path: DocumentPath) -> Document | None:
+        if path.key not in self.found:
+            root = self.staged.holder.root
+            is_seen = root is None or path.is_within(root)
+            self.found[path.key] = self.staged.find(path.text) if is_seen else None
+        return self.found[path.key]
+
+    def is_gone(self, page: Document) -> bool:
+        return stored_path(page.path).key in self.gone
+
+    def standing(self, page: Document) -> Document | None:
+        """A page of another tree, if it stands in this one."""
+        return self.source(stored_path(page.path))
+
+    def _at(self, path: str) -> Document | None:
+        found = self.staged.find(path)
+        is_here = found is not None and stored_path(found.path).key == read_path(path).key
+        return found if is_here else None
+
+
+# what is there
+
+
+def _touched(staged: Changeset) -> Iterator[Problem]:
+    for edit in staged.edits:
+        for path in (edit.path, edit.to):
+            if path and not is_of_consolidation(read_path(path)):
+                yield Problem(text=f"{path} belongs to agents and people: leave it as it is")
+
+
+def _required(examined: _Examined, limits: Limits) -> Iterator[Problem]:
+    pages = {MEMORY: examined.memory, SUMMARY: examined.summary, RAW: examined.raw}
+    for path, page in pages.items():
+        if examined.grounds.selected and (page is None or not page.body.strip()):
+            yield Problem(text=f"{path} is missing or says nothing: write it")
+    memory, summary = examined.memory, examined.summary
+    if memory is not None and _size(memory) > limits.memory_bytes:
+        yield _too_long(memory, f"{_size(memory):,} bytes", f"{limits.memory_bytes:,}")
+    if summary is not None and len(summary.body) > limits.summary_chars:
+        yield _too_long(summary, f"{len(summary.body):,} characters", f"{limits.summary_chars:,}")
+
+
+def _skills(examined: _Examined, limits: Limits) -> Iterator[Problem]:
+    named = {stored_path(page.path).slugs[-2]: page for page in examined.skills}
+    folders = [each for each in examined.skill_nodes if len(_below_skills(each)) == 1]
+    if len(folders) > limits.skills:
+        yield Problem(
+            text=f"there are {len(folders):,} skills, and at most {limits.skills} may be kept: "
+            "delete the least useful, or merge those that belong together"
+        )
+    for folder in folders:
+        (name,) = _below_skills(folder)
+        if name not in named:
+            yield Problem(text=f"{folder.path} has no page {SKILL}: write it, or delete the skill")
+    for node in examined.skill_nodes:
+        if len(_below_skills(node)) > 1 and not _is_skill(node):
+            yield Problem(
+                text=f"{node.path} is not where skills are kept: a skill is one page, "
+                f"{SKILLS}/<name>/{SKILL}; put what it says there and delete the rest"
+            )
+    for name, page in named.items():
+        yield from _skill(name, page, examined, limits)
+
+
+def _skill(name: str, page: Document, examined: _Examined, limits: Limits) -> Iterator[Problem]:
+    if _SKILL_NAME.fullmatch(name) is None:
+        yield Problem(
+            text=f"{page.path}: a skill's name has 1 to 64 letters a to z, digits and dashes; "
+            "write it under such a name and delete this one"
+        )
+    if page.title != name:
+        yield Problem(text=f"{page.path}: its title has to be its name, {name}")
+    if not page.description.strip():
+        yield Problem(text=f"{page.path} has no description: say in one when to use the skill")
+    if not page.body.strip():
+        yield Problem(text=f"{page.path} says nothing: write it, or delete the skill")
+    elif not any(examined.source(link.path) for link in find_links(page.body)):
+        yield Problem(
+            text=f"{page.path} cites no summary: link those in which the procedure worked, as in "
+            f"{TEMPLATE_LINK}, or delete the skill"
+        )
+    if _size(page) > limits.skill_bytes:
+        yield _too_long(page, f"{_size(page):,} bytes", f"{limits.skill_bytes:,}")
+    lines = len(page.body.splitlines())
+    if lines > limits.skill_lines:
+        yield _too_long(page, f"{lines:,} lines", f"{limits.skill_lines:,}")
+
+
+def _below_skills(node: Node) -> tuple[str, ...]:
+    return stored_path(node.path).slugs[2:]
+
+
+def _is_skill(node: Node) -> bool:
+    below = _below_skills(node)
+    return len(below) == 2 and below[1] == SKILL
+
+
+def _size(page: Document) -> int:
+    return len(page.body.encode())
+
+
+def _too_long(page: Document, size: str, most: str) -> Problem:
+    return Problem(
+        text=f"{page.path} has {size}, and may have {most}: shorten it, the least useful first"
+    )
+
+
+# what it rests on
+
+
+def _sources(examined: _Examined) -> Iterator[Problem]:
+    by_hand = examined.grounds.told
+    told = sayings([*by_hand, *map(shown, by_hand)])
+    for page in examined.claiming:
+        cited = [link.start for link in find_links(page.body) if examined.source(link.path)]
+        without = [
+            block
+            for block in blocks(page.body)
+            # The steps of a skill have the sources of their page.
+            if block.is_claim
+            and not (block.is_step and page is not examined.memory)
+            and bisect_left(cited, block.start) == bisect_left(cited, block.end)
+            and not told.are_quoted(block.text)
+        ]
+        if without:
+            yield Problem(
+                text=f"{page.path}: {_counted(len(without), 'claim')} without a source: end each "
+                f"with a link to the summary it was taken from, as in {TEMPLATE_LINK}, or take it "
+                "out",
+                quotes=_quoted(f"line {block.line}: {block.text}" for block in without),
+            )
+
+
+def _links(examined: _Examined) -> Iterator[Problem]:
+    for page in examined.spoken:
+        linked = {link.path.key: link.path for link in find_links(page.body)}
+        linked |= {path.key: path for path in map(read_path, page.links)}
+        nowhere, removed = [], []
+        for path in linked.values():
+            target = examined.target(path)
+            if target is None:
+                nowhere.append(path.text)
+            elif examined.is_gone(target):
+                removed.append(path.text)
+        if nowhere:
+            yield Problem(
+                text=f"{page.path}: {_counted(len(nowhere), 'link')} to what is not there: mend "
+                "each, or take it out",
+                quotes=_quoted(nowhere),
+            )
+        if removed:
+            yield Problem(
+                text=f"{page.path}: {_counted(len(removed), 'link')} to memories that were "
+                "removed: take them out, and with them every claim that no other source bears out",
+                quotes=_quoted(removed),
+            )
+
+
+# what it must not say
+
+
+def _secrets(examined: _Examined, redact: Callable[[str], str]) -> Iterator[Problem]:
+    for page in (*examined.spoken, *((examined.raw,) if examined.raw else ())):
+        if redact(_told(page)) != _told(page):
+            yield Problem(text=f"{page.path} holds what looks like a secret: take it out")
+
+
+def _forgotten(examined: _Examined) -> Iterator[Problem]:
+    grounds = examined.grounds
+    if not grounds.removed:
+        return
+    pages = {page.path: _told(page) for page in examined.spoken}
+    ids = {each.session_id for each in grounds.removed}
+    for path, text in pages.items():
+        named = len(ids.intersection(_ID.findall(text)))
+        if named:
+            yield Problem(
+                text=f"{path} names {_counted(named, 'session')} that was removed: take the id out"
+            )
+    found = echoes(pages, _gone_texts(grounds), lambda: chain(grounds.told, grounds.kept()))
+    for path, passages in found.items():
+        yield Problem(
+            text=f"{path}: {_counted(len(passages), 'passage')} that only removed memories said: "
+            "take out what no kept summary bears out, and say the rest in the words of one that is "
+            "kept",
+            quotes=_quoted(passages),
+        )
+
+
+def _gone_texts(grounds: Grounds) -> Iterator[str]:
+    """What the removed memories' pages say, one after the other."""
+    for each in grounds.removed:
+        page = None if each.path is None else grounds.before.find(each.path)
+        if page is not None:
+            yield _told(page)
+
+
+def _told(page: Document) -> str:
+    return "\n".join((page.title, page.description, " ".join(page.tags), page.body))
+
+
+# in words
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def _quoted(passages: Iterable[str]) -> tuple[str, ...]:
+    shown = [one_line(each, QUOTE_CHARS) for each in passages]
+    more = len(shown) - QUOTES_MAX
+    return tuple(shown if more <= 0 else [*shown[:QUOTES_MAX], f"and {more:,} more"])
