@@ -5,6 +5,7 @@ from recollect.config import Settings
 from recollect.domain import Job, JobState, MarkCause, Mode, Outcome, Record, SessionState
 from recollect.errors import RecollectError
 from recollect.facts import Facts
+from recollect.generation import ConsolidationState, Generation
 from recollect.knowledge import (
     Call,
     Draft,
@@ -36,6 +37,7 @@ __all__ = [
     "Call",
     "Citation",
     "CitationStream",
+    "ConsolidationState",
     "Context",
     "Draft",
     "EntryKind",
@@ -45,6 +47,7 @@ __all__ = [
     "FactTag",
     "Facts",
     "Filters",
+    "Generation",
     "Hit",
     "Job",
     "JobState",

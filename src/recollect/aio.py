@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
@@ -25,6 +26,7 @@ from recollect.agents import system as core_agents
 from recollect.clock import Clock
 from recollect.collection import StableKey
 from recollect.config import Settings
+from recollect.consolidation import generations as core_generations
 from recollect.descriptors import Descriptor
 from recollect.document import Author
 from recollect.documents import changeset as core_changeset
@@ -57,7 +59,7 @@ def _in_thread(
     method: Callable[Concatenate[S, P], T],
 ) -> Callable[Concatenate[_Wraps[S], P], Awaitable[T]]:
     async def run(self: _Wraps[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.to_thread(method, self.sync, *args, **kwargs)
+        return await asyncio.to_thread(lambda: method(self.sync, *args, **kwargs))
 
     run.__name__ = run.__qualname__ = method.__name__
     run.__doc__ = method.__doc__
@@ -214,6 +216,10 @@ class Space:
         self.facts = Facts(sync.facts)
         self.documents = Documents(sync.documents)
 
+    @cached_property
+    def generations(self) -> Generations:
+        return Generations(self.sync)
+
     async def session(
         self,
         key: StableKey,
@@ -354,6 +360,28 @@ class Changeset(_Pages):
     def drop(self) -> None:
         """Forget every edit; the changeset is empty and can be used again."""
         self.sync.drop()
+
+
+class Generations:
+    """`space.generations` for asyncio."""
+
+    def __init__(self, space: core_space.Space) -> None:
+        self._space = space
+
+    @property
+    def sync(self) -> core_generations.Generations:
+        """Made on first use, which may read the store: in a thread, as its methods are."""
+        return self._space.generations
+
+    list = _in_thread(core_generations.Generations.list)
+    get = _in_thread(core_generations.Generations.get)
+    state = _in_thread(core_generations.Generations.state)
+    preview = _in_thread(core_generations.Generations.preview)
+    run = _in_thread(core_generations.Generations.run)
+    pause = _in_thread(core_generations.Generations.pause)
+    resume = _in_thread(core_generations.Generations.resume)
+    diff = _in_thread(core_generations.Generations.diff)
+    rollback = _in_thread(core_generations.Generations.rollback)
 
 
 class Sessions:

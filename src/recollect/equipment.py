@@ -33,10 +33,14 @@ from recollect.worker import Duties
 
 if TYPE_CHECKING:
     from recollect.agents.runner import Runner
+    from recollect.consolidation.agent import ConsolidationAgent
+    from recollect.consolidation.files import MemoryFiles
+    from recollect.consolidation.run import Consolidator
     from recollect.documents.tree import Documents
     from recollect.embedding.protocol import Embedder
     from recollect.extraction.plan import WorkPlan
     from recollect.extraction.run import ExtractionProcessor
+    from recollect.facts import Facts
     from recollect.models.protocol import Model
     from recollect.recall.meaning import Meaning
     from recollect.redaction import Redactor
@@ -65,7 +69,9 @@ class Equipment:
         embedder: Embedder | None = None,
         *,
         documents: Callable[[str], Documents] | None = None,
+        facts: Callable[[str], Facts] | None = None,
     ) -> None:
+        self._facts = facts
         self._documents = documents or _no_documents
         self._store = store
         self._settings = settings
@@ -78,7 +84,9 @@ class Equipment:
         self.speakers = KnownSpeakers()
         self._redactor: Redactor | None = None
         self._runner: Runner | None = None
-        self._own_model: Model | None = None  # of memory-agents
+        self._consolidator: Consolidator | None = None
+        self._files: MemoryFiles | None = None
+        self._own_models: list[Model] = []  # of memory-agents and of consolidation
         self._closed = False
         self._lock = threading.Lock()
 
@@ -203,7 +211,13 @@ class Equipment:
         return Duties(
             embed_some=self.embed_some if self.has_embedder else None,
             run_agent=self._run_memory_agent,
+            consolidate=self._consolidate if self._settings.consolidation == "on" else None,
+            upkeep=self._write_missing_files,
         )
+
+    def consolidation_duties(self) -> Duties:
+        """What a worker does that consolidates by hand, whatever the settings say of others."""
+        return Duties(consolidate=self._consolidate)
 
     def _run_memory_agent(
         self, claim: Claim, holder: Leaseholder, lost: threading.Event
@@ -241,19 +255,93 @@ class Equipment:
             return self._runner
 
     def _memory_agent_model(self) -> Model | None:
+        name = self._settings.memory_agent_model
+        return None if name is None else self._opened_model(name)
+
+    def _opened_model(self, name: str) -> Model:
+        """A model of its own for one task, closed with everything else."""
         from recollect.models.opening import open_model
 
-        if self._settings.memory_agent_model is None:
+        model = open_model(replace(self._settings, model=name), clock=self._clock)
+        assert model is not None, "a name was given"
+        self._own_models.append(model)
+        return model
+
+    def _consolidate(self, claim: Claim, holder: Leaseholder, lost: threading.Event) -> WorkReport:
+        return self.consolidator().run(claim, holder, lost)
+
+    def consolidator(self) -> Consolidator:
+        """Phase 2, by the model that is set for it or by rules."""
+        from recollect.consolidation.run import Consolidator
+
+        with self._lock:
+            if self._consolidator is None:
+                self._consolidator = Consolidator(
+                    store=self._store(),
+                    settings=self._settings,
+                    clock=self._clock,
+                    ids=Ids(self._clock),
+                    redactor=self.redactor,
+                    documents=self._documents,
+                    agent=self._consolidation_agent(),
+                    write_files=lambda space, made: self._write_files(space, made.number),
+                    absorb_edits=lambda space: not self._memory_files().absorb(space).is_nothing,
+                    refresh_files=lambda space: self._memory_files().refresh(space),
+                    staged_files=lambda space, token: self._memory_files().staged(space, token),
+                )
+            return self._consolidator
+
+    def _consolidation_agent(self) -> ConsolidationAgent | None:
+        if self._settings.consolidation_model is None:
             return None
-        settings = replace(self._settings, model=self._settings.memory_agent_model)
-        self._own_model = open_model(settings, clock=self._clock)
-        return self._own_model
+        from recollect.agents.loop import LoopLimits
+        from recollect.consolidation.agent import ConsolidationAgent
+        from recollect.extraction.spend import Budget
+
+        settings = self._settings
+        return ConsolidationAgent(
+            settings=settings,
+            clock=self._clock,
+            ids=Ids(self._clock),
+            redactor=self.redactor,
+            model=self._opened_model(self._settings.consolidation_model),
+            ledger=self._store().ledger,
+            budget=Budget(settings, self._clock),
+            limits=LoopLimits(
+                turns=settings.agent_turns_max,
+                tokens=settings.agent_tokens_max,
+                seconds=settings.agent_seconds_max,
+                tool_bytes=settings.agent_tool_bytes_max,
+                reply_tokens=settings.model_output_tokens_max,
+            ),
+        )
+
+    def _memory_files(self) -> MemoryFiles:
+        with self._lock:
+            if self._files is None:
+                from recollect.consolidation.files import MemoryFiles
+
+                self._files = MemoryFiles(
+                    self._store(), self._settings, self._documents, self._facts
+                )
+            return self._files
+
+    def _write_files(self, space: str, generation: int) -> None:
+        self._memory_files().write(space, generation)
+
+    def _write_missing_files(self) -> None:
+        files = self._memory_files()
+        files.write_missing()
+        for space in files.noticed():
+            self._store().generations.note_edits(space, self._clock.now())
 
     def withdraw(self, space: str, session_id: str) -> None:
-        """Take what memory-agents filed by rules from a forgotten session off their pages."""
+        """Take what a forgotten session said off the pages of memory, whoever wrote them."""
         from recollect.agents.withdrawing import withdraw
 
         withdraw(self._documents(space), session_id, now=self._clock.now())
+        holder = Leaseholder(self._store(), self._settings.lease_policy, self._clock)
+        self.consolidator().withdraw(space, holder)
 
     def _ensure_root(self, space: str) -> None:
         """Give a space the root of its memory documents, if it has none."""
@@ -281,9 +369,8 @@ class Equipment:
             if self._is_own_model and self._model is not None:
                 self._model.close()
                 self._model = None
-            if self._own_model is not None:
-                self._own_model.close()
-                self._own_model = None
+            while self._own_models:
+                self._own_models.pop().close()
             if self._is_own_embedder and self._embedder is not None:
                 self._embedder.close()
                 self._embedder = None

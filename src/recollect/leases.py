@@ -56,6 +56,12 @@ class Leaseholder:
     def claim(self) -> Claim | NothingDue | CapReached:
         return self._leases.claim(self.owner, self.policy, self.lease_time(), self._lane)
 
+    def claim_consolidation(self, space: str, *, takes_over: bool = False) -> Claim | None:
+        """The job of a space, whatever it waits for; none: somebody is at it, or it is paused."""
+        return self._leases.claim_consolidation(
+            self.owner, space, self.policy, self.lease_time(), takes_over=takes_over
+        )
+
     def renew(self, claim: Claim) -> Renewed | StaleClaim:
         return self._leases.renew(claim, self.policy, self.lease_time())
 

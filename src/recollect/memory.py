@@ -30,6 +30,7 @@ from recollect.errors import (
     InvalidSetting,
     StoreClosed,
 )
+from recollect.facts import Facts
 from recollect.ids import Ids
 from recollect.session import LIST_MAX, Session, Surroundings, page_size
 from recollect.space import Space
@@ -42,6 +43,7 @@ from recollect.worker import Duties, Processor, Worker, WorkReport
 if TYPE_CHECKING:
     from recollect.agents.profile import AgentProfile, Hooks
     from recollect.agents.system import AgentSystem
+    from recollect.consolidation.generations import Generations
     from recollect.documents.tree import Documents
     from recollect.embedding.protocol import Embedder
     from recollect.extraction.plan import WorkPlan
@@ -114,6 +116,7 @@ class Memory:
             model,
             embedder,
             documents=self._household.documents_of,
+            facts=self._household.facts_of,
         )
         self._startup = _Startup(self)
         self._around = Surroundings(
@@ -209,6 +212,8 @@ class Memory:
             self.request_again()
         index_all(self.store)
         report = worker.drain()
+        while self.store.generations.hurry(None):  # nobody who works by hand waits for a cooldown
+            report.add(worker.drain())
         self.equipment.embed_all()
         return report
 
@@ -256,6 +261,9 @@ class Memory:
             agents=tuple(self.store.agents.list(space, page_size(limit))),
             spent_today=self.store.ledger.spent(space, self._around.now()),
             consolidations_due=self.store.extractions.count_due(space),
+            consolidations=tuple(
+                self.store.generations.states(space, page_size(limit), "", self._around.now())
+            ),
         )
 
     def close(self) -> None:
@@ -322,6 +330,18 @@ class _Household:
         from recollect.documents.tree import Documents
 
         return Documents(self._memory._around, self.store, space)
+
+    def facts_of(self, space: str) -> Facts:
+        return Facts(self._memory._around, self.store, space)
+
+    def generations_of(self, space: str) -> Generations:
+        from recollect.consolidation.generations import Generations
+
+        memory = self._memory
+        consolidator = memory.equipment.consolidator()
+        documents = consolidator.held(space)
+        worker = memory._add_worker(self.store, None, memory.equipment.consolidation_duties())
+        return Generations(memory._around, self.store, space, documents, consolidator, worker)
 
     def recaller(self, space: str) -> Recaller:
         from recollect.recall.recaller import Recaller

@@ -80,6 +80,7 @@ class WorkReport:
     postponed: int = 0
     upkeep: int = 0  # sweeps and scans of the store itself
     turns: int = 0  # of agents, those of memory-agents included
+    generations: int = 0  # of memory that were published
 
     def add(self, other: WorkReport, sign: int = 1) -> WorkReport:
         for each in dataclasses.fields(self):

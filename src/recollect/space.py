@@ -26,6 +26,7 @@ from recollect.store.protocol import Store
 
 if TYPE_CHECKING:
     from recollect.adapters.anthropic_memory import MemoryTool
+    from recollect.consolidation.generations import Generations
     from recollect.documents.tree import Documents
     from recollect.recall.recaller import Recaller
     from recollect.recall.usage import Opened, Used
@@ -43,6 +44,8 @@ class Household(Protocol):
     def store_of(self, agent: Descriptor) -> tuple[Store, bool]: ...
 
     def documents_of(self, space: str) -> Documents: ...
+
+    def generations_of(self, space: str) -> Generations: ...
 
     def recaller(self, space: str) -> Recaller: ...
 
@@ -65,6 +68,10 @@ class Space:
     @cached_property
     def documents(self) -> Documents:
         return self._memory.documents_of(self.name)
+
+    @cached_property
+    def generations(self) -> Generations:
+        return self._memory.generations_of(self.name)
 
     def session(
         self,

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from recollect.agency import AgentState
 from recollect.domain import Job, JobState, SessionProgress, SessionState, StoreDescription
+from recollect.generation import ConsolidationState
 from recollect.knowledge import NOTHING_SPENT, Spent
 
 
@@ -27,4 +28,5 @@ class Status:
     sessions: tuple[SessionProgress, ...] = ()
     spent_today: Spent = NOTHING_SPENT
     consolidations_due: int = 0
+    consolidations: tuple[ConsolidationState, ...] = ()
     agents: tuple[AgentState, ...] = ()

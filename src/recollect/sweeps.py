@@ -13,6 +13,7 @@ from recollect.store.protocol import Store
 BATCH = 500  # sessions marked in one transaction
 INDEX_BATCH = 500  # entries of a kind indexed at once
 INDEX_BATCHES_MAX = 10  # before others have their turn
+PRUNE_BATCH = 200  # memories dropped with one sweep
 SIGNALS_BATCH = 500  # delivered before others have their turn
 
 
@@ -68,6 +69,12 @@ def index_all(store: Store) -> None:
 def drop_old_uses(store: Store, now: datetime, settings: Settings) -> int:
     """Drop the uses that are older than they are kept; returns how many it were."""
     return store.search.prune(now - timedelta(days=settings.usage_days))
+
+
+def tend_memories(store: Store, now: datetime, settings: Settings) -> None:
+    """Make due what time alone has changed, and drop what nobody has used for very long."""
+    store.generations.expire(now)
+    store.generations.prune(now - timedelta(days=settings.extraction_retention_days), PRUNE_BATCH)
 
 
 def deliver_signals(store: Store, clock: Clock, settings: Settings) -> float:

@@ -37,14 +37,22 @@ from recollect.leases import Leaseholder
 from recollect.phase1 import Run, extract_again, extract_new, extract_whole
 from recollect.processing import LoggingProcessor, Processor, Verdict, Work, WorkReport
 from recollect.store.protocol import Store
-from recollect.sweeps import deliver_signals, drop_old_uses, index_some, scan, sweep_idle
+from recollect.sweeps import (
+    deliver_signals,
+    drop_old_uses,
+    index_some,
+    scan,
+    sweep_idle,
+    tend_memories,
+)
 
 __all__ = ["LoggingProcessor", "Processor", "Verdict", "Work", "WorkReport", "Worker"]
 
 _log = logging.getLogger(__name__)
 
-# Runs an agent that was claimed, until its inbox is empty; told when the claim is lost.
-RunAgent = Callable[[Claim, Leaseholder, threading.Event], WorkReport]
+# Does what was claimed: runs an agent until its inbox is empty, or consolidates a space. Told when
+# the claim is lost.
+RunClaim = Callable[[Claim, Leaseholder, threading.Event], WorkReport]
 
 CLAIM_SECONDS_MAX = 5.0  # that a worker that is told to stop waits for a claim under way
 PAUSE_SECONDS_MIN = 0.02  # before looking again at a job that somebody else holds for a moment
@@ -70,7 +78,9 @@ class Duties:
     """
 
     embed_some: Callable[[], int] | None = None
-    run_agent: RunAgent | None = None
+    run_agent: RunClaim | None = None
+    consolidate: RunClaim | None = None
+    upkeep: Callable[[], None] | None = None  # with every sweep
     lane: str | None = ""
 
 
@@ -96,7 +106,9 @@ class Worker:
         self._duties = duties or Duties()
         self._holder = Leaseholder(
             store,
-            settings.lease_policy,
+            dataclasses.replace(
+                settings.lease_policy, consolidates=self._duties.consolidate is not None
+            ),
             clock,
             owner=owner,
             randomness=randomness,
@@ -223,6 +235,17 @@ class Worker:
             if not report:
                 break
         return total
+
+    def consolidate(self, space: str) -> WorkReport:
+        """Consolidate a space now, whatever it waits for; nothing, if somebody is at it."""
+        with self._tick_lock:
+            before = self.report
+            with _Heartbeat(self):
+                claim = self._holder.claim_consolidation(space)
+                if claim is not None:
+                    self._put_a_thread_on(_Running(claim))
+                self._wait_until_idle()
+            return self.report.add(before, sign=-1)
 
     # the background loop
 
@@ -373,6 +396,9 @@ class Worker:
             case JobKind.IDLE_SWEEP:
                 sweep_idle(self._store, self._clock.now(), self._settings)
                 drop_old_uses(self._store, self._clock.now(), self._settings)
+                tend_memories(self._store, self._clock.now(), self._settings)
+                if self._duties.upkeep is not None:
+                    self._duties.upkeep()
                 is_indexed = index_some(self._store)
                 again = self._settings.idle_sweep_every_seconds if is_indexed else 0.0
             case JobKind.STARTUP_SCAN:
@@ -385,20 +411,21 @@ class Worker:
             case JobKind.SIGNALS:
                 again = deliver_signals(self._store, self._clock, self._settings)
             case JobKind.AGENT | JobKind.MEMORY_AGENT:
-                return self._run_agent_of(running)
+                return self._hand_to(self._duties.run_agent, running)
+            case JobKind.CONSOLIDATE:
+                return self._hand_to(self._duties.consolidate, running)
             case other:
                 assert_never(other)
         finished = self._holder.finish_recurring(running.claim, again)
         return WorkReport(stale=1) if isinstance(finished, StaleClaim) else WorkReport(upkeep=1)
 
-    def _run_agent_of(self, running: _Running) -> WorkReport:
-        run_agent = self._duties.run_agent
-        if run_agent is None:
+    def _hand_to(self, run: RunClaim | None, running: _Running) -> WorkReport:
+        if run is None:
             raise Postponed(
-                "this worker runs no agents",
+                f"this worker does not do this: {running.claim.kind}",
                 delay_seconds=self._settings.worker_tick_seconds,
             )
-        return run_agent(running.claim, self._holder, running.lost)
+        return run(running.claim, self._holder, running.lost)
 
     def _run_on(self, running: _Running) -> Run:
         return Run(

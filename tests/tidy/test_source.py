@@ -17,7 +17,7 @@ TREE = SourceTree(root=ROOT / "src", package="recollect")
 # or package directly below src/recollect has to be given its place here.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "domain", "knowledge", "document", "descriptors", "messages", "terms"})
-    | frozenset({"recollection", "fences", "stems", "irregular", "agency", "status"})
+    | frozenset({"recollection", "fences", "stems", "irregular", "agency", "generation", "status"})
     | frozenset({"clock", "ids", "crashpoints"}),
     frozenset({"config"}),
     frozenset({"store"}),
@@ -27,6 +27,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"session", "facts", "worker"}),
     frozenset({"documents", "adapters", "recall", "context", "topics"}),
     frozenset({"agents"}),
+    frozenset({"consolidation"}),
     frozenset({"equipment", "space"}),
     frozenset({"memory", "resolver", "aio"}),
     frozenset({"__init__"}),  # the public names: only the interfaces may start from them
@@ -64,6 +65,11 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.equipment", "recollect.agents.runner"),
         ("recollect.equipment", "recollect.agents.withdrawing"),
         ("recollect.equipment", "recollect.extraction.spend"),
+        ("recollect.equipment", "recollect.consolidation.run"),
+        ("recollect.equipment", "recollect.consolidation.agent"),
+        ("recollect.equipment", "recollect.consolidation.files"),
+        ("recollect.equipment", "recollect.agents.loop"),
+        ("recollect.memory", "recollect.consolidation.generations"),
         ("recollect.equipment", "recollect.documents.paths"),
         ("recollect.equipment", "recollect.documents.scope"),
         ("recollect.documents.tree", "recollect.documents.changeset"),
@@ -98,7 +104,7 @@ EXPECTED_EXPORTS: frozenset[str] = frozenset(
     | {"Call", "Draft", "Extraction", "Fact", "FactChange", "Facts", "FactTag", "NewFact"}
     | {"Receipt", "Source", "Spent", "Trust"}
     | {"Citation", "CitationStream", "Context", "EntryKind", "Filters", "Hit", "Omission"}
-    | {"without_citations"}
+    | {"without_citations", "ConsolidationState", "Generation"}
 )
 
 SKIPPED_DIRECTORIES = frozenset({"__pycache__", "build", "dist", "htmlcov", "node_modules"})

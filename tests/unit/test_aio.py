@@ -12,14 +12,16 @@ import pytest
 
 from recollect import aio, memory, session, space
 from recollect.clock import ManualClock
+from recollect.consolidation import generations
 from recollect.domain import Mode
-from recollect.errors import InvalidMessage, InvalidValue, StoreClosed
+from recollect.errors import InvalidMessage, InvalidValue, StoreClosed, UsageError
 
 TWINS = [
     (memory.Memory, aio.Memory),
     (space.Space, aio.Space),
     (session.Sessions, aio.Sessions),
     (session.Session, aio.Session),
+    (generations.Generations, aio.Generations),
 ]
 # Not for callers who await: they have the synchronous twin as `.sync`.
 SYNC_ONLY = {"settings", "store", "store_of", "equipment", "ref"}
@@ -56,7 +58,8 @@ def test_every_name_has_its_twin() -> None:
     async def compare(opened: aio.Memory) -> None:
         space = opened.space()
         found = await space.session("k")
-        for each in (opened, space, space.sessions, found):
+        assert space.generations.sync is space.sync.generations  # made on first use
+        for each in (opened, space, space.sessions, found, space.generations):
             assert attributes(each) == attributes(each.sync), type(each)
 
     run(compare)
@@ -244,5 +247,33 @@ def test_recall_context_and_citing_can_be_awaited() -> None:
         assert not await space.context("door")
         with pytest.raises(InvalidValue):
             await space.recall("lantern", filters={"kind": "dream"})
+
+    run(scenario)
+
+
+def test_generations_are_made_compared_and_restored_in_coroutines() -> None:
+    async def scenario(opened: aio.Memory) -> None:
+        space = opened.space()
+        first = await space.session("first")
+        await first.append("user", "I live in Lisbon.")
+        await first.sleep()
+        assert (await opened.work()).generations == 1
+        second = await space.session("second")
+        await second.append("user", "I am allergic to penicillin.")
+        await second.sleep()
+        await opened.worker().tick()
+        assert len((await space.generations.preview()).selection.added) == 1
+        assert (await space.generations.run()).generations == 1
+        assert [each.number for each in await space.generations.list()] == [2, 1]
+        changes = {change.path: change for change in await space.generations.diff(1)}
+        assert "+- The user is allergic" in changes["~/memory/MEMORY"].text
+        await space.generations.rollback(1)
+        assert (await space.generations.get()).restored_from == 1
+        await space.generations.pause()
+        assert (await space.generations.state()).paused_at is not None
+        with pytest.raises(UsageError):
+            await space.generations.run()
+        await space.generations.resume()
+        assert (await space.generations.state()).paused_at is None
 
     run(scenario)

@@ -12,6 +12,7 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
+from recollect.consolidation.generations import Generations
 from recollect.descriptors import CronAgent, MemoryAgent, UserAgent
 from recollect.documents.tree import Documents
 from recollect.domain import MarkCause
@@ -392,6 +393,15 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
     "Session.id": lambda memory, space, session: session.id,
     "Session.append": lambda memory, space, session: session.append("user", "x"),
     "Session.append_many": lambda memory, space, session: session.append_many([{"role": "user"}]),
+    "Generations.list": lambda memory, space, session: space.generations.list(),
+    "Generations.get": lambda memory, space, session: space.generations.get(),
+    "Generations.state": lambda memory, space, session: space.generations.state(),
+    "Generations.preview": lambda memory, space, session: space.generations.preview(),
+    "Generations.run": lambda memory, space, session: space.generations.run(),
+    "Generations.pause": lambda memory, space, session: space.generations.pause(),
+    "Generations.resume": lambda memory, space, session: space.generations.resume(),
+    "Generations.diff": lambda memory, space, session: space.generations.diff(1),
+    "Generations.rollback": lambda memory, space, session: space.generations.rollback(1),
     "Session.recent": lambda memory, space, session: session.recent(),
     "Session.all": lambda memory, space, session: session.all(),
     "Session.count": lambda memory, space, session: session.count(),
@@ -411,7 +421,8 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
 # What touches no store: closing itself, values, and the seams the resolver and the tools use.
 WITHOUT_STORE = {"Memory.close", "Memory.space", "Memory.settings", "Memory.agents"}
 WITHOUT_STORE |= {"Session.key", "Session.agent", "Documents.held_by", "Space.memory_tool"}
-CLASSES = (recollect.Memory, recollect.Space, recollect.Facts, Sessions, Session, Documents)
+CLASSES: tuple[type, ...] = (recollect.Memory, recollect.Space, recollect.Facts, Generations)
+CLASSES += (Sessions, Session, Documents)
 SEAMS = {"Memory.store", "Memory.store_of", "Session.store", "Session.ref"}
 
 
