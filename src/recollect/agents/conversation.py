@@ -206,7 +206,8 @@ class Conversations:
             return NOTHING
         try:
             recaller = self.around.recaller(ref.space)
-            return recaller.context(text[:QUERY_CHARS_MAX], tokens, beside=session_id)
+            found = recaller.context(text[:QUERY_CHARS_MAX], tokens, beside=session_id)
+            return found or recaller.context("", tokens)  # what is always known
         except RecollectError as error:
             _log.warning("agent %s goes on without memory: %s", ref.agent_id, error)
             return NOTHING

@@ -24,6 +24,7 @@ LATER = timedelta(days=7)  # people tell a little after it happened
 TIME_SHARE_TELLING = 0.05  # a time with so few of the candidates says all it can
 RECENCY_HALF_DAYS = 30.0
 USES_HALF = 5.0
+FLOOR_SHARE = 4  # one in so many candidates is too unlike the question to count
 
 NO_HOLDERS: Mapping[str, int] = MappingProxyType({})
 
@@ -114,8 +115,11 @@ def _voices(weights: Weights) -> dict[Trust, float]:
 
 def _alike(candidates: Sequence[Candidate], similarities: Similarities, weights: Weights) -> Column:
     scale = weights.similarity / (similarities.spread or 1.0)
-    floor = similarities.usual - similarities.spread
     cosines = similarities.cosines
+    # A question is less like a text than texts are like each other; by how much, each model says.
+    floor = similarities.usual - similarities.spread
+    if cosines:
+        floor = min(floor, sorted(cosines.values())[(len(cosines) - 1) // FLOOR_SHARE])
     return [scale * max(cosines.get(each.id, floor) - floor, 0.0) for each in candidates]
 
 

@@ -31,6 +31,7 @@ from recollect.recall.inject import (
     SUMMARY_SHARE,
     Standing,
     pack,
+    pack_summary,
 )
 from recollect.recall.lexical import rarity
 from recollect.recall.passages import best_passage, without_notes
@@ -124,11 +125,16 @@ class Recaller:
     ) -> Context:
         """A block for a prompt that fits its budget exactly; false when there is nothing to say.
 
+        To no question at all the answer is what the space's memory comes to, its summary alone.
         `beside` is the session that the prompt shows anyway: its records are not repeated.
         """
         if type(max_tokens) is not int or type(max_facts) is not int:
             raise InvalidValue("max_tokens and max_facts are whole numbers")
         allowed = read_filters(filters, kinds=kinds, as_of=as_of)
+        if isinstance(query, str) and not query.strip():
+            whole = self._summary(allowed, SUMMARY_SHARE * max_tokens)
+            told = whole if summary is None else summary
+            return self._named(pack_summary(told, max_tokens=max_tokens))
         limit = max(CONTEXT_HITS, min(max_facts, FACTS_LIMIT))
         found = self._recalled(query, limit, allowed, purpose=_Purpose.CONTEXT)
         block = pack(
@@ -139,6 +145,9 @@ class Recaller:
             now=self._around.now(),
             standings=_standings(found.entries),
         )
+        return self._named(block)
+
+    def _named(self, block: Context) -> Context:
         return replace(block, id=self._around.ids.new()) if block else block
 
     def cite(
@@ -273,12 +282,10 @@ def _reach(limit: int) -> Reach:
 
 
 def _says_something(entry: Entry) -> bool:
-    """Not an empty record, and not the space's summary, which has a place of its own.
+    """Not an empty record.
 
     A record of nothing but what was recalled is empty: it has no words either.
     """
-    if entry.kind is EntryKind.DOCUMENT and entry.id.casefold() == SUMMARY_PATH:
-        return False
     return bool((entry.text if entry.stems else _said(entry)).strip())
 
 

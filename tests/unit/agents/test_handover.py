@@ -80,7 +80,9 @@ PIPELINES: Mapping[str, tuple[bool, bool]] = {  # facts are extracted, pages are
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
 def test_settings_choose_what_a_session_goes_through(pipeline: str) -> None:
-    with recollect.open(":memory:", settings={"pipeline": pipeline}, clock=ManualClock()) as memory:
+    with recollect.open(
+        ":memory:", settings={"pipeline": pipeline, "consolidation": "off"}, clock=ManualClock()
+    ) as memory:
         space = memory.space("alice")
         session = space.session("k")
         session.append("user", SAID, name="Alice")

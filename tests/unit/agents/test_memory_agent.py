@@ -8,6 +8,8 @@ import recollect
 from recollect.agency import ItemKind, NewItem
 from recollect.agents.memory_agent import ALLOWED, NOTHING_TO_DO
 from recollect.clock import ManualClock
+from recollect.documents.paths import read_path
+from recollect.documents.scope import is_of_consolidation
 from recollect.documents.tools import tool_definitions
 from recollect.domain import JobKind
 from recollect.messages import Role
@@ -38,8 +40,10 @@ def reports(space: recollect.Space) -> list[str]:
 
 
 def pages(space: recollect.Space) -> dict[str, str]:
+    """What memory-agents wrote; the pages of consolidation are not theirs."""
     documents = space.documents
-    return {node.path: documents.read(node.path).body for node in documents.tree("~/memory")}
+    found = [documents.read(node.path) for node in documents.tree("~/memory")]
+    return {page.path: page.body for page in found if not is_of_consolidation(read_path(page.path))}
 
 
 def test_its_tools_are_those_that_read_and_write_and_none_that_deletes_or_moves() -> None:
@@ -73,7 +77,9 @@ def test_the_same_again_writes_nothing(memory: recollect.Memory, space: recollec
 
 def test_what_is_not_to_be_remembered_any_more_is_not_filed(clock: ManualClock) -> None:
     """Its mode changed after it was handed over and before it was read."""
-    with recollect.open(":memory:", settings={"worker_batch": 1}, clock=clock) as memory:
+    with recollect.open(
+        ":memory:", settings={"worker_batch": 1, "consolidation": "off"}, clock=clock
+    ) as memory:
         space = memory.space("alice")
         session = told(space)
         memory.worker().tick()

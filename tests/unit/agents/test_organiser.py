@@ -42,7 +42,9 @@ def mine(memory: recollect.Memory) -> Documents:
 @pytest.fixture
 def anywhere(store_url: str) -> Iterator[recollect.Memory]:
     """A memory on each kind of store in turn."""
-    with recollect.open(store_url, settings={"pipeline": "extraction"}) as memory:
+    with recollect.open(
+        store_url, settings={"pipeline": "extraction", "consolidation": "off"}
+    ) as memory:
         yield memory
 
 

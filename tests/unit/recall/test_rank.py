@@ -244,6 +244,16 @@ def test_likeness_in_meaning_finds_what_has_no_word() -> None:
     assert found[0].parts["similarity"] > 0
 
 
+def test_where_all_are_less_alike_than_usual_the_most_alike_still_counts() -> None:
+    """A question is less like a text than texts are like each other, by far in some models."""
+    cosines = {"a": 0.1, "b": 0.15, "c": 0.2, "meant": 0.3}
+    alike = Similarities(cosines=cosines, usual=0.6, spread=0.1)
+    entries = [entry(name, "tea") for name in cosines]
+    found = ranked(asked("boat"), *entries, similarities=alike)
+    assert found[0].candidate.id == "meant"
+    assert found[0].parts["similarity"] > found[1].parts["similarity"] > 0
+
+
 def test_likeness_counts_in_the_spreads_of_its_model() -> None:
     narrow = Similarities(cosines={"a": 0.85}, usual=0.8, spread=0.02)
     wide = Similarities(cosines={"a": 0.85}, usual=0.8, spread=0.2)
