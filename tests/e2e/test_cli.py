@@ -529,6 +529,7 @@ def test_work_drains_what_is_due_and_reports(durable_store_url: str) -> None:
         "postponed": 0,
         "stale": 0,
         "released": 0,
+        "generations": 0,
         "new_facts": 0,
         "still_marked": 0,
     }

@@ -73,7 +73,8 @@ def test_work_says_what_was_learned(durable_store_url: str) -> None:
     say("I live in Lisbon. I'm vegetarian.", *store)
     say("Hello!", *store, key="other")
     result = run("work", "--all", *store)
-    assert result.stdout == "Processed 2 sessions, 2 records: 2 new facts; 0 failed.\n"
+    learned = "Processed 2 sessions, 2 records: 2 new facts; 0 failed"
+    assert result.stdout == f"{learned}; 1 new generation of memory.\n"
     say("I'm allergic to penicillin.", *store)
     report = run_json("work", "--all", *store)
     assert (report["processed"], report["new_facts"], report["postponed"]) == (1, 1, 0)
@@ -188,7 +189,7 @@ def test_a_new_pass_by_a_model_replaces_what_the_rules_learned(
         words,
         re.MULTILINE,
     ), words
-    assert "Changed  1 space, since memory was last consolidated\n" in words
+    assert "Memory   changed since it was consolidated: 0 spaces\n  default: generation 2," in words
     shape = run_json("status", *store)
     assert shape["spent_today"]["cost_micros"] == 1_400_000
     assert (shape["sessions"][0]["outcome"], shape["sessions"][0]["facts"]) == ("succeeded", 1)

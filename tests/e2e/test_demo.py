@@ -1,4 +1,4 @@
-"""The demonstration: every mark, a takeover and what was learned, and nothing is left behind."""
+"""The demonstration: every mark, a takeover, what was learned, what it came to; nothing is left."""
 
 from __future__ import annotations
 
@@ -39,6 +39,9 @@ TITLES = (
     "A page in the tree",
     "Recall",
     "A block for a prompt",
+    "A generation of memory",
+    "The next generation",
+    "A forgotten session leaves it",
 )
 
 
@@ -190,10 +193,47 @@ def test_a_change_of_mind_is_kept_with_its_history(durable_store_url: str) -> No
     assert step["results"][0].endswith(old["content"])
 
 
+def test_it_ends_with_a_generation_the_next_and_one_without_a_forgotten_session(
+    durable_store_url: str,
+) -> None:
+    """G3, G9, G11: published whole, compared, and nothing of what was forgotten is left."""
+    steps = steps_of(run("--store", durable_store_url, "--json"))
+    pages = {page["path"]: page["body"] for page in steps["A generation of memory"]["pages"]}
+    assert list(pages) == ["~/memory/MEMORY", "~/memory/memory_summary"]
+    assert "- Ana lives in Porto now. ([[~/memory/rollout_summaries/" in pages["~/memory/MEMORY"]
+    assert "Lisbon in May" not in pages["~/memory/MEMORY"]  # superseded
+
+    following = steps["The next generation"]["results"]
+    assert following[0] == "preview(): 2 memories added, 5 retained, 0 removed"
+    assert "+ - Ben prefers calls in the morning. (2026-05-04)" in following
+    assert any("+ - Ana is planning a surprise party" in line for line in following)
+
+    forgotten = steps["A forgotten session leaves it"]["results"]
+    assert "0 memories added, 6 retained, 1 removed" in forgotten[1]
+    assert re.fullmatch(
+        r"pages that know of the surprise party: [1-9]\d* before, 0 now", forgotten[2]
+    )
+    assert forgotten[3] == "generation 2 can be restored: no"
+    with recollect.open(durable_store_url) as memory:
+        space = memory.space("demo")
+        bodies = [space.documents.read(node.path).body for node in space.documents.tree()]
+        assert not [body for body in bodies if "surprise" in body]
+        assert [each.number for each in space.generations.list()] == [3, 2, 1]
+
+
+def test_a_kept_store_has_its_handbook_as_files_beside_it(tmp_path: Path) -> None:
+    told = run("--keep", str(tmp_path / "kept.db")).stdout
+    directory = tmp_path / "kept-memories" / "demo"
+    assert f"  files: {directory}\n" in told
+    assert "Ana lives in Porto now." in (directory / "MEMORY.md").read_text()
+    assert not [file for file in directory.rglob("*.md") if "surprise" in file.read_text()]
+
+
 def test_no_model_is_asked_whatever_the_settings_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RECOLLECT_MODEL", "openai:some-model")
+    for name in ("MODEL", "MEMORY_AGENT_MODEL", "CONSOLIDATION_MODEL"):
+        monkeypatch.setenv(f"RECOLLECT_{name}", "openai:some-model")
     monkeypatch.setenv("OPENAI_API_KEY", "not-to-be-used")
     with ScriptedServer() as server:
         monkeypatch.setenv("RECOLLECT_MODEL_BASE_URL", server.url)
@@ -206,7 +246,7 @@ def test_a_store_in_memory_is_shown_without_a_killed_worker_and_says_so() -> Non
     result = run("--store", ":memory:", "--json")
     steps = steps_of(result)
     assert "use a file" in steps["Workers, left out"]["story"]
-    assert list(steps)[-1] == "A block for a prompt"
+    assert list(steps)[-1] == "A forgotten session leaves it"
     assert json.loads(result.stdout)["status"]["marked_count"] == 0
 
 

@@ -6,6 +6,7 @@ are real processes on a real clock, with a short lease. Printing is the command 
 
 from collections.abc import Iterator
 
+from recollect.demo.consolidating import play_consolidation
 from recollect.demo.learning import play_learning
 from recollect.demo.marks import play_marks
 from recollect.demo.recalling import play_recall
@@ -21,11 +22,12 @@ def play(stage: Stage, address: str) -> Iterator[Step]:
     if stage.others_wait():
         yield Step(
             title="Workers and learning, left out",
-            story="A worker would be killed here, and facts be learned. But workers work for a "
-            "whole store, and this one holds other sessions that are not processed yet: they are "
-            "left alone.",
+            story="A worker would be killed here, and facts be learned and consolidated. But "
+            "workers work for a whole store, and this one holds other sessions that are not "
+            "processed yet: they are left alone.",
         )
         return
     yield from play_workers(stage, address)
     yield from play_learning(stage)
     yield from play_recall(stage)
+    yield from play_consolidation(stage)

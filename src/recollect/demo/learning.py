@@ -81,7 +81,7 @@ def _summary(stage: Stage) -> Step:
     return Step(
         title="What a session came to",
         story="Every session has a summary and a memory in more detail, with the records that bear "
-        "each line out. Consolidation will make documents of them.",
+        "each line out. Consolidation makes documents of them, below.",
         extraction=stage.space.sessions.extraction(session.id),
     )
 

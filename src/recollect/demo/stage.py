@@ -11,6 +11,7 @@ from typing import Any
 
 import recollect
 from recollect.clock import ManualClock
+from recollect.document import Document
 
 START = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
 SECONDS_BETWEEN_MESSAGES = 20
@@ -22,6 +23,9 @@ SETTINGS: Mapping[str, Any] = {
     "idle_sweep_seconds": IDLE_SECONDS,
     "extractor": "rules",  # offline, whatever model the user has
     "extract_on_session_start": "off",
+    "memory_agent_model": None,
+    "consolidation_model": None,
+    "consolidation": "off",  # by hand, when it is its turn to be shown
 }
 # In one piece it would look like a password that somebody left in a file.
 _WORDS = ("violet", "anchor", "4711")
@@ -48,6 +52,7 @@ class Step:
     extraction: recollect.Extraction | None = None
     facts: tuple[recollect.Fact, ...] = ()
     history: tuple[recollect.FactChange, ...] = ()
+    pages: tuple[Document, ...] = ()
 
 
 def read_samples() -> dict[str, dict[str, Any]]:

@@ -15,8 +15,10 @@ import click
 import recollect
 from recollect import demo
 from recollect.clock import ManualClock
+from recollect.documents.links import unlinked
 from recollect.domain import SessionState
 from recollect.errors import InvalidValue
+from recollect.interfaces.cli.docs_shapes import document_shape
 from recollect.interfaces.cli.fact_lines import history_lines, source_in_words, standing
 from recollect.interfaces.cli.history import digest, indented
 from recollect.interfaces.cli.lookup import session_keys
@@ -46,7 +48,8 @@ SHOWN_MAX = 100
 @with_target
 def command(target: Target, keep: str | None) -> None:
     """Play sample sessions of two agents into a temporary store, watch the marks appear, kill a
-    worker in the middle of its work, and see what was learned and from where.
+    worker in the middle of its work, and see what was learned and from where, what it comes to,
+    and how it is forgotten.
 
     Offline, in seconds, and nothing is left behind; RECOLLECT_STORE is not touched. With --keep or
     --store the sessions stay there, in a space that was empty before: demo, demo-2, …
@@ -155,6 +158,10 @@ def _learned_lines(space: recollect.Space, step: demo.Step) -> Iterator[str]:
         yield indented(harmless(step.extraction.rollout_summary))
     for entry in step.history:
         yield from (f"  {line}" for line in history_lines(entry))
+    for page in step.pages:
+        yield f"  {click.style(one_line(page.path), fg='green')}"
+        body = harmless(unlinked(page.body, lambda _path: True))
+        yield from (f"    {line}" for line in body.splitlines() if line)
 
 
 def _state_line(state: SessionState) -> str:
@@ -174,9 +181,12 @@ def _what_next(target: Target, is_temporary: bool) -> Iterator[str]:
         yield "  recollect work --all                 process it now"
         yield "  recollect facts                      what was learned, and from where"
         yield '  recollect recall "what did I say?"   ask it, with the reasons: --explain'
+        yield "  recollect docs read MEMORY           the handbook of it all"
     else:
         yield f"  recollect facts{target.arguments}"
         yield f'  recollect recall "Where does Ana live now?"{target.arguments}'
+        yield f"  recollect docs read MEMORY{target.arguments}"
+        yield f"  recollect generations{target.arguments}"
         yield f"  recollect sessions{target.arguments}"
         yield f"  recollect sessions show telegram:42:main{target.arguments}"
         yield f"  recollect history cli:recollect:main --rotations --agent coder{target.arguments}"
@@ -196,4 +206,5 @@ def _step_shape(step: demo.Step) -> dict[str, Any]:
         "extraction": None if step.extraction is None else extraction_shape(step.extraction),
         "facts": [fact_shape(fact) for fact in step.facts],
         "history": [change_shape(change) for change in step.history],
+        "pages": [document_shape(page) for page in step.pages],
     }

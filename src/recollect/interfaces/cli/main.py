@@ -26,6 +26,8 @@ COMMANDS = {
     "work": "Process what is due now, then stop.",
     "worker": "Process sessions as they are marked, until told to stop.",
     "retry": "Give parked and paused sessions another chance.",
+    "consolidate": "Make the next generation of memory now, or see what it would be.",
+    "generations": "List, show, compare and restore generations; pause and resume.",
     "sweep": "Mark the sessions that were left without a word.",
     "forget": "Erase a session, and what was learned from it alone.",
     "bench": "Measure recall on public data, through a real store.",

@@ -27,7 +27,8 @@ def command(target: Target, session_id: str | None, is_all: bool) -> None:
     The same goes for agents, whose messages are parked one by one: SESSION_ID is then the session
     that status shows for the agent. Its messages are in its inbox again, and are answered as soon
     as somebody runs the agent, as recollect chat does; what memory-agents could not file is filed
-    by any worker. Each agent counts as one job.
+    by any worker. Each agent counts as one job, and so does the consolidation of a space, which
+    --space and --all give another chance as well.
 
     \b
     Examples:

@@ -23,6 +23,12 @@ from recollect.domain import (
     SessionState,
 )
 from recollect.interfaces.cli.agent_lines import agent_lines, lives_in_words
+from recollect.interfaces.cli.consolidation_lines import (
+    Consolidation,
+    consolidation_lines,
+    consolidation_shape,
+    read_consolidation,
+)
 from recollect.interfaces.cli.output import (
     NONE,
     counted,
@@ -42,7 +48,9 @@ from recollect.status import Status
 
 UPKEEP = (JobKind.IDLE_SWEEP, JobKind.STARTUP_SCAN, JobKind.EMBED, JobKind.SIGNALS)
 OF_AGENTS = (JobKind.AGENT, JobKind.MEMORY_AGENT)
+APART = (*UPKEEP, *OF_AGENTS, JobKind.CONSOLIDATE)  # jobs that are no session's
 ERROR_CHARS = 200
+NOUNS = ("session", "agent", "space", "job")
 NOT_YET, EMPTY = "not processed yet", "nothing was said in it yet"
 
 
@@ -54,9 +62,11 @@ class Overview:
     paused: tuple[Job, ...]  # by a cap or by a key that was refused
     passes: tuple[Job, ...]  # new passes that were asked for
     others: Counter[str]  # the sessions that are not listed, by outcome
-    apart: Counter[JobState]  # the jobs that are no session's: of agents, and upkeep
+    apart: Counter[JobState]  # the jobs that are no session's
     lives: Mapping[Life, int]  # how many agents there are, by how they live
     caps: Caps  # what each space may use in a day
+    spaces: tuple[Consolidation, ...]  # in which something was learned, as far as they are listed
+    has_more_spaces: bool
 
 
 @click.command("status")
@@ -66,7 +76,7 @@ class Overview:
     default=20,
     show_default=True,
     metavar="N",
-    help="At most N sessions of each kind, and N agents.",
+    help="At most N sessions of each kind, N agents and N spaces.",
 )
 @with_target
 def command(target: Target, limit: int) -> None:
@@ -77,6 +87,9 @@ def command(target: Target, limit: int) -> None:
     it once nothing has been said for a while. Sessions are listed with how their last run ended,
     what was learned and what it took, the most recently begun first. What is paused by a spending
     cap or a refused key says until when, and how to go on. Upkeep is what workers do for the store.
+
+    Memory is told of by space: which generation is current, how many memories the next one would
+    add and remove, why it has not been made yet and when it will be.
 
     Agents are listed with how they live, their session, what is in their inbox, the signal that
     comes next, and what went wrong; those that are awake come first. What a memory-agent has still
@@ -104,17 +117,20 @@ def read_overview(memory: recollect.Memory, space: str | None, limit: int) -> Ov
     sessions = _of_agents_that_talk(memory, memory.store.extractions.progress(space, LIST_MAX))
     status = _with_jobs(memory, memory.status(space, limit), space)
     status = dataclasses.replace(status, sessions=tuple(sessions[:limit]))
+    states = memory.store.generations.states(space, limit + 1, "", status.at)
     settings = memory.settings
     return Overview(
         status=status,
         paused=tuple(job for job in jobs if _is_paused(job, status.at)),
         passes=tuple(job for job in jobs if job.kind is JobKind.EXTRACT_AGAIN),
         others=Counter(_outcome(each) for each in sessions[len(status.sessions) :]),
-        apart=Counter(job.state for job in jobs if job.kind in (*UPKEEP, *OF_AGENTS)),
+        apart=Counter(job.state for job in jobs if job.kind in APART),
         lives=memory.store.agents.counts(space),
         caps=Caps(
             tokens_per_day=settings.spend_tokens_per_day, calls_per_day=settings.spend_calls_per_day
         ),
+        spaces=tuple(read_consolidation(memory, state, status.at) for state in states[:limit]),
+        has_more_spaces=len(states) > limit,
     )
 
 
@@ -157,6 +173,9 @@ def overview_shape(overview: Overview) -> dict[str, Any]:
         "sessions_not_listed": dict(overview.others),
         "agent_counts": {life.value: overview.lives.get(life, 0) for life in Life},
         "caps": dataclasses.asdict(overview.caps),
+        "consolidations": [
+            consolidation_shape(each, overview.status.at) for each in overview.spaces
+        ],
     }
 
 
@@ -177,11 +196,9 @@ def overview_lines(overview: Overview, target: Target) -> Iterator[str]:
     for progress in status.sessions:
         yield from _progress_lines(progress, overview, space)
     yield from _agents_lines(overview, space)
+    yield from _memory_lines(overview, target)
     yield _headed("Spent", f"today (UTC): {spent_in_words(status.spent_today)}")
     yield f"  {_caps_in_words(overview.caps, space)}"
-    if status.consolidations_due:
-        where = counted(status.consolidations_due, "space")
-        yield _headed("Changed", f"{where}, since memory was last consolidated")
     yield from _upkeep_lines(upkeep, status.at)
 
 
@@ -205,9 +222,17 @@ def _paused_lines(overview: Overview, target: Target) -> Iterator[str]:
 
 
 def _jobs_in_words(jobs: Sequence[Job]) -> str:
-    agents = sum(job.kind in OF_AGENTS for job in jobs)
-    counts = {"session": len(jobs) - agents, "agent": agents}
-    return " and ".join(counted(count, noun) for noun, count in counts.items() if count)
+    nouns = Counter(_noun(job.kind) for job in jobs)
+    return " and ".join(counted(nouns[noun], noun) for noun in NOUNS if nouns[noun])
+
+
+def _noun(kind: JobKind) -> str:
+    """What a job of this kind is about."""
+    if kind is JobKind.CONSOLIDATE:
+        return "space"
+    if kind in UPKEEP:
+        return "job"
+    return "agent" if kind in OF_AGENTS else "session"
 
 
 def _marked_in_words(overview: Overview) -> str:
@@ -367,6 +392,20 @@ def _agents_lines(overview: Overview, space: str | None) -> Iterator[str]:
     yield _headed("Agents", lives_in_words(overview.lives))
     yield from agent_lines(status.agents, status.at, space)
     yield from _more(len(status.agents), sum(overview.lives.values()))
+
+
+# what spaces remember
+
+
+def _memory_lines(overview: Overview, target: Target) -> Iterator[str]:
+    if not overview.spaces and not overview.has_more_spaces:
+        return
+    due = counted(overview.status.consolidations_due, "space")
+    yield _headed("Memory", f"changed since it was consolidated: {due}")
+    for each in overview.spaces:
+        yield from (f"  {line}" for line in consolidation_lines(each, overview.status.at, target))
+    if overview.has_more_spaces:
+        yield "  … and more (--limit)"
 
 
 # what workers do for the store itself

@@ -53,9 +53,11 @@ def command(
 ) -> None:
     """Process what is due now, then stop: the worker for a schedule, or for in between.
 
-    It goes on until nothing is due. Sessions that back off after a failure, are parked, paused or
-    being processed elsewhere are left alone; recollect status says which and why. It works for all
-    spaces of the store, beside any number of workers. The exit code is 1 if a session failed.
+    It goes on until nothing is due: sessions, then the memory of every space in which something
+    changed, without a cooldown (see recollect consolidate). What backs off after a failure, is
+    parked, paused or being processed elsewhere is left alone; recollect status says which and why.
+    It works for all spaces of the store, beside any number of workers. The exit code is 1 if a
+    session, or a consolidation, failed.
 
     Without a model the rules distil sessions, offline. After setting one, --again has it go through
     everything once more; --session, or --space, narrows that. --dry-run sends nothing and changes
@@ -140,6 +142,7 @@ def _report_shape(report: WorkReport) -> dict[str, Any]:
         "postponed": report.postponed,
         "stale": report.stale,
         "released": report.released,
+        "generations": report.generations,
     }
 
 
@@ -154,6 +157,8 @@ def _in_words(report: WorkReport, facts: int) -> str:
         words += f"; {report.stale:,} went to another worker"
     if report.released:
         words += f"; {report.released:,} given back"
+    if report.generations:
+        words += f"; {counted(report.generations, 'new generation')} of memory"
     return f"{words}."
 
 
