@@ -38,7 +38,11 @@ OF_FILING = {
     *("signal.taken", "record.handed", "record.advanced", "record.learned"),
     *("agent.taken", "agent.answered", "agent.finished", "documents.applied"),
 }
-QUIET: dict[str, Any] = SETTINGS | {"lease_seconds": 30, "extractor": "rules"}
+QUIET: dict[str, Any] = SETTINGS | {
+    "lease_seconds": 30,
+    "extractor": "rules",
+    "consolidation": "off",  # whose pages are not the agents'
+}
 
 
 def ringing(received: Received) -> Any:

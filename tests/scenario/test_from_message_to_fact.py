@@ -38,7 +38,7 @@ def clock() -> ManualClock:
 def opened(durable_store_url: str, clock: ManualClock) -> Open:
     @contextmanager
     def open_it(**settings: Any) -> Iterator[recollect.Memory]:
-        given = {"pipeline": "extraction"} | settings
+        given = {"pipeline": "extraction", "consolidation": "off"} | settings
         with recollect.open(durable_store_url, settings=given, clock=clock) as memory:
             yield memory
 

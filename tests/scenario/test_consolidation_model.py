@@ -1,0 +1,541 @@
+"""Consolidation by a model, over real HTTP: what goes wrong changes nothing. G1, G4, G5, G8 to G12.
+
+The model is scripted. By rules it is the same machinery; here is what a model alone can do.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.consolidation.pages import MEMORY, RAW, SUMMARY, skill_path
+from recollect.domain import JobState, Mode
+from recollect.generation import Waiting
+from recollect.models.protocol import ChatRole
+from recollect.models.scripted import Gate, Scripted, calls, held
+from recollect.models.scripted_frames import Received
+from recollect.session import Session
+from tests.consolidated_spaces import (
+    DAY,
+    SPACE,
+    WAIT_SECONDS,
+    Background,
+    Here,
+    Open,
+    handbook,
+    keeper,
+    named,
+    opening,
+    written,
+)
+from tests.hosted_agents import ON_BOTH
+
+pytestmark = ON_BOTH
+
+HOME = "I live in Lisbon."
+COLOUR = "My favourite colour is teal."
+DRINK = "I prefer tea over coffee."
+
+
+@pytest.fixture
+def opened(store_url: str, tmp_path: Path) -> Iterator[Open]:
+    with opening(store_url, tmp_path / "published") as found:
+        yield found
+
+
+class Sequel:
+    """A model that keeps the pages well, but for what it is told to do at its n-th run."""
+
+    def __init__(self) -> None:
+        self.instead: Callable[[Received], Scripted] | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self, received: Received) -> Scripted:
+        with self._lock:
+            instead = self.instead
+        return keeper(received) if instead is None else instead(received)
+
+
+class Waits:
+    """Holds the first request that comes, or the n-th, until it is let go; no other one."""
+
+    def __init__(self, nth: int = 1) -> None:
+        self.gate = Gate()
+        self._lock = threading.Lock()
+        self._left = nth
+
+    def __call__(self, received: Received) -> Scripted:
+        with self._lock:
+            self._left -= 1
+            is_held = self._left == 0
+        return held(self.gate, keeper(received)) if is_held else keeper(received)
+
+
+def is_asked(received: Received) -> bool:
+    """Whether it is the beginning of a run, or of a repair."""
+    return received.messages[-1].role is ChatRole.USER
+
+
+def published(here: Here) -> tuple[dict[str, str], dict[str, str], int]:
+    """All there is to read, and the generation."""
+    return here.pages(), here.files(), here.space.generations.state().generation
+
+
+# a good run
+
+
+def test_what_the_model_wrote_is_what_is_read(opened: Open) -> None:
+    """G8: the handbook, the summary, the files, and what it says it did."""
+    here = opened(keeper)
+    here.learned("a", HOME)
+    here.learned("b", COLOUR)
+    assert here.tick() == 1
+    first = here.server.requests[0]
+    assert here.body(MEMORY) == handbook(first)
+    assert handbook(first) in here.files()["MEMORY.md"]
+    assert {each.path for each in named(first)} == set(here.summaries())
+    assert "This is a first run" in first.prompt
+
+
+def test_the_next_run_is_told_of_the_generation_there_is(opened: Open) -> None:
+    """G3, G8: facts that somebody added are told as well, to be kept word for word."""
+    here = opened(keeper)
+    here.learned("a", HOME)
+    here.tick()
+    asked = len(here.server.requests)
+    here.learned("b", COLOUR)
+    here.space.facts.add("The office closes at six.")
+    assert here.tick() == 1
+    prompt = here.server.requests[asked].prompt
+    assert "Generation 1 of this memory" in prompt
+    assert "1 added, 1 retained, 0 removed" in prompt
+    assert "The office closes at six." in prompt
+
+
+def test_a_model_that_changes_nothing_has_done_well(opened: Open) -> None:
+    """G8: where only the watermark moves, nobody is asked; where evidence changes, it may be."""
+    script = Sequel()
+    here = opened(script)
+    here.learned("a", HOME)
+    here.tick()
+    before = here.body(MEMORY)
+    here.learned("b", COLOUR)
+    script.instead = lambda _: "Nothing has to change."
+    assert here.tick() == 1
+    assert here.body(MEMORY) == before
+    assert here.space.generations.get().note == "Nothing has to change."
+    assert len(here.summaries()) == 2
+
+
+def test_what_is_wrong_goes_back_to_the_model_and_is_mended(opened: Open) -> None:
+    """G9: links that lead nowhere, and a claim without a source."""
+
+    def careless(received: Received) -> Scripted:
+        if not is_asked(received):
+            return "Done."
+        if "They cannot be published yet" in received.prompt:
+            return calls(*written(received))
+        body = "- A claim without a source\n- Another [[~/memory/rollout_summaries/none|there]]"
+        return calls(
+            ("document_write", {"path": MEMORY, "body": body}),
+            ("document_write", {"path": SUMMARY, "body": "Somebody."}),
+        )
+
+    here = opened(careless)
+    here.learned("a", HOME)
+    assert here.tick() == 1
+    (repair,) = [each for each in here.server.requests if "published yet" in each.prompt][:1]
+    assert "without a source" in repair.prompt
+    assert "what is not there" in repair.prompt
+    assert "A claim without a source" not in here.body(MEMORY)
+
+
+# a bad run
+
+
+def test_three_times_invalid_is_a_failure_that_leaves_the_generation_before(opened: Open) -> None:
+    """G9, G10: the job backs off, and the status says why and until when."""
+    script = Sequel()
+    here = opened(script, backoff_seconds=60, backoff_seconds_max=60)
+    here.learned("a", HOME)
+    here.tick()
+    before = published(here)
+    late = here.learned("b", COLOUR)
+    asked = len(here.server.requests)
+
+    def stubborn(received: Received) -> Scripted:
+        wrong = ("document_write", {"path": MEMORY, "body": "- It is so because I say so"})
+        return calls(wrong) if is_asked(received) else "Done."
+
+    script.instead = stubborn
+    assert here.memory.worker().tick().failed == 1
+    assert len(here.server.requests) - asked == 6, "the request and two repairs, two turns each"
+    assert published(here) == before
+    assert not here.extraction(late).selected_for_phase2
+    (state,) = here.memory.status(SPACE).consolidations
+    assert state.failures == 1
+    assert state.last_error is not None
+    assert "without a source" in state.last_error
+    assert "because I say so" not in state.last_error, "an error quotes nobody"
+    if state.due_at is not None and state.due_at > here.clock.now():
+        assert state.waits_for(here.clock.now()) is Waiting.BACKOFF
+    script.instead = None
+    here.clock.advance(61)
+    assert here.tick() == 1
+    assert here.space.generations.state().failures == 0
+
+
+def test_a_job_that_keeps_failing_is_parked_and_new_input_gives_it_another_chance(
+    opened: Open,
+) -> None:
+    """G10, P8."""
+    script = Sequel()
+    here = opened(script, job_failures_max=2, backoff_seconds=0)
+    script.instead = lambda _: "No."
+    here.learned("a", HOME)
+    for _ in range(2):
+        assert here.memory.worker().tick().failed == 1
+    assert here.space.generations.state().waits_for(here.clock.now()) is Waiting.PARKED
+    script.instead = None
+    assert here.tick() == 0
+    here.learned("b", COLOUR)
+    assert here.tick() == 1
+
+
+def test_a_parked_job_can_be_run_by_hand(opened: Open) -> None:
+    """G10."""
+    script = Sequel()
+    here = opened(script, job_failures_max=1)
+    script.instead = lambda _: "No."
+    here.learned("a", HOME)
+    here.tick()
+    script.instead = None
+    assert here.space.generations.run().generations == 1
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        ({"agent_turns_max": 3}, "as often as one run allows"),
+        ({"agent_tokens_max": 20_000, "model_output_tokens_max": 1000}, "tokens are used up"),
+        ({"agent_tool_bytes_max": 4096}, "answered as much as one run allows"),
+        ({"agent_seconds_max": 100}, "time is used up"),
+    ],
+    ids=["turns", "tokens", "bytes", "seconds"],
+)
+def test_a_model_that_never_comes_to_an_end_is_stopped(
+    opened: Open, limits: dict[str, Any], reason: str
+) -> None:
+    """G8, G9: by each budget; nothing of the run is left but its cost."""
+    script = Sequel()
+    # Time is spent by the model's turns.
+    here = opened(script, lease_seconds=3600, **{"agent_turns_max": 900} | limits)
+    here.learned("a", HOME, *(f"I like the number {number}." for number in range(20)))
+    here.tick()
+    before = published(here)
+    here.learned("b", COLOUR)
+
+    def restless(_: Received) -> Scripted:
+        here.clock.advance(10)
+        return calls(("document_read", {"path": RAW}))
+
+    script.instead = restless
+    asked = len(here.server.requests)
+    assert here.memory.worker().tick().failed == 1
+    assert 1 < len(here.server.requests) - asked < 50
+    state = here.space.generations.state()
+    assert state.last_error is not None
+    assert reason in state.last_error
+    assert published(here) == before
+    spent = here.memory.status(SPACE).spent_today
+    assert spent.calls == len(here.server.requests)
+
+
+# a run that is no longer anybody's
+
+
+@pytest.mark.parametrize("notices", [True, False])
+def test_a_run_whose_lease_was_taken_over_publishes_nothing(opened: Open, notices: bool) -> None:
+    """G1, G10, P5: whether its heartbeat tells it or the fence does."""
+    script = Waits()
+    here = opened(script, lease_seconds=60, agent_seconds_max=86_400)
+    here.learned("a", HOME)
+    slow = here.memory.worker(owner="slow")
+    with Background(slow.tick) as running:
+        assert script.gate.arrived.wait(WAIT_SECONDS)
+        first = here.job().token
+        here.clock.advance(61)
+        assert here.memory.worker(owner="quick").tick().generations == 1
+        assert here.job().token > first
+        before = published(here)
+        if notices:
+            slow.renew_leases()
+        script.gate.open()
+    assert (running.result.stale, running.result.generations) == (1, 0)
+    assert published(here) == before
+    assert here.space.generations.state().failures == 0
+
+
+def test_two_supervisors_at_once_publish_once(opened: Open) -> None:
+    """G1: both ask for the job at the same moment, again and again."""
+    here = opened(keeper)
+    for round_ in range(4):
+        here.learned(f"s{round_}", f"I like the number {round_}.")
+        barrier = threading.Barrier(2)
+
+        def run(barrier: threading.Barrier = barrier) -> int:
+            worker = here.memory.worker()
+            barrier.wait(WAIT_SECONDS)
+            return worker.tick().generations
+
+        with Background(run) as one, Background(run) as two:
+            pass
+        assert one.result + two.result == 1
+        assert here.space.generations.state().generation == round_ + 1
+
+
+def test_what_is_forgotten_during_the_first_run_is_not_published(opened: Open) -> None:
+    """G9, G11: the run is outdated; it is made again at once, without it."""
+    script = Waits()
+    here = opened(script)
+    gone = here.learned("gone", HOME)
+    here.learned("stays", COLOUR)
+    with Background(here.memory.worker().tick) as running:
+        assert script.gate.arrived.wait(WAIT_SECONDS)
+        here.space.forget(session=gone)
+        script.gate.open()
+    assert running.result.generations == 0
+    assert here.space.generations.list() == []
+    assert here.pages() == {}
+    assert here.tick() == 1
+    assert "Lisbon" not in "".join([*here.pages().values(), *here.files().values()])
+    assert here.space.generations.get().added == 1
+
+
+def test_what_is_forgotten_during_a_later_run_leaves_at_once_and_the_run_is_void(
+    opened: Open,
+) -> None:
+    """G9, G11: by rules, without waiting for the model; then the model has its turn."""
+    script = Sequel()
+    here = opened(script)
+    gone = here.learned("gone", HOME)
+    here.learned("stays", COLOUR)
+    here.tick()
+    here.learned("new", DRINK)
+    waits = Waits()
+    script.instead = waits
+    with Background(here.memory.worker().tick) as running:
+        assert waits.gate.arrived.wait(WAIT_SECONDS)
+        here.space.forget(session=gone)
+        generation = here.space.generations.get()
+        assert (generation.number, generation.made_by) == (2, "rules")
+        assert "Lisbon" not in "".join([*here.pages().values(), *here.files().values()])
+        waits.gate.open()
+    assert running.result.generations == 0
+    assert here.space.generations.state().generation == 2
+    assert here.tick() == 1
+    assert here.space.generations.get().made_by.startswith("openai:scripted/")
+    assert "Lisbon" not in "".join([*here.pages().values(), *here.files().values()])
+
+
+@pytest.mark.parametrize("mode", [Mode.DISABLED, Mode.POLLUTED])
+def test_a_mode_that_changes_during_a_run_makes_it_outdated(opened: Open, mode: Mode) -> None:
+    """G9, G12."""
+    script = Waits()
+    here = opened(script)
+    session = here.learned("a", HOME)
+    here.learned("b", COLOUR)
+    with Background(here.memory.worker().tick) as running:
+        assert script.gate.arrived.wait(WAIT_SECONDS)
+        session.set_mode(mode)
+        script.gate.open()
+    assert (running.result.released, running.result.generations) == (1, 0)
+    state = here.space.generations.state()
+    assert (state.generation, state.job, state.failures) == (0, JobState.DUE, 0)
+    assert here.tick() == 1
+    assert "Lisbon" not in "".join(here.pages().values())
+
+
+def _reset(session: Session) -> None:
+    session.append("user", DRINK, name="Alice")
+    session.reset()
+
+
+def _go_on(session: Session) -> None:
+    session.append("user", DRINK, name="Alice")
+    session.sleep()
+
+
+@pytest.mark.parametrize("act", [_reset, _go_on])
+def test_a_session_that_goes_on_during_a_run_is_news_for_the_next(
+    opened: Open, act: Callable[[Session], None]
+) -> None:
+    """G4, G5: the state that was read is the one that is marked."""
+    script = Waits()
+    here = opened(script, agent_seconds_max=3600)
+    session = here.learned("a", HOME)
+    read = here.extraction(session)
+    learned_from = session.id
+    with Background(here.memory.worker().tick) as running:
+        assert script.gate.arrived.wait(WAIT_SECONDS)
+        here.clock.advance(10)
+        act(session)
+        assert here.memory.worker().tick().processed == 1
+        script.gate.open()
+    assert running.result.generations == 1
+    refreshed = here.space.sessions.extraction(learned_from)
+    assert refreshed is not None
+    assert refreshed.source_updated_at > read.source_updated_at
+    assert refreshed.selected_for_phase2_source_updated_at == read.source_updated_at
+    assert here.picked()["added"] == ["a"]
+    assert here.space.generations.state().job is JobState.DUE
+    assert here.tick() == 1
+    assert here.picked() == {"added": [], "retained": ["a"], "removed": []}
+
+
+def test_a_space_that_is_paused_during_a_run_keeps_the_generation_it_has(opened: Open) -> None:
+    """G10: whoever was at it has lost it."""
+    script = Waits()
+    here = opened(script)
+    here.learned("a", HOME)
+    with Background(here.memory.worker().tick) as running:
+        assert script.gate.arrived.wait(WAIT_SECONDS)
+        here.space.generations.pause()
+        script.gate.open()
+    assert running.result.generations == 0
+    assert here.space.generations.list() == []
+    here.space.generations.resume()
+    assert here.tick() == 1
+
+
+def test_pages_that_a_person_changes_during_a_run_are_not_overwritten(opened: Open) -> None:
+    """G9: the run is put off and made again on what there is then."""
+    script = Sequel()
+    here = opened(script)
+    here.learned("a", HOME)
+    here.tick()
+    here.learned("b", COLOUR)
+    waits = Waits(2)  # the pages are staged, and not published
+    script.instead = waits
+    held_by_hand = here.memory.equipment.consolidator().held(SPACE)
+    with Background(here.memory.worker().tick) as running:
+        assert waits.gate.arrived.wait(WAIT_SECONDS)
+        page = held_by_hand.read(MEMORY)
+        held_by_hand.write(MEMORY, f"{page.body}\n- By hand{page.body.partition('session')[2]}")
+        waits.gate.open()
+    assert running.result.postponed == 1
+    assert "By hand" in here.body(MEMORY)
+    job = here.job()
+    assert (job.state, job.failures) == (JobState.DUE, 0)
+    script.instead = lambda _: "Nothing has to change."
+    here.clock.advance(DAY)
+    assert here.tick() == 1
+    assert "By hand" in here.body(MEMORY)
+
+
+def test_two_spaces_are_consolidated_at_the_same_time(opened: Open) -> None:
+    """G1: one process, two models' answers under way."""
+    gates = [Gate(), Gate()]
+    numbers = iter(gates)
+    lock = threading.Lock()
+
+    def script(received: Received) -> Scripted:
+        with lock:
+            gate = next(numbers, None)
+        return keeper(received) if gate is None else held(gate, keeper(received))
+
+    here = opened(script)
+    here.told("a", HOME)
+    bob = here.memory.space("bob")
+    session = bob.session("b", "assistant")
+    session.append("user", COLOUR, name="Bob")
+    session.sleep()
+    here.clock.advance(10)
+    for _ in range(2):
+        assert here.memory.worker().tick().processed == 1
+    with Background(here.memory.worker().tick) as one, Background(here.memory.worker().tick) as two:
+        for gate in gates:
+            assert gate.arrived.wait(WAIT_SECONDS), "one waits for the other"
+        for gate in gates:
+            gate.open()
+    assert (one.result.generations, two.result.generations) == (1, 1)
+    assert "teal" not in "".join(here.pages().values())
+    assert "Lisbon" not in bob.documents.read(MEMORY).body
+
+
+# what it costs
+
+
+def test_what_a_generation_took_is_in_it_and_in_the_ledger(opened: Open) -> None:
+    """X11: the generation, the day of the space."""
+    here = opened(keeper)
+    here.learned("a", HOME)
+    here.tick()
+    spent = here.space.generations.get().spent
+    today = here.memory.status(SPACE).spent_today
+    assert spent.calls == 2
+    assert spent.input_tokens > 0
+    assert (today.calls, today.tokens) == (spent.calls, spent.tokens)
+
+
+def test_a_space_that_has_spent_its_day_waits_for_the_next(opened: Open) -> None:
+    """X11, G10: no failure, and the status says what it waits for."""
+    here = opened(keeper, spend_calls_per_day=2)
+    here.learned("a", HOME)
+    assert here.tick() == 1
+    before = published(here)
+    here.learned("b", COLOUR)
+    assert here.memory.worker().tick().postponed == 1
+    assert len(here.server.requests) == 2, "no call was made that could exceed it"
+    job = here.job()
+    assert (job.failures, job.is_paused) == (0, True)
+    assert job.last_error is not None
+    assert "spend_" in job.last_error
+    assert job.due_at is not None
+    midnight = here.clock.now().replace(hour=0, minute=0, second=0) + timedelta(days=1)
+    assert job.due_at >= midnight
+    assert published(here) == before
+    here.clock.advance(DAY)
+    assert here.tick() == 1
+
+
+# skills
+
+
+def test_a_skill_that_the_model_deletes_is_gone_and_can_be_restored(opened: Open) -> None:
+    """G8, G9."""
+    script = Sequel()
+    here = opened(script)
+
+    def skilled(received: Received) -> Scripted:
+        if not is_asked(received):
+            return "Done."
+        link = handbook(received).splitlines()[0].partition(" session ")[2]
+        skill = {
+            "path": skill_path("make-tea"),
+            "title": "make-tea",
+            "description": "When tea is due.",
+            "body": f"1. boil water\n\nIt worked: {link}",
+        }
+        return calls(("document_write", skill), *written(received))
+
+    def unskilled(received: Received) -> Scripted:
+        if not is_asked(received):
+            return "Done."
+        return calls(("skill_delete", {"path": skill_path("make-tea")}), *written(received))
+
+    here.learned("a", HOME)
+    script.instead = skilled
+    assert here.tick() == 1
+    assert "boil water" in here.files()["skills/make-tea/SKILL.md"]
+    here.learned("b", COLOUR)
+    script.instead = unskilled
+    assert here.tick() == 1
+    assert not [name for name in here.files() if name.startswith("skills/")]
+    here.space.generations.rollback(1)
+    assert "boil water" in here.files()["skills/make-tea/SKILL.md"]
