@@ -13,6 +13,7 @@ from typing import Any
 from bench.agents import measure_agents
 from bench.appending import measure_append, measure_postgres_append, measure_session_length
 from bench.claiming import measure_claims
+from bench.consolidating import measure_consolidation
 from bench.documents import measure_documents
 from bench.draining import measure_drain
 from bench.extracting import measure_pipeline
@@ -49,12 +50,14 @@ MEASUREMENTS: dict[str, Callable[[Run], Iterator[Line]]] = {
     "quality": measure_quality,
     "recall": measure_recall,
     "agents": measure_agents,
+    "consolidation": measure_consolidation,
     "peers": measure_peers,
     "recall-peers": measure_recall_peers,
 }
 PEERS = frozenset({"peers", "recall-peers"})  # what installs other libraries
 NEED_POSTGRES = frozenset(
-    {"due", "postgres", "claims", "worker", "drain", "pipeline", "documents", "recall"} | {"agents"}
+    {"due", "postgres", "claims", "worker", "drain", "pipeline", "documents", "recall"}
+    | {"agents", "consolidation"}
 )
 
 

@@ -124,8 +124,12 @@ def _hold(addresses: list[str]) -> None:
 
 
 def _extract(address: str) -> None:
-    """Drains what is due once it is told to, and says what came of it and what it cost."""
-    with recollect.open(address, settings=recollect.Settings(), model=InstantModel()) as memory:
+    """Drains what is due once it is told to, and says what came of it and what it cost.
+
+    Phase 1 alone: what memory-agents and consolidation take is measured elsewhere.
+    """
+    settings = recollect.Settings(pipeline="extraction", consolidation="off")
+    with recollect.open(address, settings=settings, model=InstantModel()) as memory:
         worker = memory.worker()
         print("ready", flush=True)
         sys.stdin.readline()

@@ -49,7 +49,8 @@ class Known:
         self.dimensions = len(next(iter(vectors.values())))
 
     def embed(self, texts: Sequence[str], **_: object) -> Any:
-        found = (array("f", self._vectors[text]).tobytes() for text in texts)
+        nothing = [0.0] * self.dimensions  # to be asked how long a vector is
+        found = (array("f", self._vectors.get(text, nothing)).tobytes() for text in texts)
         return self._protocol.Embedded(vectors=tuple(found))
 
     def close(self) -> None:
