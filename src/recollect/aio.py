@@ -33,7 +33,7 @@ from recollect.documents import changeset as core_changeset
 from recollect.documents import tree as core_documents
 from recollect.documents.editing import Editor
 from recollect.documents.scope import Holder
-from recollect.domain import Mode, SessionState
+from recollect.domain import Mode, Record, SessionState
 from recollect.knowledge import Receipt
 from recollect.processing import Processor
 
@@ -97,6 +97,9 @@ class Memory:
     plan = _in_thread(core.Memory.plan)
     retry = _in_thread(core.Memory.retry)
     status = _in_thread(core.Memory.status)
+    export = _in_thread(core.Memory.export)
+    load = _in_thread(core.Memory.load)
+    migrate = _in_thread(core.Memory.migrate)
     close = _in_thread(core.Memory.close)
 
     def worker(self, processor: Processor | None = None, *, owner: str | None = None) -> Worker:
@@ -260,10 +263,28 @@ class Space:
         """What answers a Claude model that uses Anthropic's memory tool."""
         return MemoryTool(self.sync.memory_tool(author, root=root))
 
-    async def forget(self, *, session: str | Session) -> Receipt:
-        """Erase a session for good: its records, and what was learned from it alone."""
-        found = session.sync if isinstance(session, Session) else session
-        return await asyncio.to_thread(self.sync.forget, session=found)
+    async def forget(
+        self,
+        *,
+        session: str | Session | None = None,
+        record: str | Record | None = None,
+        fact: str | None = None,
+        document: str | None = None,
+        agent: str | Mapping[str, Any] | Descriptor | None = None,
+        source: str | None = None,
+        everything: bool = False,
+    ) -> Receipt:
+        """Erase one of these for good, with all that rests on it alone."""
+        return await asyncio.to_thread(
+            self.sync.forget,
+            session=session.sync if isinstance(session, Session) else session,
+            record=record,
+            fact=fact,
+            document=document,
+            agent=agent,
+            source=source,
+            everything=everything,
+        )
 
 
 class MemoryTool:

@@ -28,6 +28,7 @@ POINTS = (
     "signal.taken",  # a signal is gone and has had no effect yet
     "record.ranged",  # result, range and cursor are written, not yet committed
     "documents.applied",  # edits are made, the tree is not counted yet
+    "import.noted",  # what came in is noted, nothing of it is stored yet
     "migration.applied",  # a migration ran, its number is not recorded yet
     "write.committing",  # everything is written; the commit is next
     "write.committed",  # the commit is durable; the caller has not been told

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -335,13 +335,25 @@ class Equipment:
         for space in files.noticed():
             self._store().generations.note_edits(space, self._clock.now())
 
-    def withdraw(self, space: str, session_id: str) -> None:
-        """Take what a forgotten session said off the pages of memory, whoever wrote them."""
+    def withdraw(self, space: str, gone: Collection[str], *, publish: bool = True) -> None:
+        """Take what forgotten sessions and facts said off the pages of memory, whoever wrote them.
+
+        `gone` are their ids; `publish` makes the pages and files of consolidation anew as well.
+        """
         from recollect.agents.withdrawing import withdraw
 
-        withdraw(self._documents(space), session_id, now=self._clock.now())
+        if gone:
+            withdraw(self._documents(space), gone, now=self._clock.now())
+        if not publish:
+            return
         holder = Leaseholder(self._store(), self._settings.lease_policy, self._clock)
-        self.consolidator().withdraw(space, holder)
+        consolidator = self.consolidator()
+        if consolidator.withdraw(space, holder):
+            consolidator.refresh_files(space)  # a page may be gone that no generation has
+
+    def remove_files(self, space: str) -> None:
+        """Take the published files of a space away."""
+        self._memory_files().remove(space)
 
     def _ensure_root(self, space: str) -> None:
         """Give a space the root of its memory documents, if it has none."""

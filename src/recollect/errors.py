@@ -18,6 +18,8 @@
     │   ├── UnusableDirectory      nothing can be published to it, or loaded from it
     │   ├── UnloadedEdits          people changed published files: load them first
     │   ├── MassDeletion           most published files are gone: say that it is meant
+    │   ├── InvalidArchive         not an archive of ours, cut short, or changed: nothing was loaded
+    │   ├── NotEmpty               something is already where something else was to be put
     │   ├── StoreClosed            use after close()
     │   └── StoreForked            use after fork(); open the store again in the child
     ├── PermanentFailure           processing failed and would fail again: the job is parked
@@ -151,6 +153,14 @@ class UnloadedEdits(UsageError):
 
 class MassDeletion(UsageError):
     """A load would delete all or most of what was published; nothing was loaded."""
+
+
+class InvalidArchive(UsageError):
+    """A file that is no archive of ours, or not as it was written; nothing of it was loaded."""
+
+
+class NotEmpty(UsageError):
+    """A space, a store or a file is already there; nothing was written over it."""
 
 
 class PermanentFailure(RecollectError):

@@ -82,8 +82,12 @@ class Facts:
         tags: Sequence[str] | Unchanged = UNCHANGED,
         metadata: Mapping[str, Any] | Unchanged = UNCHANGED,
         valid_to: datetime | str | Unchanged | None = UNCHANGED,
+        trust: Trust | Unchanged = UNCHANGED,
     ) -> Fact:
-        """Change what a fact says; it is somebody's own from then on. NotFound: there is none."""
+        """Change what a fact says; it is somebody's own from then on. NotFound: there is none.
+
+        `trust` says whose word it is from then on, where somebody else than a person edits it.
+        """
         fact_id = collection.check_id(fact_id)
         edit = FactEdit(
             content=content if isinstance(content, Unchanged) else self._content(content),
@@ -92,6 +96,7 @@ class Facts:
             valid_to=valid_to
             if isinstance(valid_to, Unchanged)
             else collection.read_time(valid_to),
+            trust=trust if isinstance(trust, Unchanged) else Trust(trust),
         )
         stored = self._store.facts.update(self._space, fact_id, edit, self._around.now())
         if stored is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -161,6 +161,7 @@ class FactEdit:
     tags: tuple[str, ...] | Unchanged = UNCHANGED
     metadata: Mapping[str, Any] | Unchanged = UNCHANGED
     valid_to: datetime | Unchanged | None = UNCHANGED
+    trust: Trust | Unchanged = UNCHANGED
 
 
 class FactEvent(StrEnum):
@@ -327,16 +328,64 @@ class Revision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What was forgotten, in numbers."""
+    """What was forgotten, in numbers.
+
+    One of `session_id`, `record`, `fact_id`, `path`, `agent_id` and `source` says what was meant;
+    none of them: everything. Not complete: somebody reads the files at this moment, and what was
+    erased is in the log of changes until they are done.
+    """
 
     space: str
-    session_id: str | None
-    records: int
-    facts: int
-    sources: int
-    extractions: int
-    summaries: int
     at: datetime
+    session_id: str | None = None
+    record: str | None = None
+    fact_id: str | None = None
+    path: str | None = None
+    agent_id: str | None = None
+    source: str | None = None
+    sessions: int = 0
+    records: int = 0
+    facts: int = 0
+    sources: int = 0
+    extractions: int = 0
+    summaries: int = 0
+    documents: int = 0
+    versions: int = 0
+    items: int = 0  # of inboxes
+    is_complete: bool = True
+
+    def plus(self, more: Receipt) -> Receipt:
+        """The numbers of both; as complete as what was done last."""
+        return replace(
+            self,
+            sessions=self.sessions + more.sessions,
+            records=self.records + more.records,
+            facts=self.facts + more.facts,
+            sources=self.sources + more.sources,
+            extractions=self.extractions + more.extractions,
+            summaries=self.summaries + more.summaries,
+            documents=self.documents + more.documents,
+            versions=self.versions + more.versions,
+            items=self.items + more.items,
+            is_complete=more.is_complete,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionsMeant:
+    """Which sessions of a space are to be forgotten: of an agent, from a source, or all."""
+
+    agent_id: str | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgettableSession:
+    """One of them, and whether it is forgotten already."""
+
+    id: str
+    created_at: datetime
+    is_forgotten: bool
 
 
 _SPACE = re.compile(r"\s+")

@@ -9,7 +9,7 @@ import dataclasses
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
     from recollect.extraction.plan import WorkPlan
     from recollect.models.protocol import Model
+    from recollect.operations.exporting import Exported, Loaded
+    from recollect.operations.migrating import Migrated
     from recollect.recall.recaller import Recaller
 
 _log = logging.getLogger(__name__)
@@ -266,6 +268,36 @@ class Memory:
             ),
         )
 
+    def export(self, path: str | Path, space: str | None = None) -> Exported:
+        """Write a space, or all, into one archive: JSON lines, Markdown and a manifest."""
+        from recollect.operations.exporting import export
+        from recollect.operations.migrating import whole_of
+
+        space = None if space is None else collection.check_space(space)
+        return export(whole_of(self.store), path, space=space)
+
+    def load(self, path: str | Path, space: str | None = None) -> Loaded:
+        """Take in an archive's spaces, none of which may be here: each whole or not at all."""
+        from recollect.operations.exporting import load
+        from recollect.operations.migrating import whole_of
+
+        space = None if space is None else collection.check_space(space)
+        return load(whole_of(self.store), path, space=space)
+
+    def migrate(self, to: str | Path) -> Migrated:
+        """Copy everything into another store, SQLite or PostgreSQL, and compare the two.
+
+        The other one is empty, or has what an attempt that was interrupted left there.
+        """
+        from recollect.operations.migrating import migrate
+
+        self.spaces(1)  # a store that cannot be read makes no file elsewhere
+        target = open_store(to, self.settings, self.clock)
+        try:
+            return migrate(self.store, target)
+        finally:
+            target.close()
+
     def close(self) -> None:
         """Stop the workers, then close the store; a second time does nothing."""
         for system in list(self._systems):
@@ -293,6 +325,10 @@ class Memory:
     @property
     def settings(self) -> Settings:
         return self._around.settings
+
+    @property
+    def clock(self) -> Clock:
+        return self._around.clock
 
     @property
     def store(self) -> Store:
@@ -349,9 +385,12 @@ class _Household:
         around, equipment = self._memory._around, self._memory.equipment
         return Recaller(around, self.store, space, equipment.meaning, equipment.speakers)
 
-    def withdraw(self, space: str, session_id: str) -> None:
-        """Take what was filed from a forgotten session off the pages of memory."""
-        self._memory.equipment.withdraw(space, session_id)
+    def withdraw(self, space: str, gone: Collection[str], *, publish: bool = True) -> None:
+        """Take what was filed from forgotten sessions and facts off the pages of memory."""
+        self._memory.equipment.withdraw(space, gone, publish=publish)
+
+    def remove_files(self, space: str) -> None:
+        self._memory.equipment.remove_files(space)
 
     def model(self) -> Model | None:
         return self._memory.equipment.model()

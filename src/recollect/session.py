@@ -26,6 +26,7 @@ from recollect.domain import (
 )
 from recollect.errors import InvalidValue
 from recollect.ids import Ids
+from recollect.importing import Adopted, Arrival, Cursor
 from recollect.knowledge import Call, Extraction
 from recollect.messages import Attachment, storable_json
 from recollect.store.protocol import Store
@@ -231,23 +232,48 @@ class Session:
         )
         return self._append(prepared) if prepared else []
 
+    def adopt(self, arrivals: Sequence[Arrival], cursor: Cursor) -> Adopted:
+        """Add what another program's file holds, each item once in a space, and move the cursor."""
+        around = self._around
+        now = around.now()
+        records = self._admitted([each.record for each in arrivals])
+        admitted = [
+            Arrival(each.item, record) for each, record in zip(arrivals, records, strict=True)
+        ]
+        adopted = self._store.imports.adopt(
+            self._ref, admitted, cursor, around.settings.mark_policy, now, around.ids.new
+        )
+        self._added(adopted.records, now)
+        return adopted
+
     def _append(self, records: list[NewRecord]) -> list[Record]:
         around = self._around
         now = around.now()
-        if around.settings.redact_on_append:
-            redactor = around.redactor().keyed(self._ref.space)
-            records = [_redacted(record, redactor) for record in records]
-        polluting = around.settings.polluting_tools
-        if polluting and collection.calls_any(records, polluting) and self.mode is Mode.ENABLED:
-            self.set_mode(Mode.POLLUTED)  # before: nobody may learn from it in between
         stored = self._store.records.append(
-            self._ref, records, around.settings.mark_policy, now, around.ids.new
+            self._ref, self._admitted(records), around.settings.mark_policy, now, around.ids.new
         )
+        self._added(stored, now)
+        return stored
+
+    def _admitted(self, records: list[NewRecord]) -> list[NewRecord]:
+        """Records as they may be stored; what they bring in is said before anybody learns of it."""
+        settings = self._around.settings
+        if settings.redact_on_append:
+            redactor = self._around.redactor().keyed(self._ref.space)
+            records = [_redacted(record, redactor) for record in records]
+        polluting = settings.polluting_tools
+        if polluting and collection.calls_any(records, polluting) and self.mode is Mode.ENABLED:
+            self.set_mode(Mode.POLLUTED)
+        return records
+
+    def _added(self, stored: Sequence[Record], now: datetime) -> None:
+        around = self._around
+        if not stored:
+            return
         if not self._is_kept:
             self._store.records.trim(self._ref, around.settings.max_history_len)
         elif stored[0].seq == 1:
             around.began(lambda: self.state, now)
-        return stored
 
     # read
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,9 +17,10 @@ from recollect.descriptors import (
     read_descriptor,
 )
 from recollect.document import Author, AuthorKind
-from recollect.domain import Mode, SessionBirth
-from recollect.errors import AmbiguousKey, NotFound
+from recollect.domain import Mode, Record, SessionBirth
+from recollect.errors import AmbiguousKey
 from recollect.facts import Facts
+from recollect.forgetting import Wanted, forget
 from recollect.knowledge import Receipt
 from recollect.session import Session, Sessions, Surroundings
 from recollect.store.protocol import Store
@@ -49,7 +50,9 @@ class Household(Protocol):
 
     def recaller(self, space: str) -> Recaller: ...
 
-    def withdraw(self, space: str, session_id: str) -> None: ...
+    def withdraw(self, space: str, gone: Collection[str], *, publish: bool = True) -> None: ...
+
+    def remove_files(self, space: str) -> None: ...
 
 
 class Space:
@@ -191,22 +194,33 @@ class Space:
             author = Author(kind=AuthorKind.AGENT, name=author)
         return MemoryTool(self.documents, author=author, root=root)
 
-    def forget(self, *, session: str | Session) -> Receipt:
-        """Erase a session for good: its records, and what was learned from it alone.
+    def forget(
+        self,
+        *,
+        session: str | Session | None = None,
+        record: str | Record | None = None,
+        fact: str | None = None,
+        document: str | None = None,
+        agent: str | Mapping[str, Any] | Descriptor | None = None,
+        source: str | None = None,
+        everything: bool = False,
+    ) -> Receipt:
+        """Erase one of these for good, with all that rests on it alone; what runs on it is stopped.
 
-        Facts that other sessions bear out as well keep those sources. What runs on it is stopped.
-        NotFound: there is no such session here.
+        `record` is a record or `session_id:seq`; `document` a path, with what is below it; `agent`
+        and `source` stand for all their sessions up to now; `everything` for all that is here.
+        Facts that other sessions bear out as well keep those sources. NotFound: nothing is there.
         """
-        if isinstance(session, Session):
-            store, session_id = session.store, session.id
-        else:
-            store, session_id = self._memory.store, collection.check_id(session)
-        receipt = store.erasure.forget_session(self.name, session_id, self._around.now())
-        if receipt is None:
-            raise NotFound(f"space {self.name!r} has no session {session_id!r}")
-        if store is self._memory.store:
-            self._memory.withdraw(self.name, session_id)
-        return receipt
+        wanted = Wanted(
+            session=session,
+            record=record,
+            fact=fact,
+            document=document,
+            agent=agent,
+            source=source,
+            everything=everything,
+        )
+        return forget(self._memory, self.name, wanted, self._around.now())
 
     def _agent_of(self, key: str) -> Descriptor:
         agents = self._memory.store.sessions.key_agents(self.name, key)

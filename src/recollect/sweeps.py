@@ -71,9 +71,8 @@ def drop_old_uses(store: Store, now: datetime, settings: Settings) -> int:
     return store.search.prune(now - timedelta(days=settings.usage_days))
 
 
-def tend_memories(store: Store, now: datetime, settings: Settings) -> None:
-    """Make due what time alone has changed, and drop what nobody has used for very long."""
-    store.generations.expire(now)
+def drop_old_memories(store: Store, now: datetime, settings: Settings) -> None:
+    """Drop what nobody has used for very long: it looks at every memory, so now and then."""
     store.generations.prune(now - timedelta(days=settings.extraction_retention_days), PRUNE_BATCH)
 
 

@@ -39,11 +39,11 @@ from recollect.processing import LoggingProcessor, Processor, Verdict, Work, Wor
 from recollect.store.protocol import Store
 from recollect.sweeps import (
     deliver_signals,
+    drop_old_memories,
     drop_old_uses,
     index_some,
     scan,
     sweep_idle,
-    tend_memories,
 )
 
 __all__ = ["LoggingProcessor", "Processor", "Verdict", "Work", "WorkReport", "Worker"]
@@ -396,13 +396,14 @@ class Worker:
             case JobKind.IDLE_SWEEP:
                 sweep_idle(self._store, self._clock.now(), self._settings)
                 drop_old_uses(self._store, self._clock.now(), self._settings)
-                tend_memories(self._store, self._clock.now(), self._settings)
+                self._store.generations.expire(self._clock.now())  # by time alone
                 if self._duties.upkeep is not None:
                     self._duties.upkeep()
                 is_indexed = index_some(self._store)
                 again = self._settings.idle_sweep_every_seconds if is_indexed else 0.0
             case JobKind.STARTUP_SCAN:
                 scan(self._store, self._clock.now(), self._settings)
+                drop_old_memories(self._store, self._clock.now(), self._settings)
                 again = self._settings.scan_every_seconds
             case JobKind.EMBED:
                 embed_some = self._duties.embed_some

@@ -402,8 +402,19 @@ ALTERED_QUERIES = (
     Altered(
         "records_are_found_by_whose_they_are",
         "asked_record_postings",
-        "(:any_project OR s.project = :project)",
+        "(:any_project OR s.project = :project OR (:or_no_project AND s.project IS NULL))",
         "1",
+    ),
+    Altered(
+        "what_is_of_no_project_may_come_along",
+        "",
+        "OR (:or_no_project AND s.project IS NULL)",
+    ),
+    Altered(
+        "what_is_of_no_project_may_come_along",
+        "",
+        "(:or_no_project AND d.author_kind",
+        "(d.author_kind",
     ),
     Altered("records_are_found_by_a_named_time", "timed_records", "h.said_at DESC, h.id DESC", "1"),
     Altered("a_named_time_is_narrowed_down", "timed_records", "h.said_at < :until", "1"),

@@ -24,6 +24,8 @@ from recollect.store.relational.agents import RelationalAgents
 from recollect.store.relational.documents import RelationalDocuments
 from recollect.store.relational.facts import RelationalFacts
 from recollect.store.relational.generations import RelationalGenerations
+from recollect.store.relational.imports import RelationalImports
+from recollect.store.relational.keys import RelationalApiKeys
 from recollect.store.relational.leases import RelationalLeases
 from recollect.store.relational.ledger import RelationalLedger
 from recollect.store.relational.marks import RelationalMarks
@@ -34,6 +36,8 @@ from tests.conformance import broken_learning
 from tests.conformance.broken_agents import BROKEN_AGENTS
 from tests.conformance.broken_documents import BROKEN_DOCUMENTS
 from tests.conformance.broken_generations import BROKEN_GENERATIONS
+from tests.conformance.broken_imports import BROKEN_IMPORTS
+from tests.conformance.broken_keys import BROKEN_KEYS
 from tests.conformance.broken_search import BROKEN_SEARCH
 
 Aggregate = (
@@ -47,7 +51,24 @@ Aggregate = (
     | RelationalSearch
     | RelationalAgents
     | RelationalGenerations
+    | RelationalImports
+    | RelationalApiKeys
 )
+
+ATTRIBUTES: dict[str, type[Aggregate]] = {
+    "sessions": RelationalSessions,
+    "records": RelationalRecords,
+    "marks": RelationalMarks,
+    "leases": RelationalLeases,
+    "facts": RelationalFacts,
+    "ledger": RelationalLedger,
+    "documents": RelationalDocuments,
+    "search": RelationalSearch,
+    "agents": RelationalAgents,
+    "generations": RelationalGenerations,
+    "imports": RelationalImports,
+    "api_keys": RelationalApiKeys,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,27 +82,9 @@ class Break:
 def broken_store(store: Store, broken: Break) -> Store:
     """A store as good as the one given but for one aggregate."""
     assert isinstance(store, RelationalStore)
-    match broken.aggregate(store._database):
-        case RelationalSessions() as sessions:
-            store.sessions = sessions
-        case RelationalRecords() as records:
-            store.records = records
-        case RelationalMarks() as marks:
-            store.marks = marks
-        case RelationalLeases() as leases:
-            store.leases = leases
-        case RelationalFacts() as facts:
-            store.facts = facts
-        case RelationalLedger() as ledger:
-            store.ledger = ledger
-        case RelationalDocuments() as documents:
-            store.documents = documents
-        case RelationalSearch() as search:
-            store.search = search
-        case RelationalAgents() as agents:
-            store.agents = agents
-        case RelationalGenerations() as generations:
-            store.generations = generations
+    aggregate = broken.aggregate(store._database)
+    [name] = [name for name, kind in ATTRIBUTES.items() if isinstance(aggregate, kind)]
+    setattr(store, name, aggregate)
     return store
 
 
@@ -367,4 +370,12 @@ BROKEN |= {
 BROKEN |= {
     name: Break(aggregate=aggregate, caught_by=caught_by)
     for name, (aggregate, caught_by) in BROKEN_GENERATIONS.items()
+}
+BROKEN |= {
+    name: Break(aggregate=aggregate, caught_by=caught_by)
+    for name, (aggregate, caught_by) in BROKEN_IMPORTS.items()
+}
+BROKEN |= {
+    name: Break(aggregate=aggregate, caught_by=caught_by)
+    for name, (aggregate, caught_by) in BROKEN_KEYS.items()
 }

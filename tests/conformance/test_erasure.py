@@ -14,8 +14,8 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import NewRecord
-from recollect.knowledge import Staged
+from recollect.domain import NewRecord, SessionBirth
+from recollect.knowledge import SessionsMeant, Staged, content_key
 from recollect.messages import Role
 from recollect.store.conformance import Harness
 from recollect.store.conformance.harness import NEVER, SPACE
@@ -117,6 +117,48 @@ def test_no_byte_of_a_forgotten_session_is_left_in_any_file(store: Harness, tmp_
     store.handle.erasure.forget_session(SPACE, session, store.now())
     assert left_of(list(CANARIES.values()), tmp_path) == []
     assert contents(store) == ["something else is kept"]
+
+
+def test_no_byte_of_a_forgotten_record_is_left_in_any_file(store: Harness, tmp_path: Path) -> None:
+    """P11: nor of what rests on it, in the tables, the index, the log and the journal."""
+    teach(store, statement("something else is kept"), key="other")
+    session = tell_everything(store)
+    receipt = store.handle.erasure.forget_record(SPACE, session, 1, store.now())
+    assert receipt is not None
+    assert receipt.is_complete
+    assert left_of(list(CANARIES.values()), tmp_path) == []
+    assert contents(store) == ["something else is kept"]
+
+
+def test_no_byte_of_a_forgotten_fact_is_left_in_any_file(store: Harness, tmp_path: Path) -> None:
+    """P11: what keeps it from coming back is a digest, and goes with the session."""
+    session = tell_everything(store)
+    known = {fact.content: fact for fact in facts(store, every=True)}
+    of_facts = [CANARIES[name] for name in ("fact", "tag", "factmeta", "topic", "quote")]
+    own = [*of_facts, CANARIES["edited"], CANARIES["before"]]
+    for content in (CANARIES["fact"], CANARIES["edited"]):
+        store.handle.erasure.forget_fact(SPACE, known[content].id, store.now())
+    assert left_of(own, tmp_path) == []
+    digest = content_key(CANARIES["fact"])
+    assert left_of([digest], tmp_path) == [digest]
+    store.handle.erasure.forget_session(SPACE, session, store.now())
+    assert left_of([digest, *CANARIES.values()], tmp_path) == []
+
+
+def test_no_byte_of_a_forgotten_space_is_left_in_any_file(store: Harness, tmp_path: Path) -> None:
+    """P11: with the names of keys, agents and sources, which sessions leave behind."""
+    ref = store.key("zqkeyxv", agent="/user/zqagentxv", birth=SessionBirth(source="zqsourcexv"))
+    store.append(ref, policy=NEVER)
+    tell_everything(store)
+    names = ["zqkeyxv", "zqagentxv", "zqsourcexv"]
+    assert left_of(names, tmp_path) == names
+    now, erasure = store.now(), store.handle.erasure
+    listed = erasure.forgettable(SPACE, SessionsMeant(), now, None, 100)
+    erasure.forget_sessions(SPACE, [each.id for each in listed], now)
+    erasure.forget_facts(SPACE, now, now)
+    assert erasure.forget_space(SPACE, now, now).is_complete
+    ids = [each.id for each in listed]
+    assert left_of([*CANARIES.values(), *names, *ids], tmp_path) == []
 
 
 def test_no_byte_of_many_and_long_texts_is_left_in_any_file(store: Harness, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -19,7 +20,7 @@ from recollect.knowledge import Learned
 from recollect.store import postgres
 from recollect.store.conformance import Harness, inboxes, pages
 from recollect.store.conformance.harness import NEVER, SPACE
-from recollect.store.conformance.lessons import POLICY, draft, lesson, statement
+from recollect.store.conformance.lessons import POLICY, draft, facts, lesson, statement
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 
@@ -60,6 +61,19 @@ class Play:
         session = self.store.current(self.ref)
         self.store.handle.erasure.forget_session(SPACE, session.id, self.store.now())
 
+    def forget_record(self, name: str, dice: random.Random) -> None:
+        session = self.store.current(self.ref)
+        seq = dice.randint(1, max(session.last_seq, 1))
+        self.store.handle.erasure.forget_record(SPACE, session.id, seq, self.store.now())
+
+    def forget_fact(self, name: str, dice: random.Random) -> None:
+        for fact in facts(self.store)[:1]:
+            self.store.handle.erasure.forget_fact(SPACE, fact.id, self.store.now())
+
+    def forget_agent(self, name: str, dice: random.Random) -> None:
+        agent_id = dice.choice(self.refs()).agent_id
+        self.store.handle.erasure.forget_agent(SPACE, agent_id, self.store.now())
+
     def run_hosted(self, name: str, dice: random.Random) -> None:
         self._run(name, None, dice)
 
@@ -74,6 +88,9 @@ class Play:
         if claim.kind is JobKind.EXTRACT:
             learned = lesson(draft(statement(f"of {claim.key}")))
             self._record(claim, dice.choice([learned, None]))
+            return
+        if claim.kind is JobKind.EXTRACT_AGAIN:
+            self._record_pass(claim)
             return
         while isinstance(turn := self._take(claim), Turn):
             inboxes.step(store, claim, inboxes.thinking(name))
@@ -111,13 +128,24 @@ class Play:
             inboxes.handing(claim),
         )
 
+    def _record_pass(self, claim: Claim) -> None:
+        store = self.store
+        learned = replace(
+            lesson(draft(statement(f"of {claim.key}")), is_whole=True),
+            pass_number=store.session(claim.key).pass_number + 1,
+        )
+        store.handle.leases.record_pass(
+            claim, claim.read_upto, learned, store.now(), store.new_id, inboxes.handing(claim)
+        )
+
     def play(self, seed: int) -> None:
         dice = random.Random(seed)
         moves: list[Callable[[str, random.Random], None]] = [
             *[self.post, self.append] * 4,
             *[self.run_hosted, self.run_worker] * 4,
             *[self.signal, self.deliver] * 2,
-            *[self.kill, self.forget],
+            *[self.kill, self.forget, self.forget_agent],
+            *[self.forget_record, self.forget_fact] * 2,
         ]
         for step in range(STEPS):
             dice.choice(moves)(f"{seed}/{step}", dice)

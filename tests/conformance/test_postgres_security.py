@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -17,9 +18,11 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.domain import Recorded, Released
 from recollect.errors import StoreDenied
+from recollect.importing import Cursor, digest
 from recollect.knowledge import Caps, NewCall, Staged
 from recollect.recollection import NewVector
 from recollect.store.conformance import Harness, findings, handbooks, inboxes, lessons, pages
+from recollect.store.key_protocol import ApiKey, Scope
 from recollect.store.opening import open_store
 from recollect.store.postgres import ROLE, PostgresDatabase
 from recollect.store.postgres_statements import PostgresConnection
@@ -37,16 +40,35 @@ TENANT_TABLES = frozenset(
     | {"usages", "postings", "vectors", "dropped_vectors", "vector_spaces", "embeddings"}
     | {"agent_lives", "inbox", "signals", "told_records"}
     | {"removed_memories", "generations", "generation_documents"}
+    | {"imported_items", "import_cursors"}
+    | {"api_keys"}
 )
 REFERRED_TO = frozenset({"spaces", "agents", "session_keys", "sessions", "agent_lives"})
 OURS, THEIRS = "ours", "theirs"
 CAPS = Caps(tokens_per_day=100, calls_per_day=10)
+SEE_EVERYTHING = (
+    "SELECT set_config('recollect.space', '', true), set_config('recollect.operator', 'on', true)"
+)
 
 
-@pytest.fixture
-def database(postgres_store_url: str) -> Iterator[PostgresDatabase]:
+class Undone(Exception):
+    """Ends a transaction that is not to be."""
+
+
+@pytest.fixture(scope="module")
+def filled_schema(postgres_url: str) -> Iterator[str]:
+    """The schema of one store for all of these tests: none leaves a change in it."""
+    name = f"t_{secrets.token_hex(8)}"
+    yield name
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="module")
+def database(postgres_url: str, filled_schema: str) -> Iterator[PostgresDatabase]:
     """A store in which two spaces hold something in every table."""
-    with closing(Harness(lambda: open_at(postgres_store_url))) as store:
+    url = url_with(postgres_url, schema=filled_schema)
+    with closing(Harness(lambda: open_at(url))) as store:
         for space in (OURS, THEIRS):
             remember_and_forget(store, space)
             a_fact = lessons.statement(f"a fact of {space}")
@@ -69,10 +91,13 @@ def database(postgres_store_url: str) -> Iterator[PostgresDatabase]:
             store.records.set_summary(ref, f"of {space}", store.now())
             store.compact(ref, retain=2)
             tell_an_agent(store, space)
+            store.handle.api_keys.add(a_key(space, store.now()))
+            log = Cursor(source="logs", place=f"/logs/{space}")
+            store.handle.imports.note(space, [digest(space)], log, store.now())
     settings = Settings()
     with closing(
         PostgresDatabase(
-            postgres_store_url,
+            url,
             ManualClock(),
             schema=settings.postgres_schema,
             pool_max=2,
@@ -95,6 +120,17 @@ def tell_an_agent(store: Harness, space: str) -> None:
     claim = inboxes.claim_of(store, str(ref.key_id))
     inboxes.finish(store, claim, inboxes.take(store, claim))
     assert inboxes.release(store, claim, inboxes.idle(store)) == Released()
+
+
+def a_key(space: str, now: datetime) -> ApiKey:
+    return ApiKey(
+        id=f"key of {space}",
+        name="a key",
+        digest=f"digest of {space}",
+        space=space,
+        scope=Scope.READ,
+        created_at=now,
+    )
 
 
 def a_call(space: str) -> NewCall:
@@ -128,7 +164,7 @@ def spaces_seen(database: PostgresDatabase, space: str | None, table: str) -> se
 
 
 def test_row_level_security_is_on_and_forced_on_every_table_with_a_space(
-    database: PostgresDatabase, postgres_schema: str
+    database: PostgresDatabase, filled_schema: str
 ) -> None:
     found = database.read(
         OURS,
@@ -137,7 +173,7 @@ def test_row_level_security_is_on_and_forced_on_every_table_with_a_space(
             " FROM pg_class c LEFT JOIN pg_policy p ON p.polrelid = c.oid"
             " LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'space'"
             " WHERE c.relnamespace = %(schema)s::regnamespace AND c.relkind IN ('r', 'p', 'v')",
-            schema=postgres_schema,
+            schema=filled_schema,
         ),
     )
     tables = {row[0]: row[1:] for row in found}
@@ -150,7 +186,7 @@ def test_row_level_security_is_on_and_forced_on_every_table_with_a_space(
 
 
 def test_a_transaction_runs_as_neither_owner_nor_superuser(
-    database: PostgresDatabase, postgres_schema: str
+    database: PostgresDatabase, filled_schema: str
 ) -> None:
     for transact in (database.read, database.write):
         [(user, is_super, bypasses, login)] = transact(
@@ -165,7 +201,7 @@ def test_a_transaction_runs_as_neither_owner_nor_superuser(
         OURS,
         raw(
             "SELECT DISTINCT tableowner::text FROM pg_tables WHERE schemaname = %(schema)s",
-            schema=postgres_schema,
+            schema=filled_schema,
         ),
     )
     assert owners == [("postgres",)]
@@ -190,12 +226,12 @@ def test_a_query_without_a_where_sees_one_space(database: PostgresDatabase, tabl
 
 @pytest.mark.parametrize("table", sorted(TENANT_TABLES))
 def test_a_transaction_that_names_no_space_sees_nothing(
-    database: PostgresDatabase, postgres_url: str, postgres_schema: str, table: str
+    database: PostgresDatabase, postgres_url: str, filled_schema: str, table: str
 ) -> None:
     assert spaces_seen(database, "", table) == set()
     with psycopg.connect(postgres_url) as connection:
         connection.execute(f"SET LOCAL ROLE {ROLE}".encode())
-        rows = connection.execute(f'SELECT * FROM "{postgres_schema}".{table}'.encode())
+        rows = connection.execute(f'SELECT * FROM "{filled_schema}".{table}'.encode())
         assert rows.fetchall() == []
 
 
@@ -203,13 +239,21 @@ def test_a_transaction_that_names_no_space_sees_nothing(
 def test_an_update_or_delete_without_a_where_stays_inside_the_space(
     database: PostgresDatabase, table: str
 ) -> None:
-    count = raw(f"SELECT space, count(*) FROM {table} GROUP BY space ORDER BY space")
-    before = database.read(None, count)
-    changed = database.write(OURS, raw(f"UPDATE {table} SET space = space RETURNING space"))
-    assert set(changed) == {(OURS,)}
-    if table not in REFERRED_TO:
-        database.write(OURS, raw(f"DELETE FROM {table}"))
-        assert database.read(None, count) == [row for row in before if row[0] == THEIRS]
+    count = f"SELECT space, count(*) FROM {table} GROUP BY space ORDER BY space"
+    before = database.read(None, raw(count))
+
+    def change_everything(connection: Connection) -> None:
+        updated = raw(f"UPDATE {table} SET space = space RETURNING space")(connection)
+        assert set(updated) == {(OURS,)}
+        if table not in REFERRED_TO:
+            raw(f"DELETE FROM {table} RETURNING 1")(connection)
+            raw(SEE_EVERYTHING)(connection)
+            assert raw(count)(connection) == [row for row in before if row[0] == THEIRS]
+        raise Undone
+
+    with pytest.raises(Undone):
+        database.write(OURS, change_everything)
+    assert database.read(None, raw(count)) == before
 
 
 @pytest.mark.parametrize(
@@ -240,6 +284,8 @@ def test_an_update_or_delete_without_a_where_stays_inside_the_space(
         "UPDATE removed_memories SET space = 'theirs', reason = 'x'",
         "UPDATE generations SET space = 'theirs', number = 99",
         "UPDATE generation_documents SET space = 'theirs'",
+        "UPDATE imported_items SET space = 'theirs'",
+        "UPDATE import_cursors SET space = 'theirs', memo = 'x'",
     ],
 )
 def test_a_row_of_another_space_is_refused(database: PostgresDatabase, statement: str) -> None:

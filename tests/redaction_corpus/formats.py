@@ -66,6 +66,7 @@ TOKENS: dict[str, Maker] = {
         *(_token(prefix, ALNUM, 36) for prefix in ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"))
     ),
     "github-fine-grained": _joined("github_pat_", (ALNUM, 22), "_", (ALNUM, 59)),
+    "recollect": _token("rck_", ALNUM + "_-", 43),
     "gitlab": _any_of(
         *(_token(prefix, ALNUM + "_-", 20) for prefix in ("glpat-", "gldt-", "glrt-", "glptt-"))
     ),

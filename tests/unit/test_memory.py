@@ -17,6 +17,7 @@ from recollect.descriptors import CronAgent, MemoryAgent, UserAgent
 from recollect.documents.tree import Documents
 from recollect.domain import MarkCause
 from recollect.errors import AmbiguousKey, InvalidSetting, InvalidValue, StoreClosed
+from recollect.importing import Cursor
 from recollect.session import LIST_MAX, Session, Sessions
 
 # finding a session
@@ -327,9 +328,15 @@ BLOCK = recollect.Context(text="x", citations=(recollect.Citation(mark="m1", hit
 AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], object]] = {
     "Memory.spaces": lambda memory, space, session: memory.spaces(),
     "Memory.sweep_idle": lambda memory, space, session: memory.sweep_idle(),
+    "Memory.export": lambda memory, space, session: memory.export("x.zip"),
+    "Memory.load": lambda memory, space, session: memory.load("x.zip"),
+    "Memory.migrate": lambda memory, space, session: memory.migrate("x.db"),
     "Memory.status": lambda memory, space, session: memory.status(),
     "Space.session": lambda memory, space, session: space.session("k", agent="a"),
     "Space.find_session": lambda memory, space, session: space.find_session("k", agent="a"),
+    "Session.adopt": lambda memory, space, session: session.adopt(
+        [], Cursor(source="logs", place="/logs/a")
+    ),
     "Sessions.get": lambda memory, space, session: space.sessions.get("x"),
     "Sessions.list": lambda memory, space, session: space.sessions.list(),
     "Sessions.invalidate": lambda memory, space, session: space.sessions.invalidate("x", 1),
@@ -423,7 +430,7 @@ WITHOUT_STORE = {"Memory.close", "Memory.space", "Memory.settings", "Memory.agen
 WITHOUT_STORE |= {"Session.key", "Session.agent", "Documents.held_by", "Space.memory_tool"}
 CLASSES: tuple[type, ...] = (recollect.Memory, recollect.Space, recollect.Facts, Generations)
 CLASSES += (Sessions, Session, Documents)
-SEAMS = {"Memory.store", "Memory.store_of", "Session.store", "Session.ref"}
+SEAMS = {"Memory.clock", "Memory.store", "Memory.store_of", "Session.store", "Session.ref"}
 
 
 def test_the_calls_after_closing_are_all_there_are() -> None:

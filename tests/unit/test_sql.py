@@ -106,6 +106,7 @@ def test_only_what_must_differ_differs() -> None:
         *("forgotten_sessions", "lock_life", "lock_turn", "grounds_of_facts"),
         *("lock_consolidation", "complete_consolidation", "lost_memories"),
         *("selected_before", "standing_facts", "standing_sources", "newest_record"),
+        *("note_imported", "find_imported", "insert_key", "record_facts"),
     }
 
 
@@ -127,7 +128,8 @@ def test_every_query_is_about_one_space_unless_it_says_otherwise() -> None:
     # So is what comes later; a job that is revived is found by the name of its agent's key.
     agents = {"due_signals", "next_signal", "revive_agent", "rest_agent"}
     memories = {"expire_selections", "prunable_memories", "without_files"}
-    of_the_store = operators | claims | by_id | notes | upkeep | properties
+    keys = {"find_api_key", "list_api_keys", "revoke_api_key", "use_api_key"}
+    of_the_store = operators | keys | claims | by_id | notes | upkeep | properties
     assert unbound == of_the_store | indexing | embedding | models | agents | memories | {"steer"}
 
 

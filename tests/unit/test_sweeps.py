@@ -447,3 +447,22 @@ def test_a_sweep_drops_uses_that_are_older_than_they_are_kept(
     memory.store.leases.ensure_recurring(JobKind.IDLE_SWEEP, clock.now())
     assert memory.worker().tick().upkeep == 1
     assert space.cite(block, turn="one") == 1
+
+
+def test_the_scan_drops_memories_that_nobody_has_used_for_very_long(
+    opened: Opener, clock: ManualClock
+) -> None:
+    """G2: with consolidation off no generation has them, and time alone makes them old."""
+    memory = opened(extraction_retention_days=30, consolidation="off", extractor="rules")
+    session = memory.space("alice").session("s")
+    learned_from = session.append("user", "I moved to Lisbon in May.").session_id
+    session.end()
+    memory.work()
+    sessions = memory.space("alice").sessions
+    scan_again = partial(memory.store.leases.make_due, JobKind.STARTUP_SCAN)
+    for days, is_there in ((29, True), (2, False)):
+        clock.advance(days * DAY)
+        memory.store.leases.ensure_recurring(JobKind.STARTUP_SCAN, clock.now())
+        scan_again()
+        memory.worker().drain()
+        assert (sessions.extraction(learned_from) is not None) is is_there

@@ -1,4 +1,4 @@
-"""Takes off the pages of memory what memory-agents filed there from a session that is forgotten.
+"""Takes off the pages of memory what memory-agents filed there from what is forgotten.
 
 Only what goes by rules can be told from the rest of a page: every line names its sources. Earlier
 versions that say what was taken off are removed for good.
@@ -6,7 +6,7 @@ versions that say what was taken off are removed for good.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 from recollect.agents.organiser import organise
@@ -21,13 +21,16 @@ VERSIONS_PAGE = 200
 REASON = "a session was forgotten"
 
 
-def withdraw(documents: Documents, session_id: str, *, now: datetime) -> tuple[str, ...]:
-    """The paths of the pages that had something of a session and have it no more."""
+def withdraw(documents: Documents, gone: Collection[str], *, now: datetime) -> tuple[str, ...]:
+    """The paths of the pages that had something of sessions or facts and have it no more.
+
+    `gone` are their ids.
+    """
     author = Author(kind=AuthorKind.AGENT, name="memory-worker")
     held = documents.held_by(Holder(author=author, root=memory_root()))
     for tries_left in range(TRIES_MAX, 0, -1):
         changeset = held.changeset(REASON)
-        written = organise(changeset, (), now=now, gone=(session_id,)).written
+        written = organise(changeset, (), now=now, gone=gone).written
         if not written:
             return ()
         paths = {*written, *(edit.path for edit in changeset.edits)}

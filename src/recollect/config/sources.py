@@ -16,7 +16,8 @@ FILE_NAMES = ("recollect.toml", "recollect.yaml", "recollect.yml")
 SQLITE_MODULE = "memory.sqlite"
 
 
-def _user_config_dir() -> Path:
+def user_config_dir() -> Path:
+    """Where somebody's own settings lie, wherever they work."""
     import platformdirs  # see above
 
     return Path(platformdirs.user_config_dir("recollect"))
@@ -89,7 +90,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _find_file(directory: Path) -> Path | None:
-    for folder in (directory, _user_config_dir()):
+    for folder in (directory, user_config_dir()):
         for name in FILE_NAMES:
             if _is_file(folder / name):
                 return folder / name

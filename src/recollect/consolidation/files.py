@@ -9,6 +9,7 @@ written over; what cannot be taken up is kept beside it.
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -84,6 +85,17 @@ class MemoryFiles:
     def refresh(self, space: str) -> bool:
         """Make the files say what the documents say, whoever changed either; whether they do."""
         return self._write(space, None)
+
+    def remove(self, space: str) -> bool:
+        """Take a space's files away, with what people wrote there and what was kept beside it."""
+        directory = self.directory(space)
+        if directory is None or not directory.is_dir():
+            return False
+        beside = f".{directory.name}.recollect-"
+        for each in [*directory.parent.iterdir()]:
+            if each == directory or each.name.startswith(beside):
+                shutil.rmtree(each)
+        return True
 
     def _write(self, space: str, number: int | None) -> bool:
         directory = self.directory(space)

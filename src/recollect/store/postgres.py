@@ -53,7 +53,9 @@ from recollect.store.postgres_statements import (
     Statement,
     statement,
 )
+from recollect.store.postgres_whole import PostgresWhole
 from recollect.store.relational import Connection
+from recollect.store.whole import Access
 
 T = TypeVar("T")
 
@@ -234,6 +236,32 @@ class PostgresDatabase:
         with self._as_opener() as connection:
             extension = make_ready(connection, self._schema, _grant)
         return None if extension is None else PgVectorIndex(self, extension, self._as_opener)
+
+    @contextmanager
+    def whole(self, access: Access) -> Iterator[PostgresWhole]:
+        """All tables in one transaction, on a connection that is nobody else's."""
+        if self._forked or self._closed:
+            self._give_back(self._get())  # says why not
+        try:
+            with psycopg.connect(self._conninfo) as connection:
+                connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+                connection.read_only = access is Access.READ
+                connection.execute(
+                    # Whoever waits for the other side of a copy is idle for as long as that takes.
+                    "SELECT set_config('search_path', %s, true), set_config('role', %s, true),"
+                    " set_config('recollect.operator', 'on', true),"
+                    " set_config('idle_in_transaction_session_timeout', '0', true)",
+                    (self._schema, self._role),
+                )
+                yield PostgresWhole(connection, self._location)
+                if access is Access.WRITE:
+                    reach("write.committing")
+                    connection.commit()
+                    reach("write.committed")
+        except _CONFLICTS as error:
+            raise StoreBusy(f"{self._location}: somebody else wrote the same; retry") from error
+        except psycopg.Error as error:
+            raise translate(error, self._location) from error
 
     @contextmanager
     def _as_opener(self) -> Iterator[psycopg.Connection[Any]]:

@@ -34,15 +34,19 @@ from recollect.knowledge import (
     FactChange,
     FactEdit,
     FactQuery,
+    ForgettableSession,
     NewCall,
     OverCap,
     Receipt,
     Reserved,
     Revision,
+    SessionsMeant,
     Spent,
 )
 from recollect.store.agent_protocol import Agents as Agents  # and the next: names of this module
 from recollect.store.generation_protocol import Generations as Generations
+from recollect.store.import_protocol import Imports as Imports
+from recollect.store.key_protocol import ApiKeys as ApiKeys
 from recollect.store.lease_protocol import Leases as Leases
 from recollect.store.search_protocol import Search as Search
 from recollect.store.tree_protocol import Documents as Documents
@@ -306,12 +310,53 @@ class Ledger(Protocol):
 
 
 class Erasure(Protocol):
-    """Forgetting for good."""
+    """Forgetting for good. Receipts that are none: there is no such thing in the space."""
 
     def forget_session(self, space: str, session_id: str, now: datetime) -> Receipt | None:
-        """Erase a session and what rests on it alone; none: there is no such session.
+        """Erase a session and what rests on it alone.
 
         The summaries of the sessions that compactions carried its words into go with it.
+        """
+        ...
+
+    def forget_record(self, space: str, session_id: str, seq: int, now: datetime) -> Receipt | None:
+        """Erase a record, what rests on it alone, and every text that may carry it.
+
+        An empty note keeps its number. A new pass over what is left of its session is due.
+        """
+        ...
+
+    def forget_fact(self, space: str, fact_id: str, now: datetime) -> Receipt | None:
+        """Erase a fact with its history and its sources; its sessions do not bring it back."""
+        ...
+
+    def forgettable(
+        self,
+        space: str,
+        meant: SessionsMeant,
+        before: datetime,
+        after: ForgettableSession | None,
+        limit: int,
+    ) -> list[ForgettableSession]:
+        """A page of the sessions that had begun by a time, the oldest first."""
+        ...
+
+    def forget_sessions(self, space: str, session_ids: Sequence[str], now: datetime) -> Receipt:
+        """Erase sessions one after the other, each by itself."""
+        ...
+
+    def forget_agent(self, space: str, agent_id: str, before: datetime) -> int:
+        """Remove how an agent lives, its signals, and its inbox up to a time; how many items."""
+        ...
+
+    def forget_facts(self, space: str, before: datetime, now: datetime) -> int:
+        """Erase every fact there was by a time, with its history; how many it were."""
+        ...
+
+    def forget_space(self, space: str, before: datetime, now: datetime) -> Receipt:
+        """Erase what a space has left by a time: documents, forgotten sessions, and its name.
+
+        What was spent stays in the books.
         """
         ...
 
@@ -354,6 +399,12 @@ class Store(Protocol):
 
     @property
     def generations(self) -> Generations: ...
+
+    @property
+    def imports(self) -> Imports: ...
+
+    @property
+    def api_keys(self) -> ApiKeys: ...
 
     @property
     def erasure(self) -> Erasure: ...

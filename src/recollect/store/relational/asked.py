@@ -50,6 +50,7 @@ def asked_for(space: str, filters: Filters, now: datetime, chars_max: int) -> di
         "fields": json.dumps(fields, ensure_ascii=False),
         "any_project": filters.project is None,
         "project": filters.project or "",
+        "or_no_project": filters.or_no_project,
         "chars_max": chars_max,
         "words_max": WORDS_CHARS,
         "sources_max": SOURCES_MAX,

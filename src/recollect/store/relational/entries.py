@@ -35,18 +35,19 @@ _TRUST_OF_ROLE = {
     for role in Role
 }
 _PERSON = Role.USER.value
+_RECORD, _AGENT = EntryKind.RECORD, Trust.AGENT  # asked for hundreds of times for a question
 
 
 def record_entry(row: Row) -> Entry:
     key, session_id, seq, role, name, content, words, said_at, metadata, is_child = row
     return Entry(
-        kind=EntryKind.RECORD,
+        kind=_RECORD,
         key=key,
         id=f"{session_id}:{seq}",
         text=content,
         stems=words or "",
         at=from_micros(said_at),
-        trust=Trust.AGENT if is_child and role == _PERSON else _TRUST_OF_ROLE[role],
+        trust=_AGENT if is_child and role == _PERSON else _TRUST_OF_ROLE[role],
         session_id=session_id,
         seq=seq,
         role=role,

@@ -233,6 +233,7 @@ def _merged(edit: FactEdit, before: Row) -> dict[str, Any]:
         "tags": tags,
         "metadata": metadata,
         "expires_at": expires_at,
+        "trust": None if isinstance(edit.trust, Unchanged) else edit.trust.value,
     }
 
 

@@ -1,92 +1,150 @@
-"""Forgetting: a session, all that is in it and all that rests on it alone, in one transaction.
+"""Forgetting: a session, a record or a fact, with all that rests on it alone, in one transaction.
 
-What runs on the session meanwhile loses its claim and stores nothing.
+What runs on it meanwhile loses its claim and stores nothing. On PostgreSQL the job of the agent
+that speaks in a session is locked before its key, as in a turn; those of agents that were told of
+it after the session and its own job, as where it is handed over.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
+from hashlib import sha256
 
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
 from recollect.domain import MarkCause, Outcome
 from recollect.generation import RemovedBecause
-from recollect.knowledge import Receipt
+from recollect.knowledge import Receipt, Source, content_key
+from recollect.messages import Role
 from recollect.store.relational.cursor import record_range
-from recollect.store.relational.database import Connection, Database, Params
+from recollect.store.relational.database import Connection, Database, Params, Row
 from recollect.store.relational.document_rows import provenance, read_provenance
-from recollect.store.relational.learning import erase_sourceless, settle_trust
+from recollect.store.relational.learning import erase_sourceless, release_superseded, settle_trust
 
 _EVERY = 2**62
+_INBOX = "inbox:"  # what an item of an inbox is appended under
 FORGOTTEN = "forgotten"
+_EMPTIED = '{"forgotten": true}'  # the metadata of a record that was
 
 
-class RelationalErasure:
-    """Implements `recollect.store.protocol.Erasure`."""
+class RelationalForgetting:
+    """The part of `recollect.store.protocol.Erasure` that is about one thing."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def forget_session(self, space: str, session_id: str, now: datetime) -> Receipt | None:
-        names = {"space": space, "id": session_id}
-        at = to_micros(now)
+        receipt = self._erase_session(space, session_id, now)
+        return None if receipt is None else self._scrubbed(receipt)
 
-        def job(c: Connection) -> Receipt | None:
-            key = c.row("key_of_session", names)
-            if key is None:
-                return None
-            # Before the key, as in a turn: whoever is at work on them has lost them.
-            c.run("forget_own_items", {**names, "said": "inbox:"})
-            # Whoever appends or rotates relies on a session to stay open while they hold its key.
-            c.row("lock_key", {"space": space, "key_id": key[0]})
-            before = c.row("lock_session", names)
-            assert before is not None, "sessions are never removed"
-            counted = c.row("count_session", names)
-            assert counted is not None
-            cause = MarkCause.END.value
-            c.run("close_forgotten", {**names, "cause": cause, "reason": FORGOTTEN, "now": at})
-            record_range(c, names, before[1], before[0], Outcome.SKIPPED, FORGOTTEN, now)
-            c.run("forget_job", names)
-            _forget_told(c, names)
-            c.run("lock_memory", {"space": space})
-            facts = _forget_facts(c, space, session_id, now)
-            own = {"space": space, "session_id": session_id}
-            grave = {**own, "reason": RemovedBecause.FORGOTTEN.value, "now": at}
-            buried = c.row("bury_memory", grave)
-            extraction = c.row("delete_extraction", own)
-            c.run("delete_records", {**names, "upto": _EVERY})
-            reach("forget.deleted")
-            c.run("delete_retained", names)
-            c.run("delete_retained_from", names)
-            summaries = len(c.rows("forget_summaries", names))
-            c.run("forget_calls", names)
-            c.run("drop_staged", names)
-            c.run("forget_usages", names)
-            c.run("note_forgotten", {**names, "now": at})
-            _forget_grounds(c, space, session_id)
-            if counted[1] or extraction is not None or buried is not None:
-                c.run("note_urgent", {"space": space, "now": at})
-            return Receipt(
-                space=space,
-                session_id=session_id,
-                records=int(counted[0]),
-                facts=facts,
-                sources=int(counted[1]),
-                extractions=int(extraction is not None),
-                summaries=summaries,
-                at=now,
-            )
+    def _erase_session(self, space: str, session_id: str, now: datetime) -> Receipt | None:
+        return self._database.write(space, lambda c: _forget_session(c, space, session_id, now))
 
-        receipt = self._database.write(space, job)
-        if receipt is not None:
-            self._database.scrub()
-        return receipt
+    def forget_record(self, space: str, session_id: str, seq: int, now: datetime) -> Receipt | None:
+        receipt = self._database.write(
+            space, lambda c: _forget_record(c, space, session_id, seq, now)
+        )
+        return None if receipt is None else self._scrubbed(receipt)
+
+    def forget_fact(self, space: str, fact_id: str, now: datetime) -> Receipt | None:
+        receipt = self._database.write(space, lambda c: _forget_fact(c, space, fact_id, now))
+        return None if receipt is None else self._scrubbed(receipt)
+
+    def _scrubbed(self, receipt: Receipt) -> Receipt:
+        return replace(receipt, is_complete=self._database.scrub())
+
+
+def _forget_session(c: Connection, space: str, session_id: str, now: datetime) -> Receipt | None:
+    names = {"space": space, "id": session_id}
+    at = to_micros(now)
+    key = c.row("key_of_session", names)
+    if key is None:
+        return None
+    # Before the key, as in a turn: whoever is at work on them has lost them.
+    _revoke_agent(c, space, key[0])
+    c.run("forget_own_items", {**names, "said": _INBOX})
+    # Whoever appends or rotates relies on a session to stay open while they hold its key.
+    c.row("lock_key", {"space": space, "key_id": key[0]})
+    before = c.row("lock_session", names)
+    if before is None:  # the whole space was forgotten meanwhile
+        return None
+    counted = c.row("count_session", names)
+    assert counted is not None
+    cause = MarkCause.END.value
+    c.run("close_forgotten", {**names, "cause": cause, "reason": FORGOTTEN, "now": at})
+    record_range(c, names, before[1], before[0], Outcome.SKIPPED, FORGOTTEN, now)
+    c.run("forget_job", names)
+    _forget_told(c, names)
+    c.run("lock_memory", {"space": space})
+    facts = _forget_facts(c, space, session_id, now)
+    c.run("forget_statements", names)
+    buried, extraction = _bury(c, space, session_id, at)
+    c.run("delete_records", {**names, "upto": _EVERY})
+    reach("forget.deleted")
+    c.run("delete_retained", names)
+    c.run("delete_retained_from", names)
+    summaries = len(c.rows("forget_summaries", names))
+    c.run("forget_calls", names)
+    c.run("drop_staged", names)
+    c.run("forget_usages", names)
+    c.run("note_forgotten", {**names, "now": at})
+    _forget_grounds(c, space, session_id, lambda source: source.session_id == session_id)
+    if counted[1] or extraction or buried:
+        c.run("note_urgent", {"space": space, "now": at})
+    return Receipt(
+        space=space,
+        session_id=session_id,
+        records=int(counted[0]),
+        facts=facts,
+        sources=int(counted[1]),
+        extractions=int(extraction),
+        summaries=summaries,
+        at=now,
+        sessions=1,
+    )
+
+
+def _revoke_told(c: Connection, space: str, session_ids: Sequence[str]) -> None:
+    """Take their claims from the agents that were told of sessions, one after the other."""
+    told = [c.rows("agents_told", {"space": space, "id": each}) for each in session_ids]
+    for key_id in sorted({row[0] for found in told for row in found}):
+        _revoke_agent(c, space, key_id)
+
+
+def _revoke_agent(c: Connection, space: str, key_id: int) -> None:
+    """Take the claim from whoever works for an agent, its life before its job."""
+    c.row("lock_life", {"space": space, "key_id": key_id})
+    c.run("revoke_agent", {"space": space, "job_key": str(key_id)})
+
+
+def _bury(c: Connection, space: str, session_id: str, at: int) -> tuple[bool, bool]:
+    """Remove what a session came to: whether a generation has it, and whether it came to anything.
+
+    Pages are made anew without it, and their earlier versions go.
+    """
+    own = {"space": space, "session_id": session_id}
+    grave = {**own, "reason": RemovedBecause.FORGOTTEN.value, "now": at}
+    buried = c.row("bury_memory", grave) is not None
+    return buried, c.row("delete_extraction", own) is not None
+
+
+def _bury_piece(c: Connection, space: str, name: str, at: int) -> bool:
+    """Have earlier versions of pages go, where there are any."""
+    reason = RemovedBecause.FORGOTTEN.value
+    grave = {"space": space, "name": name, "reason": reason, "now": at}
+    return c.row("bury_piece", grave) is not None
 
 
 def _forget_told(c: Connection, names: Params) -> None:
-    """Remove what agents were to be told of a session, and what they said of it."""
+    """Remove what agents were to be told of a session, and what they said of it.
+
+    After the session and its job, as where it is handed over to them.
+    """
+    _revoke_told(c, names["space"], [names["id"]])
     c.rows("forget_items", names)
     told = [
         {"space": names["space"], "session_id": row[0], "first_seq": row[1], "last_seq": row[2]}
@@ -105,6 +163,11 @@ def _forget_facts(c: Connection, space: str, session_id: str, now: datetime) -> 
     found = [row[0] for row in c.rows("session_facts", names)]
     for key in found:
         c.run("withdraw_sources", {**names, "fact_key": key})
+    return _settle(c, space, found, now)
+
+
+def _settle(c: Connection, space: str, found: list[int], now: datetime) -> int:
+    """Erase those of some facts that have lost their last source; how many it were."""
     erased = {key for key in found if erase_sourceless(c, space, key, now, by=FORGOTTEN)}
     for key in found:
         if key not in erased:
@@ -112,26 +175,181 @@ def _forget_facts(c: Connection, space: str, session_id: str, now: datetime) -> 
     return len(erased)
 
 
-def _forget_grounds(c: Connection, space: str, session_id: str) -> None:
-    """Remove the session, and what was quoted from it, from what documents rest on."""
+# a record
+
+
+def _forget_record(
+    c: Connection, space: str, session_id: str, seq: int, now: datetime
+) -> Receipt | None:
+    names = {"space": space, "id": session_id}
+    record = {**names, "seq": seq}
+    found = c.row("find_record", record)
+    if found is None:
+        return None
+    _revoke_agent(c, space, found[0])
+    if found[2] is not None:
+        said = {"said": _INBOX, "append_key": found[2]}
+        c.run("forget_own_item", {"space": space, "key_id": found[0], **said})
+    c.row("lock_key", {"space": space, "key_id": found[0]})
+    before = c.row("lock_session", names)
+    found = c.row("find_record", record)
+    if before is None or found is None:
+        return None
+    is_read = seq <= (before[1] or 0)
+    if _is_forgotten(found):  # by somebody who may not have come to the pages
+        if is_read:
+            _request_pass(c, space, session_id, now)
+        return Receipt(space=space, at=now, record=f"{session_id}:{seq}")
+    c.run("revoke_runs", names)
+    if is_read:  # what agents were told of it they are told again by the pass to come
+        _forget_told(c, names)
+    c.run("lock_memory", {"space": space})
+    c.run("revoke_consolidation", {"space": space})
+    facts, sources = _forget_record_facts(c, space, session_id, seq, now)
+    extraction = buried = False
+    if is_read:
+        own = {"space": space, "session_id": session_id}
+        extraction = c.row("delete_extraction", own) is not None
+        buried = _bury_piece(c, space, f"record {session_id} {seq}", to_micros(now))
+    _empty_record(c, space, session_id, seq, found)
+    reach("forget.deleted")
+    c.run("count_turns", names)
+    summaries = len(c.rows("forget_summaries", names))
+    c.run("drop_staged", names)
+    c.run("forget_uses", {"space": space, "kind": "record", "entry_id": f"{session_id}:{seq}"})
+    _forget_grounds(c, space, session_id, lambda source: _is_of(source, session_id, seq))
+    if is_read:
+        _request_pass(c, space, session_id, now)
+    if sources or extraction or buried:
+        c.run("note_urgent", {"space": space, "now": to_micros(now)})
+    return Receipt(
+        space=space,
+        record=f"{session_id}:{seq}",
+        records=1,
+        facts=facts,
+        sources=sources,
+        extractions=int(extraction),
+        summaries=summaries,
+        at=now,
+    )
+
+
+def _request_pass(c: Connection, space: str, session_id: str, now: datetime) -> None:
+    """What was learned from the other records is learned again."""
+    which = {"any_space": False, "space": space, "any_key": False, "key": session_id}
+    c.rows("request_passes", {**which, "now": to_micros(now)})
+
+
+def _is_forgotten(record: Row) -> bool:
+    return bool(record[1] == Role.NOTE and record[5] == _EMPTIED and not record[6])
+
+
+def _forget_record_facts(
+    c: Connection, space: str, session_id: str, seq: int, now: datetime
+) -> tuple[int, int]:
+    """How many facts rested on a record alone, and how many sources went with it."""
+    names = {"space": space, "session_id": session_id, "seq": seq}
+    found = [row[0] for row in c.rows("record_facts", names)]
+    sources = sum(len(c.rows("withdraw_record", {**names, "fact_key": key})) for key in found)
+    return _settle(c, space, found, now), sources
+
+
+def _empty_record(c: Connection, space: str, session_id: str, seq: int, record: Row) -> None:
+    """Put an empty note in the place of a record, so that nothing else gets its number.
+
+    A row of its own: what is found by words and vectors goes with the one that is deleted.
+    """
+    place = {"space": space, "session_id": session_id}
+    stretch = {**place, "first_seq": seq, "last_seq": seq}
+    c.run("delete_told_retained", stretch)
+    c.run("delete_told_records", stretch)
+    key_id, _, _, said_at, created_at, *_ = record
+    empty = {"name": None, "content": "", "body": None, "append_key": None, "words": ""}
+    c.run(
+        "insert_record",
+        {
+            **place,
+            **empty,
+            "seq": seq,
+            "key_id": key_id,
+            "role": Role.NOTE.value,
+            "said_at": said_at,
+            "now": created_at,
+            "metadata": _EMPTIED,
+        },
+    )
+
+
+def _is_of(source: Source, session_id: str, seq: int) -> bool:
+    return source.session_id == session_id and source.seq <= seq <= source.seq_to
+
+
+# a fact
+
+
+def _forget_fact(c: Connection, space: str, fact_id: str, now: datetime) -> Receipt | None:
+    names = {"space": space, "id": fact_id}
+    at = to_micros(now)
+    found = c.row("find_any_fact", names)
+    if found is None:
+        return None
+    sessions = c.rows("sessions_of_fact", {"space": space, "fact_key": found[0]})
+    # They may be about to write it on a page. Before the memory of the space, as in a turn.
+    _revoke_told(c, space, [row[0] for row in sessions])
+    c.run("lock_memory", {"space": space})
+    found = c.row("find_any_fact", names)
+    if found is None:
+        return None
+    c.run("revoke_consolidation", {"space": space})
+    key, content, *successor, deleted_at = found
+    own = {"space": space, "fact_key": key}
+    counted = c.row("foundation", own)
+    assert counted is not None
+    known = {content_key(content), *(row[0] for row in c.rows("statements_of_fact", names))}
+    # Its sessions still say it, and would bring it back.
+    for row in c.rows("sessions_of_fact", own):
+        for statement in sorted(known):
+            grave = {"space": space, "content_key": statement, "session_id": row[0]}
+            c.run("bury_statement", {**grave, "by": FORGOTTEN, "now": at})
+    c.run("erase_changes", names)
+    c.run("erase_fact", own)
+    c.run("forget_uses", {"space": space, "kind": "fact", "entry_id": fact_id})
+    _forget_grounds(c, space, fact_id, lambda _: False)
+    reach("forget.deleted")
+    if deleted_at is None:
+        release_superseded(c, names, (successor[0], successor[1]), now, by=FORGOTTEN)
+    # An id may say something itself.
+    digest = sha256(fact_id.encode(errors="surrogatepass")).hexdigest()
+    _bury_piece(c, space, f"fact {digest[:32]}", at)
+    c.run("note_urgent", {"space": space, "now": at})
+    return Receipt(space=space, at=now, fact_id=fact_id, facts=1, sources=int(counted[2]))
+
+
+def _forget_grounds(
+    c: Connection, space: str, name: str, is_gone: Callable[[Source], bool]
+) -> None:
+    """Remove from what documents rest on what is gone of a session, with what was quoted.
+
+    Or a fact: `name` is the id of either.
+    """
     # Whoever writes a version at this moment is before us or after.
     c.row("lock_tree", {"space": space})
     for key, version, text in c.rows(
-        "provenances_naming", {"space": space, "pattern": _naming(session_id)}
+        "provenances_naming", {"space": space, "pattern": _naming(name)}
     ):
         sources, facts = read_provenance(text)
-        kept = [source for source in sources if source.session_id != session_id]
+        kept = [source for source in sources if not is_gone(source)]
         changed = {
             "space": space,
             "key": key,
             "version": version,
-            "provenance": provenance(kept, facts),
+            "provenance": provenance(kept, [each for each in facts if each != name]),
         }
         c.run("set_provenance", changed)
         c.run("set_document_provenance", changed)
 
 
-def _naming(session_id: str) -> str:
-    """What matches every text in which the session's name stands as JSON writes it."""
-    name = json.dumps(session_id, ensure_ascii=False)
-    return "%" + re.sub(r"([\\%_])", r"\\\1", name) + "%"
+def _naming(name: str) -> str:
+    """What matches every text in which a name stands as JSON writes it."""
+    written = json.dumps(name, ensure_ascii=False)
+    return "%" + re.sub(r"([\\%_])", r"\\\1", written) + "%"

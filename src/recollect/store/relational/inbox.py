@@ -10,7 +10,7 @@ from recollect.domain import JobKind, KeyRef, SessionBirth
 from recollect.store.protocol import NewId
 from recollect.store.relational import agent_rows
 from recollect.store.relational.database import Connection
-from recollect.store.relational.sessions import create_key, find_key
+from recollect.store.relational.sessions import create_key, expect_key, find_key
 from recollect.store.relational.text import storable
 
 
@@ -19,7 +19,9 @@ def post(c: Connection, ref: KeyRef, item: NewItem, job: JobKind, now: datetime)
     at = to_micros(now)
     names = agent_rows.names(ref)
     known = {**names, "item_id": item.id}
-    if c.row("lock_life", names) is not None and c.row("get_item", known) is not None:
+    if c.row("lock_life", names) is None:
+        expect_key(c, ref)
+    elif c.row("get_item", known) is not None:
         return False  # and the agent is left as it is, whatever became of it since
     c.run("wake_agent", {**names, "job": job.value, "now": at})
     about = item.about
@@ -54,5 +56,5 @@ def hand_over(c: Connection, space: str, given: HandOver, now: datetime, new_id:
             c, space, given.key, given.agent_id, SessionBirth(source="memory"), now, new_id
         )
         ref = ref or find_key(c, space, given.key, given.agent_id)
-    assert ref is not None, "keys are never deleted"
+    assert ref is not None, "somebody has just made it"
     post(c, ref, given.item, JobKind.MEMORY_AGENT, now)

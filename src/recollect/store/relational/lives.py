@@ -29,6 +29,7 @@ from recollect.store.protocol import NewId
 from recollect.store.relational import agent_rows
 from recollect.store.relational.database import Connection, Database
 from recollect.store.relational.inbox import post
+from recollect.store.relational.sessions import expect_key
 from recollect.store.relational.telling import end_told
 from recollect.store.relational.text import storable
 
@@ -42,6 +43,7 @@ class RelationalLives:
     def set_signal(self, ref: KeyRef, signal: Signal, job: JobKind, now: datetime) -> None:
         def work(c: Connection) -> None:
             if c.row("lock_life", agent_rows.names(ref)) is None:
+                expect_key(c, ref)
                 woken = {**agent_rows.names(ref), "job": job.value, "now": to_micros(now)}
                 c.run("wake_agent", woken)
             put_signals(c, ref, [signal])

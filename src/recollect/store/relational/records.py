@@ -19,6 +19,7 @@ from recollect.store.relational.cursor import skip_unprocessed
 from recollect.store.relational.database import Connection, Database, Params, Row
 from recollect.store.relational.sessions import (
     current_session,
+    gone,
     locked_session,
     open_next_session,
 )
@@ -48,7 +49,7 @@ class RelationalRecords:
         now: datetime,
         new_id: NewId,
     ) -> list[Record]:
-        _index(records)  # before anybody has to wait for it
+        index(records)  # before anybody has to wait for it
 
         def at_once(c: Connection) -> list[Record]:
             return _store(c, ref, records, policy, now, None) if records else []
@@ -135,7 +136,7 @@ def append_keyed(
     new_id: NewId,
 ) -> list[Record]:
     """Append inside a transaction; what is stored already under its key comes back as it is."""
-    _index(records)
+    index(records)
     c.row("lock_key", {"space": ref.space, "key_id": ref.key_id})
     known = _known(c, ref, records)
     fresh = _first_uses(records, known)
@@ -153,14 +154,16 @@ def append_keyed(
     return result
 
 
-def _index(records: Sequence[NewRecord]) -> None:
+def index(records: Sequence[NewRecord]) -> None:
+    """Fill in by which words records are found."""
     for record in records:
         record.words = record.words or indexed_record(record.content)
 
 
 def _current(c: Connection, ref: KeyRef) -> dict[str, object]:
     row = c.row("current_session", {"space": ref.space, "key_id": ref.key_id})
-    assert row is not None, "a key always has a session"
+    if row is None:
+        raise gone(ref)
     return {"space": ref.space, "id": row[0]}
 
 

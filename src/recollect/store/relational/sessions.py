@@ -9,6 +9,7 @@ from recollect.clock import to_micros
 from recollect.crashpoints import reach
 from recollect.descriptors import from_cache_key, is_remembered
 from recollect.domain import KeyRef, MarkCause, Mode, SessionBirth, SessionState
+from recollect.errors import NotFound
 from recollect.messages import Role
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
@@ -186,8 +187,20 @@ def may_be_remembered(agent_id: str, ephemeral: bool, mode: Mode) -> bool:
 
 def current_session(c: Connection, ref: KeyRef) -> SessionState:
     row = c.row("get_current_session", {"space": ref.space, "key_id": ref.key_id})
-    assert row is not None, "a key always has a session"
+    if row is None:
+        raise gone(ref)
     return rows.session_state(row)
+
+
+def expect_key(c: Connection, ref: KeyRef) -> None:
+    """NotFound: somebody holds a key that is gone."""
+    if c.row("current_session", {"space": ref.space, "key_id": ref.key_id}) is None:
+        raise gone(ref)
+
+
+def gone(ref: KeyRef) -> NotFound:
+    """A key always has a session, and both go only with everything in their space."""
+    return NotFound(f"{ref.key!r} was forgotten with all of space {ref.space!r}; open it again")
 
 
 def locked_session(c: Connection, ref: KeyRef) -> SessionState:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from recollect.domain import StoreDescription
+from recollect.errors import StoreError
 from recollect.store.relational.agents import RelationalAgents
+from recollect.store.relational.clearing import RelationalErasure
 from recollect.store.relational.database import Connection, Database
 from recollect.store.relational.documents import RelationalDocuments
 from recollect.store.relational.extractions import RelationalExtractions
 from recollect.store.relational.facts import RelationalFacts
-from recollect.store.relational.forgetting import RelationalErasure
 from recollect.store.relational.generations import RelationalGenerations
+from recollect.store.relational.imports import RelationalImports
+from recollect.store.relational.keys import RelationalApiKeys
 from recollect.store.relational.leases import RelationalLeases
 from recollect.store.relational.ledger import RelationalLedger
 from recollect.store.relational.marks import RelationalMarks
@@ -19,6 +23,7 @@ from recollect.store.relational.records import RelationalRecords
 from recollect.store.relational.search import RelationalSearch
 from recollect.store.relational.sessions import RelationalSessions
 from recollect.store.relational.vectors import RelationalVectors
+from recollect.store.whole import Access, Whole, WholeDatabase
 
 
 class RelationalStore:
@@ -38,6 +43,8 @@ class RelationalStore:
         self.vectors = RelationalVectors(database)
         self.agents = RelationalAgents(database)
         self.generations = RelationalGenerations(database)
+        self.imports = RelationalImports(database)
+        self.api_keys = RelationalApiKeys(database)
         self.erasure = RelationalErasure(database)
 
     def describe(self) -> StoreDescription:
@@ -52,6 +59,12 @@ class RelationalStore:
 
         known = self._database.read(None, lambda c: c.row("get_property", {"name": name}))
         return self._database.write(None, job) if known is None else str(known[0])
+
+    def whole(self, access: Access) -> AbstractContextManager[Whole]:
+        """All tables, for what moves or examines everything: see `recollect.operations`."""
+        if not isinstance(self._database, WholeDatabase):
+            raise StoreError("this store cannot be read as a whole")
+        return self._database.whole(access)
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         return self._database.listen(wake)

@@ -17,6 +17,7 @@ Extension = Literal["pgvector"]
 
 _HEADER = re.compile(r"^-- (name|fragment): (\w+)(?: \((\w+)\))?$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+_FRAGMENT = re.compile(r"\{(\w+)\}")
 _NESTED_MAX = 3  # fragments within fragments
 _COMMENT = re.compile(r"\s*--[^\n]*")
 
@@ -48,7 +49,8 @@ def _blocks(text: str) -> list[tuple[str, str, str | None, str]]:
 
 def _finished(text: str, fragments: dict[str, str], dialect: Dialect | Extension) -> str:
     for _ in range(_NESTED_MAX):
-        for name, fragment in fragments.items():
-            text = text.replace(f"{{{name}}}", fragment)
+        if "{" not in text:
+            break
+        text = _FRAGMENT.sub(lambda named: fragments.get(named[1], named[0]), text)
     assert "{" not in text, f"unknown fragment in: {text}"
     return text if dialect == "sqlite" else _PARAMETER.sub(r"%(\1)s", text)

@@ -98,10 +98,14 @@ SELECT k.value FROM json_each(:content_keys) k
 SELECT json_array_elements_text(CAST(:content_keys AS json))
 
 -- name: is_suppressed
--- Somebody has changed or deleted this statement, and it comes from the same session.
+-- Somebody has changed, deleted or forgotten this statement, and it comes from the same session.
 SELECT 1 FROM fact_history h JOIN facts f ON f.space = h.space AND f.id = h.fact_id
 JOIN fact_sources o ON o.fact_key = f.key
 WHERE h.space = :space AND f.space = :space AND h.content_key = :content_key AND {by_session}
+UNION ALL
+SELECT 1 FROM fact_history h
+WHERE h.space = :space AND h.content_key = :content_key AND h.event = 'forgotten'
+    AND h.other_id = :session_id
 LIMIT 1;
 
 -- name: insert_fact
@@ -125,7 +129,8 @@ WHERE space = :space AND id = :id RETURNING key;
 -- It is somebody's own from now on; what it rests on stays.
 UPDATE facts SET
     content = :content, words = :words, content_key = :content_key, tags = :tags,
-    metadata = :metadata, expires_at = :expires_at, extractor = NULL, updated_at = :now
+    metadata = :metadata, expires_at = :expires_at, extractor = NULL, updated_at = :now,
+    trust = COALESCE(CAST(:trust AS TEXT), trust)
 WHERE space = :space AND key = :key;
 
 -- name: revive_fact

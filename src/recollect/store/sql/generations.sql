@@ -223,12 +223,15 @@ SELECT g.document_id, g.version, g.first_generation FROM generation_documents g
 WHERE g.space = :space AND g.last_generation <= :upto;
 
 -- name: forgettable_documents
--- Versions that may say what was forgotten: all earlier ones but the summaries of other sessions.
+-- Versions that may say what was forgotten: all earlier ones but the summaries of other sessions. Of
+-- a session that goes on without a record, those of its own.
 SELECT g.document_id, g.version, g.first_generation FROM generation_documents g
 WHERE g.space = :space AND g.last_generation IS NOT NULL AND (
-    g.session_id IS NULL OR g.session_id IN (
-        SELECT r.session_id FROM removed_memories r
-        WHERE r.space = :space AND r.reason = 'forgotten'));
+    g.session_id IS NULL OR EXISTS (
+        SELECT 1 FROM removed_memories r
+        WHERE r.space = :space AND r.reason = 'forgotten' AND (
+            r.session_id = g.session_id
+            OR substr(r.session_id, 1, 8 + length(g.session_id)) = 'record ' || g.session_id || ' ')));
 
 -- name: drop_generation_document
 DELETE FROM generation_documents

@@ -7,7 +7,7 @@
         WHEN h.role <> 'user' THEN {role_asked} WHEN {is_background} THEN :agents_word ELSE :peoples_word END)
     AND (:any_fields OR {record_has})
     AND (:any_session OR h.session_id = :session_id) AND (:any_agent OR k.agent_id = :agent)
-    AND (:any_project OR s.project = :project))
+    AND {of_project})
 
 -- fragment: asked_fact
 ({holds} AND f.valid_from >= :since AND f.valid_from < :until
@@ -18,7 +18,20 @@
         WHERE o.space = :space AND s.space = :space AND k.space = :space AND o.fact_key = f.key
             AND s.id = o.session_id AND k.id = s.key_id
             AND (:any_session OR o.session_id = :session_id) AND (:any_agent OR k.agent_id = :agent)
-            AND (:any_project OR s.project = :project))))
+            AND {of_project})
+        OR (:any_session AND :any_agent AND (
+            {fact_project} = :project OR (:or_no_project AND {fact_project} IS NULL)))))
+
+-- fragment: fact_project (sqlite)
+-- The one that a fact holds in. One that names none holds wherever its people are.
+json_extract(f.metadata, '$.project')
+
+-- fragment: fact_project (postgres)
+(CAST(f.metadata AS jsonb) ->> 'project')
+
+-- fragment: of_project
+-- Said in the project that is asked for or, if that is asked for as well, in none.
+(:any_project OR s.project = :project OR (:or_no_project AND s.project IS NULL))
 
 -- fragment: said_so
 -- It said the same at that time; what it said before is known to its history alone.
@@ -34,15 +47,17 @@
 -- fragment: asked_summary
 (s.remembered AND (:any_trust OR :agents_word) AND e.generated_at <= :known AND e.source_updated_at >= :since AND e.source_updated_at < :until
     AND (:any_session OR e.session_id = :session_id) AND (:any_agent OR k.agent_id = :agent)
-    AND (:any_project OR s.project = :project))
+    AND {of_project})
 
 -- fragment: asked_document
--- A document is nobody's session. As it was at another time, it is only known if it has not changed.
+-- A document is nobody's session. What a person wrote is of no project; what agents wrote is of all
+-- they were told of. As it was at another time, it is only known if it has not changed.
 -- A page that says nothing is there for those below it.
 (d.deleted_at IS NULL AND (d.body <> '' OR d.description <> '') AND NOT {says_again}
     AND d.updated_at >= :since AND d.updated_at < :until AND (:any_tags OR {document_tagged})
     AND (:any_trust OR CASE WHEN d.author_kind = 'person' THEN :peoples_word ELSE :agents_word END)
-    AND :any_session AND :any_agent AND :any_project)
+    AND :any_session AND :any_agent
+    AND (:any_project OR (:or_no_project AND d.author_kind = 'person')))
 
 -- fragment: says_again
 -- What consolidation writes stands in facts and summaries already; its skills do not.
@@ -267,8 +282,20 @@ SELECT t.documents, 0, t.documents, 0 FROM trees t WHERE t.space = :space AND :l
 (SELECT CAST(v AS BIGINT) AS key FROM json_array_elements_text(CAST(:keys AS json)) v OFFSET 0)
 
 -- fragment: record_entry
-h.id, h.session_id, h.seq, h.role, h.name, substr(h.content, 1, :chars_max), substr(h.words, 1, :words_max),
-h.said_at, h.metadata, {is_background}
+h.id, h.session_id, h.seq, h.role, h.name, {its_text}, {its_words}, h.said_at, h.metadata, {is_background}
+
+-- fragment: its_text (sqlite)
+-- Cutting a text counts its letters; how many bytes it has stands beside it.
+CASE WHEN octet_length(h.content) <= :chars_max THEN h.content ELSE substr(h.content, 1, :chars_max) END
+
+-- fragment: its_text (postgres)
+substr(h.content, 1, :chars_max)
+
+-- fragment: its_words (sqlite)
+CASE WHEN octet_length(h.words) <= :words_max THEN h.words ELSE substr(h.words, 1, :words_max) END
+
+-- fragment: its_words (postgres)
+substr(h.words, 1, :words_max)
 
 -- name: load_records
 SELECT {record_entry}
@@ -277,12 +304,12 @@ WHERE h.id = wanted.key AND s.id = h.session_id AND k.id = s.key_id
     AND h.space = :space AND s.space = :space AND k.space = :space AND {asked_record};
 
 -- name: load_neighbours (sqlite)
--- The two records before and after some.
+-- The two records before and after some, whose session is looked up once for the four of them.
 SELECT {record_entry}
-FROM {keys} wanted CROSS JOIN session_history c CROSS JOIN session_history h
-CROSS JOIN sessions s CROSS JOIN session_keys k
-WHERE c.id = wanted.key AND h.session_id = c.session_id AND h.seq BETWEEN c.seq - 2 AND c.seq + 2
-    AND h.id <> c.id AND s.id = h.session_id AND k.id = s.key_id
+FROM {keys} wanted CROSS JOIN session_history c CROSS JOIN sessions s CROSS JOIN session_keys k
+CROSS JOIN session_history h
+WHERE c.id = wanted.key AND s.id = c.session_id AND k.id = s.key_id
+    AND h.session_id = c.session_id AND h.seq BETWEEN c.seq - 2 AND c.seq + 2 AND h.id <> c.id
     AND c.space = :space AND h.space = :space AND s.space = :space AND k.space = :space
     AND {asked_record};
 

@@ -8,7 +8,18 @@ ON CONFLICT (space) DO NOTHING;
 INSERT INTO agents (space, id, created_at) VALUES (:space, :agent_id, :now)
 ON CONFLICT (space, id) DO NOTHING;
 
--- name: insert_key
+-- name: insert_key (sqlite)
+-- No row comes back when somebody else was faster. A number that was used is not used again.
+INSERT INTO session_keys (id, space, agent_id, key, session_id)
+VALUES (
+    1 + max(
+        COALESCE((SELECT max(k.id) FROM session_keys k), 0),
+        COALESCE((SELECT CAST(p.value AS INTEGER) FROM properties p WHERE p.name = 'keys_from'), 0)),
+    :space, :agent_id, :key, :session_id)
+ON CONFLICT (space, key, agent_id) DO NOTHING
+RETURNING id;
+
+-- name: insert_key (postgres)
 -- No row comes back when somebody else was faster.
 INSERT INTO session_keys (space, agent_id, key, session_id)
 VALUES (:space, :agent_id, :key, :session_id)

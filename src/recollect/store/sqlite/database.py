@@ -35,6 +35,8 @@ from recollect.store.sqlite.files import (
     set_journal_mode,
     wait_for_lock,
 )
+from recollect.store.sqlite.whole import SqliteWhole, transaction
+from recollect.store.whole import Access
 
 T = TypeVar("T")
 Synchronous = Literal["full", "off"]
@@ -195,6 +197,26 @@ class SqliteDatabase:
             self._readers.append(reader)
             if self._closed:
                 self._close_readers()
+
+    @contextlib.contextmanager
+    def whole(self, access: Access) -> Iterator[SqliteWhole]:
+        """All tables in one transaction; in memory nobody else gets a turn meanwhile."""
+        self._check_usable()
+        if self._path is None:
+            with self._alone(), transaction(self._writer, access, self.location) as whole:
+                yield whole
+            return
+        try:
+            connection = self._connect()
+            with _closed_on_failure(connection):
+                self._make_durable(connection)
+        except apsw.Error as error:
+            raise translate(error, self.location) from error
+        try:
+            with transaction(connection, access, self.location) as whole:
+                yield whole
+        finally:
+            connection.close()
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Tell a worker of this process about new work; other processes look by themselves."""
@@ -394,6 +416,8 @@ class SqliteDatabase:
         name = ":memory:" if self._path is None else str(self._path)
         connection = apsw.Connection(name, vfs=self._vfs, statementcachesize=STATEMENTS_CACHED)
         connection.set_busy_handler(partial(wait_for_lock, self._busy_timeout_ms))
+        # What a parameter is bound to never makes a statement be planned anew.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         return connection
 
     def _close_readers(self) -> None:

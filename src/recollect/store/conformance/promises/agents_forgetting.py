@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from recollect.agency import DocumentChanges, ItemState, Turn
 from recollect.document import Because
-from recollect.domain import Claim, KeyRef, MarkCause, NothingDue, Released, StaleClaim
+from recollect.domain import (
+    Claim,
+    KeyRef,
+    MarkCause,
+    NothingDue,
+    Released,
+    SessionState,
+    StaleClaim,
+)
 from recollect.store.conformance import pages
 from recollect.store.conformance.case import case
 from recollect.store.conformance.harness import SPACE, Harness
@@ -48,7 +56,11 @@ def _told(store: Harness, key: str) -> tuple[KeyRef, str]:
 
 
 def _compact(store: Harness, claim: Claim, retain: int = 0) -> None:
-    store.handle.agents.rotate(
+    assert not isinstance(_compacted(store, claim, retain), StaleClaim)
+
+
+def _compacted(store: Harness, claim: Claim, retain: int = 0) -> SessionState | StaleClaim:
+    return store.handle.agents.rotate(
         claim, MarkCause.COMPACTION, store.now(), store.new_id, summary="so far", retain=retain
     )
 
@@ -214,10 +226,32 @@ def a_failure_over_a_forgotten_session(store: Harness) -> None:
     claim = work(store)
     turn = take(store, claim)
     _forget(store, session_id)
-    assert fail(store, claim, turn, is_final=True) == Released()
+    assert fail(store, claim, turn, is_final=True) == StaleClaim()
     assert release(store, work(store)) == Released()
     assert agent(store, ref).last_error is None
     assert store.handle.leases.claim("w", POLICY, store.now()) == NothingDue(None)
+
+
+@case("P11 P5 T7", "a summary that was made of a forgotten session is not stored after it")
+def a_summary_of_a_forgotten_session_is_not_stored(store: Harness) -> None:
+    ref, claim, _ = begun(store, "hello")
+    _forget(store, store.current(ref).id)
+    assert _compacted(store, claim) == StaleClaim()
+    assert store.records.summary(ref) == ""
+    assert _said(store, ref) == []
+
+
+@case("P11 P5 T7", "nor by an agent that was only told of it")
+def a_summary_by_who_was_told_is_not_stored(store: Harness) -> None:
+    ref, session_id = _told(store, "one")
+    post(store, ref, note("another matter"))
+    claim = work(store)
+    take(store, claim)
+    _forget(store, session_id)
+    assert _compacted(store, claim) == StaleClaim()
+    assert store.records.summary(ref) == ""
+    again = work(store)
+    assert take(store, again).text == "another matter", "it is due at once"
 
 
 @case("P11", "what is about other sessions, and what was done before, stays in the inbox")
@@ -229,7 +263,8 @@ def other_items_stay(store: Harness) -> None:
     item = handing(claim).item
     assert item.about is not None
     _forget(store, second)
-    assert take(store, claim).text == "a word of the host"
+    assert release(store, claim) == StaleClaim(), "it may have read of it"
+    assert take(store, work(store)).text == "a word of the host"
     assert state_of(store, ref, "a word of the host") is ItemState.TAKEN
 
 

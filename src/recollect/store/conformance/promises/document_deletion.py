@@ -408,6 +408,7 @@ def a_forgotten_session_is_no_ground(store: Harness) -> None:
         extractions=0,
         summaries=0,
         at=store.now(),
+        sessions=1,
     )
     assert page(store, "a") == replace(before, sources=())
     gone = store.handle.documents.find_deleted(SPACE, place("b"))

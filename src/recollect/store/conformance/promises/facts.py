@@ -370,3 +370,14 @@ def sources_are_limited(store: Harness) -> None:
     assert by_itself is not None
     assert by_itself == fact
     assert (by_itself.sources, by_itself.source_count) == (tuple(sources[:1000]), 1100)
+
+
+@case("T2 N5", "an edit may say whose word it is from then on, and says nothing of it otherwise")
+def an_edit_may_say_whose_word_it_is(store: Harness) -> None:
+    fact = add(store, "likes saffron")
+    edited = edit(store, fact.id, content="likes thyme", trust=Trust.AGENT)
+    assert edited is not None
+    assert (edited.content, edited.trust) == ("likes thyme", Trust.AGENT)
+    again = edit(store, fact.id, tags=("spice",))
+    assert again is not None
+    assert again.trust is Trust.AGENT

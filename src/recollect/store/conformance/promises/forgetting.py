@@ -75,6 +75,7 @@ def forgetting_removes_everything(store: Harness) -> None:
         extractions=1,
         summaries=1,
         at=store.now(),
+        sessions=1,
     )
     assert store.records.all_rotations(ref) == []
     assert store.records.after(SPACE, session, 0, 10) == []

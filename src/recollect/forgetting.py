@@ -1,0 +1,202 @@
+"""Forgets what it is told to, with all that rests on it, in the store, on pages and in files.
+
+Owns P11. What is many sessions goes one by one, and the pages with every few of them: whoever is
+stopped half-way goes on by asking again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from recollect import collection
+from recollect.descriptors import Descriptor, cache_key, read_descriptor
+from recollect.domain import Record
+from recollect.errors import InvalidValue, NotFound, UsageError
+from recollect.knowledge import ForgettableSession, Receipt, SessionsMeant
+from recollect.session import Session
+from recollect.store.protocol import Store
+
+if TYPE_CHECKING:
+    from recollect.documents.tree import Documents
+
+SESSIONS_PAGE = 50  # between two looks at the pages of memory
+
+
+class Household(Protocol):
+    """What forgetting needs of the memory it is part of."""
+
+    @property
+    def store(self) -> Store: ...
+
+    def store_of(self, agent: Descriptor) -> tuple[Store, bool]: ...
+
+    def documents_of(self, space: str) -> Documents: ...
+
+    def withdraw(self, space: str, gone: Collection[str], *, publish: bool = True) -> None: ...
+
+    def remove_files(self, space: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be forgotten: exactly one of these."""
+
+    session: str | Session | None = None
+    record: str | Record | None = None
+    fact: str | None = None
+    document: str | None = None
+    agent: str | Mapping[str, Any] | Descriptor | None = None
+    source: str | None = None
+    everything: bool = False
+
+
+def forget(memory: Household, space: str, wanted: Wanted, now: datetime) -> Receipt:
+    """Erase for good. NotFound: there is no such thing here. UsageError: not exactly one."""
+    task = _Task(memory=memory, space=space, now=now)
+    match _one_of(wanted):
+        case "session":
+            assert wanted.session is not None
+            return task.session(wanted.session)
+        case "record":
+            assert wanted.record is not None
+            return task.record(wanted.record)
+        case "fact":
+            assert wanted.fact is not None
+            return task.fact(collection.check_id(wanted.fact))
+        case "document":
+            assert wanted.document is not None
+            return task.document(wanted.document)
+        case "agent":
+            assert wanted.agent is not None
+            return task.agent(read_descriptor(wanted.agent))
+        case "source":
+            return task.source(collection.check_label(wanted.source, "a source") or "")
+        case _:
+            return task.everything()
+
+
+def _one_of(wanted: Wanted) -> str:
+    names = ("session", "record", "fact", "document", "agent", "source")
+    given = [name for name in names if getattr(wanted, name) is not None]
+    if wanted.everything:
+        given.append("everything")
+    if len(given) != 1:
+        known = ", ".join((*names, "everything"))
+        raise UsageError(f"say one thing that is to be forgotten, of {known}: {given or 'nothing'}")
+    return given[0]
+
+
+def read_record(record: str | Record) -> tuple[str, int]:
+    """The session and the number of a record that is given, or named as `session_id:seq`."""
+    if isinstance(record, Record):
+        return record.session_id, record.seq
+    session_id, colon, number = collection.check_id(record).rpartition(":")
+    if not colon or not number.isascii() or not number.isdigit() or len(number) > 18:
+        raise InvalidValue(
+            f"a record is named by its session and its number, as in id:3: {record!r}"
+        )
+    return session_id, int(number)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    """What is being forgotten: where, and what was there by now."""
+
+    memory: Household
+    space: str
+    now: datetime
+
+    def session(self, session: str | Session) -> Receipt:
+        if isinstance(session, Session):
+            store, session_id = session.store, session.id
+        else:
+            store, session_id = self.memory.store, collection.check_id(session)
+        receipt = store.erasure.forget_session(self.space, session_id, self.now)
+        if receipt is None:
+            raise NotFound(f"space {self.space!r} has no session {session_id!r}")
+        if store is self.memory.store:
+            self.memory.withdraw(self.space, (session_id,))
+        return receipt
+
+    def record(self, record: str | Record) -> Receipt:
+        session_id, seq = read_record(record)
+        receipt = self.memory.store.erasure.forget_record(self.space, session_id, seq, self.now)
+        if receipt is None:
+            raise NotFound(f"space {self.space!r} has no record {session_id}:{seq}")
+        # What stands on pages names sessions: the pass over what is left files the rest again.
+        self.memory.withdraw(self.space, (session_id,))
+        return receipt
+
+    def fact(self, fact_id: str) -> Receipt:
+        receipt = self.memory.store.erasure.forget_fact(self.space, fact_id, self.now)
+        # Also of one that is gone: whoever forgot it may not have come to the pages.
+        self.memory.withdraw(self.space, (fact_id,), publish=receipt is not None)
+        if receipt is None:
+            raise NotFound(f"space {self.space!r} has no fact {fact_id!r}")
+        return receipt
+
+    def document(self, path: str) -> Receipt:
+        purged = self.memory.documents_of(self.space).purge(path)
+        if not purged.documents:
+            raise NotFound(f"space {self.space!r} has no document {path!r}")
+        self.memory.withdraw(self.space, ())
+        return Receipt(
+            space=self.space,
+            at=self.now,
+            path=path,
+            documents=purged.documents,
+            versions=purged.versions,
+            is_complete=purged.is_clean,
+        )
+
+    def agent(self, agent: Descriptor) -> Receipt:
+        agent_id = cache_key(agent)
+        store, _ = self.memory.store_of(agent)
+        receipt, gone = self._sessions(store, SessionsMeant(agent_id=agent_id))
+        items = store.erasure.forget_agent(self.space, agent_id, self.now)
+        if not gone:
+            raise NotFound(f"space {self.space!r} has no sessions of {agent.id!r}")
+        return replace(receipt, agent_id=agent_id, items=receipt.items + items)
+
+    def source(self, source: str) -> Receipt:
+        receipt, gone = self._sessions(self.memory.store, SessionsMeant(source=source))
+        if not gone:
+            raise NotFound(f"space {self.space!r} has no sessions from {source!r}")
+        return replace(receipt, source=source)
+
+    def everything(self) -> Receipt:
+        """Sessions and facts first: what is made of them from then on is made of nothing."""
+        store = self.memory.store
+        receipt, _ = self._sessions(store, SessionsMeant(), pages=False)
+        facts = store.erasure.forget_facts(self.space, self.now, self.now)
+        rest = store.erasure.forget_space(self.space, self.now, self.now)
+        self.memory.remove_files(self.space)
+        return receipt.plus(replace(rest, facts=facts))
+
+    def _sessions(
+        self, store: Store, meant: SessionsMeant, *, pages: bool = True
+    ) -> tuple[Receipt, int]:
+        """Forget sessions, and take what was filed from them off pages; how many there are.
+
+        Also off pages that an attempt before this one did not come to.
+        """
+        total, count = Receipt(space=self.space, at=self.now), 0
+        for page in self._pages(store, meant):
+            left = [each.id for each in page if not each.is_forgotten]
+            if left:
+                total = total.plus(store.erasure.forget_sessions(self.space, left, self.now))
+            if pages and store is self.memory.store:
+                self.memory.withdraw(self.space, [each.id for each in page], publish=False)
+            count += len(page)
+        if count and pages and store is self.memory.store:
+            self.memory.withdraw(self.space, ())
+        return total, count
+
+    def _pages(self, store: Store, meant: SessionsMeant) -> Iterable[list[ForgettableSession]]:
+        after: ForgettableSession | None = None
+        while page := store.erasure.forgettable(self.space, meant, self.now, after, SESSIONS_PAGE):
+            yield page
+            after = page[-1]

@@ -1,0 +1,214 @@
+-- Forgetting a record, a fact, an agent, or all of a space; what is about a session is with extractions.
+
+-- name: agents_told
+-- The keys of the agents that were told of a session, in the order of locks.
+SELECT i.key_id FROM inbox i WHERE i.space = :space AND i.about_session = :id
+UNION
+SELECT s.key_id FROM told_records t JOIN sessions s ON s.id = t.session_id
+WHERE t.space = :space AND t.about_session = :id
+ORDER BY 1;
+
+-- name: revoke_agent
+-- Whoever has read what is forgotten stores nothing of it; what is left to do is due at once. The row
+-- is held also where nobody is at work, for it is locked before what waits in the inbox.
+UPDATE jobs SET
+    state = CASE state WHEN 'claimed' THEN 'due' ELSE state END,
+    due_at = CASE state WHEN 'claimed' THEN NULL ELSE due_at END,
+    token = token + 1, owner = NULL, lease_expires_at = NULL
+WHERE kind IN ('agent', 'memory-agent') AND key = :job_key AND space = :space;
+
+-- name: revoke_consolidation
+-- What a run has read may say what is forgotten, and no session of it is gone.
+UPDATE jobs SET
+    state = 'due', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL
+WHERE kind = 'consolidate' AND key = :space AND space = :space AND state = 'claimed';
+
+-- name: find_record
+SELECT h.key_id, h.role, h.append_key, h.said_at, h.created_at, h.metadata, h.content
+FROM session_history h WHERE h.space = :space AND h.session_id = :id AND h.seq = :seq;
+
+-- name: forget_own_item
+-- What was said to an agent, and not answered.
+DELETE FROM inbox WHERE space = :space AND key_id = :key_id AND state IN ('taken', 'parked')
+    AND CAST(:said AS TEXT) || item_id = :append_key;
+
+-- name: record_facts
+-- All that rests on a record, also what was deleted or withdrawn.
+SELECT DISTINCT f.key FROM facts f JOIN fact_sources o ON o.fact_key = f.key
+WHERE f.space = :space AND {by_session} AND :seq BETWEEN o.seq AND o.seq_to ORDER BY f.key;
+
+-- name: withdraw_record
+DELETE FROM fact_sources
+WHERE space = :space AND session_id = :session_id AND fact_key = :fact_key
+    AND :seq BETWEEN seq AND seq_to
+RETURNING seq;
+
+-- name: count_turns
+UPDATE sessions SET unprocessed_turns = (
+    SELECT count(*) FROM session_history h
+    WHERE h.space = :space AND h.session_id = :id AND h.role = 'user'
+        AND h.seq > COALESCE(processed_until, 0))
+WHERE space = :space AND id = :id;
+
+-- name: revoke_runs
+-- Whoever goes through the session is stale; what is due stays so, without what was said of it.
+UPDATE jobs SET
+    state = CASE state WHEN 'claimed' THEN 'due' ELSE state END,
+    token = token + 1, owner = NULL, lease_expires_at = NULL, last_error = NULL, last_error_at = NULL
+WHERE space = :space AND key = :id AND kind IN ('extract', 'extract-again');
+
+-- name: find_any_fact
+-- Also one that was deleted.
+SELECT f.key, f.content, f.superseded_by, f.superseded_at, f.deleted_at FROM facts f
+WHERE f.space = :space AND f.id = :id;
+
+-- name: statements_of_fact
+-- By what its statements are known, as far as somebody has changed them.
+SELECT DISTINCT h.content_key FROM fact_history h
+WHERE h.space = :space AND h.fact_id = :id AND h.content_key IS NOT NULL ORDER BY 1;
+
+-- name: sessions_of_fact
+SELECT DISTINCT o.session_id FROM fact_sources o
+WHERE o.space = :space AND o.fact_key = :fact_key ORDER BY 1;
+
+-- name: bury_statement
+-- No word of it: a digest, and the session that must not bring it back.
+INSERT INTO fact_history (
+    space, fact_id, event, content, content_key, made_by, other_id, created_at
+) VALUES (:space, '', 'forgotten', '', :content_key, :by, :session_id, :now);
+
+-- name: forget_statements
+DELETE FROM fact_history
+WHERE space = :space AND fact_id = '' AND event = 'forgotten' AND other_id = :id;
+
+-- name: bury_piece
+-- The next generation learns that earlier ones may say what a fact or a record said. Not under the
+-- name of a session: that may be part of it all the same.
+INSERT INTO removed_memories (space, session_id, reason, removed_at)
+SELECT :space, :name, :reason, :now
+WHERE EXISTS (SELECT 1 FROM generations g WHERE g.space = :space)
+ON CONFLICT (space, session_id) DO UPDATE SET
+    reason = excluded.reason, removed_at = excluded.removed_at
+RETURNING session_id;
+
+-- name: forgettable_sessions
+-- A page of those that had begun by a time, the oldest first, and whether they are forgotten.
+SELECT s.created_at, s.id, s.forgotten_at IS NOT NULL FROM sessions s
+JOIN session_keys k ON k.id = s.key_id
+WHERE s.space = :space AND s.created_at <= :before AND (s.created_at, s.id) > (:after, :after_id)
+    AND (:any_agent OR k.agent_id = :agent_id) AND (:any_source OR s.source = :source)
+ORDER BY s.created_at, s.id LIMIT :limit;
+
+-- name: keys_of_agent
+SELECT k.id FROM session_keys k WHERE k.space = :space AND k.agent_id = :agent_id ORDER BY k.id;
+
+-- name: forget_inbox
+DELETE FROM inbox WHERE space = :space AND key_id = :key_id AND created_at <= :before
+RETURNING item_id;
+
+-- name: forget_life
+-- One whose key goes on, or that was told something since, stays.
+DELETE FROM agent_lives WHERE space = :space AND key_id = :key_id
+    AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.space = :space AND s.key_id = :key_id)
+    AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.space = :space AND i.key_id = :key_id);
+
+-- name: drop_agent_job
+DELETE FROM jobs
+WHERE space = :space AND kind IN ('agent', 'memory-agent') AND key = :job_key;
+
+-- name: forget_uses
+DELETE FROM usages WHERE space = :space AND entry_kind = :kind AND entry_id = :entry_id;
+
+-- name: forget_own_signals
+DELETE FROM signals WHERE space = :space AND key_id = :key_id;
+
+-- name: old_facts
+SELECT f.key FROM facts f
+WHERE f.space = :space AND f.key > :after AND f.created_at <= :before ORDER BY f.key LIMIT :limit;
+
+-- name: forget_changes
+DELETE FROM fact_history WHERE space = :space AND created_at <= :before;
+
+-- name: old_documents
+-- Also what was made since then, by rules or a model: it may say what is forgotten.
+SELECT d.key, d.deleted_at, d.version, (
+    SELECT count(*) FROM document_versions v WHERE v.space = :space AND v.document_key = d.key)
+FROM documents d
+WHERE d.space = :space AND d.key > :after AND (d.created_at <= :before OR d.author_kind <> 'person')
+ORDER BY d.key LIMIT :limit;
+
+-- name: key_left
+-- The next one that a session was forgotten of.
+SELECT k.id FROM session_keys k WHERE k.space = :space AND k.id > :after AND EXISTS (
+    SELECT 1 FROM sessions s WHERE s.key_id = k.id AND s.forgotten_at IS NOT NULL)
+ORDER BY k.id LIMIT 1;
+
+-- name: drop_told_by
+DELETE FROM told_records WHERE space = :space AND session_id IN ({forgotten_of_key});
+
+-- name: drop_ranges
+DELETE FROM session_ranges WHERE space = :space AND session_id IN ({forgotten_of_key});
+
+-- name: drop_jobs
+DELETE FROM jobs WHERE space = :space AND kind IN ('extract', 'extract-again')
+    AND key IN ({forgotten_of_key});
+
+-- fragment: forgotten_of_key
+SELECT s.id FROM sessions s
+WHERE s.space = :space AND s.key_id = :key_id AND s.forgotten_at IS NOT NULL
+
+-- name: drop_sessions
+DELETE FROM sessions WHERE space = :space AND key_id = :key_id AND forgotten_at IS NOT NULL;
+
+-- name: reserve_keys
+-- Whoever holds the number of a key that is gone must not find another under it.
+INSERT INTO properties (name, value)
+SELECT 'keys_from', CAST(COALESCE(max(k.id), 0) AS TEXT) FROM session_keys k WHERE k.space = :space
+ON CONFLICT (name) DO UPDATE SET value = CASE
+    WHEN CAST(excluded.value AS BIGINT) > CAST(properties.value AS BIGINT) THEN excluded.value
+    ELSE properties.value END;
+
+-- name: drop_key
+DELETE FROM session_keys WHERE space = :space AND id = :key_id AND NOT EXISTS (
+    SELECT 1 FROM sessions s WHERE s.key_id = :key_id) RETURNING id;
+
+-- name: drop_agents
+DELETE FROM agents WHERE space = :space AND NOT EXISTS (
+    SELECT 1 FROM session_keys k WHERE k.space = :space AND k.agent_id = agents.id);
+
+-- name: drop_generations
+DELETE FROM generations WHERE space = :space;
+
+-- name: drop_generation_documents
+DELETE FROM generation_documents WHERE space = :space;
+
+-- name: drop_tombstones
+DELETE FROM removed_memories WHERE space = :space;
+
+-- name: drop_usages
+DELETE FROM usages WHERE space = :space;
+
+-- name: drop_calls
+-- What was spent stays in the books; who for does not.
+UPDATE ledger SET session_id = NULL WHERE space = :space AND session_id IS NOT NULL;
+
+-- name: drop_imported
+DELETE FROM imported_items WHERE space = :space;
+
+-- name: drop_import_cursors
+DELETE FROM import_cursors WHERE space = :space;
+
+-- name: settle_consolidation
+-- Nothing was consolidated of what is left, if anything is. Numbers go on, so that nobody takes a new
+-- generation for an old one.
+UPDATE consolidations SET
+    consolidated = CASE WHEN :is_empty THEN changed ELSE consolidated END,
+    urgent = 0, digest = NULL, expires_at = NULL, not_before = NULL, files_generation = generation
+WHERE space = :space;
+
+-- name: drop_space
+DELETE FROM spaces WHERE space = :space
+    AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.space = :space)
+    AND NOT EXISTS (SELECT 1 FROM documents d WHERE d.space = :space)
+    AND NOT EXISTS (SELECT 1 FROM facts f WHERE f.space = :space)
+RETURNING space;

@@ -1,0 +1,221 @@
+"""P11: forgetting by whatever is named, from the store, the pages and the files at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect.clock import ManualClock
+from recollect.crashpoints import arm
+from recollect.errors import InvalidValue, NotFound, UsageError
+from recollect.space import Space
+
+SETTINGS = {"pipeline": "both", "consolidation_cooldown_seconds": 0.0}
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[recollect.Memory]:
+    settings = SETTINGS | {"memories_root": str(tmp_path / "memories")}
+    with recollect.open(tmp_path / "memory.db", settings=settings, clock=ManualClock()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def space(memory: recollect.Memory) -> Space:
+    return memory.space("a")
+
+
+def tell(space: Space, key: str, *said: str, **more: Any) -> recollect.Session:
+    session = space.session(key, **more)
+    for text in said:
+        session.append("user", text)
+    session.end()
+    return session
+
+
+def left_of(word: str, directory: Path) -> list[str]:
+    """The files in which a word stands, in any case."""
+    files = sorted(each for each in directory.rglob("*") if each.is_file())
+    return [each.name for each in files if word.encode() in each.read_bytes().lower()]
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{}, {"session": "a", "fact": "b"}, {"everything": False}, {"source": "a", "agent": "b"}],
+)
+def test_exactly_one_thing_is_forgotten_at_a_time(space: Space, wanted: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="say one thing"):
+        space.forget(**wanted)
+
+
+@pytest.mark.parametrize("name", ["", "a", "a:", "a:-1", "a:x", "a:" + "9" * 30])
+def test_a_record_is_named_by_its_session_and_its_number(space: Space, name: str) -> None:
+    with pytest.raises(InvalidValue):
+        space.forget(record=name)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        *({"session": "x"}, {"record": "x:1"}, {"fact": "x"}),
+        *({"document": "x"}, {"agent": "x"}, {"source": "x"}),
+    ],
+)
+def test_what_is_not_there_is_not_found_in_any_space(
+    memory: recollect.Memory, space: Space, wanted: dict[str, str]
+) -> None:
+    tell(memory.space("theirs"), "chat", "I live in Porto.")
+    with pytest.raises(NotFound):
+        space.forget(**wanted)  # type: ignore[arg-type]
+
+
+def test_a_thing_of_another_space_is_as_if_it_was_not_there(
+    memory: recollect.Memory, space: Space
+) -> None:
+    theirs = memory.space("theirs")
+    session = tell(theirs, "chat", "I live in Porto.", agent="bob", source="codex")
+    theirs.documents.write("notes", "theirs")
+    memory.work()
+    [fact] = theirs.facts.list()
+    for wanted in (
+        {"session": session.id},
+        {"record": f"{session.id}:1"},
+        {"fact": fact.id},
+        {"document": "notes"},
+        {"agent": "bob"},
+        {"source": "codex"},
+    ):
+        with pytest.raises(NotFound):
+            space.forget(**wanted)  # type: ignore[arg-type]
+    space.forget(everything=True)
+    assert [each.content for each in theirs.facts.list()] == [fact.content]
+    assert len(theirs.sessions.records(session.id)) == 1
+    assert theirs.documents.read("notes").body == "theirs"
+
+
+def test_no_byte_of_a_record_is_left_and_the_rest_is_learned_again(
+    memory: recollect.Memory, space: Space, tmp_path: Path
+) -> None:
+    session = tell(space, "chat", "My favourite city is zanzibarq.", "I live in Portoq.")
+    memory.work()
+    assert "MEMORY.md" in left_of("zanzibarq", tmp_path)
+    [record, _] = space.sessions.records(session.id)
+    receipt = space.forget(record=record)
+    assert (receipt.records, receipt.facts, receipt.is_complete) == (1, 1, True)
+    assert left_of("zanzibarq", tmp_path) == []
+    assert [each.content for each in space.facts.list()] == ["The user lives in Portoq."]
+    memory.work()
+    assert "Portoq" in space.sessions.extraction(session.id).raw_memory  # type: ignore[union-attr]
+    assert "MEMORY.md" in left_of("portoq", tmp_path)
+    assert left_of("zanzibarq", tmp_path) == []
+    again = space.forget(record=f"{session.id}:1")
+    assert (again.records, again.facts) == (0, 0)
+
+
+def test_a_forgotten_fact_leaves_the_handbook_at_once_and_is_not_learned_again(
+    memory: recollect.Memory, space: Space, tmp_path: Path
+) -> None:
+    space.facts.add("The user likes zanzibarq.")
+    tell(space, "chat", "I live in Portoq.")
+    memory.work()
+    added = next(each for each in space.facts.list() if "zanzibarq" in each.content)
+    assert "MEMORY.md" in left_of("zanzibarq", tmp_path)
+    space.forget(fact=added.id)
+    assert left_of("zanzibarq", tmp_path) == []
+    learned = next(each for each in space.facts.list() if "Portoq" in each.content)
+    space.forget(fact=learned.id)
+    memory.request_again()
+    memory.work()
+    assert space.facts.list() == []
+    with pytest.raises(NotFound):
+        space.forget(fact=learned.id)
+
+
+def test_a_forgotten_document_is_gone_with_what_is_below_it_and_from_the_files(
+    memory: recollect.Memory, space: Space, tmp_path: Path
+) -> None:
+    space.documents.write("~/memory/plans/trip", "To zanzibarq.")
+    tell(space, "chat", "I live in Portoq.")
+    memory.work()
+    assert "trip.md" in left_of("zanzibarq", tmp_path)
+    receipt = space.forget(document="~/memory/plans")
+    assert (receipt.documents, receipt.versions, receipt.is_complete) == (2, 2, True)
+    assert left_of("zanzibarq", tmp_path) == []
+    assert "MEMORY.md" in left_of("portoq", tmp_path)
+
+
+def test_all_sessions_of_a_source_or_an_agent_are_forgotten(
+    memory: recollect.Memory, space: Space, tmp_path: Path
+) -> None:
+    for number in range(3):
+        tell(space, f"log:{number}", f"I like zanzibarq{number}.", source="claude-code")
+    tell(space, "chat", "I like quinceq.", agent="bob")
+    tell(space, "other", "I live in Portoq.")
+    memory.work()
+    receipt = space.forget(source="claude-code")
+    assert (receipt.source, receipt.sessions, receipt.records) == ("claude-code", 3, 3)
+    assert left_of("zanzibarq", tmp_path) == []
+    receipt = space.forget(agent={"type": "user", "id": "bob"})
+    assert (receipt.agent_id, receipt.sessions) == ("/user/bob", 1)
+    assert left_of("quinceq", tmp_path) == []
+    assert [each.content for each in space.facts.list()] == ["The user lives in Portoq."]
+    assert space.forget(agent="bob").sessions == 0, "nothing is left of it"
+
+
+def test_no_byte_of_a_space_is_left_but_its_books(
+    memory: recollect.Memory, space: Space, tmp_path: Path
+) -> None:
+    session = tell(space, "zanzibarq:1", "I live in Zanzibarq.", agent="zanzibarq")
+    space.documents.write("zanzibarq", "zanzibarq")
+    space.facts.add(recollect.Fact("zanzibarq", id="zanzibarq"))
+    tell(memory.space("b"), "chat", "I live in Portoq.")
+    memory.work()
+    receipt = space.forget(everything=True)
+    assert (receipt.sessions, receipt.is_complete) == (2, True), "with the memory-agent's"
+    assert left_of("zanzibarq", tmp_path) == []
+    assert (memory.spaces(), space.sessions.list()) == (["b"], [])
+    with pytest.raises(NotFound, match="open it again"):
+        session.append("user", "hello")
+    tell(space, "zanzibarq:1", "I live in Lisbonq.")
+    memory.work()
+    assert [each.content for each in space.facts.list()] == ["The user lives in Lisbonq."]
+
+
+class StoppedError(Exception):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("wanted", [{"source": "api"}, {"everything": True}])
+def test_whoever_is_stopped_anywhere_goes_on_by_asking_again(
+    memory: recollect.Memory, space: Space, tmp_path: Path, wanted: dict[str, Any]
+) -> None:
+    """P12: after every transaction of it once."""
+    for number in range(3):
+        tell(space, f"k{number}", f"I like zanzibarq{number}.")
+    memory.work()
+    stops = 0
+    while True:
+        reached = 0
+
+        def stop(name: str, limit: int = stops) -> None:
+            nonlocal reached
+            reached += name == "write.committed"
+            if reached > limit and name == "write.committed":
+                raise StoppedError
+
+        arm(stop)
+        try:
+            space.forget(**wanted)
+        except StoppedError:
+            stops += 1
+            continue
+        finally:
+            arm(None)
+        break
+    assert stops >= 3
+    assert left_of("zanzibarq", tmp_path) == []
+    assert space.facts.list() == []
