@@ -78,7 +78,8 @@ class Filters:
     """What may be found at all. None: anything.
 
     `since` and `until` (not included) are about when it was said or last changed; `as_of` shows
-    what was known and held at that time.
+    what was known and held at that time. With `or_no_project`, what belongs to no project at all
+    may be found beside a project's own.
     """
 
     kinds: frozenset[EntryKind] = frozenset(EntryKind)
@@ -87,6 +88,7 @@ class Filters:
     as_of: datetime | None = None
     agent: str | None = None
     project: str | None = None
+    or_no_project: bool = False
     session_id: str | None = None
     tags: tuple[str, ...] = ()  # all of them
     trust: frozenset[Trust] | None = None

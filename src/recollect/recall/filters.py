@@ -66,6 +66,8 @@ def _from_mapping(given: Mapping[str, Any]) -> Filters:
         elif value is not None:
             field, make = read
             known[field] = make(value)
+    if isinstance(known.get("project"), tuple):
+        known["project"], known["or_no_project"] = known["project"]
     return Filters(**known, where=_where(rest, 0))
 
 
@@ -151,6 +153,16 @@ def _name(given: object) -> str:
     return collection.check_id(given)
 
 
+def _project(given: object) -> str | tuple[str, bool]:
+    """A project by its name; with None in a list beside it, also what belongs to no project."""
+    if not isinstance(given, list | tuple):
+        return _name(given)
+    names = [each for each in given if each is not None]
+    if len(names) != 1:
+        raise InvalidValue(f"a list of projects has one name, and None beside it, not {given!r}")
+    return _name(names[0]), len(names) < len(given)
+
+
 def _agent(given: str | Mapping[str, Any] | Descriptor) -> str:
     """An agent by its name, by its key as `/cron/x`, or by its descriptor."""
     if isinstance(given, str) and given.startswith("/"):
@@ -165,7 +177,7 @@ _KNOWN: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "until": ("until", collection.read_time),
     "as_of": ("as_of", collection.read_time),
     "agent": ("agent", _agent),
-    "project": ("project", _name),
+    "project": ("project", _project),
     "session": ("session_id", _name),
     "tags": ("tags", _tags),
     "tag": ("tags", _tags),

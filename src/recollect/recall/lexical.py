@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from recollect.recall.candidates import Candidate, Corpus, Phrase
 from recollect.recall.weights import Weights
@@ -25,6 +23,7 @@ class Lexical:
     groups: Sequence[str]  # of each candidate
     gathered: Mapping[str, float]
     worths: Mapping[str, float]  # of each stem; they make 1 together
+    places: Mapping[str, Sequence[int]]  # of the candidates that have each stem, or its kin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,47 +45,45 @@ def score_words(
     scores = [0.0] * len(candidates)
     gathered = dict.fromkeys(groups, 0.0)
     sought = _sought(stems, corpus)
-    for term in sought:
+    places: dict[str, Sequence[int]] = {}
+    for stem, term in zip(stems, sought, strict=True):
         together: dict[str, float] = {}
         # Most entries lack most terms: they are passed over before anything is computed.
-        for at in [at for at, text in enumerate(texts) if term.beginning in text]:
+        beginning, worth = term.beginning, term.worth
+        places[stem] = [at for at, text in enumerate(texts) if beginning in text]
+        for at in places[stem]:
             damping = flat + slope * candidates[at].length
             fit = boost * _fit(term, texts[at], damping, weights.kin)
-            scores[at] += term.worth * fit
-            together[groups[at]] = together.get(groups[at], 0.0) + fit
+            scores[at] += worth * fit
+            group = groups[at]
+            together[group] = together.get(group, 0.0) + fit
         for group, fits in together.items():
-            gathered[group] += term.worth * 2 * fits / (fits + 1)
+            gathered[group] += worth * 2 * fits / (fits + 1)
     worths = {stem: term.worth for stem, term in zip(stems, sought, strict=True)}
-    return Lexical(scores=scores, groups=groups, gathered=gathered, worths=worths)
+    return Lexical(scores=scores, groups=groups, gathered=gathered, worths=worths, places=places)
 
 
 def score_phrases(
     phrases: Sequence[Phrase],
-    worths: Mapping[str, float],
+    lexical: Lexical,
     candidates: Sequence[Candidate],
     weights: Weights,
 ) -> list[float]:
     """What candidates get for words that stand in them as they do in the question."""
     scores = [0.0] * len(candidates)
-    # All of them in one text: most phrases are in none, which one search tells.
-    texts = "\n".join(each.stems for each in candidates)
-    starts = list(accumulate((len(each.stems) + 1 for each in candidates), initial=0))
+    worths = lexical.worths
     for phrase in phrases:
         weight = weights.quoted if phrase.is_quoted else weights.phrase
         worth = weight * sum(worths.get(stem, 0.0) for stem in dict.fromkeys(phrase.stems))
         if phrase.is_quoted or all(stem in worths for stem in phrase.stems):
-            for at in _holders(f" {' '.join(phrase.stems)} ", texts, starts):
-                scores[at] += worth
+            # Whoever has it has each of its words: those with the rarest are looked at. Of words
+            # that are worth nothing it is worth nothing.
+            known = [lexical.places[stem] for stem in phrase.stems if stem in worths]
+            sought = f" {' '.join(phrase.stems)} "
+            for at in min(known, key=len, default=()):
+                if sought in candidates[at].stems:
+                    scores[at] += worth
     return scores
-
-
-def _holders(sought: str, texts: str, starts: Sequence[int]) -> Iterator[int]:
-    """Which of the joined texts have it."""
-    place = texts.find(sought)
-    while place >= 0:
-        at = bisect_right(starts, place) - 1
-        yield at
-        place = texts.find(sought, starts[at + 1])
 
 
 def group_of(candidate: Candidate) -> str:
@@ -122,7 +119,7 @@ def _fit(term: _Sought, stems: str, damping: float, kin_worth: float) -> float:
     """Between 0 and 1: how often the term is there, sooner or later enough; else its kin."""
     count = stems.count(term.exact)
     fit = count / (count + damping)
-    if term.beginning == term.exact:
-        return fit
+    if fit >= kin_worth or term.beginning == term.exact:
+        return fit  # however much kin there is, it is worth less
     kin = stems.count(term.beginning) - count
     return max(fit, kin_worth * kin / (kin + damping)) if kin else fit

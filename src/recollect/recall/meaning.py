@@ -73,7 +73,7 @@ class HeldLikeness:
         return self.vectors.usual()
 
     def cosines(self, entries: Collection[tuple[EntryKind, int]]) -> dict[str, float]:
-        found = self.vectors.similarities(self.vector, ((str(kind), key) for kind, key in entries))
+        found = self.vectors.similarities(self.vector, entries)
         return {f"{kind}:{key}": value for (kind, key), value in found.items()}
 
 
@@ -173,7 +173,8 @@ class Meaning:
                     vectors = self._cache.get(key, dimensions)
                     continue
                 # What went and came again went first: its new vector stays.
-                vectors.drop(changes.dropped)
+                if changes.dropped:
+                    vectors.drop(changes.dropped)
                 vectors.extend(_of_length(FLOAT_BYTES * dimensions, changes.added))
                 self._dropped[vectors] = changes.dropped_upto
                 is_all = changes.is_all

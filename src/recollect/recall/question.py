@@ -23,6 +23,7 @@ _QUOTED = re.compile(r'"([^"\n]{3,200})"|“([^”\n]{3,200})”|«([^»\n]{3,20
 # Of equals what says most by itself goes first, and of those the newest.
 _KEYS = 2**62
 _TURN_OF_KIND = {kind: at * _KEYS for at, kind in enumerate(EntryKind)}
+_ID_OF_KIND = {kind: f"{kind}:" for kind in EntryKind}
 
 
 def ask(text: str, now: datetime) -> Question:
@@ -67,26 +68,31 @@ def corpus(found: Found) -> Corpus:
 
 
 def candidates(entries: Iterable[Entry]) -> list[Candidate]:
-    return [_candidate(entry) for entry in entries]
+    names = {"": ""}  # few speak, and each of them often
+    return [_candidate(entry, names) for entry in entries]
 
 
 def candidate_id(entry: Entry) -> str:
-    return f"{entry.kind}:{entry.key}"
+    return f"{_ID_OF_KIND[entry.kind]}{entry.key}"
 
 
-def _candidate(entry: Entry) -> Candidate:
-    kind, own, speaker = entry.kind, entry.stems, entry.speaker
+def _candidate(entry: Entry, names: dict[str, str]) -> Candidate:
+    """`names` are speakers without case and accents, as far as they are known."""
+    kind, own, key = entry.kind, entry.stems, entry.key
+    speaker = names.get(entry.speaker)
+    if speaker is None:
+        speaker = names[entry.speaker] = words(entry.speaker)
     return Candidate(
-        id=f"{kind}:{entry.key}",
+        id=f"{_ID_OF_KIND[kind]}{key}",
         stems=f" {own} ",
         length=own.count(" ") + 1,
         said_at=entry.at,
         trust=entry.trust,
-        speaker=words(speaker) if speaker else "",
+        speaker=speaker,
         session=entry.session_id if kind is EntryKind.RECORD else None,
         seq=entry.seq,
         uses=entry.usage_count,
-        turn=_TURN_OF_KIND[kind] - entry.key,
+        turn=_TURN_OF_KIND[kind] - key,
     )
 
 

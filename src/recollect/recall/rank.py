@@ -52,7 +52,7 @@ def rank(
     said = list(map(mul, voices, lexical.scores))
     columns: dict[str, Column] = {"words": list(map(mul, voices, said))}
     if question.phrases:
-        phrases = score_phrases(question.phrases, lexical.worths, candidates, weights)
+        phrases = score_phrases(question.phrases, lexical, candidates, weights)
         together = list(map(mul, voices, phrases))
         said = list(map(add, said, together))
         columns["phrase"] = list(map(mul, voices, together))
@@ -181,7 +181,12 @@ def _ordered(
 ) -> list[Ranked]:
     """Reasons are put together only for what is returned: most candidates are not."""
     scores = list(map(sum, zip(*columns.values(), strict=True)))
-    order = sorted(range(len(candidates)), key=lambda at: (-scores[at], candidates[at].turn))
+    order: Iterable[int] = range(len(candidates))
+    if limit is not None and 0 < limit < len(scores):
+        # Numbers alone are sorted much quicker, and tell who has no need to be.
+        least = sorted(scores, reverse=True)[limit - 1]
+        order = (at for at, score in enumerate(scores) if score >= least)
+    order = sorted(order, key=lambda at: (-scores[at], candidates[at].turn))
     return [
         Ranked(
             candidate=candidates[at],

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from recollect.collection import check_id
@@ -136,9 +137,9 @@ class Recaller:
             told = whole if summary is None else summary
             return self._named(pack_summary(told, max_tokens=max_tokens))
         limit = max(CONTEXT_HITS, min(max_facts, FACTS_LIMIT))
-        found = self._recalled(query, limit, allowed, purpose=_Purpose.CONTEXT)
+        found = self._recalled(query, limit, allowed, _Purpose.CONTEXT, beside)
         block = pack(
-            [hit for hit in found.hits if not _is_record_of(hit, beside)],
+            found.hits,
             summary=self._summary(allowed, max_tokens) if summary is None else summary,
             max_tokens=max_tokens,
             max_facts=max_facts,
@@ -179,8 +180,14 @@ class Recaller:
         return self._store.search.use(self._space, told)
 
     def _recalled(
-        self, query: str, limit: int, allowed: Filters, purpose: _Purpose = _Purpose.LIST
+        self,
+        query: str,
+        limit: int,
+        allowed: Filters,
+        purpose: _Purpose = _Purpose.LIST,
+        beside: str | None = None,
     ) -> Recalled:
+        """The best; the records of the session `beside` take nobody's place."""
         if not isinstance(query, str):
             raise InvalidValue(f"a query is text, not {type(query).__name__}")
         now = self._around.now()
@@ -191,7 +198,11 @@ class Recaller:
         reach = _reach(limit)
         looked = self._finder.look(question, query, allowed, now, reach)
         space = corpus(looked.found)
-        entries = [entry for entry in looked.found.entries if _says_something(entry)]
+        entries = [
+            entry
+            for entry in looked.found.entries
+            if _says_something(entry) and not _is_record_of(entry, beside)
+        ]
         scored = candidates(entries)
         by_id = {each.id: entry for each, entry in zip(scored, entries, strict=True)}
         looked_at = limit * LOOKED_AT_SHARE if purpose is _Purpose.LIST else limit
@@ -201,8 +212,10 @@ class Recaller:
         chosen = [by_id[each.candidate.id] for each in ranked]
         shown = self._whole(chosen, allowed, now, purpose)
         worth = _worth(question, space)
+        # Who speaks and what a thing is called comes again and again: each text is redacted once.
+        redact = cache(self._around.redactor().keyed(self._space).redact)
         hits = [
-            self._hit(shown[each.candidate.id], each, worth, purpose)
+            _hit(shown[each.candidate.id], each, worth, purpose, redact)
             for each in ranked
             if each.candidate.id in shown
         ]
@@ -229,34 +242,6 @@ class Recaller:
             if entry.key not in keys.get(entry.kind, ()) or candidate_id(entry) in loaded
         }
 
-    def _hit(
-        self, entry: Entry, ranked: Ranked, worth: Mapping[str, float], purpose: _Purpose
-    ) -> Hit:
-        redact = self._around.redactor().keyed(self._space).redact
-        if entry.kind in (EntryKind.DOCUMENT, EntryKind.SUMMARY):
-            text = redact(best_passage(without_notes(entry.text), worth))
-        elif entry.kind is EntryKind.RECORD and purpose is _Purpose.CONTEXT:
-            text = _beginning(_said(entry), CONTEXT_CHARS, redact)
-        else:
-            text = redact(_said(entry))
-        return Hit(
-            id=entry.id,
-            kind=entry.kind,
-            text=text,
-            score=ranked.score,
-            why=ranked.parts,
-            sources=tuple(
-                replace(source, quote=redact(source.quote)) if source.quote else source
-                for source in _sources(entry)
-            ),
-            at=entry.at,
-            trust=entry.trust,
-            title=redact(entry.title),
-            speaker=redact(entry.speaker or entry.role),
-            tags=tuple(map(redact, entry.tags)),
-            usage_count=entry.usage_count,
-        )
-
     def _summary(self, allowed: Filters, max_tokens: int) -> str:
         """What the space's memory comes to, once consolidation has written it.
 
@@ -271,6 +256,38 @@ class Recaller:
         redact = self._around.redactor().keyed(self._space).redact
         chars_max = CHARS_PER_TOKEN_MAX * max_tokens // SUMMARY_SHARE + 1
         return _beginning(without_notes(found.body), chars_max, redact)
+
+
+def _hit(
+    entry: Entry,
+    ranked: Ranked,
+    worth: Mapping[str, float],
+    purpose: _Purpose,
+    redact: Callable[[str], str],
+) -> Hit:
+    if entry.kind in (EntryKind.DOCUMENT, EntryKind.SUMMARY):
+        text = redact(best_passage(without_notes(entry.text), worth))
+    elif entry.kind is EntryKind.RECORD and purpose is _Purpose.CONTEXT:
+        text = _beginning(_said(entry), CONTEXT_CHARS, redact)
+    else:
+        text = redact(_said(entry))
+    return Hit(
+        id=entry.id,
+        kind=entry.kind,
+        text=text,
+        score=ranked.score,
+        why=ranked.parts,
+        sources=tuple(
+            replace(source, quote=redact(source.quote)) if source.quote else source
+            for source in _sources(entry)
+        ),
+        at=entry.at,
+        trust=entry.trust,
+        title=redact(entry.title),
+        speaker=redact(entry.speaker or entry.role),
+        tags=tuple(map(redact, entry.tags)),
+        usage_count=entry.usage_count,
+    )
 
 
 def _reach(limit: int) -> Reach:
@@ -307,9 +324,8 @@ def _turn(turn: str | None) -> str | None:
     return None if turn is None else check_id(turn)
 
 
-def _is_record_of(hit: Hit, session_id: str | None) -> bool:
-    is_record = hit.kind is EntryKind.RECORD
-    return is_record and any(source.session_id == session_id for source in hit.sources)
+def _is_record_of(entry: Entry, session_id: str | None) -> bool:
+    return entry.kind is EntryKind.RECORD and entry.session_id == session_id
 
 
 def _sources(entry: Entry) -> tuple[Source, ...]:

@@ -20,6 +20,9 @@ Signs = npt.NDArray[np.uint64]
 GONE = -1
 WORD_BITS = 64
 GATHERED_SHARE = 0.25  # of a chunk; for more it is quicker to calculate all of it
+# Compared in one call. Of more, a library of linear algebra makes work for several threads, and
+# putting them to work takes many times as long as the work.
+BLOCK_NUMBERS = 262_144
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,10 +59,10 @@ class Chunk:
     def similarities(self, query: Floats, rows: Rows | None = None) -> Floats:
         """What each row, or each of these, has in common with a query."""
         if rows is None:
-            return self.vectors @ query
+            return _products(self.vectors, query)
         if len(rows) > GATHERED_SHARE * self.rows:
-            return (self.vectors @ query)[rows]
-        return self.vectors[rows] @ query
+            return _products(self.vectors, query)[rows]
+        return _products(self.vectors[rows], query)
 
     def distances(self, signs: Signs) -> npt.NDArray[np.uint16]:
         """How many signs of each row differ from these."""
@@ -83,6 +86,17 @@ class Chunk:
         """A copy of the rows that are left, and of nothing else."""
         rows = np.flatnonzero(self.codes != GONE)
         return chunk_of(self.vectors[rows], self.codes[rows], self.signs[:, rows])
+
+
+def _products(vectors: Floats, query: Floats) -> Floats:
+    """What each vector has in common with a query, some rows at a time."""
+    step = max(BLOCK_NUMBERS // len(query), 1)
+    if len(vectors) <= step:
+        return vectors @ query
+    found = np.empty(len(vectors), dtype=np.float32)
+    for start in range(0, len(vectors), step):
+        np.dot(vectors[start : start + step], query, out=found[start : start + step])
+    return found
 
 
 def chunk_of(vectors: Floats, codes: Codes, signs: Signs) -> Chunk:

@@ -121,14 +121,16 @@ class SpaceVectors:
     def similarities(self, query: bytes, entries: Iterable[EntryKey]) -> dict[EntryKey, float]:
         """How similar entries are to a query; those without a vector are left out."""
         sought, chunks = self._read(query), self._chunks
-        wanted = self._codes(entries)
-        found: dict[EntryKey, float] = {}
         if sought is None:
-            return found
+            return {}
+        entry_of = self._by_code(entries)
+        wanted = _in_order(entry_of)
+        found: dict[EntryKey, float] = {}
         for chunk in chunks:
             if len(rows := chunk.rows_of(wanted)):
                 values = chunk.similarities(sought, rows).tolist()
-                found.update(zip(self._entries(chunk.codes[rows]), values, strict=True))
+                theirs = map(entry_of.__getitem__, chunk.codes[rows].tolist())
+                found.update(zip(theirs, values, strict=True))
         return found
 
     def usual(self) -> tuple[float, float]:
@@ -205,8 +207,12 @@ class SpaceVectors:
 
     def _of_kinds(self, parts: list[Part], kinds: Collection[str]) -> list[Part]:
         known = [at for at, kind in enumerate(self._kinds) if kind in kinds]
+        is_any = len(known) == len(self._kinds)
         limited: list[Part] = []
         for chunk, rows in parts:
+            if is_any and not chunk.gone:  # mostly: nothing is to be left out
+                limited.append((chunk, rows))
+                continue
             codes = chunk.codes if rows is None else chunk.codes[rows]
             right = np.flatnonzero(np.isin(codes >> KEY_BITS, known))
             limited.append((chunk, right if rows is None else rows[right]))
@@ -244,15 +250,24 @@ class SpaceVectors:
 
     def _codes(self, entries: Iterable[EntryKey]) -> Codes:
         """The codes of entries that can be here, in order, each once."""
+        return _in_order(self._by_code(entries))
+
+    def _by_code(self, entries: Iterable[EntryKey]) -> dict[int, EntryKey]:
+        """The entries that can be here, by their codes."""
         parts = {kind: at << KEY_BITS for at, kind in enumerate(self._kinds)}
-        found = {
-            parts[kind] | key for kind, key in entries if kind in parts and not key >> KEY_BITS
+        return {
+            parts[entry[0]] | entry[1]: entry
+            for entry in entries
+            if entry[0] in parts and not entry[1] >> KEY_BITS
         }
-        return np.sort(np.fromiter(found, dtype=np.int64, count=len(found)))
 
     def _entries(self, codes: Codes) -> list[EntryKey]:
         kinds, mask = self._kinds, (1 << KEY_BITS) - 1
         return [(kinds[code >> KEY_BITS], code & mask) for code in codes.tolist()]
+
+
+def _in_order(codes: Collection[int]) -> Codes:
+    return np.sort(np.fromiter(codes, dtype=np.int64, count=len(codes)))
 
 
 def _count(chunks: Iterable[Chunk]) -> int:

@@ -293,6 +293,23 @@ def test_only_as_many_as_wanted_are_returned() -> None:
     assert len(rank(asked("harbour"), corpus, entries, limit=2)) == 2
 
 
+@pytest.mark.parametrize("limit", [0, 1, 2, 3, 4, 5, 9])
+def test_the_best_are_the_same_however_many_are_wanted(limit: int) -> None:
+    """Also where the last that is wanted and the first that is not have the same score."""
+    corpus = Corpus(entries=9, holders={})
+    texts = ("harbour", "harbour", "boat", "harbour wall", "harbour")
+    entries = [entry(str(at), text, turn=-at) for at, text in enumerate(texts)]
+    everything = rank(asked("harbour"), corpus, entries)
+    assert [each.candidate.id for each in everything[:3]] == ["4", "1", "0"]
+    assert rank(asked("harbour"), corpus, entries, limit=limit) == everything[:limit]
+
+
+def test_kin_adds_nothing_to_a_word_that_is_there() -> None:
+    alone, among_kin = "volunteer boat wall", "volunteer voluntary volunteering"
+    one, other = ranked(asked("volunteer"), entry("a", alone), entry("b", among_kin))
+    assert one.parts["words"] == other.parts["words"]
+
+
 def test_the_order_does_not_depend_on_the_order_of_what_was_found() -> None:
     entries = [entry(name, "harbour", session=name, turn=turn) for turn, name in enumerate("bdcea")]
     assert order(asked("harbour"), *entries) == list("bdcea")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from recollect.embedding.encoding import floats, unit_bytes, zero_bytes
 from recollect.embedding.scripted import HashEmbedder
 from recollect.errors import InvalidValue
+from recollect.recall import vector_chunks
 from recollect.recall import vectors as vectors_module
 from recollect.recall.vectors import EntryKey, SpaceVectors, VectorCache, VectorRow
 
@@ -124,6 +125,33 @@ def test_only_what_is_allowed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         more = {("record", 99_999_999), ("nothing", 1), ("record", -5), ("record", 1 << 60)}
         found = space.search(query, 50, allowed=allowed | more)
         assert_found(found, {entry: expected[entry] for entry in allowed}, 50)
+
+
+@pytest.mark.parametrize("block", [1, DIMENSIONS, 7 * DIMENSIONS + 3])
+def test_every_row_is_compared_however_many_at_a_time(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_chunks, "BLOCK_NUMBERS", block)
+    rows = rows_of(random_vectors(500))
+    space = filled(rows)
+    query = random_vectors(1, seed=7)[0]
+    expected = by_hand(rows, query)
+    assert_found(space.search(query, 500), expected, 500)
+    assert space.similarities(query, expected) == pytest.approx(expected, abs=1e-5)
+    few = dict(list(expected.items())[:40])
+    assert space.similarities(query, few) == pytest.approx(few, abs=1e-5)
+
+
+@pytest.mark.parametrize("kinds", [KINDS, KINDS[:2]])
+def test_what_is_gone_is_not_found_among_any_kinds(kinds: tuple[str, ...]) -> None:
+    rows = rows_of(random_vectors(300))
+    space = filled(rows)
+    gone = {row[1:3] for row in rows[:4]}
+    space.drop(gone)
+    query = rows[0][3]
+    left = {entry: value for entry, value in by_hand(rows, query).items() if entry not in gone}
+    limited = {entry: value for entry, value in left.items() if entry[0] in kinds}
+    assert_found(space.search(query, 300, kinds=kinds), limited, 300)
 
 
 @pytest.mark.parametrize("exact_rows", [100, 100_000])

@@ -1,0 +1,24 @@
+"""What a caller writes becomes filters, or a typed error that says what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.errors import InvalidValue
+from recollect.recall.filters import read_filters
+
+
+def test_a_project_may_be_asked_for_with_what_belongs_to_none() -> None:
+    alone = read_filters({"project": "/src/shop"})
+    assert (alone.project, alone.or_no_project) == ("/src/shop", False)
+    for given in (["/src/shop", None], (None, "/src/shop")):
+        both = read_filters({"project": given})
+        assert (both.project, both.or_no_project) == ("/src/shop", True)
+    assert read_filters({"project": ["/src/shop"]}) == alone
+    assert read_filters({"project": None}) == read_filters({})
+
+
+@pytest.mark.parametrize("given", [[], [None], ["a", "b"], [1, None], 7, {"a": 1}])
+def test_projects_that_cannot_be_meant_are_refused(given: object) -> None:
+    with pytest.raises(InvalidValue, match="project"):
+        read_filters({"project": given})
