@@ -71,7 +71,7 @@ def plan_lines(
         yield from _session_lines(each, with_prompts=with_prompts)
     if plan.is_cut:
         yield f"  … and more than these {counted(len(plan.sessions), 'session')}"
-    yield from _total_lines(plan, settings)
+    yield from total_lines(plan, settings)
 
 
 def _session_lines(planned: PlannedSession, *, with_prompts: bool) -> Iterator[str]:
@@ -84,7 +84,7 @@ def _session_lines(planned: PlannedSession, *, with_prompts: bool) -> Iterator[s
         yield indented(harmless(planned.prompt))
 
 
-def _total_lines(plan: WorkPlan, settings: recollect.Settings) -> Iterator[str]:
+def total_lines(plan: WorkPlan, settings: recollect.Settings) -> Iterator[str]:
     """All of it in one line, and how to know what it costs."""
     read = f"{counted(len(plan.sessions), 'session')}, {counted(plan.records, 'record')}"
     if not plan.spent.calls:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,20 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def told_to_stop() -> Iterator[Callable[[], signal.Signals]]:
-    """A function that waits until the process is told to stop, and says by which signal.
+    """A function that waits until the process is told to stop, and says by which signal."""
+    with told_within() as wait_for:
+
+        def wait() -> signal.Signals:
+            while (told := wait_for(None)) is None:
+                pass
+            return told
+
+        yield wait
+
+
+@contextmanager
+def told_within() -> Iterator[Callable[[float | None], signal.Signals | None]]:
+    """A function that waits so many seconds for the process to be told to stop; none: it was not.
 
     From then on the next one ends the process where it stands, in the kernel's hands; a store
     survives that. The wait is for a byte that the interpreter writes when a signal comes: nothing
@@ -24,10 +38,12 @@ def told_to_stop() -> Iterator[Callable[[], signal.Signals]]:
     writer_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     before = {each: signal.signal(each, _only_noted) for each in heeded}
 
-    def wait() -> signal.Signals:
-        signum = 0
-        while signum not in heeded:
-            signum = os.read(reader, 1)[0]
+    def wait(seconds: float | None) -> signal.Signals | None:
+        if not select.select([reader], [], [], seconds)[0]:
+            return None
+        signum = os.read(reader, 1)[0]
+        if signum not in heeded:
+            return None
         for each in heeded:
             signal.signal(each, signal.SIG_DFL)
         return signal.Signals(signum)

@@ -1,0 +1,274 @@
+"""ChatGPT's export: `conversations.json`, in which a conversation is a tree of messages.
+
+Every message of every branch is given once, parents before children and in the order of the
+branches; those that are not on the branch that was shown last are marked as such.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from recollect.importers.fields import (
+    digest,
+    first,
+    item_of,
+    label,
+    listed,
+    mapping,
+    metadata_of,
+    moment,
+    text,
+    unknown,
+    words,
+)
+from recollect.importers.items import Conversation, Found, Item, LeftOut, Origin, Reader, Shape
+
+_FILE = re.compile(r"conversations(?:[-_ ]?\d+)?\.json|.*\.zip", re.IGNORECASE)
+_EVERYBODY = "all"  # whom a message is for that calls no tool
+_FOREIGN = "chatgpt "  # before the type of a part that no session knows
+_SAID = frozenset({"text", "multimodal_text", "code"})
+_ANSWERED = frozenset(
+    {"execution_output", "tether_browsing_display", "tether_quote", "system_error"}
+    | {"computer_output", "sonic_webpage", "citable_code_output"}
+)
+_IMAGES = frozenset({"image_asset_pointer"})
+_SOUNDS = frozenset({"audio_asset_pointer", "real_time_user_audio_video_asset_pointer"})
+
+
+class ChatGPT:
+    """Conversations that somebody had with ChatGPT, as its export has them."""
+
+    name = "chatgpt"
+    shape = Shape.ELEMENTS
+    names = ("conversations",)
+
+    def places(
+        self,
+        environment: Mapping[str, str],  # noqa: ARG002
+        home: Path,  # noqa: ARG002
+    ) -> Sequence[Path]:
+        return ()  # people say where they have put it
+
+    def is_file(self, path: Path) -> bool:
+        return _FILE.fullmatch(path.name) is not None
+
+    def probe(self, entries: Sequence[object]) -> str | None:
+        if any(isinstance(mapping(entry).get("mapping"), dict) for entry in entries):
+            return "conversations as trees of messages"
+        return None
+
+    def reader(
+        self,
+        origin: Origin,  # noqa: ARG002
+        memo: Mapping[str, Any],  # noqa: ARG002
+    ) -> Reader:
+        return _Reader()
+
+
+class _Reader:
+    memo: Mapping[str, Any] = {}
+
+    def read(self, entry: object, line: int) -> Iterator[Found]:
+        said = mapping(entry)
+        nodes = said.get("mapping")
+        if not isinstance(nodes, dict):
+            yield unknown(entry, line)
+            return
+        tree = _Tree.of(nodes, said.get("current_node"))
+        conversation = Conversation(key=("chatgpt", _key(said, tree)), agent="chatgpt")
+        title = words(said.get("title"))
+        given: set[str] = set()
+        for node_id in tree.order:
+            for found in _message(tree, node_id, conversation, line):
+                if isinstance(found, Item):
+                    if found.id in given:
+                        continue
+                    if not given and title is not None:
+                        found = replace(found, metadata={"title": title, **found.metadata})
+                    given.add(found.id)
+                yield found
+
+
+def _key(said: Mapping[str, Any], tree: _Tree) -> str:
+    return label(first(said, "conversation_id", "id")) or digest(tree.order[:1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tree:
+    """A conversation's nodes: an order in which parents come first, and the branch shown last."""
+
+    nodes: Mapping[str, Any]
+    order: list[str]
+    current: frozenset[str]
+
+    @classmethod
+    def of(cls, nodes: Mapping[str, Any], current_node: object) -> _Tree:
+        order = list(_ordered(nodes, _children(nodes)))
+        return cls(nodes=nodes, order=order, current=_branch(nodes, current_node))
+
+    def node(self, node_id: str) -> Mapping[str, Any]:
+        return mapping(self.nodes.get(node_id))
+
+    def message(self, node_id: object) -> Mapping[str, Any]:
+        return mapping(self.node(node_id).get("message")) if isinstance(node_id, str) else {}
+
+
+def _children(nodes: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Who comes after whom: as parents say it, and behind those who only say it themselves."""
+    children: dict[str, dict[str, None]] = {node_id: {} for node_id in nodes}
+    for node_id, node in nodes.items():
+        for child in listed(mapping(node).get("children")):
+            if isinstance(child, str) and child in nodes:
+                children[node_id][child] = None
+    for node_id, node in nodes.items():
+        parent = mapping(node).get("parent")
+        if isinstance(parent, str) and parent in nodes:
+            children[parent][node_id] = None
+    return {node_id: list(found) for node_id, found in children.items()}
+
+
+def _ordered(nodes: Mapping[str, Any], children: Mapping[str, list[str]]) -> Iterator[str]:
+    """Each node once, whatever circles they are said to stand in."""
+    seen: set[str] = set()
+    below = {child for found in children.values() for child in found}
+    for root in (*(node_id for node_id in nodes if node_id not in below), *nodes):
+        waiting = [root]
+        while waiting:
+            node_id = waiting.pop()
+            if node_id not in seen:
+                seen.add(node_id)
+                yield node_id
+                waiting.extend(reversed(children[node_id]))
+
+
+def _branch(nodes: Mapping[str, Any], leaf: object) -> frozenset[str]:
+    found: set[str] = set()
+    while isinstance(leaf, str) and leaf in nodes and leaf not in found:
+        found.add(leaf)
+        leaf = mapping(nodes[leaf]).get("parent")
+    return frozenset(found)
+
+
+def _message(tree: _Tree, node_id: str, conversation: Conversation, line: int) -> Iterator[Found]:
+    said = tree.message(node_id)
+    if not said:
+        return  # the root of a tree says nothing
+    about, content = mapping(said.get("metadata")), mapping(said.get("content"))
+    kind = text(content.get("content_type"))
+    role = mapping(said.get("author")).get("role")
+    reason = _left_out(role, kind, about)
+    if reason:
+        yield LeftOut(reason=reason)
+        return
+    blocks = [*_blocks(content), *_attachments(about)]
+    if not blocks:
+        yield LeftOut(reason="empty message")
+        return
+    for block in blocks:
+        if block["type"].startswith(_FOREIGN):
+            yield unknown(block["type"].removeprefix(_FOREIGN), line)
+    message_id = label(said.get("id")) or digest(conversation.key, node_id)
+    yield from item_of(
+        item_id=_item_id(kind, blocks, message_id),
+        conversation=conversation,
+        message=_as_message(tree, node_id, blocks),
+        at=moment(first(said, "create_time", "update_time")),
+        metadata=metadata_of(
+            model=words(about.get("model_slug")),
+            branch=None if not tree.current or node_id in tree.current else "earlier",
+        ),
+    )
+
+
+def _left_out(role: object, kind: str | None, about: Mapping[str, Any]) -> str:
+    """Why a message that is known is not wanted; empty if it is."""
+    if kind == "model_editable_context":
+        return "injected memory"
+    if kind == "reasoning_recap":
+        return "how long the model thought"
+    if role == "system" and kind != "user_editable_context":
+        return "system message"
+    is_hidden = about.get("is_visually_hidden_from_conversation") is True
+    return "hidden message" if is_hidden and kind != "user_editable_context" else ""
+
+
+def _item_id(kind: str | None, blocks: list[dict[str, Any]], message_id: str) -> str:
+    """What somebody says of themselves stands in every conversation, and is stored once."""
+    if kind == "user_editable_context":
+        return f"instructions:{digest(blocks)}"
+    return message_id
+
+
+def _as_message(tree: _Tree, node_id: str, blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    said = tree.message(node_id)
+    author = mapping(said.get("author"))
+    role = author.get("role")
+    kind = text(mapping(said.get("content")).get("content_type"))
+    is_all_text = all(block.get("type") == "text" for block in blocks)
+    content: Any = "\n".join(block["text"] for block in blocks) if is_all_text else blocks
+    recipient = words(said.get("recipient"))
+    if role == "assistant" and is_all_text and recipient not in (None, _EVERYBODY):
+        call = {"name": recipient, "arguments": content}
+        called = {"id": label(said.get("id")), "type": "function", "function": call}
+        return {"role": "assistant", "content": None, "tool_calls": [called]}
+    if role == "tool" or kind in _ANSWERED:
+        parent = tree.message(tree.node(node_id).get("parent"))
+        answered = {
+            "role": "tool",
+            "content": content,
+            "name": words(author.get("name"), 200),
+            "tool_call_id": label(parent.get("id")),
+        }
+        return {name: value for name, value in answered.items() if value is not None}
+    return {"role": role, "content": content}
+
+
+def _blocks(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a message says, as parts that a session knows; others are kept as they are."""
+    kind = text(content.get("content_type"))
+    if kind == "thoughts":
+        for thought in listed(content.get("thoughts")):
+            said = [text(mapping(thought).get(field)) for field in ("summary", "content")]
+            if any(said):
+                yield {"type": "thinking", "thinking": "\n".join(filter(None, said))}
+    elif kind == "user_editable_context":
+        for field in ("user_profile", "user_instructions"):
+            if text(content.get(field)):
+                yield {"type": "text", "text": content[field]}
+    elif kind in _SAID or kind in _ANSWERED or kind is None:
+        yield from _said(content)
+    else:
+        yield {**content, "type": f"{_FOREIGN}{kind}"}
+
+
+def _said(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for part in listed(content.get("parts")):
+        if text(part):
+            yield {"type": "text", "text": part}
+        elif isinstance(part, dict):
+            yield _part(part)
+    said = first(content, "text", "result", "summary")
+    if text(said):
+        yield {"type": "text", "text": said}
+
+
+def _part(part: Mapping[str, Any]) -> dict[str, Any]:
+    kind = text(part.get("content_type"))
+    if kind in _IMAGES or kind in _SOUNDS:
+        pointer = mapping(part.get("audio_asset_pointer")).get("asset_pointer")
+        url = words(first(part, "asset_pointer") or pointer)
+        return {"type": "image" if kind in _IMAGES else "audio", "source": {"url": url}}
+    if kind == "audio_transcription" and text(part.get("text")):
+        return {"type": "text", "text": part["text"]}
+    return {**part, "type": f"{_FOREIGN}{kind}"}
+
+
+def _attachments(about: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for each in listed(about.get("attachments")):
+        name, file_id = (words(mapping(each).get(field)) for field in ("name", "id"))
+        if name or file_id:
+            yield {"type": "file", "file": metadata_of(file_id=file_id, filename=name)}

@@ -1,0 +1,39 @@
+"""To which project memories belong, where an agent that works in one is shown them.
+
+A fact holds in the project that it names. One that names none is about people, and holds wherever
+they are. What a session came to is of the session's project.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from recollect.knowledge import Fact
+from recollect.space import Space
+
+
+@dataclass(slots=True)
+class Homes:
+    """What an agent in a project may see: what is of that project, or of none."""
+
+    space: Space
+    project: str | None
+    _projects: dict[str, str | None] = field(default_factory=dict)
+
+    def has(self, fact: Fact) -> bool:
+        return fact.metadata.get("project") in (self.project, self.place, None)
+
+    def has_session(self, session_id: str) -> bool:
+        return self._of(session_id) in (self.project, None)
+
+    @property
+    def place(self) -> str | None:
+        """The project as extraction writes it into facts: with single blanks."""
+        return None if self.project is None else " ".join(self.project.split())
+
+    def _of(self, session_id: str) -> str | None:
+        if session_id not in self._projects:
+            state = self.space.sessions.get(session_id)
+            # Of one that is gone nobody can say any more where it was.
+            self._projects[session_id] = "" if state is None else state.project
+        return self._projects[session_id]

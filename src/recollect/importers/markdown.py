@@ -1,0 +1,484 @@
+"""A folder of Markdown notes as documents: Obsidian, basic-memory, or plain files. Pure.
+
+Owns that a note always comes to the same document, and that nothing of it is lost: what front
+matter says that no document has a place for stands in a block at the end of its body. A link to
+another note leads to the document of that note, and stays where it is when more notes come.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from posixpath import normpath
+from typing import Any
+
+from recollect.document import Content, Document
+from recollect.documents.checking import (
+    DESCRIPTION_CHARS_MAX,
+    TAG_CHARS_MAX,
+    TAGS_MAX,
+    TITLE_CHARS_MAX,
+)
+from recollect.documents.front_matter import FENCE, Front, heading, parse
+from recollect.documents.links import find_links
+from recollect.documents.paths import (
+    SLUG_CHARS_MAX,
+    DocumentPath,
+    slug_key,
+)
+from recollect.errors import InvalidPath, InvalidValue
+from recollect.importers.fields import digest, unknown
+from recollect.importers.items import Found, Odd, Origin, Reader, Shape, Trouble
+
+NOTES = "notes"  # the part of the tree that folders of notes are put in, each by its name
+NOTE_BYTES_MAX = 16 * 2**20
+
+_SUFFIXES = (".md", ".markdown")
+_TAIL_CHARS = 8  # of a digest, where a name has to be told from another
+_ALIAS_CHARS_MAX = 500
+_TEXTS = {"title": TITLE_CHARS_MAX, "description": DESCRIPTION_CHARS_MAX}
+_TAGS = frozenset({"tags", "tag"})
+_ALIASES = frozenset({"aliases", "alias", "permalink"})
+_KEY = re.compile(r"(?P<key>[^\s#:\-\[\]{}\"'][^:\n]{0,99}?)[ \t]*:(?:[ \t]|$)")
+_CLOSING = re.compile(rf"^{FENCE}[ \t]*(?:\n|\Z)", re.MULTILINE)
+_TICKS = re.compile(r"`{3,}")
+_WIKI_LINK = re.compile(r"(?P<embed>!?)\[\[(?P<inner>[^\[\]\n]{1,1400})\]\]")
+
+
+class Markdown:
+    """Notes in a folder. They are documents and no messages: `Notes` makes them."""
+
+    name = "markdown"
+    shape = Shape.TREE
+    names = ()
+
+    def places(
+        self,
+        environment: Mapping[str, str],  # noqa: ARG002
+        home: Path,  # noqa: ARG002
+    ) -> Sequence[Path]:
+        return ()  # people say where they have put it
+
+    def is_file(self, path: Path) -> bool:
+        is_hidden = any(part.startswith(".") and part not in (".", "..") for part in path.parts)
+        return not is_hidden and path.name.casefold().endswith(_SUFFIXES)
+
+    def probe(self, entries: Sequence[object]) -> str | None:  # noqa: ARG002
+        return "notes"
+
+    def reader(
+        self,
+        origin: Origin,  # noqa: ARG002
+        memo: Mapping[str, Any],  # noqa: ARG002
+    ) -> Reader:
+        return _NoReader()
+
+
+class _NoReader:
+    memo: Mapping[str, Any] = {}
+
+    def read(self, entry: object, line: int) -> Iterator[Found]:
+        yield unknown(entry, line)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A note as the document it becomes; `remarks`: what of it could not be read as it is."""
+
+    name: str
+    path: str
+    content: Content
+    remarks: tuple[Odd, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """The same as long as the document would say the same."""
+        said = self.content
+        return digest(self.path, said.title, said.description, said.body, said.tags)
+
+
+# what is to be done about a note
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What is known from the last time: what the note came to, and which version that made."""
+
+    digest: str
+    document_id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """There is nothing to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Write it over this version; 0: there is none yet."""
+
+    expected: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Somebody else has changed, moved, deleted or made the document: it stays, and is reported."""
+
+    reason: str
+
+
+def decide(note: Note, known: Imported | None, document: Document | None) -> Unchanged | Due | Kept:
+    """What to do about a note. `document`: what stands at its path now."""
+    if known is not None and known.digest == note.digest:
+        return Unchanged()
+    if document is not None and document.content == note.content:
+        return Unchanged()
+    if known is None:
+        return Due(0) if document is None else Kept("another document stands there")
+    if document is None or document.id != known.document_id:
+        return Kept("the document was deleted or moved since")
+    if document.version != known.version:
+        return Kept("both the note and the document were changed since")
+    return Due(document.version)
+
+
+# from names to places
+
+
+class Notes:
+    """The notes of one folder: where each goes, and what links mean.
+
+    `names` are the files' paths below the folder, with slashes.
+    """
+
+    def __init__(self, names: Iterable[str], *, folder: str) -> None:
+        top = DocumentPath((NOTES,))
+        self.root = top.child(_slug(folder, top))
+        self._paths = _places(sorted(set(names)), self.root)
+        self._by_name: dict[str, list[str]] = {}
+        self._titles: dict[str, str] = {}
+        for name in self._paths:
+            self._by_name.setdefault(_link_key(name.rpartition("/")[2]), []).append(name)
+        self._by_path = {_link_key(name): name for name in reversed(self._paths)}
+
+    def path(self, name: str) -> str:
+        return self._paths[name].text
+
+    def learn(self, name: str, data: bytes) -> None:
+        """Look for other names that links may know the note by: its title and its aliases."""
+        front = _read(data).front
+        for known in (front.title, *front.aliases):
+            if known:
+                self._titles.setdefault(_link_key(known), name)
+
+    def note(self, name: str, data: bytes) -> Note | Odd:
+        """The document of a note; an Odd: it is no text."""
+        if len(data) > NOTE_BYTES_MAX:
+            return Odd(trouble=Trouble.TOO_LARGE, detail="a note")
+        read = _read(data)
+        if "\0" in read.body:
+            return Odd(trouble=Trouble.BROKEN, detail="a note that is no text")
+        body = self._linked(read.body, name)
+        title = read.front.title or heading(read.body) or _stem(name.rpartition("/")[2])
+        content = Content(
+            title=title[:TITLE_CHARS_MAX],
+            description=read.front.description,
+            body=body + _block(read.front.rest, body),
+            tags=read.front.tags,
+        )
+        return Note(name=name, path=self.path(name), content=content, remarks=read.remarks)
+
+    def _linked(self, body: str, name: str) -> str:
+        """The body with its links to notes as links to their documents; code stays as it is."""
+        # Of the same length, and each a path that can be read: so the one who knows what is code
+        # finds the links of others too.
+        masked = _WIKI_LINK.sub(_masked, body)
+        pieces, at = [], 0
+        for link in find_links(masked):
+            start = link.start - (link.start > 0 and body[link.start - 1] == "!")
+            match = _WIKI_LINK.match(body, start)
+            if match is not None and match.end() == link.end:
+                pieces += [body[at:start], self._link(match, name)]
+                at = link.end
+        return "".join([*pieces, body[at:]])
+
+    def _link(self, match: re.Match[str], name: str) -> str:
+        wanted, _, alias = match["inner"].partition("|")
+        target, _, part = wanted.strip().partition("#")
+        target, alias = target.strip().removesuffix("\\"), alias.replace("|", " ").strip()
+        if not target:
+            return match[0]  # a place in the note itself
+        found = self._resolved(target, name)
+        if found is None and _is_attachment(target):
+            return f"{match['embed']}[{alias or target}](<{target}>)"
+        path = self._paths[found] if found is not None else self._unwritten(target)
+        if path is None:
+            return match[0]
+        shown = alias or (f"{target} ({part.lstrip('^')})" if part else target)
+        return f"{match['embed']}[[{path}|{shown[:_ALIAS_CHARS_MAX]}]]"
+
+    def _resolved(self, target: str, name: str) -> str | None:
+        """The note that is meant: by its path, seen from here too, by its name, or by a title."""
+        from_here = normpath(f"{name.rpartition('/')[0] or '.'}/{target}")
+        for key in (_link_key(from_here), _link_key(target)):
+            if key in self._by_path:
+                return self._by_path[key]
+        found = self._by_name.get(_link_key(target), [])
+        if found:
+            return min(found, key=lambda each: (each.count("/"), each))
+        return self._titles.get(_link_key(target))
+
+    def _unwritten(self, target: str) -> DocumentPath | None:
+        """Where a note would stand that is not written yet."""
+        return next(iter(_places([f"{_stem(target)}.md"], self.root).values()), None)
+
+
+def _masked(match: re.Match[str]) -> str:
+    return f"{match['embed']}[[{'x'.ljust(len(match['inner']))}]]"
+
+
+def _stem(name: str) -> str:
+    """A note's name without what its file ends with."""
+    lower = name.casefold()
+    ending = next((suffix for suffix in _SUFFIXES if lower.endswith(suffix)), "")
+    return name[: len(name) - len(ending)] or name
+
+
+def _link_key(name: str) -> str:
+    return slug_key("/".join(part for part in _stem(name).split("/") if part not in ("", ".")))
+
+
+def _is_attachment(target: str) -> bool:
+    return re.search(r"\.[A-Za-z0-9]{1,5}$", target) is not None and "<" not in target
+
+
+def _places(names: Sequence[str], root: DocumentPath) -> dict[str, DocumentPath]:
+    """A path of its own for each name. Names that can stay as they are come first."""
+    wanted = {name: _place(name, root) for name in names}
+    exact = [name for name in names if wanted[name].slugs[len(root.slugs) :] == _parts(name)]
+    taken: set[str] = set()
+    paths: dict[str, DocumentPath] = {}
+    for name in (*exact, *names):
+        if name not in paths:
+            paths[name] = _free(wanted[name], name, root, taken)
+            taken.add(paths[name].key)
+    return {name: paths[name] for name in names}
+
+
+def _free(path: DocumentPath, name: str, root: DocumentPath, taken: set[str]) -> DocumentPath:
+    tries = 0
+    while path.key in taken:
+        path = _told_apart(path, f"{name}{tries or ''}", root)
+        tries += 1
+    return path
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    return tuple(unicodedata.normalize("NFC", _stem(name)).split("/"))
+
+
+def _place(name: str, root: DocumentPath) -> DocumentPath:
+    path, parts = root, [part for part in _parts(name) if part] or ["note"]
+    try:
+        for part in parts:
+            path = path.child(_slug(part, root))
+    except InvalidPath:  # too deep, or too long in all
+        return _told_apart(root.child(_slug(parts[-1], root)), name, root)
+    return path
+
+
+def _told_apart(path: DocumentPath, name: str, root: DocumentPath) -> DocumentPath:
+    tail = f" {digest(name)[:_TAIL_CHARS]}"
+    try:
+        return _child(path.parent or root, path.slug, tail)
+    except InvalidPath:
+        return root.child(f"note{tail}")
+
+
+def _child(parent: DocumentPath, slug: str, tail: str) -> DocumentPath:
+    """A child of this name with this ending, shortened until it goes."""
+    room = SLUG_CHARS_MAX - len(tail)
+    while room > 0:
+        shortened = slug[:room].rstrip(" .-")
+        if _is_slug(shortened + tail, parent):
+            return parent.child(shortened + tail)
+        room //= 2
+    return parent.child(f"note{tail}")
+
+
+def _slug(name: str, parent: DocumentPath) -> str:
+    """A name as a path can have it: as it is where that goes, else without what does not."""
+    name = unicodedata.normalize("NFC", name)
+    if _is_slug(name, parent):
+        return name
+    allowed = "".join(c if c == " " or _is_slug(f"a{c}a", parent) else " " for c in name)
+    cleaned = " ".join(allowed.split()).strip(" .-")
+    if _is_slug(cleaned, parent):
+        return cleaned
+    return _child(parent, cleaned, f" {digest(name)[:_TAIL_CHARS]}").slug
+
+
+def _is_slug(text: str, parent: DocumentPath) -> bool:
+    try:
+        parent.child(text)
+    except InvalidPath:
+        return False
+    return True
+
+
+# what a file says
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Front:
+    """What front matter says of a note; `rest`: lines that no document has a place for."""
+
+    title: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    rest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    front: _Front
+    body: str
+    remarks: tuple[Odd, ...]
+
+
+def _read(data: bytes) -> _Read:
+    text, remarks = _decoded(data)
+    text = text.replace("\r\n", "\n").removeprefix("\ufeff")
+    head, _, rest = text.partition("\n")
+    closing = _CLOSING.search(rest) if head.rstrip() == FENCE else None
+    fields = None if closing is None else _fields(rest[: closing.start()])
+    if closing is None or fields is None:  # a line across the page, and no front matter
+        return _Read(front=_Front(), body=text.removesuffix("\n"), remarks=remarks)
+    front, is_odd = _front(fields)
+    if is_odd:
+        remarks += (Odd(trouble=Trouble.UNKNOWN, detail="front matter"),)
+    body = rest[closing.end() :].removeprefix("\n").removesuffix("\n")
+    return _Read(front=front, body=body, remarks=remarks)
+
+
+def _decoded(data: bytes) -> tuple[str, tuple[Odd, ...]]:
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
+    try:
+        return data.decode(encoding), ()
+    except UnicodeDecodeError:
+        odd = Odd(trouble=Trouble.BROKEN, detail="bytes that are not UTF-8 were replaced")
+        return data.decode(encoding, errors="replace"), (odd,)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Field:
+    """One field of front matter: its lines as they stand there, and where its name ends."""
+
+    key: str
+    lines: list[str]
+    key_chars: int = 0
+
+    @property
+    def raw(self) -> str:
+        return "\n".join(self.lines)
+
+    def as_front(self, key: str) -> Front | None:
+        """What is said, read as another field; none: as that it cannot be read."""
+        text = f"{FENCE}\n{key}{self.raw[self.key_chars :]}\n{FENCE}\n"
+        try:
+            return parse(text.encode(errors="replace")).front
+        except InvalidValue:
+            return None
+
+    def text(self) -> str | None:
+        front = self.as_front("description")
+        return None if front is None or front.unknown else front.description
+
+    def texts(self) -> tuple[str, ...] | None:
+        """A list; also one that is written as a text, with commas or blanks."""
+        front = self.as_front("tags")
+        if front is not None and not front.unknown:
+            return front.tags
+        text = self.text()
+        return None if text is None else tuple(re.split(r"[,\s]+", text))
+
+
+def _fields(text: str) -> list[_Field] | None:
+    """The fields of front matter, in order; none: it is no list of names and values."""
+    fields: list[_Field] = []
+    for line in text.removesuffix("\n").split("\n"):
+        match = _KEY.match(line)
+        if match is not None:
+            key = match["key"].casefold()
+            fields.append(_Field(key=key, lines=[line], key_chars=match.end("key")))
+        elif not line.strip() or line.startswith("#"):
+            fields.append(_Field(key="", lines=[line]))
+        elif fields and line.startswith((" ", "\t", "-", "]", "}")):
+            fields[-1].lines.append(line)
+        else:
+            return None
+    return fields
+
+
+def _front(fields: Sequence[_Field]) -> tuple[_Front, bool]:
+    """What the fields come to, and whether one that is known could not be read."""
+    texts: dict[str, str] = {}
+    tags: list[str] = []
+    aliases: list[str] = []
+    rest: list[str] = []
+    is_odd = False
+    for field in fields:
+        is_whole: bool | None = False
+        if field.key in _TEXTS and field.key not in texts:
+            is_whole = _take_text(field, texts)
+        elif field.key in _TAGS:
+            is_whole = _take_tags(field, tags)
+        elif field.key in _ALIASES:
+            aliases += field.texts() or ()
+            aliases += [field.text() or ""]
+        is_odd = is_odd or is_whole is None
+        if not is_whole:
+            rest.append(field.raw)
+    front = _Front(
+        title=texts.get("title", ""),
+        description=texts.get("description", ""),
+        tags=tuple(tags),
+        aliases=tuple(each for each in aliases if each.strip()),
+        rest="\n".join(rest).strip("\n"),
+    )
+    return front, is_odd
+
+
+def _take_text(field: _Field, texts: dict[str, str]) -> bool | None:
+    """Whether all of it was taken; none: it could not be read."""
+    said = field.text()
+    if said is None:
+        return None
+    chars_max = _TEXTS[field.key]
+    texts[field.key] = " ".join(said.split())[:chars_max].strip()
+    return len(said) <= chars_max
+
+
+def _take_tags(field: _Field, tags: list[str]) -> bool | None:
+    said = field.texts()
+    if said is None:
+        return None
+    cleaned = [tag.strip().lstrip("#") for tag in said]
+    wanted = [tag for tag in cleaned if tag and len(tag) <= TAG_CHARS_MAX and tag not in tags]
+    tags += list(dict.fromkeys(wanted))[: TAGS_MAX - len(tags)]
+    return set(cleaned) - {""} <= set(tags)
+
+
+def _block(rest: str, body: str) -> str:
+    """What no document has a place for, as code at the end of the body."""
+    if not rest:
+        return ""
+    ticks = "`" * max([3, *(len(run) + 1 for run in _TICKS.findall(rest))])
+    gap = "\n\n" if body else ""
+    return f"{gap}{ticks}yaml\n{rest}\n{ticks}"

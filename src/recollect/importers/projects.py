@@ -1,0 +1,70 @@
+"""Names the project of a directory: the root of its work tree, as everybody else names it too.
+
+Importers, hooks and tools all ask here, so that what was learned in one session is found in the
+next. A directory may come from a log and is not trusted: it is looked at, never opened or changed.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+DIRECTORY_BYTES_MAX = 400
+_LEVELS_MAX = 64
+
+
+def project_of(directory: str) -> str | None:
+    """The nearest directory from here upwards that has a `.git`, else the directory itself.
+
+    None for what is no absolute path, has control characters or is too long to be a name. A path of
+    another machine, or of another system, is a name like any other. Paths are taken as they are
+    written: no link is followed.
+    """
+    known = known_directory(directory)
+    return None if known is None else _root_of(known)
+
+
+def known_directory(value: object) -> str | None:
+    """An absolute path without `..` and without a slash at its end; none for anything else."""
+    if not isinstance(value, str) or not value or not value.isprintable():
+        return None
+    if len(value) > DIRECTORY_BYTES_MAX or len(value.encode()) > DIRECTORY_BYTES_MAX:
+        return None
+    if value.startswith("/"):
+        return "/" + "/".join(_steps(PurePosixPath(value).parts[1:]))
+    windows = PureWindowsPath(value)
+    if not windows.is_absolute():
+        return None
+    return windows.anchor + "\\".join(_steps(windows.parts[1:]))
+
+
+def _steps(parts: tuple[str, ...]) -> list[str]:
+    """The parts of a path with every `..` walked, as text: the directory need not exist here."""
+    steps: list[str] = []
+    for part in parts:
+        if part != "..":
+            steps.append(part)
+        elif steps:
+            steps.pop()
+    return steps
+
+
+@lru_cache(maxsize=1024)
+def _root_of(directory: str) -> str:
+    # Two separators begin the name of another machine: to look there would mean to call it.
+    if not Path(directory).is_absolute() or directory.startswith(("//", "\\\\")):
+        return directory
+    here = Path(directory)
+    for candidate in (here, *list(here.parents)[:_LEVELS_MAX]):
+        if _has_git(candidate):
+            return str(candidate)
+    return directory
+
+
+def _has_git(directory: Path) -> bool:
+    """A directory in a work tree of its own, a file in one that belongs to another repository."""
+    try:
+        return os.path.lexists(directory / ".git")
+    except (OSError, ValueError):
+        return False

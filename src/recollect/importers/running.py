@@ -1,0 +1,420 @@
+"""Runs an import: reads files as streams, stores batch by batch, and knows how far it has got.
+
+A batch, the digests of its items and the cursor behind it are one transaction, so a process that is
+killed has lost and doubled nothing: the next run goes on behind the last batch. Nothing that stands
+in a file stops it; what was not understood is counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from recollect import collection
+from recollect.collection import Message
+from recollect.errors import InvalidValue, NotFound, TooLarge
+from recollect.importers.archives import entries_of
+from recollect.importers.folders import (
+    LogFile,
+    find_files,
+    modified_at,
+    open_regular,
+    place_of,
+)
+from recollect.importers.items import (
+    Conversation,
+    Found,
+    Item,
+    LeftOut,
+    Odd,
+    Origin,
+    Reader,
+    Shape,
+    Source,
+    Statement,
+    Trouble,
+)
+from recollect.importers.lines import lines
+from recollect.importers.projects import project_of
+from recollect.importers.report import ImportReport, Progress
+from recollect.importing import Arrival, Cursor, digest
+from recollect.knowledge import Fact
+from recollect.memory import Memory
+from recollect.session import Session
+
+BATCH_ITEMS = 500
+BATCH_BYTES = 4 * 1024 * 1024
+READ_BYTES_MAX = 16 * 1024 * 1024  # without noting how far it has got
+HEAD_BYTES = 1024  # by which a file is known again, and as many before the place it was read to
+SESSIONS_OPEN_MAX = 1000  # of one file
+PROBED_ENTRIES = 20
+LINES_SUFFIXES = (".jsonl", ".ndjson")
+NO_MEMORY = "memory is off for the agent"
+
+Report = Callable[[Progress], None]
+
+
+def _no_report(_progress: Progress) -> None:
+    """Nobody waits."""
+
+
+class Importing:
+    """One import of a source into a space.
+
+    `instead` is for a dry run: what would come in is stored there, and the memory stays as it is.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        space: str,
+        source: Source,
+        *,
+        instead: Memory | None = None,
+        progress: Report = _no_report,
+    ) -> None:
+        self._way = _Way(memory=memory, target=instead or memory, name=space, source=source)
+        self._source = source
+        self._progress = progress
+        self.report = ImportReport(source=source.name)
+
+    def run(self, paths: Sequence[Path], *, marks: bool = True) -> ImportReport:
+        """Read everything below these paths. `marks`: what came in is over, and is learned from."""
+        files = find_files(self._source, paths, self._tell)
+        done, size = 0, sum(each.size for each in files)
+        for number, file in enumerate(files):
+            begun = _progress(number, len(files), done, size, self.report.records)
+            self._progress(begun)
+            self.read(file, marks=marks, begun=begun)
+            done += file.size
+        self._progress(_progress(len(files), len(files), size, size, self.report.records))
+        return self.report
+
+    def read(self, file: LogFile, *, marks: bool = False, begun: Progress | None = None) -> None:
+        """Read what is new of one file. Without `marks` it may still be written to."""
+        self.report.files += 1
+        at = begun or _progress(0, 1, 0, file.size, 0)
+        pouring = _Pouring(self._way, file, self.report, marks=marks)
+
+        def told(offset: int) -> None:
+            done = at.bytes_done + min(offset, file.size)
+            self._progress(replace(at, bytes_done=done, records=self.report.records))
+
+        try:
+            pouring.pour(told)
+        except OSError:
+            self._tell(file.path, Odd(trouble=Trouble.UNREADABLE, detail="the file cannot be read"))
+        pouring.let_go()
+
+    def _tell(self, path: Path, odd: Odd) -> None:
+        self.report.add_odd(place_of(path), odd)
+
+
+def _progress(files_done: int, files: int, done: int, size: int, records: int) -> Progress:
+    return Progress(
+        files_done=files_done, files=files, bytes_done=done, bytes_all=size, records=records
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """From where to where: what has come in is known to one memory, and stored in the other."""
+
+    memory: Memory
+    target: Memory
+    name: str  # of the space
+    source: Source
+
+    @property
+    def is_dry(self) -> bool:
+        return self.target is not self.memory
+
+    def cursor(self, place: str) -> Cursor | None:
+        return self.memory.store.imports.cursor(self.name, self.source.name, place)
+
+    def known(self, items: Sequence[str]) -> frozenset[str]:
+        return self.memory.store.imports.known(self.name, self.source.name, items)
+
+    def note(self, items: Sequence[str], cursor: Cursor) -> None:
+        self.target.store.imports.note(self.name, items, cursor, self.target.clock.now())
+
+
+_Name = tuple[str, tuple[str, ...]]  # a conversation by its agent and its key
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What has been read and is not stored yet, by conversation, in order."""
+
+    conversations: dict[_Name, Conversation] = field(default_factory=dict)
+    arrivals: dict[_Name, list[Arrival]] = field(default_factory=dict)
+    statements: list[Statement] = field(default_factory=list)
+    items: int = 0
+    size: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.items >= BATCH_ITEMS or self.size >= BATCH_BYTES
+
+    def add(self, conversation: Conversation, arrival: Arrival) -> None:
+        name = (conversation.agent, conversation.key)
+        self.conversations.setdefault(name, conversation)
+        self.arrivals.setdefault(name, []).append(arrival)
+        self.items += 1
+        self.size += len(arrival.record.content) + len(arrival.record.body or "")
+
+    def parts(self) -> list[tuple[Conversation, list[Arrival]]]:
+        return [(self.conversations[name], found) for name, found in self.arrivals.items()]
+
+
+class _Pouring:
+    """One file on its way into the store."""
+
+    def __init__(self, way: _Way, file: LogFile, report: ImportReport, *, marks: bool) -> None:
+        self._way = way
+        self._marks = marks
+        self._source = way.source
+        self._target = way.target.space(way.name)
+        self._file = file
+        self._report = report
+        self._batch = _Batch()
+        self._sessions: dict[_Name, Session] = {}
+        self._changed: set[_Name] = set()
+        self._place = place_of(file.path.absolute())
+        self._record_bytes_max = way.memory.settings.record_bytes_max
+
+    def pour(self, told: Callable[[int], None]) -> None:
+        is_lines = self._file.path.suffix.casefold() in LINES_SUFFIXES
+        match self._source.shape:
+            case Shape.ELEMENTS if not is_lines:
+                self._pour_elements(told)
+            case Shape.LINES | Shape.ELEMENTS:
+                with open_regular(self._file.path) as stream:
+                    self._pour_lines(stream, told)
+            case Shape.TREE:
+                raise AssertionError("a tree of notes is no file of messages")
+
+    def let_go(self) -> None:
+        """Of what came in: with `marks` it is learned from now, and not when it is old enough."""
+        for name in sorted(self._changed) if self._marks else ():
+            with suppress(NotFound):  # forgotten meanwhile
+                self._sessions[name].sleep()
+        self._changed.clear()
+        self._sessions.clear()
+
+    def _pour_lines(self, stream: BinaryIO, told: Callable[[int], None]) -> None:
+        cursor = self._begin(stream)
+        if cursor.offset >= self._file.size and cursor.offset:
+            self._report.files_unchanged += 1
+            return
+        self._probe(line.entry for line in lines(stream))
+        reader = self._reader(json.loads(cursor.memo))
+        last, at = cursor, (cursor.offset, cursor.line)
+        for line in lines(stream, offset=cursor.offset, number=cursor.line):
+            if line.is_cut and not self._marks:
+                break  # it is waited for
+            if isinstance(line.entry, Odd):
+                self._report.add_odd(self._place, line.entry)
+            else:
+                self._take(reader.read(line.entry, line.number), line.number)
+            if line.is_cut:
+                break
+            at = (line.end, line.number)
+            if self._batch.is_full or at[0] - last.offset >= READ_BYTES_MAX:
+                last = self._flush(last, self._now_at(stream, at, cursor, reader))
+                told(last.offset)
+        if at[0] > last.offset or self._batch.items:
+            last = self._flush(last, self._now_at(stream, at, cursor, reader))
+        self._report.bytes_read += last.offset - cursor.offset
+        told(last.offset)
+
+    def _pour_elements(self, told: Callable[[int], None]) -> None:
+        about = blake2b(repr(self._file.state).encode(), digest_size=16).hexdigest()
+        seen = Cursor(source=self._source.name, place=self._place, head=about)
+        known = self._way.cursor(self._place)
+        if known is not None and known.head == seen.head and known.offset == self._file.size:
+            self._report.files_unchanged += 1
+            return
+        self._probe(self._elements())
+        reader, is_whole = self._reader({}), True
+        for number, entry in enumerate(self._elements(), start=1):
+            if isinstance(entry, Odd):
+                is_whole = is_whole and entry.trouble is not Trouble.UNREADABLE
+                self._report.add_odd(self._place, replace(entry, line=number))
+            else:
+                self._take(reader.read(entry, number), number)
+            if self._batch.is_full:
+                self._flush(seen, seen)
+                told(0)
+        self._report.bytes_read += self._file.size
+        self._flush(seen, replace(seen, offset=self._file.size) if is_whole else seen)
+
+    def _elements(self) -> Iterator[object | Odd]:
+        return entries_of(self._file.path, self._is_wanted, names=self._source.names)
+
+    def _is_wanted(self, name: str) -> bool:
+        return self._source.is_file(Path(name))
+
+    def _begin(self, stream: BinaryIO) -> Cursor:
+        """Where to go on; at the start, where the file is new or another one than it was."""
+        new = Cursor(source=self._source.name, place=self._place)
+        known = self._way.cursor(self._place)
+        if known is None or known.offset > self._file.size:
+            return new
+        return known if _head(stream, known.offset, known.head_bytes) == known.head else new
+
+    def _now_at(
+        self, stream: BinaryIO, at: tuple[int, int], cursor: Cursor, reader: Reader
+    ) -> Cursor:
+        """The cursor with what the next reader must know. The stream stays where it is."""
+        offset, line = at
+        position, head_bytes = stream.tell(), min(offset, HEAD_BYTES)
+        head, memo = _head(stream, offset, head_bytes), json.dumps(dict(reader.memo))
+        stream.seek(position)
+        return replace(
+            cursor, offset=offset, line=line, head=head, head_bytes=head_bytes, memo=memo
+        )
+
+    def _probe(self, entries: Iterable[object]) -> None:
+        """Which form the file has; one that nobody knows is read all the same, and said."""
+        readable = (entry for entry in entries if not isinstance(entry, Odd))
+        first = list(islice(readable, PROBED_ENTRIES))
+        form = self._source.probe(first) if first else None
+        if form is not None:
+            self._report.forms[form] += 1
+        elif first:
+            detail = f"not a form of {self._source.name} that is known"
+            self._report.add_odd(self._place, Odd(trouble=Trouble.UNKNOWN, detail=detail))
+
+    def _reader(self, memo: Mapping[str, Any]) -> Reader:
+        file = self._file
+        origin = Origin(path=file.path, root=file.root, modified=modified_at(file))
+        return self._source.reader(origin, memo)
+
+    def _take(self, found: Iterator[Found], line: int) -> None:
+        for each in found:
+            match each:
+                case Item():
+                    self._take_item(each, line)
+                case Statement():
+                    self._batch.statements.append(each)
+                    self._batch.items += 1
+                case LeftOut():
+                    self._report.left_out[each.reason] += 1
+                case Odd():
+                    self._report.add_odd(self._place, each)
+
+    def _take_item(self, item: Item, line: int) -> None:
+        message = Message(message=item.message, at=item.at, metadata=item.metadata)
+        try:
+            record = collection.prepare(message, record_bytes_max=self._record_bytes_max)
+        except TooLarge:
+            odd = Odd(trouble=Trouble.TOO_LARGE, detail="a record", line=line)
+            self._report.add_odd(self._place, odd)
+            return
+        except InvalidValue:
+            odd = Odd(trouble=Trouble.BROKEN, detail="not a message", line=line)
+            self._report.add_odd(self._place, odd)
+            return
+        self._batch.add(item.conversation, Arrival(digest(item.id), record))
+
+    def _flush(self, before: Cursor, behind: Cursor) -> Cursor:
+        """Store the batch. The cursor moves with its last part, and not before."""
+        batch, self._batch = self._batch, _Batch()
+        self._add_statements(batch.statements, before)
+        parts = batch.parts()
+        for number, (conversation, arrivals) in enumerate(parts, start=1):
+            self._adopt(conversation, arrivals, behind if number == len(parts) else before)
+        if not parts:
+            self._way.note((), behind)
+        return behind
+
+    def _adopt(self, conversation: Conversation, arrivals: list[Arrival], cursor: Cursor) -> None:
+        if not self._way.target.settings.is_memory_enabled(conversation.agent):
+            self._report.left_out[NO_MEMORY] += len(arrivals)
+            self._way.note((), cursor)
+            return
+        wanted = self._unknown(arrivals)
+        try:
+            adopted = self._session(conversation).adopt(wanted, cursor)
+        except NotFound:  # everything was forgotten meanwhile, and this is of another time
+            self._sessions.clear()
+            self._changed.clear()
+            adopted = self._session(conversation).adopt(wanted, cursor)
+        self._report.records += len(adopted.records)
+        self._report.known += adopted.known + len(arrivals) - len(wanted)
+        if adopted.records:
+            self._changed.add((conversation.agent, conversation.key))
+            self._report.sessions.add(collection.encode_key(conversation.key))
+
+    def _unknown(self, arrivals: list[Arrival]) -> list[Arrival]:
+        """In a dry run, what the space itself has not got; else the store knows, when it stores."""
+        if not self._way.is_dry:
+            return arrivals
+        known = self._way.known([each.item for each in arrivals])
+        return [each for each in arrivals if each.item not in known]
+
+    def _session(self, conversation: Conversation) -> Session:
+        name = (conversation.agent, conversation.key)
+        session = self._sessions.get(name)
+        if session is None:
+            if len(self._sessions) >= SESSIONS_OPEN_MAX:
+                self.let_go()
+            directory = conversation.directory
+            session = self._sessions[name] = self._target.session(
+                conversation.key,
+                conversation.agent,
+                source=self._source.name,
+                project=None if directory is None else project_of(directory),
+                parent=self._parent(conversation),
+            )
+        return session
+
+    def _parent(self, conversation: Conversation) -> str | None:
+        """The id of the session that started it, or its key as long as there is no such session."""
+        if conversation.parent is None:
+            return None
+        found = self._target.find_session(conversation.parent, conversation.agent)
+        return collection.encode_key(conversation.parent) if found is None else found.id
+
+    def _add_statements(self, statements: list[Statement], cursor: Cursor) -> None:
+        """Facts of another memory, each by an id of its own: again, it replaces itself."""
+        if not statements:
+            return
+        by_item = {digest(each.id): each for each in statements}
+        known = self._way.known(list(by_item))
+        for item, each in by_item.items():
+            if item in known:
+                continue
+            fact = Fact(
+                each.text,
+                id=f"{self._source.name}-{item}",
+                tags=each.tags,
+                metadata=each.metadata,
+                created_at=each.at,
+            )
+            try:
+                self._target.facts.add(fact)
+            except InvalidValue as error:
+                is_large = isinstance(error, TooLarge)
+                trouble = Trouble.TOO_LARGE if is_large else Trouble.BROKEN
+                self._report.add_odd(self._place, Odd(trouble=trouble, detail="a fact"))
+                continue
+            self._report.facts += 1
+        self._report.known += len(statements) - len(by_item) + len(known)
+        self._way.note(list(by_item), cursor)
+
+
+def _head(stream: BinaryIO, offset: int, size: int) -> str:
+    """Of how a file begins, and of what stands before an offset: many begin alike."""
+    found = blake2b(digest_size=16)
+    for begin in (0, offset - size):
+        stream.seek(begin)
+        found.update(stream.read(size))
+    return found.hexdigest()

@@ -1,0 +1,174 @@
+"""`recollect import`: other programs' logs, exports and notes, as sessions, facts and documents."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import recollect
+from recollect.errors import NotFound
+from recollect.importers.folders import existing
+from recollect.importers.items import Source
+from recollect.importers.notes import ImportingNotes
+from recollect.importers.report import ImportReport, Progress
+from recollect.importers.running import Importing
+from recollect.importers.sources import MARKDOWN, NAMES, source_named
+from recollect.interfaces.cli.import_lines import report_lines, report_shape
+from recollect.interfaces.cli.output import counted, note, write, write_json
+from recollect.interfaces.cli.plan import plan_shape, total_lines
+from recollect.interfaces.cli.signals import terminated_like_interrupted
+from recollect.interfaces.cli.target import Target, with_target
+
+if TYPE_CHECKING:
+    from recollect.extraction.plan import WorkPlan
+
+BAR_WIDTH = 30
+
+
+@click.command("import")
+@click.argument("source", type=click.Choice(NAMES), metavar="SOURCE")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.option(
+    "--dry-run", is_flag=True, help="Only say what would come in, and what learning it may cost."
+)
+@click.option("--work", "is_work", is_flag=True, help="Learn from it at once, as recollect work.")
+@with_target
+def command(
+    target: Target, source: str, paths: tuple[Path, ...], dry_run: bool, is_work: bool
+) -> None:
+    """Read other programs' logs, exports and notes; each message comes in once.
+
+    \b
+    claude-code, codex   the logs of coding agents, from where they lie if no path is given
+    chatgpt, claude      the archive that an export gives, or its conversations.json
+    openai, anthropic    lists of messages, as JSON or JSON Lines
+    mem0                 what get_all() gives: becomes facts
+    markdown             a folder of notes (Obsidian, basic-memory): becomes documents
+    jsonl                lines with session, role, content and time
+
+    Again, or after an interruption, only what is new is read: files are known by their place and
+    their beginning, messages by their own ids. What was forgotten does not come back. What a
+    version does not know yet is kept, counted and named. Sessions know their project, the
+    directory that the agent worked in; recall and context can be narrowed to it.
+
+    Nothing is sent anywhere while reading. What came in is learned from by a worker, by recollect
+    work, or with --work at once; --dry-run says before what that may cost with a model.
+
+    \b
+    Examples:
+      recollect import claude-code
+      recollect import claude-code --dry-run
+      recollect import codex ~/.codex/sessions/2026 --work
+      recollect import chatgpt ~/Downloads/export.zip --space alice
+      recollect import markdown ~/notes
+    """
+    if dry_run and is_work:
+        raise click.UsageError("Give --dry-run or --work, not both.")
+    with target.open() as memory, terminated_like_interrupted():
+        if source == MARKDOWN:
+            _import_notes(target, memory, paths, dry_run=dry_run)
+            return
+        reader = source_named(source)
+        places = list(paths) or default_places(reader)
+        with _shown(target) as show:
+            if dry_run:
+                report, plan = _tried(target, memory, reader, places, show)
+            else:
+                importing = Importing(memory, target.space_name, reader, progress=show)
+                report, plan = importing.run(places), None
+        _say(target, report, plan, memory.settings)
+        if is_work:
+            worked = memory.work()
+            if not target.as_json:
+                write(f"Learned from {counted(worked.processed, 'session')}.")
+
+
+def default_places(source: Source) -> list[Path]:
+    """Where a program keeps its files, as far as they are there. NotFound: nowhere."""
+    places = source.places(os.environ, Path.home())
+    there = existing(places)
+    if there:
+        return there
+    if not places:
+        raise NotFound(f"{source.name} has no place of its own: name the file or folder to read")
+    looked = " or ".join(map(str, places))
+    raise NotFound(f"{source.name} has nothing in {looked}: name the folder to read")
+
+
+def _tried(
+    target: Target,
+    memory: recollect.Memory,
+    source: Source,
+    places: Sequence[Path],
+    show: Callable[[Progress], None],
+) -> tuple[ImportReport, WorkPlan]:
+    """What would come in, into a store that is thrown away, and what learning it would take."""
+    with (
+        tempfile.TemporaryDirectory(prefix="recollect-") as directory,
+        recollect.open(Path(directory) / "dry-run.db", settings=memory.settings) as elsewhere,
+    ):
+        space = target.space_name
+        importing = Importing(memory, space, source, instead=elsewhere, progress=show)
+        return importing.run(places), elsewhere.plan(space, all=True)
+
+
+def _say(
+    target: Target, report: ImportReport, plan: WorkPlan | None, settings: recollect.Settings
+) -> None:
+    if target.as_json:
+        shape = report_shape(report)
+        write_json(
+            shape if plan is None else shape | {"work": plan_shape(plan, with_prompts=False)}
+        )
+        return
+    for line in report_lines(report, is_dry=plan is not None):
+        write(line)
+    if plan is not None:
+        for line in total_lines(plan, settings):
+            write(line)
+    elif report.records:
+        note(f"To learn from it: recollect work{target.arguments}")
+
+
+def _import_notes(
+    target: Target, memory: recollect.Memory, paths: Sequence[Path], *, dry_run: bool
+) -> None:
+    if not paths:
+        raise NotFound("notes have no place of their own: name the folder to read")
+    with _shown(target) as show:
+        importing = ImportingNotes(memory, target.space_name, is_dry=dry_run, progress=show)
+        for folder in paths:
+            importing.run(folder)
+    if target.as_json:
+        write_json(report_shape(importing.report))
+        return
+    for line in report_lines(importing.report, is_dry=dry_run):
+        write(line)
+
+
+@contextmanager
+def _shown(target: Target) -> Iterator[Callable[[Progress], None]]:
+    """A bar on the terminal while it takes long; nothing in a pipe."""
+    if target.as_json or not sys.stderr.isatty():
+        yield lambda _progress: None
+        return
+    bar = click.progressbar(
+        length=1, file=sys.stderr, width=BAR_WIDTH, item_show_func=lambda shown: shown or ""
+    )
+    with bar:
+
+        def show(progress: Progress) -> None:
+            bar.length = max(progress.bytes_all, 1)
+            shown = f"file {progress.files_done:,} of {progress.files:,}"
+            bar.update(
+                max(progress.bytes_done - bar.pos, 0), f"{shown}, {progress.records:,} records"
+            )
+
+        yield show
