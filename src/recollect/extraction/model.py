@@ -23,6 +23,7 @@ from recollect.extraction.digest import Redact, one_line, shortened
 from recollect.extraction.lines import parse_lines
 from recollect.extraction.parse import ANSWER_SCHEMA, Limits, handles_of, parse
 from recollect.extraction.piece import Piece
+from recollect.extraction.scope import scoped
 from recollect.extraction.transcript import Chunk, chunk, cost, fenced, quoted, render
 from recollect.knowledge import Draft, Extraction, Fact
 from recollect.models.prompts import Prompt, load_prompt
@@ -199,8 +200,11 @@ class ModelExtractor:
             memory_chars_max=self.settings.memory_chars_max,
         )
         if self._is_lines:
-            return parse_lines(text, sending.piece, limits)
-        return parse(text, sending.piece, sending.handles, limits)
+            draft = parse_lines(text, sending.piece, limits)
+        else:
+            draft = parse(text, sending.piece, sending.handles, limits)
+        project = sending.piece.session.project
+        return scoped(draft, self.redact(project) if project else None)
 
     def _sending(self, piece: Piece, divisor: int) -> _Sending:
         """What is sent of a piece: all that fits, or that part of it."""

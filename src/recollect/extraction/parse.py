@@ -19,6 +19,7 @@ from recollect.errors import InvalidOutput
 from recollect.extraction.digest import cleaned, one_line
 from recollect.extraction.grounding import Grounds, held_tag, rank
 from recollect.extraction.piece import Block, Piece
+from recollect.extraction.scope import is_elsewhere
 from recollect.knowledge import Draft, Fact, FactTag, NewFact, content_key
 
 QUOTE_CHARS_MAX = 500
@@ -83,7 +84,12 @@ class Limits:
 
 def handles_of(piece: Piece) -> dict[str, Fact]:
     """The known facts by the short names a model is told; it never sees an id."""
-    own = (fact for fact in piece.known if fact.space == piece.session.space)
+    session = piece.session
+    own = (
+        fact
+        for fact in piece.known
+        if fact.space == session.space and not is_elsewhere(fact, session.project)
+    )
     return {f"f{number}": fact for number, fact in enumerate(own, start=1)}
 
 

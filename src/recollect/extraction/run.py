@@ -46,9 +46,12 @@ class Reader:
         previous: Extraction | None,
         before: Sequence[Record] = (),
     ) -> Piece:
-        blocks = select(records, self.redactor.keyed(session.space).redact, before=before)
+        redact = self.redactor.keyed(session.space).redact
+        blocks = select(records, redact, before=before)
+        # A directory may be named after a key, and what holds in it names it.
+        project = None if session.project is None else redact(session.project)
         return Piece(
-            session=session,
+            session=dataclasses.replace(session, project=project),
             blocks=blocks,
             first=records[0].seq,
             upto=records[-1].seq,

@@ -67,6 +67,12 @@ def test_whoever_writes_about_memory_is_heard(text: str) -> None:
         (f"# CLAUDE.md\n\n{BOOT}", ""),
         (f"## copilot-instructions.md\n\n{BOOT}", ""),
         (f"<INSTRUCTIONS>\n{BOOT}\n</INSTRUCTIONS>", ""),
+        (f"Contents of /srv/CLAUDE.md:\n\n{BOOT}", ""),
+        (f"Base directory for this skill: /srv/pdf\n\n{BOOT}", ""),
+        ("This session is being continued from a previous conversation. The user wants tea.", ""),
+        ("<local-command-stdout>x</local-command-stdout>\nHello", "\nHello"),
+        ("<ide_selection>x</ide_selection>Hello", "Hello"),
+        ("<session-start-hook>x</session-start-hook>Hello", "Hello"),
     ],
 )
 def test_instructions_and_boot_files_are_taken_out(text: str, rest: str) -> None:
@@ -131,13 +137,21 @@ def test_a_message_with_anything_beside_an_envelope_is_none(text: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["recollect", "recollect_search", "mcp__recollect__recall", "mcp__plugin_recollect_x__get"],
+    [
+        "recollect",
+        "recollect_search",
+        "mcp__recollect__recall",
+        "mcp__plugin_recollect_x__get",
+        "mcp__openmemory__search",
+        "memory_search",
+        "read_graph",
+    ],
 )
 def test_own_tools_are_known_by_their_names(name: str) -> None:
     assert is_own_tool(name)
 
 
-@pytest.mark.parametrize("name", ["search", "recollection", "prerecollect", ""])
+@pytest.mark.parametrize("name", ["search", "recollection", "prerecollect", "memory_profiler", ""])
 def test_other_tools_are_not_own(name: str) -> None:
     assert not is_own_tool(name)
 
@@ -145,6 +159,8 @@ def test_other_tools_are_not_own(name: str) -> None:
 def test_calls_about_boot_files_are_known_by_their_arguments() -> None:
     assert names_boot_file('{"path": "/srv/AGENTS.md"}')
     assert names_boot_file("cat .cursorrules")
+    assert names_boot_file('{"path": "/srv/ana/.agent/memory/MEMORY.md"}')
+    assert names_boot_file('{"path": ".cursor/rules/style.mdc"}')
     assert not names_boot_file('{"path": "/srv/README.md"}')
     assert not names_boot_file('{"path": "/srv/MYAGENTS.md"}')
 

@@ -125,6 +125,22 @@ def test_a_prompt_of_the_user_s_own_with_other_variables_is_refused_at_once(
 # a draft
 
 
+@pytest.mark.parametrize("structured", ["auto", "lines"])
+def test_what_holds_in_a_project_is_kept_there_and_touches_no_other(structured: str) -> None:
+    """N7, T4: a rule of another project is neither shown nor replaced."""
+    there = replace(known("Tests run with make.", "id-1"), metadata={"project": "/srv/blog"})
+    here = session(project="/srv/shop")
+    made = piece(said(1, "We run tests with tox."), session=here, known=(there,))
+    rule = fact("Tests are run with tox.", kind="instruction", topic="project:test-command")
+    is_lines = structured == "lines"
+    asked = Asked(["instruction: Tests are run with tox." if is_lines else answer(rule)])
+    (learned,) = extractor(asked, model_structured=structured).extract(made).facts
+    assert "Tests run with make." not in asked.requests[0].prompt
+    assert learned.content == "In /srv/shop: Tests are run with tox."
+    assert learned.topic == (None if is_lines else "srv-shop:test-command")
+    assert learned.metadata == {"project": "/srv/shop"}
+
+
 def test_an_answer_becomes_a_draft() -> None:
     asked = Asked([GOOD])
     draft = extractor(asked).extract(TEA)

@@ -18,7 +18,7 @@ from typing import Any
 from recollect.extraction.piece import Block, BlockKind
 from recollect.extraction.rules.rulebook import Rulebook
 
-COMMAND_CHARS_MAX = 120
+COMMAND_CHARS_MAX = 180
 ERROR_CHARS_MAX = 160
 FILES_PER_CALL_MAX = 10
 
@@ -55,6 +55,7 @@ class Action:
     block: Block
     command: str = ""  # without what only leads there or trims its output; empty: an edit
     kind: str = ""  # test, build, …; empty: any other command
+    is_look: bool = False  # a command that changes nothing
     files: tuple[str, ...] = ()
     ending: Ending = Ending.UNKNOWN
     error: str = ""
@@ -110,6 +111,7 @@ class ToolReader:
                     block=block,
                     command=command,
                     kind=self.kind_of(command),
+                    is_look=all(self._looks.match(part) for part in parts_of(command)),
                 )
 
     def _ended(self, action: Action, result: Block) -> Action:
@@ -145,6 +147,10 @@ class ToolReader:
     def _kinds(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
         commands: Mapping[str, str] = self._book.tools["commands"]
         return tuple((kind, re.compile(source)) for kind, source in commands.items())
+
+    @cached_property
+    def _looks(self) -> re.Pattern[str]:
+        return re.compile(self._book.tools["looks"])
 
     @cached_property
     def _failed(self) -> re.Pattern[str]:

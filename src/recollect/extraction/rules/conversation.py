@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from recollect.extraction.grounding import block_trust, held_tag
-from recollect.extraction.piece import Block, BlockKind
+from recollect.extraction.piece import Block, BlockKind, Piece
 from recollect.extraction.rules.cues import Setting
 from recollect.extraction.rules.rulebook import Rulebook
 from recollect.extraction.rules.sentences import sentences
 from recollect.extraction.rules.statements import Listener
 from recollect.extraction.rules.wording import QUOTE_CHARS_MAX, Hearing
+from recollect.extraction.scope import in_project, named, place_of
 from recollect.knowledge import FactTag, NewFact, Trust
 from recollect.messages import Role
 
@@ -20,6 +21,7 @@ _QUESTION_CHARS_MAX = 120
 _ADOPTED_CONFIDENCE = 0.6
 _ADOPTED_WORDS_MIN = 6
 _REPLY_CHARS_MAX = 80
+_TYPED_CHARS_MAX = 1500  # by hand, in one go
 
 
 class Conversation:
@@ -29,9 +31,14 @@ class Conversation:
         self._book = book
         self._listener = listener
 
-    def facts(self, blocks: Sequence[Block], *, is_background: bool) -> Iterator[NewFact]:
+    def facts(self, piece: Piece) -> Iterator[NewFact]:
         """What people said, and what they agreed to, in order."""
+        if piece.session.parent is not None:
+            return  # an agent's prompt to its own helper: what it was told itself is elsewhere
+        blocks, is_background = piece.blocks, piece.is_background
         setting, names = _setting(blocks)
+        place = place_of(piece.session.project)
+        is_work = setting is Setting.AGENT and _is_work(place, blocks)
         shown = {
             block.seq: block.text
             for block in blocks
@@ -50,13 +57,16 @@ class Conversation:
                     question=_question(before, block) if is_near and before else "",
                     attachment=shown.get(block.seq, ""),
                     opens=not is_near,
+                    place=place,
+                    is_work=is_work,
+                    is_pasted=len(block.text) > _TYPED_CHARS_MAX,
                 )
                 if is_near and before and not is_background:
-                    yield from self._adopted(before, block)
+                    yield from self._adopted(before, block, hearing)
                 yield from self._listener.hear(block, hearing)
             before = block
 
-    def _adopted(self, before: Block, reply: Block) -> Iterator[NewFact]:
+    def _adopted(self, before: Block, reply: Block, hearing: Hearing) -> Iterator[NewFact]:
         """An agent's proposal that a person said yes to; a proposal alone is nothing."""
         if before.role is not Role.ASSISTANT:
             return
@@ -64,22 +74,34 @@ class Conversation:
             return
         if not self._book.phrase("affirms").search(reply.text):
             return
-        proposes = self._book.phrase("proposes")
+        proposes = self._book.phrase("proposes_at_work" if hearing.is_work else "proposes")
         proposed = [each for each in sentences(before.text[-1000:]) if proposes.search(each)]
         if not proposed or len(proposed[-1].split()) < _ADOPTED_WORDS_MIN:
             return
         text = proposed[-1][:QUOTE_CHARS_MAX]
         who = reply.speaker or self._book.templates["person"]
+        templates, place = self._book.templates, hearing.place
+        name = "adopted_in" if place else "adopted"
         yield NewFact(
-            content=self._book.templates["adopted"].format(who=who, text=text),
+            content=templates[name].format(who=who, text=text, project=named(place)),
             seq=before.seq,
             seq_to=reply.seq,
             valid_from=reply.at,
             trust=Trust.AGENT,
             quote=text,
             tags=(held_tag(FactTag.DECISION, Trust.AGENT).value, "agreed"),
-            metadata={"confidence": _ADOPTED_CONFIDENCE, "rule": "adopted"},
+            metadata={
+                "confidence": _ADOPTED_CONFIDENCE,
+                "rule": "adopted",
+                **in_project(place),
+            },
         )
+
+
+def _is_work(place: str, blocks: Sequence[Block]) -> bool:
+    """Whether a project is worked on: it is a directory, or tools are used in it."""
+    is_directory = "/" in place or "\\" in place
+    return is_directory or (bool(place) and any(block.kind is BlockKind.CALL for block in blocks))
 
 
 def _setting(blocks: Sequence[Block]) -> tuple[Setting, frozenset[str]]:

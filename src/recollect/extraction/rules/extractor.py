@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from recollect.extraction.piece import Piece
-from recollect.extraction.rules.actions import ToolReader
+from recollect.extraction.rules.actions import Ending, ToolReader
 from recollect.extraction.rules.conversation import Conversation
 from recollect.extraction.rules.lessons import Teacher
 from recollect.extraction.rules.rulebook import load
@@ -25,7 +25,7 @@ class RuleExtractor:
     Keeps nothing between two pieces, so that threads may share one.
     """
 
-    name = "rules/1"
+    name = "rules/2"
 
     def __init__(self, *, threshold: float = THRESHOLD, language: str = "en") -> None:
         self._threshold = threshold
@@ -33,12 +33,12 @@ class RuleExtractor:
 
     def extract(self, piece: Piece) -> Draft:
         rules = self._rules
-        said = rules.conversation.facts(piece.blocks, is_background=piece.is_background)
+        said = rules.conversation.facts(piece)
         actions = tuple(rules.tools.actions(piece.blocks, piece.session.project))
         done = rules.teacher.facts(actions, piece.session.project) if actions else []
         facts = tuple(_superseding(_each_once([*said, *done]), piece.known))
         told = Told(piece=piece, facts=facts, actions=actions)
-        if not facts and not told.files:
+        if not facts and not told.files and not rules.did_as_asked(told):
             return Draft(upto=piece.upto)
         texts = rules.writer.write(told)
         return Draft(
@@ -70,6 +70,12 @@ class _Rules:
     tools: ToolReader
     teacher: Teacher
     writer: TextWriter
+
+    def did_as_asked(self, told: Told) -> bool:
+        """Whether a person asked for something and commands did something about it."""
+        piece = told.piece
+        is_asked = not piece.is_background and bool(self.writer.asked(piece.blocks))
+        return is_asked and Ending.PASSED in told.commands.values()
 
 
 def _each_once(facts: Iterable[NewFact]) -> Iterator[NewFact]:

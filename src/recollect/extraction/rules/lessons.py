@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from recollect.extraction.rules.actions import Action, Ending, ToolReader, parts_of
 from recollect.extraction.rules.rulebook import Rulebook
-from recollect.extraction.rules.wording import QUOTE_CHARS_MAX, TOPIC_CHARS_MAX, slug
+from recollect.extraction.scope import in_project, named, place_of, topic_in
 from recollect.knowledge import FactTag, NewFact, Trust
 
 LESSONS_MAX = 10  # per piece
@@ -18,6 +19,8 @@ _LESSON_CONFIDENCE = 0.75
 _FILES_NAMED_MAX = 4
 _SIMILAR = 0.5  # of their words, for a command to stand in for another
 _NEAR_ACTIONS = 4
+_STARTERS = frozenset({"npx", "uv", "poetry", "run", "pipenv", "python", "python3", "sudo", "env"})
+_PATH = re.compile(r"[/\\]|::|\.\w{1,5}$")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,7 +41,7 @@ class Teacher:
         self._tools = tools
 
     def facts(self, actions: Sequence[Action], project: str | None) -> list[NewFact]:
-        place = " ".join(project.split())[:QUOTE_CHARS_MAX] if project else ""
+        place = place_of(project)
         lessons = list(self._lessons(actions, place))[:LESSONS_MAX]
         return [*self._procedures(actions, place), *lessons]
 
@@ -63,8 +66,13 @@ class Teacher:
                     trust=Trust.AGENT,
                     quote=command,
                     tags=(FactTag.PROCEDURE.value, kind),
-                    metadata={"confidence": _PROCEDURE_CONFIDENCE, "rule": "command that works"},
-                    topic=_topic(place, kind),
+                    metadata={
+                        "confidence": _PROCEDURE_CONFIDENCE,
+                        "rule": "command that works",
+                        **in_project(place),
+                    },
+                    # One way to test, build, … per project: a newer one replaces it.
+                    topic=topic_in(place, f"{kind}-command") if place else None,
                 )
 
     def _lessons(self, actions: Sequence[Action], place: str) -> Iterator[NewFact]:
@@ -72,7 +80,7 @@ class Teacher:
         for action in actions:
             key = action.kind or action.command.partition(" ")[0]
             if action.command and action.ending is Ending.PASSED:
-                failure = failures.pop(key, None) or _take_similar(failures, action)
+                failure = _take_same(failures, key, action) or _take_similar(failures, action)
                 lesson = None if failure is None else self._lesson(failure, action, place)
                 if lesson is not None:
                     yield lesson
@@ -86,11 +94,12 @@ class Teacher:
         if not failed.error:
             return None
         words = {"command": failed.command, "error": failed.error}
-        if failure.files:
-            content = self._told("mended", place, files=_named(failure.files), **words)
-        elif failure.commands:
+        is_same = _is_same(failed.command, passed.command)
+        if is_same and failure.files:
+            content = self._told("mended", place, files=_files(failure.files), **words)
+        elif is_same and failure.commands:
             content = self._told("mended_by", place, fix=failure.commands[-1], **words)
-        elif _stands_in(passed.command, failed.command):
+        elif not failure.files and _stands_in(passed.command, failed.command):
             content = self._told("instead", place, other=passed.command, **words)
         else:
             return None  # it failed and it passed: nothing says why
@@ -102,12 +111,16 @@ class Teacher:
             trust=Trust.TOOL,  # the error is in a tool's words
             quote=failed.error,
             tags=(FactTag.LESSON.value,),
-            metadata={"confidence": _LESSON_CONFIDENCE, "rule": "error and fix"},
+            metadata={
+                "confidence": _LESSON_CONFIDENCE,
+                "rule": "error and fix",
+                **in_project(place),
+            },
         )
 
     def _told(self, template: str, place: str, **words: str) -> str:
         name = template if place else f"{template}_anywhere"
-        return self._book.templates[name].format(project=place, **words)
+        return self._book.templates[name].format(project=named(place), **words)
 
 
 def _note(failure: _Failure, action: Action) -> None:
@@ -118,6 +131,18 @@ def _note(failure: _Failure, action: Action) -> None:
         failure.files[file] = None
     if action.kind in _MENDING:
         failure.commands.append(action.command)
+
+
+def _take_same(failures: dict[str, _Failure], key: str, passed: Action) -> _Failure | None:
+    """The failure that this command mended, unless it was run on something else."""
+    failure = failures.get(key)
+    if failure is None:
+        return None
+    failed, now = _paths(failure.action.command), _paths(passed.command)
+    is_other = (
+        failed and now and not any(a.startswith(b) or b.startswith(a) for a in failed for b in now)
+    )
+    return None if is_other else failures.pop(key)
 
 
 def _take_similar(failures: dict[str, _Failure], passed: Action) -> _Failure | None:
@@ -135,21 +160,34 @@ def _take_similar(failures: dict[str, _Failure], passed: Action) -> _Failure | N
 
 def _stands_in(command: str, failed: str) -> bool:
     """Whether it is another command for the same purpose, not the same one for another part."""
+    new, old = _words(command), _words(failed)
     is_other_program = command.partition(" ")[0] != failed.partition(" ")[0]
-    return command != failed and (is_other_program or len(_words(command) ^ _words(failed)) <= 2)
+    return command != failed and bool(new & old) and (is_other_program or len(new ^ old) <= 2)
+
+
+def _is_same(command: str, other: str) -> bool:
+    """Whether both run one program for one purpose, whatever they run it on."""
+    pairs = list(zip(_head(command), _head(other), strict=False))
+    return bool(pairs) and all(one == two for one, two in pairs)
+
+
+def _head(command: str) -> tuple[str, ...]:
+    """The program and what it is to do, without what only starts it."""
+    words = [word for word in command.split() if not word.startswith("-") and "=" not in word]
+    while words and words[0] in _STARTERS:
+        del words[0]
+    return tuple(word for word in words[:2] if not _PATH.search(word))
+
+
+def _paths(command: str) -> list[str]:
+    return [word for word in command.split()[1:] if _PATH.search(word)]
 
 
 def _words(command: str) -> set[str]:
     return {word for word in command.split() if not word.startswith(("/", "tests/", "test/"))}
 
 
-def _named(files: dict[str, None]) -> str:
+def _files(files: dict[str, None]) -> str:
     names = [f"`{file}`" for file in list(files)[:_FILES_NAMED_MAX]]
     more = len(files) - len(names)
     return ", ".join(names) + (f" and {more} more" if more else "")
-
-
-def _topic(place: str, kind: str) -> str | None:
-    """One way to test, build, … per project: a newer one replaces it. Without a project, none."""
-    name = slug("-".join(place.replace("\\", "/").rstrip("/").split("/")[-2:]))
-    return f"{name}:{kind}-command"[:TOPIC_CHARS_MAX] if name else None

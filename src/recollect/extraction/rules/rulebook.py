@@ -25,7 +25,8 @@ class Rule:
     tag: str
     confidence: float
     topic: str | None = None
-    setting: str | None = None  # only among people, or only with an agent
+    project_topic: str | None = None  # where it holds in a project only
+    setting: str | None = None  # the occasion on which alone it is tried
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -59,6 +60,7 @@ class Rulebook:
             tag=rule["tag"],
             confidence=rule["confidence"],
             topic=rule.get("topic"),
+            project_topic=rule.get("project_topic"),
             setting=rule.get("setting"),
         )
 

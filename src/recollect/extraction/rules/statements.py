@@ -15,6 +15,8 @@ from recollect.extraction.rules.wording import Found, Hearing, Writer
 from recollect.knowledge import NewFact
 
 WORDS_MIN = 2
+WORK_CONFIDENCE_MIN = 0.65  # of a rule, where people work: what they say there is mostly of the day
+TOLD_CONFIDENCE = 0.95  # "remember that …": whoever says so means it
 _QUOTED = re.compile(r"[\"“][^\"”]*(?:[\"”]|$)")
 _QUOTE_MARKS = ('"', "“")
 
@@ -87,24 +89,30 @@ class Listener:
         confidence = self._book.cues.confidence(bits, hearing.setting)
         if hearing.setting is Setting.AGENT and not bits & self._own:
             confidence = 0.0  # a request or a text to work on: only a rule can make it a fact
-        rule, match = self._ruled(weighed, hearing.setting, confidence)
+        if hearing.is_work:
+            confidence = 0.0  # numbers, names and times are in everything that is said at work
+        rule, match = self._ruled(weighed, hearing, confidence)
         if rule is not None:
             confidence = max(confidence, rule.confidence)
         if confidence < self._threshold or self._book.phrase("not_meant").search(weighed.text):
+            return None
+        if hearing.is_work and self._is_of_the_day(weighed.text, confidence):
             return None
         return Found(
             weighed=weighed, bits=bits, before=before, confidence=confidence, rule=rule, match=match
         )
 
     def _ruled(
-        self, weighed: Weighed, setting: Setting, confidence: float
+        self, weighed: Weighed, hearing: Hearing, confidence: float
     ) -> tuple[Rule | None, re.Match[str] | None]:
         """The surest rule that holds for a sentence."""
         best: tuple[Rule | None, re.Match[str] | None] = (None, None)
+        occasions = hearing.occasions
+        least = self._least(hearing)
         for rule in self._book.candidates(weighed.words):
-            if rule.setting not in (None, setting.value):
+            if rule.setting is not None and rule.setting not in occasions:
                 continue
-            if max(rule.confidence, confidence) < self._threshold:
+            if max(rule.confidence, confidence) < least:
                 continue
             if best[0] is not None and best[0].confidence >= rule.confidence:
                 continue
@@ -112,6 +120,18 @@ class Listener:
             if match is not None and self._is_meant(weighed.text, match):
                 best = (rule, match)
         return best
+
+    def _least(self, hearing: Hearing) -> float:
+        if not hearing.is_work:
+            return self._threshold
+        return max(self._threshold, TOLD_CONFIDENCE if hearing.is_pasted else WORK_CONFIDENCE_MIN)
+
+    def _is_of_the_day(self, text: str, confidence: float) -> bool:
+        """Whether a sentence speaks of the task at hand, or of what a program does."""
+        if self._book.phrase("reported").search(text):
+            return True
+        is_told = confidence >= TOLD_CONFIDENCE
+        return not is_told and self._book.phrase("momentary").search(text) is not None
 
     def _is_meant(self, text: str, match: re.Match[str]) -> bool:
         if self._book.phrase("supposed").search(text, 0, match.start()):

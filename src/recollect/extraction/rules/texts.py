@@ -32,6 +32,7 @@ _LIST_MAX = 12
 _POINTS_MAX = 24
 _ASKED_MAX = 10
 _FILES_MAX = 20
+_COMMANDS_MAX = 12
 _REQUEST_WORDS_MIN = 3
 _WORD = re.compile(r"[^\W_][\w'’-]*[^\W_]|[^\W_]")
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
@@ -65,6 +66,15 @@ class Told:
     actions: tuple[Action, ...]
 
     @property
+    def commands(self) -> dict[str, Ending]:
+        """The commands that did something, and how each ended the last time."""
+        return {
+            action.command: action.ending
+            for action in self.actions
+            if action.command and not action.is_look
+        }
+
+    @property
     def files(self) -> dict[str, None]:
         return {
             file: None
@@ -90,7 +100,7 @@ class TextWriter:
         self._book = book
 
     def write(self, told: Told) -> Texts:
-        asked = self._asked(told.piece.blocks)
+        asked = self.asked(told.piece.blocks)
         outcome = self._outcome(told)
         title = self._title(told.piece, asked)
         previous = told.piece.previous
@@ -138,6 +148,8 @@ class TextWriter:
             tag = FactTag(fact.tags[0])
             name = SIGNALS if tag in _SIGNALS else KNOWLEDGE
             lists[FAILURES if tag is FactTag.LESSON else name].append(_point(fact))
+        if commands := _commands(told):
+            lists[REFERENCES].append("commands: " + ", ".join(commands))
         if files := list(told.files)[-_FILES_MAX:]:
             lists[REFERENCES].append("files: " + ", ".join(files))
         for name, entries in lists.items():
@@ -163,6 +175,8 @@ class TextWriter:
             came.put(templates["closing"], closing)
         points = [_point(fact) for fact in _weightiest(told.facts, _POINTS_MAX)]
         memo.section(templates["points"]).grow(points, _POINTS_MAX)
+        if commands := _commands(told):
+            memo.section(templates["commands"]).grow(commands, _COMMANDS_MAX)
         if told.files:
             memo.section(templates["files"]).grow(list(told.files), _FILES_MAX)
         return memo.bounded(SUMMARY_CHARS_MAX)
@@ -182,7 +196,7 @@ class TextWriter:
             self._book.templates[name].format(names=names, day=day), TITLE_CHARS_MAX
         ).strip()
 
-    def _asked(self, blocks: Sequence[Block]) -> list[tuple[int, str]]:
+    def asked(self, blocks: Sequence[Block]) -> list[tuple[int, str]]:
         """What people asked of an agent: the first request of each thing they said."""
         if not any(block.role is Role.ASSISTANT for block in blocks):
             return []
@@ -212,7 +226,9 @@ class TextWriter:
         """How the last words of an agent begin: a claim, and marked as such."""
         for block in reversed(blocks):
             if block.role is Role.ASSISTANT and block.kind is BlockKind.SAID:
-                found = next(iter(sentences(block.text[:1000])), "")
+                said = list(sentences(block.text[:1000]))
+                whole = (each for each in said if len(each.split()) >= _REQUEST_WORDS_MIN)
+                found = next(whole, said[0] if said else "")
                 hostile = self._book.phrase("hostile").search(found)
                 return "" if hostile else one_line(found, 2 * TITLE_CHARS_MAX)
         return ""
@@ -276,6 +292,19 @@ def _goes_on(piece: Piece) -> bool:
     if piece.previous is None or not piece.blocks:
         return False
     return piece.blocks[0].at - piece.previous.source_updated_at < PAUSE
+
+
+def _commands(told: Told) -> list[str]:
+    """The last commands that did something and no fact tells of, checks before any others."""
+    kinds = {action.command: action.kind for action in told.actions}
+    known = " ".join(fact.content for fact in told.facts)
+    new = [command for command in told.commands if f"`{command}`" not in known]
+    ranked = sorted(new, key=lambda command: bool(kinds[command]))[-_COMMANDS_MAX:]
+    return [
+        f"`{command}`" + ("" if ending is Ending.UNKNOWN else f" {ending.value}")
+        for command, ending in told.commands.items()
+        if command in ranked
+    ]
 
 
 def _weightiest(facts: Sequence[NewFact], count: int) -> list[NewFact]:

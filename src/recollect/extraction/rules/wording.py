@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from recollect.extraction.grounding import held_tag
@@ -14,6 +15,7 @@ from recollect.extraction.rules.cues import Setting, Weighed
 from recollect.extraction.rules.dates import Calendar, When
 from recollect.extraction.rules.person import Narrator
 from recollect.extraction.rules.rulebook import Rule, Rulebook
+from recollect.extraction.scope import PROJECT_TAGS, in_project, named, topic_in
 from recollect.knowledge import FactTag, NewFact, Trust
 
 QUOTE_CHARS_MAX = 300
@@ -22,6 +24,17 @@ TOPIC_CHARS_MAX = 80
 _NOT_SLUG = re.compile(r"[^\w]+|_")
 _LEANING_WORDS = 3  # "it" among the first words points back; further on, mostly within
 _UNNAMED = "user"
+
+
+class Occasion(StrEnum):
+    """Where a rule is tried, if not everywhere."""
+
+    PEOPLE = "people"  # with each other
+    AGENT = "agent"  # a person with an agent
+    CHAT = "chat"  # the same, while nobody works on a project
+    LIFE = "life"  # anybody, while nobody works on a project
+    PROJECT = "project"  # in the session of a project
+    REACTION = "reaction"  # the same, to what an agent just did or said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +47,21 @@ class Hearing:
     question: str = ""  # that somebody else has just asked
     attachment: str = ""  # that the same record shows
     opens: bool = False  # nothing was said before it for a while
+    place: str = ""  # the project it is said in
+    is_work: bool = False  # what is said is about the work, unless a rule is sure of more
+    is_pasted: bool = False  # so long that most of it was hardly typed
+
+    @property
+    def occasions(self) -> frozenset[Occasion]:
+        """The rules that may be tried."""
+        if self.setting is Setting.PEOPLE:
+            return frozenset({Occasion.PEOPLE, Occasion.LIFE})
+        found = {Occasion.AGENT}
+        if not self.is_work:
+            found |= {Occasion.CHAT, Occasion.LIFE}
+        if self.place:
+            found |= {Occasion.PROJECT} if self.opens else {Occasion.PROJECT, Occasion.REACTION}
+        return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,18 +98,34 @@ class Writer:
         tag = self._tag(found, whens, block.at)
         is_ruled = found.rule is not None and tag.value == found.rule.tag
         is_believed = hearing.trust is Trust.USER
+        place = hearing.place if self._is_projects(found, held_tag(tag, hearing.trust)) else ""
+        content = self._content(found, text, self._who(block, hearing), whens, tag, hearing)
         return NewFact(
-            content=self._content(found, text, self._who(block, hearing), whens, tag, hearing),
+            content=self._placed(content, place),
             seq=block.seq,
             seq_to=block.seq,
             valid_from=block.at,
             trust=hearing.trust,
             quote=found.quote[:QUOTE_CHARS_MAX],
             tags=(held_tag(tag, hearing.trust).value,),
-            metadata=_metadata(found, block, whens, is_ruled=is_ruled),
-            topic=self._topic(found, block) if is_ruled and is_believed else None,
+            metadata={**_metadata(found, block, whens, is_ruled=is_ruled), **in_project(place)},
+            topic=self._topic(found, block, place) if is_ruled and is_believed else None,
             valid_to=self._end(text, whens, block.at),
         )
+
+    def _is_projects(self, found: Found, tag: FactTag) -> bool:
+        """Whether it holds where it was said only. What one of us decided is of that one."""
+        is_of_one = bool(found.bits & self._bit["me"]) and not found.bits & self._bit["us"]
+        is_either = tag in (FactTag.DECISION, FactTag.OBSERVATION)
+        return tag in PROJECT_TAGS and not (is_either and is_of_one)
+
+    def _placed(self, content: str, place: str) -> str:
+        if not place:
+            return content
+        for who in (self._book.templates["person"], self._book.templates["program"]):
+            if content.startswith(_capital(who)):
+                content = content[:1].lower() + content[1:]
+        return self._book.templates["placed"].format(project=named(place), text=content)
 
     def _who(self, block: Block, hearing: Hearing) -> str:
         """The name that was given; else what the one who speaks is."""
@@ -159,21 +203,26 @@ class Writer:
             text = f"{_capital(self._bare(found.before))} {_capital(text)}"
         return _dated(templates["quote"], whens, who=who, text=_capital(text))
 
-    def _topic(self, found: Found, block: Block) -> str | None:
+    def _topic(self, found: Found, block: Block, place: str) -> str | None:
         rule, match = found.rule, found.match
-        if rule is None or match is None or rule.topic is None:
+        form = None if rule is None else rule.project_topic if place else rule.topic
+        if match is None or form is None:
             return None
         groups = {name: slug(value) for name, value in match.groupdict().items() if value}
         if "thing" in groups and not self._book.phrase("closed").search(
             found.weighed.text[match.end() :]
         ):
             return None
+        if "what" in groups and self._book.phrase("points_back").search(match["what"]):
+            return None
         if "this" in groups and "that" in groups:
             groups["pair"] = "-or-".join(sorted((groups["this"], groups["that"])))
         try:
-            topic = rule.topic.format_map(groups)
+            topic = form.format_map(groups)
         except KeyError:  # the other branch of the pattern
             return None
+        if place:
+            return topic_in(place, topic)
         subject = slug(block.speaker) if block.speaker else ""
         return f"{subject or _UNNAMED}:{topic}"[:TOPIC_CHARS_MAX]
 

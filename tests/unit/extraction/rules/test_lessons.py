@@ -242,6 +242,64 @@ def test_a_command_that_stood_in_for_another_is_a_lesson() -> None:
     ]
 
 
+def test_projects_of_the_same_name_have_topics_of_their_own() -> None:
+    topics = {
+        fact.topic
+        for place in ("/srv/ana/src/api", "/srv/ben/src/api", "/src/api", "src api")
+        for fact in learned(ran(1, "pytest -q", "9 passed"), project=place)
+    }
+    assert len(topics) == 4
+    assert "src-api:test-command" in topics
+
+
+def test_a_lesson_is_of_the_command_that_failed() -> None:
+    """What passed may be another test, or another program for the same purpose."""
+    failed = ran(1, "pytest tests/a.py", "E   KeyError: 1\n1 failed")
+    others = ("pytest tests/b.py", "npx jest")
+    for other in others:
+        facts = learned(failed, edited(3, "a.py"), ran(5, other, "1 passed"))
+        assert contents(facts, "lesson") == []
+    for same in ("pytest tests/a.py", "pytest tests", "pytest", "uv run pytest -x tests/a.py"):
+        facts = learned(failed, edited(3, "a.py"), ran(5, same, "1 passed"))
+        assert len(contents(facts, "lesson")) == 1, same
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "error"),
+    [
+        (
+            "tsc --noEmit",
+            "src/a.ts(3,5): error TS2322: Type 'string' is not assignable.",
+            "src/a.ts(3,5): error TS2322: Type 'string' is not assignable.",
+        ),
+        ("go test ./...", "--- FAIL: TestSum (0.00s)\nFAIL", "--- FAIL: TestSum (0.00s)"),
+        ("cargo build", "error[E0382]: use of moved value", "error[E0382]: use of moved value"),
+        ("npm test", "Cannot find module 'slugify' from 'a.ts'", "Cannot find module 'slugify'"),
+    ],
+)
+def test_errors_of_many_tools_are_read(command: str, output: str, error: str) -> None:
+    (action,) = TOOLS.actions(ran(1, command, output, is_error=True))
+    assert action.error.startswith(error)
+
+
+@pytest.mark.parametrize(
+    ("command", "is_look"),
+    [
+        ("ls -la src", True),
+        ("git status && git log -3", True),
+        ("grep -rn foo src | head", True),
+        ("node --version", True),
+        ("git commit -m x", False),
+        ("ls && make install", False),
+        ("python3 tools/publish.py", False),
+        ("pytest", False),
+    ],
+)
+def test_commands_that_only_look_are_told_apart(command: str, is_look: bool) -> None:
+    (action,) = TOOLS.actions(ran(1, command, "x"))
+    assert action.is_look is is_look
+
+
 def test_without_a_cause_there_is_no_lesson() -> None:
     assert (
         contents(

@@ -13,6 +13,7 @@ import pytest
 
 from recollect.extraction.rules import rulebook
 from recollect.extraction.rules.cues import Setting
+from recollect.extraction.rules.wording import Occasion
 from recollect.knowledge import FactTag
 
 FILE = Path(rulebook.__file__).with_name("en.toml")
@@ -25,10 +26,11 @@ def test_every_rule_can_be_tried(rule: rulebook.Rule) -> None:
     assert rule.needs
     assert FactTag(rule.tag)
     assert 0 < rule.confidence < 1
-    assert rule.setting in (None, *Setting)
+    assert rule.setting in (None, *Occasion)
     groups = set(rule.pattern.groupindex) | {"pair"}
-    named = {name for _, name, _, _ in string.Formatter().parse(rule.topic or "") if name}
-    assert named <= groups
+    for topic in (rule.topic, rule.project_topic):
+        named = {name for _, name, _, _ in string.Formatter().parse(topic or "") if name}
+        assert named <= groups
 
 
 def test_rules_have_names_of_their_own() -> None:

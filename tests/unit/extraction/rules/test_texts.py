@@ -72,7 +72,7 @@ task_group: /srv/shop
 task_outcome: success
 records: 1-9
 ### Preference signals
-- The user: "We use uv in this repo." [#1, user]
+- In /srv/shop, the user instructs: "We use uv in this repo." [#1, user]
 ### Reusable knowledge
 - In /srv/shop, `pytest -q` works (test). [#6-7, agent]
 ### Failures
@@ -97,7 +97,7 @@ outcome: success
 last said by the agent: Fixed: the id was missing.
 
 ## Key points
-- The user: "We use uv in this repo." [#1, user]
+- In /srv/shop, the user instructs: "We use uv in this repo." [#1, user]
 - In /srv/shop, `pytest -q` works (test). [#6-7, agent]
 - In /srv/shop, `pytest -q` failed with `KeyError: 'id'` and passed after changes to `api.py`. \
 [#2-7, tool]
