@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import click
 
@@ -31,6 +32,15 @@ class Target:
     store: str | None
     space: str | None
     as_json: bool
+    directory: Path | None = None  # where settings are looked for; none: where we are
+
+    def anywhere(self) -> Self:
+        """The same without the settings of the working directory, for what agents start.
+
+        They start it in whatever they work on, and a file in there is somebody else's: it could
+        name the store that all is kept in, or the model that all is sent to.
+        """
+        return replace(self, directory=config.user_config_dir())
 
     @property
     def space_name(self) -> str:
@@ -48,7 +58,8 @@ class Target:
     def settings(self, **options: Any) -> recollect.Settings:
         """The settings, with those on top that options of a command set; None is not given."""
         given = {"store": self.store, **options}
-        return config.load({name: value for name, value in given.items() if value is not None})
+        explicit = {name: value for name, value in given.items() if value is not None}
+        return config.load(explicit, directory=self.directory)
 
     def open(self, agent: str | None = None, **options: Any) -> recollect.Memory:
         """The memory to work on; where every agent has its own, the one of this agent."""

@@ -1,0 +1,323 @@
+"""`recollect hook`: what coding agents call at their turning points, and how they come to do so.
+
+No agent is ever blocked: whatever happens here is a line in a log and exit code 0, within the time
+that was given. Wrong usage ends with 1, because 2 tells an agent to stop what it is doing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+import recollect
+from recollect.clock import SystemClock
+from recollect.errors import InvalidSetting, StoreError
+from recollect.hooks.answering import answer
+from recollect.hooks.deadline import Deadline
+from recollect.hooks.events import ASKING, PAYLOAD_BYTES_MAX, Agent, Event, Moment, Unusable
+from recollect.hooks.journal import Journal
+from recollect.hooks.places import data_folder, fallback_folder, hook_folder, project, token
+from recollect.hooks.reading import read_event
+from recollect.hooks.shown import Shown
+from recollect.interfaces.cli.output import note
+from recollect.interfaces.cli.target import Target, target_options, with_target
+
+TIMEOUT_SECONDS = 2.0
+CAPTURE_SECONDS = 600.0
+START_TOKENS, PROMPT_TOKENS, TOKENS_MAX = 800, 400, 2000
+WRONG_USAGE = 1
+INSTALLING = ("install", "uninstall")
+
+EXAMPLES = """
+    \b
+    Examples:
+      recollect hook install claude-code
+      recollect hook install codex --project --dry-run
+      echo '{"event": "start", "session": "1", "cwd": "/src/atlas"}' | recollect hook generic
+"""
+
+
+class HookCommand(click.Command):
+    """A command whose wrong usage blocks nobody."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            note(f"Error: {error.format_message()}")
+            ctx.exit(WRONG_USAGE)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            note(f"Error: {error.format_message()}")
+            ctx.exit(WRONG_USAGE)
+
+
+class HookGroup(click.Group):
+    """Knows the agents; one that it does not know, from settings of another version, passes by."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            note(f"Error: {error.format_message()}")
+            ctx.exit(WRONG_USAGE)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*INSTALLING, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in INSTALLING:
+            return super().get_command(ctx, cmd_name)
+        from recollect.interfaces.cli import hook_install
+
+        return hook_install.install if cmd_name == "install" else hook_install.uninstall
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            note(f"Error: {error.format_message()}")
+            ctx.exit(WRONG_USAGE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wishes:
+    """How a hook was asked to go about it."""
+
+    max_tokens: int | None
+    timeout: float
+    vectors: bool
+    learn: bool
+    verbose: bool
+    is_errand: bool
+
+    @property
+    def seconds(self) -> float:
+        return CAPTURE_SECONDS if self.is_errand else self.timeout
+
+
+@click.group("hook", cls=HookGroup)
+@target_options
+def command(**_given: object) -> None:
+    """Give coding agents their memory: context when they begin, and capture while they work.
+
+    `install` writes the hooks into an agent's settings, and shows what it changes; from then on the
+    agent calls `recollect hook AGENT` by itself. That reads what the agent sends from standard
+    input, prints context for it or nothing, and has the rest done in the background. It never
+    fails the agent: what goes wrong is a line in hooks.log in the data directory.
+    """
+
+
+command.help = f"{command.help}\n{EXAMPLES}"
+
+
+def _agent_command(agent: Agent, summary: str) -> click.Command:
+    @click.argument("payload", required=False)
+    @click.option(
+        "--max-tokens",
+        type=click.IntRange(0, TOKENS_MAX, clamp=True),
+        metavar="N",
+        help=f"What the context may take. Default: {START_TOKENS} at the start of a session,"
+        f" {PROMPT_TOKENS} at a prompt.",
+    )
+    @click.option(
+        "--timeout",
+        type=click.FloatRange(0.05, 60.0, clamp=True),
+        default=TIMEOUT_SECONDS,
+        show_default=True,
+        metavar="SECONDS",
+        help="When it is over the agent goes on without an answer.",
+    )
+    @click.option("--vectors", is_flag=True, help="Recall by meaning too; an embedder has to load.")
+    @click.option(
+        "--learn",
+        is_flag=True,
+        help="Learn from sessions that end, in the background, for who runs no worker.",
+    )
+    @click.option("--verbose", is_flag=True, help="Say on standard error what goes wrong.")
+    @click.option("--errand", "is_errand", is_flag=True, hidden=True)
+    @with_target
+    def run(target: Target, /, payload: str | None, **given: Any) -> None:
+        _run(agent, target, payload, _Wishes(**given))
+
+    run.__doc__ = f"""{summary}
+
+    Reads one JSON object from standard input, or from PAYLOAD. Prints one line of JSON, or nothing
+    where there is nothing to tell.
+
+    \b
+    Example:
+      recollect hook {agent} --verbose < payload.json
+    """
+    return click.command(agent.value, cls=HookCommand)(run)
+
+
+def _run(agent: Agent, target: Target, payload: str | None, wishes: _Wishes) -> None:
+    """Do what there is to do; whatever happens, the agent goes on."""
+    settings: recollect.Settings | None = None
+
+    def tell(reason: str) -> None:
+        folder = data_folder(settings) if settings is not None else fallback_folder(os.environ)
+        line = Journal(folder, agent.value).note(reason)
+        if wishes.verbose:
+            note(line)
+
+    try:
+        with Deadline(wishes.seconds, lambda: tell("the time was over")) as deadline:
+            try:
+                given = _given(payload)  # first and all of it: an agent may fail that cannot write
+                target = target.anywhere()
+                settings = target.settings()
+                event = read_event(agent, given)
+                if isinstance(event, Unusable):
+                    tell(event.reason)
+                elif not settings.is_memory_enabled(agent.value):
+                    pass  # it is told as little as is kept of it
+                elif wishes.is_errand:
+                    _capture(target, event, wishes, tell)
+                else:
+                    _attend(target, event, wishes, given, deadline)
+            except Exception as error:  # the agent has its own work to do
+                tell(_reason(error))
+    except RuntimeError as error:  # no thread to watch the time: better nothing than no limit
+        tell(_reason(error))
+
+
+def _reason(error: Exception) -> str:
+    """Why it failed: in words where those are about the machine, never in those of a message."""
+    if isinstance(error, StoreError | InvalidSetting | OSError):
+        return f"{type(error).__name__}: {error}"
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = "" if trace is None else f" in {trace.tb_frame.f_code.co_name}, {trace.tb_lineno}"
+    return f"{type(error).__name__}{place}"
+
+
+def _given(payload: str | None) -> bytes:
+    if payload is not None:
+        return payload.encode(errors="surrogatepass")
+    if sys.stdin is None or sys.stdin.isatty():
+        return b""
+    given = sys.stdin.buffer.read(PAYLOAD_BYTES_MAX + 1)
+    while len(given) > PAYLOAD_BYTES_MAX and sys.stdin.buffer.read(PAYLOAD_BYTES_MAX):
+        pass  # what is too much is taken all the same
+    return given
+
+
+def _attend(
+    target: Target, event: Event, wishes: _Wishes, given: bytes, deadline: Deadline
+) -> None:
+    """Answer at once, then send somebody for the rest."""
+    try:
+        if event.moment in ASKING:
+            _tell(target, event, wishes, deadline)
+    finally:
+        if event.leaves_something:
+            _send(target, event, wishes, given)
+
+
+def _tell(target: Target, event: Event, wishes: _Wishes, deadline: Deadline) -> None:
+    is_start = event.moment is Moment.START
+    tokens = wishes.max_tokens
+    if tokens is None:
+        tokens = START_TOKENS if is_start else PROMPT_TOKENS
+    options = {} if wishes.vectors else {"embedder": "none"}
+    with target.open(event.agent.value, **options) as memory:
+        name = token(target.space_name, event.agent.value, event.session)
+        shown = Shown(hook_folder(memory.settings), name)
+        known = [] if is_start else shown.ids()
+        block = _block(memory, target.space_name, event, tokens, known)
+        if block and deadline.speak(lambda: _say(answer(event, block.text))):
+            shown.keep([*known, *(citation.hit.id for citation in block.citations)])
+        elif is_start:
+            shown.forget()
+
+
+def _block(
+    memory: recollect.Memory, space_name: str, event: Event, tokens: int, known: list[str]
+) -> recollect.Context:
+    from recollect.hooks import telling
+    from recollect.hooks.conversations import conversation
+
+    space, now = memory.space(space_name), SystemClock().now()
+    if event.moment is Moment.START:
+        redact = memory.equipment.redactor().keyed(space.name).redact
+        return telling.at_start(space, project(event), max_tokens=tokens, now=now, redact=redact)
+    session = conversation(space, event)
+    return telling.at_prompt(
+        space,
+        project(event),
+        event.prompt,
+        max_tokens=tokens,
+        now=now,
+        beside=None if session is None else session.id,
+        shown=known,
+    )
+
+
+def _say(line: str) -> None:
+    try:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+    except OSError:
+        # Nobody reads it. Python would try once more at the end, and fail the process for it.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
+def _send(target: Target, event: Event, wishes: _Wishes, given: bytes) -> None:
+    """Have the conversation captured by a process of its own."""
+    from recollect.hooks.errands import send
+
+    environment = dict(os.environ)
+    if target.store is not None:  # not on the command line: it may have a password
+        environment["RECOLLECT_STORE"] = target.store
+    arguments = ["hook", event.agent.value, "--errand", "--space", target.space_name]
+    send(arguments + ["--learn"] * wishes.learn, given, environment)
+
+
+def _capture(target: Target, event: Event, wishes: _Wishes, tell: Callable[[str], None]) -> None:
+    from recollect.hooks.capturing import capture
+    from recollect.hooks.errands import alone, tidy
+
+    is_end = event.moment is Moment.END
+    with target.open(event.agent.value) as memory:
+        folder = hook_folder(memory.settings)
+        if folder is None:
+            return
+        name = token(target.space_name, event.agent.value, event.session)
+        waits = is_end or event.moment is Moment.COMPACT or bool(event.said)
+        with alone(folder, name, waits=waits) as is_alone:
+            if not is_alone:
+                return  # whoever is next reads what is new as well
+            refused = capture(memory, target.space_name, event, os.environ, Path.home())
+        if refused:
+            tell(f"{refused} messages could not be kept")
+        if is_end:
+            Shown(folder, name).forget()
+            tidy(folder)
+            if wishes.learn:
+                memory.worker().drain()
+
+
+for _agent, _summary in (
+    (Agent.CLAUDE_CODE, "What Claude Code calls: SessionStart, UserPromptSubmit, Stop, …"),
+    (Agent.CODEX, "What Codex calls: its hooks, or its `notify` with PAYLOAD."),
+    (Agent.GEMINI_CLI, "What Gemini CLI calls: SessionStart, BeforeAgent, AfterAgent, …"),
+    (Agent.GENERIC, "For any other agent: an object with event, session, cwd, prompt, messages."),
+):
+    command.add_command(_agent_command(_agent, _summary))

@@ -1,0 +1,232 @@
+"""Our hooks in an agent's settings: put in once, taken out whole, everything else byte for byte."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.errors import InvalidValue, NotAllowed, UsageError
+from recollect.hooks.events import Agent
+from recollect.hooks.installing import (
+    BACKUP_SUFFIX,
+    INSTALLABLE,
+    Plan,
+    Scope,
+    apply,
+    is_ours,
+    plan_install,
+    plan_uninstall,
+    settings_file,
+)
+from recollect.hooks.settings_text import with_added, without
+
+COMMAND = "/opt/bin/recollect hook claude-code"
+WRITTEN_BY_HAND = """{
+\t"model" :  "opus",
+\t"permissions": {"allow": ["Bash(ls:*)" ,"Read"], "limit": 1.00, "name": "caf\\u00e9"},
+
+\t"hooks": {
+\t\t"Stop": [{"matcher": "", "hooks": [{"type": "command", "command": "say done"}]}],
+\t\t"PreToolUse": []
+\t}
+}
+"""
+TEXTS = [
+    "",
+    "\n",
+    "{}",
+    "{\n}\n",
+    '{"model": "opus"}',
+    '{"hooks": {}}',
+    '{"hooks": {"Stop": []}, "model": "opus"}\n',
+    '{\n  "a": {\n    "hooks": 3\n  }\n}\n',
+    WRITTEN_BY_HAND,
+    WRITTEN_BY_HAND.replace("\n", "\r\n"),
+    f"\N{ZERO WIDTH NO-BREAK SPACE}{WRITTEN_BY_HAND}",
+]
+
+
+def settings(folder: Path, text: str) -> Path:
+    path = folder / "settings.json"
+    path.write_bytes(text.encode())
+    return path
+
+
+def told(path: Path) -> Any:
+    return json.loads(path.read_bytes().decode("utf-8-sig"))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_hooks_are_put_in_once_and_everything_else_stays(tmp_path: Path, text: str) -> None:
+    path = settings(tmp_path, text)
+    before = (
+        json.loads(text.lstrip("\N{ZERO WIDTH NO-BREAK SPACE}") or "{}") if text.strip() else {}
+    )
+    apply(plan_install(path, Agent.CLAUDE_CODE, COMMAND))
+    after = told(path)
+    hook = {"type": "command", "command": COMMAND, "timeout": 10}
+    for event in ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"):
+        theirs = before.get("hooks", {}).get(event, [])
+        assert after["hooks"][event] == [*theirs, {"hooks": [hook]}]
+    assert {name: value for name, value in after.items() if name != "hooks"} == {
+        name: value for name, value in before.items() if name != "hooks"
+    }
+    written = path.read_bytes()
+    if "\n" in text.strip():  # what was added is lines; all that were there are there
+        lines = [line for line in text.encode().splitlines() if b"hooks" not in line]
+        kept = iter(written.splitlines())
+        assert all(any(line.rstrip(b",") in each for each in kept) for line in lines)
+    assert not plan_install(path, Agent.CLAUDE_CODE, COMMAND).changes
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_was_put_in_is_taken_out_again(tmp_path: Path, text: str) -> None:
+    path = settings(tmp_path, text)
+    apply(plan_install(path, Agent.CLAUDE_CODE, COMMAND))
+    apply(plan_uninstall(path, Agent.CLAUDE_CODE))
+    assert b"recollect" not in path.read_bytes()
+    if text == WRITTEN_BY_HAND:
+        assert path.read_text() == text
+    assert not plan_uninstall(path, Agent.CLAUDE_CODE).changes
+
+
+def test_hooks_of_others_beside_ours_stay_and_another_agents_are_not_ours(tmp_path: Path) -> None:
+    ours, theirs = {"command": COMMAND}, {"command": "recollect hook codex"}
+    path = settings(
+        tmp_path,
+        json.dumps({"hooks": {"Stop": [{"hooks": [ours, theirs]}], "SessionEnd": [{"hooks": []}]}}),
+    )
+    apply(plan_uninstall(path, Agent.CLAUDE_CODE))
+    assert told(path) == {"hooks": {"Stop": [{"hooks": [theirs]}], "SessionEnd": [{"hooks": []}]}}
+
+
+def test_another_command_takes_the_place_of_ours(tmp_path: Path) -> None:
+    path = settings(tmp_path, WRITTEN_BY_HAND)
+    apply(plan_install(path, Agent.CLAUDE_CODE, COMMAND))
+    apply(plan_install(path, Agent.CLAUDE_CODE, f"{COMMAND} --space work"))
+    text = path.read_text()
+    assert text.count("recollect hook") == text.count("--space work") == 5
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"model": "opus", // a comment\n}',
+        b'{"hooks": {"Stop": [}',
+        b"[]",
+        b"\xff\xfe",
+        b'{"a": 1, "a": 2}',
+        b'{"hooks": []}',
+        b'{"hooks": {"Stop": {"command": "x"}}}',
+        b'{"hooks": null}',
+    ],
+)
+def test_settings_that_are_not_understood_are_not_touched(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "settings.json"
+    path.write_bytes(content)
+    with pytest.raises(InvalidValue, match=r"settings\.json"):
+        plan_install(path, Agent.CLAUDE_CODE, COMMAND)
+    assert path.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_a_link_and_rights_stay_as_they_were(tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    real = settings(tmp_path / "dotfiles", WRITTEN_BY_HAND)
+    real.chmod(0o640)
+    link = tmp_path / "settings.json"
+    link.symlink_to(real)
+    backup = apply(plan_install(link, Agent.CLAUDE_CODE, COMMAND))
+    assert link.is_symlink()
+    assert "recollect" in real.read_text()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert backup == real.with_name(f"settings.json{BACKUP_SUFFIX}")
+    assert backup.read_text() == WRITTEN_BY_HAND
+    assert sorted(each.name for each in real.parent.iterdir()) == [real.name, backup.name]
+
+
+def test_what_somebody_changes_meanwhile_is_not_written_over(tmp_path: Path) -> None:
+    path = settings(tmp_path, WRITTEN_BY_HAND)
+    plan = plan_install(path, Agent.CLAUDE_CODE, COMMAND)
+    path.write_text('{"model": "sonnet"}')
+    with pytest.raises(UsageError, match="changed by somebody else"):
+        apply(plan)
+    new = Plan(path=tmp_path / "new.json", before=None, after=b"{}")
+    new.path.write_text("mine")
+    with pytest.raises(UsageError, match="changed by somebody else"):
+        apply(new)
+    assert (path.read_text(), new.path.read_text()) == ('{"model": "sonnet"}', "mine")
+
+
+def test_settings_that_are_not_there_yet_are_made(tmp_path: Path) -> None:
+    for agent in INSTALLABLE:
+        path = settings_file(agent, Scope.USER, {}, tmp_path, Path("/src"))
+        apply(plan_install(path, agent, f"recollect hook {agent}"))
+        assert f"recollect hook {agent}" in path.read_text()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert settings_file(agent, Scope.PROJECT, {}, tmp_path, Path("/src")) == Path(
+            "/src", path.parent.name, path.name
+        )
+    moved = settings_file(Agent.CODEX, Scope.USER, {"CODEX_HOME": "/else"}, tmp_path, Path("/src"))
+    assert moved == Path("/else/hooks.json")
+
+
+@pytest.mark.parametrize(
+    ("command", "is_it"),
+    [
+        ("recollect hook claude-code", True),
+        ("'/opt/my tools/recollect' --store x hook claude-code --learn", True),
+        ("/usr/bin/python3.12 -P -m recollect hook claude-code", True),
+        ("recollect hook codex", False),
+        ("recollect hook", False),
+        ("echo recollect hook claude-code", False),
+        ("python -m recollection hook claude-code", False),
+        ("recollect 'hook", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_a_command_is_ours_only_if_it_runs_recollect(command: object, is_it: bool) -> None:
+    assert is_ours(command, Agent.CLAUDE_CODE) is is_it
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=8,
+)
+
+
+@given(
+    content=st.dictionaries(st.text(max_size=4), VALUES, max_size=4),
+    value=VALUES,
+    indent=st.sampled_from([None, 1, 2, 4, "\t"]),
+)
+def test_adding_and_taking_away_change_nothing_else(
+    content: dict[str, Any], value: Any, indent: int | str | None
+) -> None:
+    text = json.dumps(content, indent=indent)
+    added = with_added(text, (), value, "a new name")
+    assert json.loads(added) == {**content, "a new name": value}
+    assert json.loads(without(added, ("a new name",))) == content
+    for name in content:
+        rest = {other: each for other, each in content.items() if other != name}
+        assert json.loads(without(text, (name,))) == rest
+        inner = content[name]
+        if isinstance(inner, list):
+            assert json.loads(with_added(text, (name,), value))[name] == [*inner, value]
+    if content:
+        assert added.startswith(text.rstrip("}").rstrip())
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / ".claude").write_text("a file")
+    plan = Plan(path=tmp_path / ".claude" / "settings.json", before=None, after=b"{}")
+    with pytest.raises(NotAllowed, match="cannot be made"):
+        apply(plan)
