@@ -1,0 +1,162 @@
+"""The same tools over streamable HTTP: one path for each space, and who may come in.
+
+A client without the token, where there is one, learns nothing but that. A page in a browser gets no
+further than the Host and Origin checks. No request leaves a state behind.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import uvicorn
+from anyio import to_thread
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.routing import Mount
+from starlette.types import Receive, Scope, Send
+
+from recollect.errors import InvalidValue
+from recollect.interfaces.mcp.keeping import Keeper, Terms
+from recollect.interfaces.mcp.server import MemoryServer
+
+PATH = "/mcp"
+CONNECTIONS_MAX = 128
+THREADS = 8
+GRACE_SECONDS = 10
+LOOPBACK = ("127.0.0.1:*", "localhost:*", "[::1]:*")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def path_of(space: str) -> str:
+    """Where a space besides the server's own is found."""
+    return f"/spaces/{space}{PATH}"
+
+
+def servers_for(keeper: Keeper, own: Terms, others: Mapping[str, Terms]) -> dict[str, MemoryServer]:
+    """A server for each space, by path; what is not among them does not exist."""
+    servers = {PATH: MemoryServer(keeper, own)}
+    return servers | {path_of(name): MemoryServer(keeper, terms) for name, terms in others.items()}
+
+
+def build_app(
+    servers: Mapping[str, MemoryServer], *, token: str | None, host: str = "127.0.0.1"
+) -> Starlette:
+    """The servers as one web application."""
+    security = _security(host)
+    for path, server in servers.items():
+        server.streamable_http_app(
+            streamable_http_path=path,
+            json_response=True,
+            stateless_http=True,
+            transport_security=security,
+        )
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = THREADS
+        async with AsyncExitStack() as running:
+            for server in servers.values():
+                await running.enter_async_context(server.session_manager.run())
+            yield
+
+    return Starlette(routes=[Mount("/", app=_Door(servers, token))], lifespan=lifespan)
+
+
+def _security(host: str) -> TransportSecuritySettings:
+    """Beyond this machine the names it is called by are unknown, and the token is what counts."""
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=is_loopback(host),
+        allowed_hosts=list(LOOPBACK),
+        allowed_origins=[f"http://{each}" for each in LOOPBACK],
+    )
+
+
+class _Door:
+    """Lets those in who have the token, and shows them the way."""
+
+    def __init__(self, servers: Mapping[str, MemoryServer], token: str | None) -> None:
+        self._servers = servers
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self._is_let_in(Headers(scope=scope)):
+            challenge = {"WWW-Authenticate": "Bearer"}
+            denied = PlainTextResponse("a token is needed", 401, headers=challenge)
+            await denied(scope, receive, send)
+            return
+        server = self._servers.get(scope["path"])
+        if server is None:
+            await PlainTextResponse("there is nothing here", 404)(scope, receive, send)
+            return
+        await server.session_manager.handle_request(scope, receive, send)
+
+    def _is_let_in(self, headers: Headers) -> bool:
+        if self._token is None:
+            return True
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        # A header comes as Latin-1, whatever it was written in.
+        is_same = hmac.compare_digest(given.strip().encode("latin-1"), self._token.encode())
+        return is_same and kind.casefold() == "bearer"
+
+
+def serve_http(
+    servers: Mapping[str, MemoryServer],
+    *,
+    address: tuple[str, int],
+    token: str | None,
+    say_ready: Callable[[str], None],
+) -> None:
+    """Serve until a signal says to stop. InvalidValue: it cannot listen there."""
+    host, port = address
+    if token is None and not is_loopback(host):
+        raise InvalidValue(
+            f"{host} can be reached from elsewhere: give a token (--token, RECOLLECT_MCP_TOKEN), or"
+            " listen on 127.0.0.1"
+        )
+    with _listening(host, port) as listener:
+        shown = f"[{host}]" if ":" in host else host
+        say_ready(f"http://{shown}:{listener.getsockname()[1]}")
+        config = uvicorn.Config(
+            build_app(servers, token=token, host=host),
+            ws="none",  # nothing here speaks it
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            limit_concurrency=CONNECTIONS_MAX,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+        # It raises the signal that stopped it once more; by then that has been heeded.
+        before = {each: signal.signal(each, _heeded) for each in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            uvicorn.Server(config).run(sockets=[listener])
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+
+def _heeded(_signum: int, _frame: object) -> None:
+    """Nothing more to do."""
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        raise InvalidValue(f"cannot listen on {host}:{port}: {error}") from error
