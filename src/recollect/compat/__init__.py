@@ -1,0 +1,1 @@
+"""Recollect under the verbs of other memory libraries, for people who come from there."""
