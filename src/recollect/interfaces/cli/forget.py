@@ -1,52 +1,110 @@
-"""`recollect forget`: a session is erased for good, and a receipt says what went with it."""
+"""`recollect forget`: something is erased for good, and a receipt says what went with it."""
 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
 from recollect.domain import SessionState
+from recollect.errors import NotFound
+from recollect.forgetting import read_record
+from recollect.interfaces.cli.docs_arguments import read_given_path
 from recollect.interfaces.cli.lookup import find_session
-from recollect.interfaces.cli.output import counted, note, one_line, write, write_json
+from recollect.interfaces.cli.output import counted, note, one_line, shortened, write, write_json
 from recollect.interfaces.cli.shapes import receipt_shape
-from recollect.interfaces.cli.target import Target, agent_label, with_target
+from recollect.interfaces.cli.target import Target, agent_label, read_agent, with_target
 from recollect.knowledge import Receipt
+from recollect.space import Space
+
+SHOWN_CHARS = 60
+_SO_FAR = "up to now, and what was learned from them alone"
 
 
 @click.command("forget")
+@click.option("--session", metavar="KEY-OR-ID", help="A session: its id, or its key.")
+@click.option("--record", metavar="ID:SEQ", help="A record: its session's id and its number.")
+@click.option("--fact", metavar="ID", help="A fact, with its history.")
 @click.option(
-    "--session", metavar="KEY-OR-ID", required=True, help="The session: its id, or its key."
+    "--document",
+    metavar="PATH",
+    callback=read_given_path,
+    help="A document and what is below it, with every version.",
 )
+@click.option("--agent-sessions", metavar="NAME", help="All sessions of an agent, and its inbox.")
+@click.option("--source", metavar="NAME", help="All sessions from a source, such as claude-code.")
+@click.option("--everything", is_flag=True, help="All that the space holds.")
 @click.option("--agent", metavar="NAME", help="Whose session; needed if several agents use KEY.")
 @click.option("--yes", is_flag=True, help="Do not ask. Needed where nobody can be asked.")
 @with_target
-def command(target: Target, session: str, agent: str | None, yes: bool) -> None:
-    """Erase a session for good: its records, and what was learned from it alone.
+def command(target: Target, /, agent: str | None, yes: bool, **options: Any) -> None:
+    """Erase one thing for good: a session, a record, a fact, a document, or much at once.
 
-    Facts that other sessions bear out as well stay, without this source. A KEY is its current
-    session; the ones before it are forgotten by their ids. What was spent on it stays in the books.
+    What rests on it alone goes with it: facts, summaries, lines on pages, published files. Facts
+    that other sessions bear out as well stay, without this source. What was spent stays in the
+    books.
+
+    A KEY is its current session; the ones before it are forgotten by their ids. In the place of a
+    record an empty note stays. A fact that is forgotten is not learned again from the sessions it
+    came from, which still say it.
 
     \b
     Examples:
       recollect forget --session telegram:42:main
-      recollect forget --session 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10 --yes --json
+      recollect forget --record 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10:3
+      recollect forget --source claude-code --yes --json
+      recollect forget --everything --space alice
     """
+    given = [name for name, value in options.items() if value]
+    if len(given) != 1:
+        known = ", ".join(f"--{name.replace('_', '-')}" for name in options)
+        raise click.UsageError(f"Say what is to be forgotten with one of {known}.")
     if not yes and (sys.stdin is None or not sys.stdin.isatty()):
         raise click.UsageError("This cannot be undone. Say --yes, or run it on a terminal.")
+    [name] = given
     with target.open(agent) as memory:
         space = memory.space(target.space_name)
-        state = find_session(space, session, agent)
+        words, wanted, state = _meant(space, name, options[name], agent)
         if not yes:
-            click.confirm(f"Forget {_in_words(state)}? This cannot be undone", abort=True, err=True)
-        receipt = space.forget(session=state.id)
+            click.confirm(f"Forget {words}? This cannot be undone", abort=True, err=True)
+        receipt = space.forget(**wanted)
     if target.as_json:
         write_json(receipt_shape(receipt))
         return
-    write(f"Forgot {_in_words(state)}.")
+    write(f"Forgot {words}.")
     write(_receipt_in_words(receipt))
-    if session == state.key and state.rotation > 1:
+    if state is not None and options[name] == state.key and state.rotation > 1:
         note(f"Earlier sessions of {one_line(state.key)!r} stay; recollect sessions lists them.")
+    if not receipt.is_complete:
+        note("Somebody reads the store: its log of changes is emptied when they are done.")
+
+
+def _meant(
+    space: Space, name: str, value: Any, agent: str | None
+) -> tuple[str, dict[str, Any], SessionState | None]:
+    """What is to be forgotten: in words, as it is asked for, and the session if it is one."""
+    match name:
+        case "session":
+            state = find_session(space, value, agent)
+            return _in_words(state), {"session": state.id}, state
+        case "record":
+            return _record_in_words(space, value), {"record": value}, None
+        case "fact":
+            fact = space.facts.get(value)  # one that was deleted can be forgotten as well
+            said = "" if fact is None else f" ({shortened(fact.content, SHOWN_CHARS)})"
+            return f"fact {one_line(value)}{said}", {"fact": value}, None
+        case "document":
+            words = f"{one_line(value)} and what is below it, with every version"
+            return words, {"document": value}, None
+        case "agent_sessions":
+            words = f"all sessions of {one_line(value)} {_SO_FAR}"
+            return words, {"agent": read_agent(value)}, None
+        case "source":
+            return f"all sessions from {one_line(value)} {_SO_FAR}", {"source": value}, None
+        case _:
+            words = f"everything in space {one_line(space.name)}: sessions, facts and documents"
+            return words, {"everything": True}, None
 
 
 def _in_words(state: SessionState) -> str:
@@ -54,12 +112,29 @@ def _in_words(state: SessionState) -> str:
     return f"session {state.id} ({who}, {counted(state.last_seq, 'record')})"
 
 
+def _record_in_words(space: Space, value: str) -> str:
+    session_id, seq = read_record(value)
+    found = [
+        each for each in space.sessions.records(session_id, max(seq - 1, 0), 1) if each.seq == seq
+    ]
+    if not found:
+        raise NotFound(f"no record {value!r} in space {space.name!r}; recollect history lists them")
+    return f"record {one_line(value)} ({found[0].role}: {shortened(found[0].content, SHOWN_CHARS)})"
+
+
 def _receipt_in_words(receipt: Receipt) -> str:
+    is_one = receipt.session_id is not None or receipt.record is not None
     words = [
         counted(receipt.records, "record"),
-        counted(receipt.facts, "fact") + " that rested on it alone",
+        counted(receipt.facts, "fact") + (" that rested on it alone" if is_one else ""),
         counted(receipt.sources, "source"),
         counted(receipt.extractions, "extraction"),
         "1 summary" if receipt.summaries == 1 else f"{receipt.summaries:,} summaries",
     ]
+    if receipt.sessions and receipt.session_id is None:
+        words.insert(0, counted(receipt.sessions, "session"))
+    if receipt.documents:
+        words.append(f"{counted(receipt.documents, 'document')} in {receipt.versions:,} versions")
+    if receipt.items:
+        words.append(counted(receipt.items, "waiting message"))
     return f"Erased: {', '.join(words)}."

@@ -1,0 +1,45 @@
+"""`recollect export`: a space, or all, as one archive that needs no Recollect to be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from recollect.interfaces.cli.output import one_line, write, write_json
+from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.cli.whole_store import in_words
+
+
+@click.command("export")
+@click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
+@with_target
+def command(target: Target, path: Path) -> None:
+    """Write everything that is remembered into one archive, PATH: all spaces or, with --space, one.
+
+    It is a zip: JSON Lines for every kind of row (sessions, records, facts and their history,
+    documents and their versions, generations, imports, spending), the documents as Markdown, and a
+    manifest with a digest of every member. The same content gives the same bytes, from SQLite and
+    from PostgreSQL. It is one moment; others go on writing. What is made anew is left out: vectors,
+    indexes, who holds which job; and so are API keys. Deleted documents and facts are in it until
+    they are purged or forgotten.
+
+    \b
+    Examples:
+      recollect export memory.zip
+      recollect export alice.zip --space alice
+      recollect export all.zip --store postgresql://localhost/recollect --json
+    """
+    with target.open() as memory:
+        exported = memory.export(path, target.space)
+    if target.as_json:
+        write_json(
+            {
+                "path": str(exported.path),
+                "size_bytes": exported.size_bytes,
+                "spaces": exported.spaces,
+            }
+        )
+    else:
+        size = f"{exported.size_bytes:,} bytes"
+        write(f"Wrote {one_line(str(exported.path))} ({size}), {in_words(exported.spaces)}.")

@@ -1,0 +1,43 @@
+"""What the commands share that are about whole stores: how counts are said, and no single space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from recollect.errors import InvalidSetting
+from recollect.interfaces.cli.output import counted
+from recollect.interfaces.cli.target import Target
+
+Counts = Mapping[str, Mapping[str, int]]
+
+
+def refuse_space(target: Target) -> None:
+    """A space would be heard and not heeded."""
+    if target.space is not None:
+        raise click.UsageError(
+            "This is about the whole store; leave --space out. recollect export takes one space."
+        )
+
+
+def address_of(target: Target) -> str | Path:
+    """Which store is meant, without opening it: it may not be there yet."""
+    settings = target.settings()
+    if target.store is not None:
+        return target.store
+    if settings.database == "per-agent":
+        raise InvalidSetting("database is per-agent: name the store with --store")
+    return settings.store or settings.path()
+
+
+def in_words(counts: Counts) -> str:
+    """`2 spaces: 3 sessions, 120 records, 40 facts, 12 documents`, as they stand in the tables."""
+    named = {"sessions": "session", "session_history": "record", "facts": "fact"}
+    named |= {"documents": "document"}
+    totals = [
+        counted(sum(each.get(table, 0) for each in counts.values()), noun)
+        for table, noun in named.items()
+    ]
+    return f"{counted(len(counts), 'space')}: {', '.join(totals)}"

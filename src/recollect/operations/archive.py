@@ -1,0 +1,281 @@
+"""One portable archive: a zip of JSON lines per table, the documents as Markdown, and a manifest.
+
+The same content gives the same bytes: members come in a fixed order, carry no time and name no
+store. The manifest holds the digest of every member, so that nothing is taken from an archive that
+is not as it was written. Rows pass one by one; only the list of members is held.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import quote
+
+from recollect.errors import InvalidArchive, NotFound, SchemaTooNew, StoreDenied
+from recollect.operations.rows import Digest, Line
+from recollect.operations.tables import TABLES
+
+FORMAT = "recollect-archive"
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+MANIFEST_BYTES_MAX = 256 * 1024 * 1024
+LINE_BYTES_MAX = 256 * 1024 * 1024
+PIECE_BYTES = 1024 * 1024
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can say
+_UNIX = 3
+_MODE = 0o100600 << 16
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceEntry:
+    """What the manifest says of one space."""
+
+    space: str
+    directory: str
+    counts: Mapping[str, int]
+
+
+def directory_of(space: str) -> str:
+    """A directory for a space whose name may be anything."""
+    name = quote(space, safe="")
+    return f"spaces/{name.replace('.', '%2E') if name.startswith('.') else name}"
+
+
+class ArchiveWriter:
+    """Writes members in the order in which they come, and the manifest at the end."""
+
+    def __init__(self, file: IO[bytes], schema_version: int) -> None:
+        self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED)
+        self._schema_version = schema_version
+        self._members: dict[str, dict[str, Any]] = {}
+        self._spaces: list[dict[str, Any]] = []
+
+    @contextlib.contextmanager
+    def member(self, name: str) -> Iterator[_Member]:
+        with self._zip.open(_info(name), "w", force_zip64=True) as stream:
+            member = _Member(stream)
+            yield member
+        self._members[name] = {"bytes": member.size, "sha256": member.sha.hexdigest()}
+
+    def end_space(self, space: str, counts: Mapping[str, int]) -> None:
+        entry = {"space": space, "directory": directory_of(space), "counts": dict(counts)}
+        self._spaces.append(entry)
+
+    def close(self) -> None:
+        manifest = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "schema_version": self._schema_version,
+            "spaces": self._spaces,
+            "members": self._members,
+        }
+        text = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
+        with self._zip.open(_info(MANIFEST), "w", force_zip64=True) as stream:
+            stream.write(text.encode() + b"\n")
+        self._zip.close()
+
+
+class _Member:
+    """A member that is being written."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.sha = hashlib.sha256()
+        self.size = 0
+
+    def put(self, data: bytes) -> None:
+        self._stream.write(data)
+        self.sha.update(data)
+        self.size += len(data)
+
+
+class Archive:
+    """An archive that is read. `check` it before anything of it is used."""
+
+    def __init__(self, file: zipfile.ZipFile, shown: str) -> None:
+        self._zip = file
+        self._shown = shown
+        manifest = self._manifest()
+        self.schema_version = manifest["schema_version"]
+        self.spaces = [_space_entry(each) for each in manifest["spaces"]]
+        self._members: Mapping[str, Mapping[str, Any]] = manifest["members"]
+
+    def check(self) -> None:
+        """Read every byte once: all that was written is there, as it was, and nothing else."""
+        names = [info.filename for info in self._zip.infolist()]
+        if len(names) != len(set(names)) or set(names) != {MANIFEST, *self._members}:
+            raise self._wrong("its members are not those of its manifest")
+        for name, said in self._members.items():
+            sha = hashlib.sha256()
+            with self._opened(name) as stream:
+                while data := stream.read(PIECE_BYTES):
+                    sha.update(data)
+            if sha.hexdigest() != said["sha256"]:
+                raise self._wrong(f"{name} is not as it was written")
+        self._check_tables()
+
+    def digest(self, entry: SpaceEntry, table: str) -> Digest:
+        said = self._members.get(_member_name(entry, table))
+        sha = hashlib.sha256().hexdigest() if said is None else str(said["sha256"])
+        return Digest(rows=entry.counts.get(table, 0), sha256=sha)
+
+    def lines(self, entry: SpaceEntry, table: str) -> Iterator[Line]:
+        """The rows of a table, digested as they pass: the file may have changed since `check`."""
+        name = _member_name(entry, table)
+        if name not in self._members:
+            return
+        sha, rows = hashlib.sha256(), 0
+        with self._opened(name) as stream:
+            while data := stream.readline(LINE_BYTES_MAX):
+                sha.update(data)
+                rows += 1
+                yield self._line(name, data)
+        if sha.hexdigest() != self._members[name]["sha256"] or rows != entry.counts.get(table):
+            raise self._wrong(f"{name} is not what its manifest says")
+
+    def _line(self, name: str, data: bytes) -> Line:
+        try:
+            line = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise self._wrong(f"{name} has a line that is no JSON") from error
+        if not isinstance(line, dict):
+            raise self._wrong(f"{name} has a line that is no object")
+        return line
+
+    def _check_tables(self) -> None:
+        known = {table.name for table in TABLES}
+        for entry in self.spaces:
+            prefix = f"{entry.directory}/"
+            for name in self._members:
+                inner = name.removeprefix(prefix)
+                is_table = name.startswith(prefix) and inner.endswith(".jsonl")
+                if is_table and "/" not in inner and inner.removesuffix(".jsonl") not in known:
+                    raise self._wrong(f"{name} is of a table that this Recollect does not know")
+
+    def _manifest(self) -> Mapping[str, Any]:
+        try:
+            with self._opened(MANIFEST) as stream:
+                data = stream.read(MANIFEST_BYTES_MAX + 1)
+            manifest = json.loads(data)
+        except (KeyError, ValueError, RecursionError) as error:
+            raise self._wrong("it has no manifest that can be read") from error
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+            raise self._wrong("its manifest is of something else")
+        if manifest.get("format_version") != FORMAT_VERSION:
+            raise self._wrong(
+                f"it has format version {manifest.get('format_version')!r}; this Recollect reads"
+                f" {FORMAT_VERSION}"
+            )
+        if not _is_well_formed(manifest):
+            raise self._wrong("its manifest does not say what it must")
+        return manifest
+
+    @contextlib.contextmanager
+    def _opened(self, name: str) -> Iterator[IO[bytes]]:
+        try:
+            with self._zip.open(name) as stream:
+                yield stream
+        except _UNREADABLE as error:
+            raise self._wrong(f"{name} cannot be read ({error})") from error
+
+    def _wrong(self, why: str) -> InvalidArchive:
+        return InvalidArchive(f"{self._shown}: {why}; nothing of it was loaded")
+
+
+@contextlib.contextmanager
+def opened(path: Path, schema_version: int) -> Iterator[Archive]:
+    """An archive that is whole and that this version understands."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            archive = Archive(file, str(path))
+            if archive.schema_version > schema_version:
+                raise SchemaTooNew(
+                    f"{path} was written with schema version {archive.schema_version}; this"
+                    f" Recollect knows {schema_version}. Upgrade Recollect. Nothing was loaded."
+                )
+            archive.check()
+            yield archive
+    except zipfile.BadZipFile as error:
+        raise InvalidArchive(f"{path} is no archive, or was cut short ({error})") from error
+    except FileNotFoundError as error:
+        raise NotFound(f"there is no archive {path}") from error
+    except OSError as error:
+        raise StoreDenied(f"cannot read {path}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def written(path: Path) -> Iterator[IO[bytes]]:
+    """A file that is there once it is whole and durable, for its owner alone."""
+    aside = path.with_name(f"{path.name}.part")
+    try:
+        aside.unlink(missing_ok=True)
+        descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        raise StoreDenied(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+
+
+def sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _info(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _EPOCH)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.create_system = _UNIX
+    info.external_attr = _MODE
+    return info
+
+
+def _member_name(entry: SpaceEntry, table: str) -> str:
+    return f"{entry.directory}/{table}.jsonl"
+
+
+def _space_entry(said: Mapping[str, Any]) -> SpaceEntry:
+    return SpaceEntry(space=said["space"], directory=said["directory"], counts=said["counts"])
+
+
+def _is_well_formed(manifest: Mapping[str, Any]) -> bool:
+    version, spaces, members = (
+        manifest.get(name) for name in ("schema_version", "spaces", "members")
+    )
+    if not isinstance(version, int) or not isinstance(spaces, list):
+        return False
+    if not isinstance(members, dict):
+        return False
+    digests_are_there = all(
+        isinstance(said, dict) and isinstance(said.get("sha256"), str) for said in members.values()
+    )
+    return digests_are_there and all(_is_space(each) for each in spaces)
+
+
+def _is_space(said: object) -> bool:
+    if not isinstance(said, dict) or not isinstance(said.get("space"), str):
+        return False
+    counts = said.get("counts")
+    return (
+        said.get("directory") == directory_of(said["space"])
+        and isinstance(counts, dict)
+        and all(isinstance(count, int) for count in counts.values())
+    )

@@ -1,0 +1,226 @@
+"""What can be wrong with a store: a question for each, who is affected, and what to do about it.
+
+Questions that both databases understand. Those about an index of words or about the files are asked
+in the words of each database: see `checks_sqlite` and `checks_postgres`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from recollect.store.whole import Whole
+
+EXAMPLES = 3
+STALE_SECONDS = 600  # after the end of a lease nobody has renewed or taken over
+WAITING_SECONDS = 86_400
+
+
+class Gravity(StrEnum):
+    """Whether something has to be done about a finding."""
+
+    WRONG = "wrong"
+    NOTE = "note"  # worth knowing; a store may well be like this
+
+
+class Mending(StrEnum):
+    """What `--repair` does about a finding."""
+
+    NONE = "none"  # a person decides
+    STATEMENTS = "statements"  # rows or an index are put right
+    REVIVE = "revive"  # jobs get another chance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A question. `rows` is what follows FROM; `example` names one of those it finds."""
+
+    name: str
+    says: str
+    advice: str
+    rows: str
+    example: str
+    gravity: Gravity = Gravity.WRONG
+    mending: Mending = Mending.NONE
+    repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """An answer that is not what it should be."""
+
+    check: str
+    gravity: Gravity
+    count: int
+    says: str
+    examples: tuple[str, ...]
+    advice: str
+    mending: Mending
+    repairs: tuple[str, ...] = ()
+
+
+_HAS_JOB = """
+EXISTS (
+    SELECT 1 FROM jobs j WHERE j.kind = 'extract' AND j.key = s.id AND j.state <> 'idle')
+"""
+_HAS_MARK = "EXISTS (SELECT 1 FROM sessions s WHERE s.id = j.key AND s.invalidated_at IS NOT NULL)"
+_STANDS_THERE = """
+FROM documents t
+WHERE t.space = r.space AND t.path_key = r.target_path_key AND t.deleted_at IS NULL
+"""
+_LIVE = "(SELECT count(*) FROM documents d WHERE d.space = t.space AND d.deleted_at IS NULL)"
+_RANGED = """
+(SELECT COALESCE(sum(r.last_seq - r.first_seq + 1), 0) FROM session_ranges r
+WHERE r.session_id = s.id AND r.pass = s.pass)
+"""
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        name="unfinished-migration",
+        says="a migration into this store has not come to its end",
+        advice="run recollect migrate again, from the same store to this one",
+        rows="properties p WHERE p.name = 'migrating-from'",
+        example="p.value",
+    ),
+    Check(
+        name="mark-without-job",
+        says="sessions are marked and nobody will process them",
+        advice="--repair makes their jobs due",
+        rows=f"sessions s WHERE s.invalidated_at IS NOT NULL AND NOT {_HAS_JOB}",
+        example="s.id",
+        mending=Mending.STATEMENTS,
+        repairs=(
+            f"""
+            INSERT INTO jobs (space, kind, key, state, first_due_at)
+            SELECT s.space, 'extract', s.id, 'due', s.marked_at FROM sessions s
+            WHERE s.invalidated_at IS NOT NULL AND NOT {_HAS_JOB}
+            ON CONFLICT (kind, key) DO UPDATE SET state = 'due', due_at = NULL
+            """,
+        ),
+    ),
+    Check(
+        name="job-without-mark",
+        says="jobs are open for sessions that are not marked",
+        advice="--repair closes them; nothing is lost by it",
+        rows=f"jobs j WHERE j.kind = 'extract' AND j.state <> 'idle' AND NOT {_HAS_MARK}",
+        example="j.key",
+        mending=Mending.STATEMENTS,
+        repairs=(
+            f"""
+            UPDATE jobs AS j SET state = 'idle', token = token + 1, owner = NULL,
+                lease_expires_at = NULL, due_at = NULL
+            WHERE j.kind = 'extract' AND j.state <> 'idle' AND NOT {_HAS_MARK}
+            """,
+        ),
+    ),
+    Check(
+        name="parked-job",
+        says="jobs are parked: they failed too often, or for good",
+        advice="recollect status shows the errors; mend the cause, then recollect retry --all"
+        " or --repair",
+        rows="jobs j WHERE j.state = 'parked'",
+        example="j.kind || ' ' || j.key",
+        mending=Mending.REVIVE,
+    ),
+    Check(
+        name="abandoned-job",
+        says="jobs are claimed by somebody whose lease is long over, and nobody takes over",
+        advice="start a worker: recollect worker, or recollect work once",
+        rows="jobs j WHERE j.state = 'claimed' AND j.lease_expires_at < :stale AND j.space <> ''",
+        example="j.kind || ' ' || j.key",
+    ),
+    Check(
+        name="waiting-job",
+        says="jobs have been due for more than a day",
+        advice="start a worker: recollect worker, or recollect work once",
+        rows="jobs j WHERE j.state = 'due' AND j.space <> '' AND j.lane = ''"
+        " AND COALESCE(j.due_at, j.first_due_at) < :waiting",
+        example="j.kind || ' ' || j.key",
+        gravity=Gravity.NOTE,
+    ),
+    Check(
+        name="cursor-beyond-end",
+        says="sessions are said to be processed further than they go",
+        advice="restore a backup, or report it: this cannot come about by use",
+        rows="sessions s WHERE s.processed_until > s.last_seq",
+        example="s.id",
+    ),
+    Check(
+        name="unnumbered-records",
+        says="sessions have records beyond their last number",
+        advice="restore a backup, or report it: this cannot come about by use",
+        rows="sessions s WHERE s.last_seq < ("
+        "SELECT max(h.seq) FROM session_history h WHERE h.session_id = s.id)",
+        example="s.id",
+    ),
+    Check(
+        name="uncovered-records",
+        says="sessions have processed records of which nobody knows what became of them",
+        advice="recollect work --again goes through them once more; report it",
+        rows=f"sessions s WHERE s.processed_until IS NOT NULL AND {_RANGED} <> s.processed_until",
+        example="s.id",
+    ),
+    Check(
+        name="key-without-session",
+        says="keys lead to sessions that are not theirs, or are not there",
+        advice="restore a backup, or report it: this cannot come about by use",
+        rows="session_keys k WHERE NOT EXISTS ("
+        "SELECT 1 FROM sessions s WHERE s.id = k.session_id AND s.key_id = k.id)",
+        example="k.key",
+    ),
+    Check(
+        name="miscounted-tree",
+        says="spaces have other numbers of documents than they count",
+        advice="--repair counts them anew",
+        rows=f"trees t WHERE t.documents <> {_LIVE}",
+        example="t.space",
+        mending=Mending.STATEMENTS,
+        repairs=(f"UPDATE trees AS t SET documents = {_LIVE} WHERE t.documents <> {_LIVE}",),
+    ),
+    Check(
+        name="unbound-link",
+        says="links are taken for broken though what they mean is there",
+        advice="--repair binds them",
+        rows="document_references r"
+        f" WHERE r.target_key IS NULL AND EXISTS (SELECT 1 {_STANDS_THERE})",
+        example="r.target_path",
+        mending=Mending.STATEMENTS,
+        repairs=(
+            f"""
+            UPDATE document_references AS r SET target_key = (SELECT t.key {_STANDS_THERE})
+            WHERE r.target_key IS NULL AND EXISTS (SELECT 1 {_STANDS_THERE})
+            """,
+        ),
+    ),
+    Check(
+        name="broken-link",
+        says="links lead to documents that are not there",
+        advice="write the documents, or take the links out: recollect docs links shows where",
+        rows="document_references r JOIN documents d ON d.key = r.document_key"
+        " AND d.deleted_at IS NULL LEFT JOIN documents t ON t.deleted_at IS NULL AND ("
+        "t.key = r.target_key OR (t.space = r.space AND t.path_key = r.target_path_key))"
+        " WHERE t.key IS NULL",
+        example="d.path || ' -> ' || r.target_path",
+        gravity=Gravity.NOTE,
+    ),
+)
+
+
+def ask(whole: Whole, check: Check, values: Mapping[str, int]) -> Finding | None:
+    """Ask one question; none: all is well."""
+    asked = {name: value for name, value in values.items() if f":{name}" in check.rows}
+    count = next(iter(whole.stream(f"SELECT count(*) FROM {check.rows}", asked)))[0]
+    if not count:
+        return None
+    text = f"SELECT {check.example} FROM {check.rows} ORDER BY 1 LIMIT {EXAMPLES}"
+    return Finding(
+        check=check.name,
+        gravity=check.gravity,
+        count=int(count),
+        says=check.says,
+        examples=tuple(str(row[0]) for row in whole.stream(text, asked)),
+        advice=check.advice,
+        mending=check.mending,
+        repairs=check.repairs,
+    )

@@ -1,0 +1,172 @@
+"""SQLite's files as wholes: copied page by page while others write, examined, put into place.
+
+Owns that a file of a name is either what it was or all of what it becomes, and that no log of an
+old file is ever found beside a new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import apsw
+
+from recollect.crashpoints import reach
+from recollect.documents.files import Folder
+from recollect.errors import (
+    InvalidArchive,
+    InvalidUrl,
+    NotEmpty,
+    StoreBusy,
+    StoreDenied,
+    SwapUnsupported,
+)
+from recollect.operations.archive import sync_directory
+from recollect.store.sqlite.errors import translate
+from recollect.store.sqlite.files import prepare_file
+
+STEP_PAGES = 1_000
+_BESIDE = ("-wal", "-shm", "-journal")
+
+
+def copy(source: apsw.Connection, path: Path) -> None:
+    """Copy a database as one moment sees it into a new file, and prove that the file is whole.
+
+    The source is inside a transaction that reads, so that nothing moves under the copy.
+    """
+    prepare_file(path)
+    try:
+        with contextlib.closing(apsw.Connection(str(path))) as target:
+            with target.backup("main", source, "main") as copying:
+                while not copying.done:
+                    copying.step(STEP_PAGES)
+            target.pragma("journal_mode", "delete")  # one file, without a log beside it
+            found = target.execute("PRAGMA integrity_check(1)").get
+            if found != "ok":
+                raise InvalidArchive(f"{path}: the database is damaged ({found}); nothing was kept")
+    except apsw.Error as error:
+        raise translate(error, str(path)) from error
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[apsw.Connection]:
+    """A database that is only read, at one moment."""
+    try:
+        flags = apsw.SQLITE_OPEN_READONLY
+        with contextlib.closing(apsw.Connection(str(path), flags=flags)) as source:
+            source.execute("BEGIN")
+            source.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            yield source
+            source.execute("ROLLBACK")
+    except apsw.Error as error:
+        raise translate(error, str(path)) from error
+
+
+@contextlib.contextmanager
+def made_aside(path: Path) -> Iterator[Path]:
+    """A name beside `path` for what is not whole yet; what was left there before is gone."""
+    aside = path.with_name(f"{path.name}.part")
+    _remove(aside)
+    try:
+        yield aside
+    finally:
+        _remove(aside)
+
+
+def put_into_place(aside: Path, path: Path) -> None:
+    """Give a file that is whole its name, if nobody has it."""
+    try:
+        _sync(aside)
+        os.link(aside, path)
+        sync_directory(path.parent)
+    except FileExistsError as error:
+        raise NotEmpty(f"{path} exists already; nothing was written over it") from error
+    except OSError as error:
+        raise StoreDenied(f"cannot write {path}: {error.strerror}") from error
+
+
+def exchange(aside: Path, path: Path, now: datetime) -> Path:
+    """Put a file in the place of a store that nobody has open, and keep the old one beside it."""
+    kept = _free_name(path, now)
+    try:
+        _settle(path, kept)
+        _sync(aside)
+        # Under the name that the old one will have, so that one step does it all: whoever is killed
+        # before it leaves a copy of the backup there, after it the old store.
+        aside.rename(kept)
+        reach("write.committing")
+        _swap(kept, path)
+        sync_directory(path.parent)
+        reach("write.committed")
+    except OSError as error:
+        raise StoreDenied(f"cannot replace {path}: {error.strerror}") from error
+    return kept
+
+
+def _swap(kept: Path, path: Path) -> None:
+    """Two names change places; where the file system cannot do that, in steps without a gap."""
+    try:
+        with Folder.named(path.parent) as folder:
+            folder.exchange(kept.name, path.name)
+    except SwapUnsupported:
+        aside = path.with_name(f"{path.name}.part")
+        kept.rename(aside)
+        os.link(path, kept)
+        aside.replace(path)
+
+
+def path_of(address: str | Path) -> Path | None:
+    """The file that an address means; none: it is a server's."""
+    if isinstance(address, Path):
+        return address.absolute()
+    scheme, separator, _ = address.partition("://")
+    if address == ":memory:":
+        raise InvalidUrl("a store in memory is gone at the end of this; name a file or a server")
+    if not separator:
+        return Path(address).expanduser().absolute()
+    if scheme != "sqlite":
+        return None
+    name = unquote(urlsplit(address).path).removeprefix("/")
+    if name in ("", ":memory:"):
+        return path_of(":memory:")
+    return Path(name).absolute()
+
+
+def _settle(path: Path, kept: Path) -> None:
+    """Bring everything out of the log into the file; a file that is damaged keeps its log."""
+    try:
+        with contextlib.closing(apsw.Connection(str(path))) as connection:
+            connection.pragma("journal_mode", "delete")
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy(f"{path} is open elsewhere; stop whoever uses it, then retry") from error
+    except apsw.Error:
+        for suffix in _BESIDE:
+            log = path.with_name(path.name + suffix)
+            if log.exists():
+                log.rename(kept.with_name(kept.name + suffix))
+
+
+def _free_name(path: Path, now: datetime) -> Path:
+    name = f"{path.name}.before-{now:%Y%m%dT%H%M%SZ}"
+    tries = (path.with_name(f"{name}{suffix}") for suffix in ("", *(f"-{n}" for n in range(2, 99))))
+    for each in tries:
+        if not each.exists():
+            return each
+    raise NotEmpty(f"{path.parent} has too many copies of {path.name} from this second")
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", *_BESIDE):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
