@@ -88,10 +88,10 @@ def test_a_session_is_shown_with_what_it_came_to_beside_its_records(
     say("Hello?", *store)
     run("work", "--all", *store)
     shown = run("sessions", "show", KEYED, *store).stdout
-    assert re.search(rf"^1–2 +extracted +1 +1 +– +– +{TIME} +rules/1 +–$", shown, re.MULTILINE), (
+    assert re.search(rf"^1–2 +extracted +1 +1 +– +– +{TIME} +rules/2 +–$", shown, re.MULTILINE), (
         shown
     )
-    assert re.search(rf"^Extraction  by rules/1, pass 1, records 1–2, {TIME}$", shown, re.MULTILINE)
+    assert re.search(rf"^Extraction  by rules/2, pass 1, records 1–2, {TIME}$", shown, re.MULTILINE)
     assert re.search(r"^  Summary\n +\S", shown, re.MULTILINE)
     assert re.search(r"^  Memory\n +\S", shown, re.MULTILINE)
     facts = r"^     1  Ana: I live in Lisbon\. I'm vegetarian\.\n        → Ana \w.*\n.*\n +→ Ana"
@@ -104,12 +104,12 @@ def test_a_session_is_shown_with_what_it_came_to_beside_its_records(
         "Ana is vegetarian.",
     }
     extraction = shape["extraction"]
-    assert (extraction["extractor"], extraction["pass"], extraction["upto"]) == ("rules/1", 1, 2)
+    assert (extraction["extractor"], extraction["pass"], extraction["upto"]) == ("rules/2", 1, 2)
     assert extraction["raw_memory"]
     assert extraction["rollout_summary"]
     assert extraction["rollout_slug"]
     (dealt_with,) = shape["ranges"]
-    assert (dealt_with["outcome"], dealt_with["extractor"]) == ("extracted", "rules/1")
+    assert (dealt_with["outcome"], dealt_with["extractor"]) == ("extracted", "rules/2")
     assert (dealt_with["attempt"], dealt_with["pass"]) == (1, 1)
     assert shape["calls"] == []
     assert run_json("sessions", "show", KEYED, *store) == shape
@@ -211,7 +211,7 @@ def test_one_session_can_be_gone_through_again_and_the_others_stay(
         if s["remembered"]
     }
     extractors = {key: shape["extraction"]["extractor"] for key, shape in found.items()}
-    assert extractors == {KEYED: "openai:scripted/prompt-1", "other": "rules/1"}
+    assert extractors == {KEYED: "openai:scripted/prompt-1", "other": "rules/2"}
     assert "cost unknown" in run("status").stdout
 
 
@@ -360,7 +360,7 @@ def test_a_dry_run_by_rules_sends_and_changes_nothing() -> None:
     before = run_json("sessions")
     result = run("work", "--dry-run", "--all")
     assert result.exit_code == 0
-    assert "Extractor  rules/1\n" in result.stdout
+    assert "Extractor  rules/2\n" in result.stdout
     assert re.search(rf"{KEYED} \(space default\)\n    records 1–1\n", result.stdout)
     assert "Would read 1 session, 1 record. Nothing would be sent to a model." in result.stdout
     assert run_json("sessions") == before
@@ -437,6 +437,8 @@ def test_a_dry_run_of_a_new_pass_can_be_about_one_session_or_one_space(
         ("forget",),
         ("forget", "--yes"),
         ("forget", "--session", "k"),
+        ("forget", "--session", "k", "--everything", "--yes"),
+        ("forget", "--document", "a/../b", "--yes"),
         ("sessions", "show"),
         ("sessions", "show", "k", "--limit", "-1"),
     ],
@@ -469,6 +471,38 @@ def test_a_forgotten_session_leaves_a_receipt_and_nothing_else(durable_store_url
     assert run_json("history", KEYED, *store) == []
     receipt = run_json("forget", "--session", session_id, "--yes", *store)
     assert (receipt["session_id"], receipt["records"], receipt["facts"]) == (session_id, 0, 0)
+
+
+def test_records_facts_documents_sources_agents_and_everything_can_be_forgotten() -> None:
+    session_id = say("I live in Lisbon. I'm vegetarian.")
+    say("I'm vegetarian.", key="other")
+    run("docs", "write", "notes/ana", "Ana")
+    run("work", "--all")
+    [fact] = [each for each in run_json("facts") if "Lisbon" in each["content"]]
+    result = run("forget", "--fact", fact["id"], "--yes")
+    assert f"Forgot fact {fact['id']} (Ana lives in Lisbon.).\nErased: 0 records" in result.stdout
+    result = run("forget", "--record", f"{session_id}:1", "--yes")
+    assert f"Forgot record {session_id}:1 (user: I live in Lisbon." in result.stdout
+    [record] = run_json("history", KEYED)
+    assert (record["content"], record["metadata"]) == ("", {"forgotten": True})
+    receipt = run_json("forget", "--document", "notes", "--yes")
+    assert (receipt["path"], receipt["documents"]) == ("notes", 2)
+    receipt = run_json("forget", "--source", "cli", "--yes")
+    assert (receipt["source"], receipt["sessions"], receipt["facts"]) == ("cli", 2, 1)
+    receipt = run_json("forget", "--agent-sessions", "assistant", "--yes")
+    assert (receipt["agent_id"], receipt["sessions"]) == ("/user/assistant", 0)
+    result = run("forget", "--everything", "--yes")
+    assert "Forgot everything in space default: sessions, facts and documents." in result.stdout
+    assert run_json("sessions") == []
+
+
+@pytest.mark.parametrize(
+    "what", [("--record", "nobody:1"), ("--fact", "x"), ("--document", "x"), ("--source", "x")]
+)
+def test_what_is_not_there_cannot_be_forgotten(what: tuple[str, str]) -> None:
+    say("I live in Lisbon.")
+    result = run("forget", *what, "--yes")
+    assert (result.exit_code, result.stdout) == (1, "")
 
 
 def test_an_unknown_session_cannot_be_forgotten() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from recollect.demo.stage import PASSWORD
 from recollect.domain import MarkCause
 from recollect.interfaces.cli.main import cli
 from recollect.models.scripted import ScriptedServer
+from tests.postgres_server import url_with
 
 TITLES = (
     "Threshold",
@@ -62,6 +65,33 @@ def steps_of(result: Result) -> dict[str, dict[str, Any]]:
     return {step["title"]: step for step in json.loads(result.stdout)["steps"]}
 
 
+@cache
+def told_in_memory() -> str:
+    """What one run on a store in memory said: most of these tests look at some part of it."""
+    return run("--store", ":memory:").stdout
+
+
+@pytest.fixture(
+    scope="module", params=["sqlite-file", pytest.param("postgres", marks=pytest.mark.postgres)]
+)
+def played_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """One store of each kind for those who look at what the demo leaves: it runs there once."""
+    if request.param == "sqlite-file":
+        yield f"sqlite:///{tmp_path_factory.mktemp('played') / 'memory.db'}"
+        return
+    schemas = request.getfixturevalue("postgres_schemas")
+    name = schemas.lend()
+    yield url_with(request.getfixturevalue("postgres_url"), schema=name)
+    schemas.take_back(name)
+
+
+@cache
+def played(url: str) -> Result:
+    return run("--store", url, "--json")
+
+
 def test_the_demo_tells_every_step_in_order() -> None:
     result = run()
     assert result.exit_code == 0
@@ -82,14 +112,14 @@ def test_the_demo_tells_every_step_in_order() -> None:
     ],
 )
 def test_each_mark_appears_between_before_and_after(title: str, mark: str) -> None:
-    section = run("--store", ":memory:").stdout.partition(f". {title}\n")[2]
+    section = told_in_memory().partition(f". {title}\n")[2]
     before, after = re.findall(r"^    (?:before|after) .*$", section, re.MULTILINE)[:2]
     assert "mark – " in before
     assert f"mark {mark}" in after
 
 
-def test_a_message_in_between_makes_the_compare_and_swap_refuse(durable_store_url: str) -> None:
-    steps = steps_of(run("--store", durable_store_url, "--json"))
+def test_a_message_in_between_makes_the_compare_and_swap_refuse(played_url: str) -> None:
+    steps = steps_of(played(played_url))
     refused = steps["A message arrives in between"]
     assert refused["results"][0].endswith("-> False")
     assert refused["changes"][0]["after"]["processed_until"] is None
@@ -100,8 +130,8 @@ def test_a_message_in_between_makes_the_compare_and_swap_refuse(durable_store_ur
     assert cleared["changes"][0]["after"]["processed_until"] == 7
 
 
-def test_all_causes_are_shown_and_the_memory_agent_stays_unmarked(durable_store_url: str) -> None:
-    steps = steps_of(run("--store", durable_store_url, "--json"))
+def test_all_causes_are_shown_and_the_memory_agent_stays_unmarked(played_url: str) -> None:
+    steps = steps_of(played(played_url))
     causes = {change["after"]["marked_by"] for s in steps.values() for change in s["changes"]}
     assert causes == set(MarkCause) - {MarkCause.REQUEST, MarkCause.SCAN} | {None}
     skipped = steps["The skip rule"]["changes"][0]["after"]
@@ -112,9 +142,9 @@ def test_all_causes_are_shown_and_the_memory_agent_stays_unmarked(durable_store_
 
 
 def test_a_killed_worker_is_replaced_and_every_record_is_processed_once(
-    durable_store_url: str,
+    played_url: str,
 ) -> None:
-    result = run("--store", durable_store_url, "--json")
+    result = played(played_url)
     steps = steps_of(result)
     killed = steps["A worker is killed"]
     assert "claimed by first, with token 1" in killed["results"][-1]
@@ -133,7 +163,7 @@ def test_a_killed_worker_is_replaced_and_every_record_is_processed_once(
     assert worked[-1] == "the ranges of telegram:42:main: 1–7 external, 8–8 extracted"
     status = json.loads(result.stdout)["status"]
     assert (status["marked_count"], status["waiting_count"], status["jobs"]) == (0, 0, [])
-    with recollect.open(durable_store_url) as memory:
+    with recollect.open(played_url) as memory:
         sessions = memory.space("demo").sessions
         for state in sessions.list():
             covered = [(each.first_seq, each.last_seq) for each in sessions.ranges(state.id)]
@@ -141,11 +171,11 @@ def test_a_killed_worker_is_replaced_and_every_record_is_processed_once(
             assert seqs == (list(range(1, state.last_seq + 1)) if state.remembered else [])
 
 
-def test_it_ends_with_facts_that_know_their_words(durable_store_url: str) -> None:
-    steps = steps_of(run("--store", durable_store_url, "--json"))
+def test_it_ends_with_facts_that_know_their_words(played_url: str) -> None:
+    steps = steps_of(played(played_url))
     learned = {fact["content"]: fact for fact in steps["What was learned"]["facts"]}
     assert {"Ana lives in Porto now.", "Mira is allergic to penicillin."} <= set(learned)
-    with recollect.open(durable_store_url) as memory:
+    with recollect.open(played_url) as memory:
         sessions = memory.space("demo").sessions
         for fact in learned.values():
             (source,) = fact["sources"]
@@ -161,7 +191,7 @@ def test_it_ends_with_facts_that_know_their_words(durable_store_url: str) -> Non
 
 
 def test_the_facts_are_told_with_their_quotes_and_places() -> None:
-    told = run("--store", ":memory:").stdout
+    told = told_in_memory()
     assert (
         "  Ana is vegetarian.\n    detail, user\n"
         "    telegram:42:main, record 3: “I'm vegetarian.”\n"
@@ -169,12 +199,12 @@ def test_the_facts_are_told_with_their_quotes_and_places() -> None:
     assert "Key points" in told.partition(". What a session came to\n")[2]
 
 
-def test_a_password_stays_in_its_record_and_out_of_memory(durable_store_url: str) -> None:
-    step = steps_of(run("--store", durable_store_url, "--json"))["A secret is not remembered"]
+def test_a_password_stays_in_its_record_and_out_of_memory(played_url: str) -> None:
+    step = steps_of(played(played_url))["A secret is not remembered"]
     assert PASSWORD in step["said"][0]["content"]
     assert re.search(r"//ci:\[redacted:[a-z-]+:[0-9a-f]{8}\]@db/", step["facts"][0]["content"])
     assert step["results"] == ["facts, quotes, memories and summaries that hold the password: 0"]
-    with recollect.open(durable_store_url) as memory:
+    with recollect.open(played_url) as memory:
         space = memory.space("demo")
         facts = space.facts.list(every=True)
         texts = [text for fact in facts for text in (fact.content, fact.sources[0].quote)]
@@ -182,8 +212,8 @@ def test_a_password_stays_in_its_record_and_out_of_memory(durable_store_url: str
         assert not [text for text in texts if PASSWORD in text]
 
 
-def test_a_change_of_mind_is_kept_with_its_history(durable_store_url: str) -> None:
-    step = steps_of(run("--store", durable_store_url, "--json"))["A change of mind"]
+def test_a_change_of_mind_is_kept_with_its_history(played_url: str) -> None:
+    step = steps_of(played(played_url))["A change of mind"]
     old, new = step["facts"]
     assert (old["superseded_by"], new["superseded_by"]) == (new["id"], None)
     assert "Lisbon" in old["content"]
@@ -194,10 +224,10 @@ def test_a_change_of_mind_is_kept_with_its_history(durable_store_url: str) -> No
 
 
 def test_it_ends_with_a_generation_the_next_and_one_without_a_forgotten_session(
-    durable_store_url: str,
+    played_url: str,
 ) -> None:
     """G3, G9, G11: published whole, compared, and nothing of what was forgotten is left."""
-    steps = steps_of(run("--store", durable_store_url, "--json"))
+    steps = steps_of(played(played_url))
     pages = {page["path"]: page["body"] for page in steps["A generation of memory"]["pages"]}
     assert list(pages) == ["~/memory/MEMORY", "~/memory/memory_summary"]
     assert "- Ana lives in Porto now. ([[~/memory/rollout_summaries/" in pages["~/memory/MEMORY"]
@@ -214,7 +244,7 @@ def test_it_ends_with_a_generation_the_next_and_one_without_a_forgotten_session(
         r"pages that know of the surprise party: [1-9]\d* before, 0 now", forgotten[2]
     )
     assert forgotten[3] == "generation 2 can be restored: no"
-    with recollect.open(durable_store_url) as memory:
+    with recollect.open(played_url) as memory:
         space = memory.space("demo")
         bodies = [space.documents.read(node.path).body for node in space.documents.tree()]
         assert not [body for body in bodies if "surprise" in body]

@@ -1,0 +1,254 @@
+"""The HTTP API as a web application: reads requests, hands each to a thread, sends the answers.
+
+The core is synchronous, so a bounded number of threads answers; a bounded number of requests waits
+for them. Bodies are limited in size and in time. A page in a browser elsewhere gets nothing: no
+cross-origin header is ever sent, and every request needs its key.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import quote, unquote
+
+import anyio
+from anyio import CapacityLimiter, to_thread
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute, Mount
+from starlette.types import Receive, Scope, Send
+
+from recollect.errors import RecollectError
+from recollect.ids import Ids
+from recollect.interfaces.http.answers import TEXT
+from recollect.interfaces.http.desk import Answered, Desk, given, told
+from recollect.interfaces.http.events import POLL_SECONDS, Streams, picture
+from recollect.interfaces.http.limits import Given, Rate
+from recollect.interfaces.http.metrics import TEXT_TYPE, Metrics
+from recollect.interfaces.http.openapi import description
+from recollect.interfaces.http.problems import refusal
+from recollect.interfaces.http.reading import Head
+from recollect.interfaces.http.reply import Ask, Reply, Watch
+from recollect.interfaces.http.route import Reach, Route, look
+from recollect.interfaces.http.schemas import FREE
+from recollect.interfaces.http.table import ROUTES, Table
+from recollect.memory import Memory
+
+EAGER_BYTES = 65_536  # more than this is read only for those who have a key
+UNMATCHED = "unmatched"
+METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+NO_STORE = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+HEALTH = "/healthz"
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the server allows; every one of them is a bound."""
+
+    body_bytes_max: int = 8_388_608
+    body_seconds: float = 30.0
+    send_seconds: float = 60.0
+    threads: int = 16
+    waiting_max: int = 512
+    rate_per_second: float = 100.0  # for each key; 0: no limit
+    burst: int = 200
+    poll_seconds: float = POLL_SECONDS
+
+
+class Api:
+    """Answers everything below /v1, /healthz and /metrics."""
+
+    def __init__(self, memory: Memory, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self.metrics = Metrics()
+        self._is_over = False
+        self._memory = memory
+        self.routes = (*ROUTES, *self._own_routes())
+        self._table = Table(self.routes)
+        self._desk = Desk(
+            memory, Rate(memory.clock, self.limits.rate_per_second, self.limits.burst)
+        )
+        self._ids = Ids(memory.clock)
+        self._threads: CapacityLimiter | None = None
+        self._streams = Streams(self._run, self._is_stopping, self.limits.poll_seconds)
+
+    def _own_routes(self) -> tuple[Route, ...]:
+        def openapi(_: Ask) -> Reply:
+            return Reply(content=description(self.routes))
+
+        def metrics(ask: Ask) -> Reply:
+            return Reply(content=self.metrics.text(ask.memory), media_type=TEXT_TYPE)
+
+        return (
+            look(
+                "/v1/openapi.json", "openapi", "This description.", openapi, FREE, reach=Reach.OWN
+            ),
+            look(
+                "/metrics",
+                "metrics",
+                "What the server has done, for Prometheus.",
+                metrics,
+                TEXT,
+                reach=Reach.STORE,
+                media_type=TEXT_TYPE,
+            ),
+        )
+
+    def stop(self) -> None:
+        """End what would go on: the streams."""
+        self._is_over = True
+
+    def _is_stopping(self) -> bool:
+        return self._is_over
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        began = self._memory.clock.now()
+        head = self._head(scope)
+        answered = await self._answered(scope, head, receive)
+        outcome = answered.outcome
+        status = outcome.status if isinstance(outcome, Given) else 200
+        seconds = (self._memory.clock.now() - began).total_seconds()
+        route = head.match.template if head.match else UNMATCHED
+        route = HEALTH if scope["path"] == HEALTH else route
+        method = head.method if head.method in METHODS else "OTHER"
+        self.metrics.count(method, route, status, seconds)
+        _log.info(
+            "%s %s %d %.1f ms request=%s key=%s",
+            method,
+            route,
+            status,
+            seconds * 1000,
+            head.request_id,
+            answered.key_id,
+        )
+        if isinstance(outcome, Watch):
+            await self._watch(outcome, head, receive, send)
+        else:
+            await self._send(outcome, head, send)
+
+    def _head(self, scope: Scope) -> Head:
+        headers: dict[str, str] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
+        raw = scope.get("raw_path") or quote(scope["path"]).encode()
+        path = raw.partition(b"?")[0].decode("latin-1")
+        asked = headers.get("x-request-id", "")
+        return Head(
+            method=scope["method"],
+            target=f"{path}?{scope['query_string'].decode('latin-1')}",
+            match=self._table.match(_segments(path)),
+            query=scope["query_string"],
+            headers=headers,
+            request_id=asked if _REQUEST_ID.fullmatch(asked) else self._ids.new(),
+        )
+
+    async def _answered(self, scope: Scope, head: Head, receive: Receive) -> Answered:
+        try:
+            if scope["path"] == HEALTH:
+                return Answered(outcome=await self._run(self._health))
+            body = await self._body(head, receive)
+            answered: Answered = await self._run(partial(self._desk.answer, head, body))
+            if isinstance(answered.outcome, Watch) and self._streams.is_full():
+                raise refusal(503, "streams", "too many streams are open", Retry_After="30")
+        except Exception as error:  # the same as in a thread: it becomes an answer
+            return Answered(outcome=given(told(error, head.request_id).reply()))
+        return answered
+
+    def _health(self) -> Given:
+        try:
+            self._memory.store.api_keys.list("", 0)
+        except RecollectError:
+            return given(Reply(content={"status": "store unreachable"}, status=503))
+        return given(Reply(content={"status": "ok"}))
+
+    async def _body(self, head: Head, receive: Receive) -> bytes:
+        """All of it. Whoever sends much has to show a key first."""
+        declared = head.headers.get("content-length", "")
+        is_chunked = "transfer-encoding" in head.headers
+        size = int(declared) if declared.isascii() and declared.isdigit() else 0
+        if size > EAGER_BYTES or is_chunked:
+            await self._run(partial(self._desk.admit, head))
+        limit = self.limits.body_bytes_max
+        if size > limit:
+            raise _too_large(limit)
+        if not size and not is_chunked:
+            return b""
+        chunks: list[bytes] = []
+        total, more = 0, True
+        try:
+            with anyio.fail_after(self.limits.body_seconds):
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise refusal(400, "left", "the client left in the middle of the body")
+                    chunk = message.get("body", b"")
+                    more = message.get("more_body", False)
+                    total += len(chunk)
+                    if total > limit:
+                        raise _too_large(limit)
+                    chunks.append(chunk)
+        except TimeoutError as error:
+            raise refusal(408, "slow", "the body did not come in time") from error
+        return b"".join(chunks)
+
+    async def _run(self, job: Callable[[], Any]) -> Any:
+        """In a thread, of which there are so many."""
+        if self._threads is None:
+            self._threads = CapacityLimiter(self.limits.threads)
+        if self._threads.statistics().tasks_waiting >= self.limits.waiting_max:
+            raise refusal(503, "busy", "too many requests wait", Retry_After="1")
+        return await to_thread.run_sync(job, limiter=self._threads)
+
+    async def _send(self, answer: Given, head: Head, send: Send) -> None:
+        headers = [
+            (b"content-type", answer.media_type.encode()),
+            (b"content-length", str(len(answer.body)).encode()),
+            (b"x-request-id", head.request_id.encode()),
+            *NO_STORE,
+            *((name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers),
+        ]
+        start = {"type": "http.response.start", "status": answer.status, "headers": headers}
+        with anyio.move_on_after(self.limits.send_seconds):  # who does not read is left
+            await send(start)
+            body = b"" if head.method == "HEAD" else answer.body
+            await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def _watch(self, watch: Watch, head: Head, receive: Receive, send: Send) -> None:
+        headers = [
+            (b"content-type", b"text/event-stream; charset=utf-8"),
+            (b"x-request-id", head.request_id.encode()),
+            *NO_STORE,
+        ]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await self._streams.serve(partial(picture, self._memory, watch.space), receive, send)
+
+
+def _segments(path: str) -> Sequence[str]:
+    """The parts of a path, each decoded by itself: a slash may be part of a name."""
+    try:
+        return [unquote(part, errors="strict") for part in path.removeprefix("/").split("/")]
+    except UnicodeDecodeError:
+        return ()
+
+
+def _too_large(limit: int) -> Exception:
+    return refusal(413, "too-large", f"a body has at most {limit:,} bytes")
+
+
+def build_app(api: Api, pages: Sequence[BaseRoute] = ()) -> Starlette:
+    """The API as an application, and pages beside it, which go first."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+
+    return Starlette(routes=[*pages, Mount("/", app=api)], lifespan=lifespan)

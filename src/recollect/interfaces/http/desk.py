@@ -1,0 +1,189 @@
+"""Where a request is answered, in one thread from the key to the bytes: who, whether, what.
+
+The order is part of what is promised: without a key nobody learns anything; with one, nobody learns
+what lies outside its space; only then is it told what is wrong with a request.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from recollect.errors import DocumentExists, RecollectError
+from recollect.interfaces.http.bearer import Doorkeeper
+from recollect.interfaces.http.limits import (
+    Answers,
+    First,
+    Given,
+    OtherRequest,
+    Place,
+    Rate,
+    UnderWay,
+)
+from recollect.interfaces.http.problems import (
+    FAILED,
+    NO_KEY,
+    NOTHING_HERE,
+    Problem,
+    Refusal,
+    problem_of,
+    refusal,
+)
+from recollect.interfaces.http.reading import (
+    Head,
+    read_body,
+    read_expected,
+    read_idempotency_key,
+    read_query,
+)
+from recollect.interfaces.http.reply import Ask, Reply, Watch
+from recollect.interfaces.http.route import Reach, Repeat, Route
+from recollect.memory import DEFAULT_SPACE, Memory
+from recollect.store.key_protocol import ApiKey
+
+SPACES_HELD = 256
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What came of a request, and whose it was."""
+
+    outcome: Given | Watch
+    key_id: str | None = None
+
+
+class Desk:
+    """Answers requests from a memory, any number at a time."""
+
+    def __init__(self, memory: Memory, rate: Rate) -> None:
+        self._memory = memory
+        self._rate = rate
+        self._door = Doorkeeper(memory)
+        self._answers = Answers(memory.clock)
+        self._space = lru_cache(SPACES_HELD)(memory.space)
+
+    def answer(self, head: Head, body: bytes) -> Answered:
+        """The answer; whatever goes wrong becomes one."""
+        key_id = None
+        try:
+            key = self.admit(head)
+            key_id = key.id
+            outcome = self._answer(head, key, body)
+        except Exception as error:  # the one place that nothing passes
+            outcome = given(told(error, head.request_id).reply())
+        return Answered(outcome=outcome, key_id=key_id)
+
+    def admit(self, head: Head) -> ApiKey:
+        """Whose request it is. Refusal: nobody's."""
+        key = self._door.admitted(head.headers.get("authorization", ""))
+        if key is None:
+            raise Refusal(NO_KEY)
+        return key
+
+    def _answer(self, head: Head, key: ApiKey, body: bytes) -> Given | Watch:
+        wait = self._rate.taken(key.id)
+        if wait:
+            raise refusal(
+                429, "too-many-requests", f"again in {wait} seconds", Retry_After=str(wait)
+            )
+        route = _allowed(head, key)
+        asked = read_idempotency_key(head, route)
+        if asked is None or route.repeat is not Repeat.ANSWERED:
+            return self._handled(head, key, route, body)
+        return self._once(head, key, route, body, (key.id, f"{head.method} {head.target}", asked))
+
+    def _once(
+        self, head: Head, key: ApiKey, route: Route, body: bytes, place: Place
+    ) -> Given | Watch:
+        match self._answers.begin(place, body):
+            case Given() as before:
+                return before
+            case UnderWay():
+                raise refusal(
+                    409, "under-way", "the first one is still being answered", Retry_After="1"
+                )
+            case OtherRequest():
+                raise refusal(
+                    422, "idempotency-key-reused", "this Idempotency-Key came with another body"
+                )
+            case First():
+                pass
+        kept: Given | None = None
+        try:
+            outcome = self._handled(head, key, route, body)
+            kept = outcome if isinstance(outcome, Given) else None
+            return outcome
+        finally:
+            self._answers.keep(place, kept)
+
+    def _handled(self, head: Head, key: ApiKey, route: Route, body: bytes) -> Given | Watch:
+        assert head.match is not None
+        ask = Ask(
+            memory=self._memory,
+            space=self._space(head.match.places.get("space", DEFAULT_SPACE)),
+            key=key,
+            path=head.match.places,
+            query=read_query(head, route),
+            body=read_body(head, route, body),
+            expected_version=read_expected(head, route),
+            idempotency_key=read_idempotency_key(head, route),
+        )
+        try:
+            reply = route.handler(ask)
+        except DocumentExists as error:
+            if ask.expected_version is None:
+                raise
+            raise refusal(412, "document-exists", str(error)) from error
+        return reply if isinstance(reply, Watch) else given(reply)
+
+
+def _allowed(head: Head, key: ApiKey) -> Route:
+    """The route that is meant. What a key does not open is not there."""
+    match = head.match
+    if match is None:
+        raise Refusal(NOTHING_HERE)
+    space = match.places.get("space")
+    if space is not None and not key.opens(space):
+        raise Refusal(NOTHING_HERE)
+    route = match.routes.get(head.method)
+    reach = next(iter(match.routes.values())).reach
+    if reach is Reach.STORE and key.space is not None:
+        raise Refusal(NOTHING_HERE)
+    if route is None:
+        allowed = ", ".join(sorted(match.routes))
+        raise refusal(405, "method-not-allowed", f"there is: {allowed}", Allow=allowed)
+    if not key.scope.includes(route.scope):
+        raise refusal(
+            403, "scope", f"this key is for {key.scope.value}, and it takes {route.scope.value}"
+        )
+    return route
+
+
+def given(reply: Reply) -> Given:
+    """An answer as it goes out."""
+    return Given(
+        status=reply.status,
+        media_type=reply.media_type,
+        headers=tuple(reply.headers.items()),
+        body=reply.encoded(),
+    )
+
+
+def told(error: Exception, request_id: str) -> Problem:
+    """What the caller is told. What only the operator can mend is logged, without its words."""
+    if isinstance(error, Refusal):
+        return error.problem
+    problem = problem_of(error) if isinstance(error, RecollectError) else FAILED
+    if problem.status >= 500:
+        frame = _last(traceback.extract_tb(error.__traceback__))
+        _log.error("request %s failed: %s%s", request_id, type(error).__name__, frame)
+    return problem
+
+
+def _last(frames: Sequence[traceback.FrameSummary]) -> str:
+    return f" in {frames[-1].name}, line {frames[-1].lineno}" if frames else ""

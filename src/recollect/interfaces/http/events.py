@@ -1,0 +1,98 @@
+"""What changes in a space, as it does: a stream of server-sent events, each a whole picture.
+
+A client that missed some has missed nothing that the next one does not say. Streams are bounded in
+number and in time, and end when their client or the server does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import anyio
+from starlette.types import Receive, Send
+
+from recollect.domain import JobState
+from recollect.interfaces.cli.shapes import spent_shape
+from recollect.memory import Memory
+
+STREAMS_MAX = 64
+POLL_SECONDS = 1.0
+QUIET_POLLS = 15  # after so many without a change, a sign of life
+POLLS_MAX = 3600
+SEND_SECONDS = 30.0
+
+Run = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+
+def picture(memory: Memory, space: str) -> dict[str, Any]:
+    """What there is to see of a space at once."""
+    status = memory.status(space, limit=0)
+    generation = memory.store.generations.states(space, 1, "", status.at)
+    return {
+        "marked_count": status.marked_count,
+        "waiting_count": status.waiting_count,
+        "job_counts": {
+            state.value: status.job_counts.get(state, 0)
+            for state in JobState
+            if state is not JobState.IDLE
+        },
+        "spent_today": spent_shape(status.spent_today),
+        "generation": generation[0].generation if generation else 0,
+    }
+
+
+class Streams:
+    """The streams that are open."""
+
+    def __init__(
+        self, run: Run, is_stopping: Callable[[], bool], poll_seconds: float = POLL_SECONDS
+    ) -> None:
+        self._run = run
+        self._is_stopping = is_stopping
+        self._poll_seconds = poll_seconds
+        self._open = 0
+
+    def is_full(self) -> bool:
+        return self._open >= STREAMS_MAX
+
+    async def serve(self, look: Callable[[], Any], receive: Receive, send: Send) -> None:
+        """Tell what `look` sees whenever it is something else, until somebody leaves."""
+        self._open += 1
+        try:
+            async with anyio.create_task_group() as tasks:
+
+                async def until_left() -> None:
+                    while (await receive())["type"] != "http.disconnect":
+                        pass
+                    tasks.cancel_scope.cancel()
+
+                tasks.start_soon(until_left)
+                with suppress(TimeoutError):  # a client that reads no more has left as well
+                    await self._told(look, send)
+                tasks.cancel_scope.cancel()
+        finally:
+            self._open -= 1
+
+    async def _told(self, look: Callable[[], Any], send: Send) -> None:
+        before, quiet = None, 0
+        for _ in range(POLLS_MAX):
+            if self._is_stopping():
+                break
+            seen = await self._run(look)
+            quiet += 1
+            if seen != before:
+                await _send(send, f"event: status\ndata: {json.dumps(seen)}\n\n")
+                before, quiet = seen, 0
+            elif quiet >= QUIET_POLLS:
+                await _send(send, ": still here\n\n")
+                quiet = 0
+            await anyio.sleep(self._poll_seconds)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _send(send: Send, chunk: str) -> None:
+    with anyio.fail_after(SEND_SECONDS):
+        await send({"type": "http.response.body", "body": chunk.encode(), "more_body": True})

@@ -1,0 +1,142 @@
+"""The one place where errors become answers: problem details (RFC 9457), from the tree of errors.
+
+What the caller can mend is said in the error's own words. What the operator has to mend may name
+files, hosts and users: of that an answer says no more than its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from recollect import errors
+from recollect.interfaces.http.reply import PROBLEM_TYPE, Reply
+
+UNKNOWN = "urn:recollect:problem:"
+RETRY_SECONDS = 1
+RETRY_SECONDS_MAX = 3600
+
+# The first that fits counts.
+_STATUSES: tuple[tuple[type[errors.RecollectError], int], ...] = (
+    (errors.NotFound, 404),
+    (errors.StaleVersion, 412),
+    (errors.NotAllowed, 403),
+    (errors.TooLarge, 413),
+    (errors.AppendKeyReused, 422),
+    (errors.InvalidValue, 422),
+    (errors.StoreClosed, 503),
+    (errors.StoreForked, 500),
+    (errors.UsageError, 409),
+    (errors.ModelUnavailable, 503),
+    (errors.Postponed, 503),
+    (errors.AnswerPending, 504),
+    (errors.ModelError, 502),
+    (errors.StoreFull, 507),
+    (errors.StoreBusy, 503),
+    (errors.StoreUnavailable, 503),
+    (errors.OutcomeUnknown, 503),
+    (errors.RecollectError, 500),
+)
+TITLES = {
+    400: "The request cannot be read",
+    401: "A key is needed",
+    403: "Not with this key",
+    404: "There is no such thing",
+    405: "Not in this way",
+    408: "The request took too long",
+    409: "It does not go with what is there",
+    412: "It has changed meanwhile",
+    413: "Too large",
+    415: "Only JSON is understood",
+    422: "The request asks for what cannot be",
+    429: "Too many requests",
+    500: "The server has failed",
+    502: "A language model has failed",
+    503: "Not now",
+    504: "No answer yet",
+    507: "The store is full",
+}
+_OPERATORS_WORDS = "the operator of this server can find out more with the request's id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What went wrong, as an answer says it."""
+
+    status: int
+    kind: str
+    detail: str
+    more: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def reply(self) -> Reply:
+        content = {
+            "type": UNKNOWN + self.kind,
+            "title": TITLES[self.status],
+            "status": self.status,
+            "detail": self.detail,
+            **self.more,
+        }
+        return Reply(
+            status=self.status, content=content, media_type=PROBLEM_TYPE, headers=self.headers
+        )
+
+
+class Refusal(Exception):
+    """Ends the handling of a request with a problem of HTTP itself; it stays in this package."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.kind)
+        self.problem = problem
+
+
+def refusal(status: int, kind: str, detail: str, **headers: str) -> Refusal:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Refusal(Problem(status=status, kind=kind, detail=detail, headers=named))
+
+
+# The same for a space that is not there, one that is somebody else's, and a path that is neither:
+# whoever is not let in learns nothing.
+NOTHING_HERE = Problem(status=404, kind="not-found", detail="there is nothing here for this key")
+NO_KEY = Problem(
+    status=401,
+    kind="unauthorized",
+    detail="send a valid key as Authorization: Bearer …",
+    headers={"WWW-Authenticate": "Bearer"},
+)
+FAILED = Problem(status=500, kind="failed", detail=_OPERATORS_WORDS)
+
+
+def problem_of(error: errors.RecollectError) -> Problem:
+    """An error as an answer tells it."""
+    status = next(status for kind, status in _STATUSES if isinstance(error, kind))
+    more: dict[str, Any] = {
+        "retry_helps": error.retry_helps,
+        "mended_by": error.mended_by.value,
+    }
+    if isinstance(error, errors.StaleVersion):
+        more["current_version"] = error.current
+    is_callers = isinstance(error, errors.UsageError) and status < 500
+    return Problem(
+        status=status,
+        kind=_dashed(type(error).__name__),
+        detail=str(error) if is_callers else _OPERATORS_WORDS,
+        more=more,
+        headers={"Retry-After": str(_retry_seconds(error))} if status == 503 else {},
+    )
+
+
+def _retry_seconds(error: errors.RecollectError) -> int:
+    match error:
+        case errors.ModelUnavailable(retry_after_seconds=float() | int() as seconds):
+            pass
+        case errors.Postponed():
+            seconds = error.delay_seconds
+        case _:
+            return RETRY_SECONDS
+    return int(min(max(seconds, RETRY_SECONDS), RETRY_SECONDS_MAX))
+
+
+def _dashed(name: str) -> str:
+    return "".join(f"-{each.lower()}" if each.isupper() else each for each in name).lstrip("-")

@@ -1,0 +1,60 @@
+"""What a handler is asked and what it answers; neither knows how it travels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from recollect.memory import Memory
+from recollect.space import Space
+from recollect.store.key_protocol import ApiKey
+
+JSON_TYPE = "application/json"
+PROBLEM_TYPE = "application/problem+json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One request, checked: who asks, for what in the path, with which parameters and body."""
+
+    memory: Memory
+    space: Space  # of the path; the default one where the path names none
+    key: ApiKey
+    path: Mapping[str, str]
+    query: Mapping[str, Any]
+    body: Mapping[str, Any]
+    expected_version: int | None = None  # by If-Match; 0 by If-None-Match
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An answer: content that becomes JSON, or text as it is."""
+
+    content: Any
+    status: int = 200
+    media_type: str = JSON_TYPE
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def encoded(self) -> bytes:
+        if isinstance(self.content, str) and self.media_type != JSON_TYPE:
+            return self.content.encode()
+        made = json.dumps(self.content, ensure_ascii=False, separators=(",", ":"), default=_plain)
+        # Half a character, which no UTF-8 has, becomes the very escape that JSON has for it.
+        return made.encode(errors="backslashreplace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """An answer that goes on: what changes in a space, as it does."""
+
+    space: str
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is not JSON")

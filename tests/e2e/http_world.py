@@ -1,0 +1,230 @@
+"""A served memory for the tests of the HTTP API: spaces that hold something of everything, keys,
+and for every route of the table a request that succeeds."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+import anyio
+import httpx2
+
+import recollect
+from recollect.interfaces.http.app import Api, Limits, build_app
+from recollect.interfaces.http.bearer import make_key
+from recollect.interfaces.http.route import Route
+from recollect.store.key_protocol import Scope
+
+T = TypeVar("T")
+
+UNLIMITED = Limits(rate_per_second=0, poll_seconds=0.01)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What stands in the places of a route's path, and what else is sent."""
+
+    places: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class World:
+    """A memory behind an API in this process; each space is full of its own canary."""
+
+    def __init__(self, memory: recollect.Memory, limits: Limits = UNLIMITED) -> None:
+        self.memory = memory
+        self.api = Api(memory, limits)
+        self.app = build_app(self.api)
+        self._numbers = itertools.count(1)
+
+    def key(self, space: str | None = None, scope: Scope = Scope.ADMIN) -> str:
+        """The secret of a new key."""
+        return make_key(self.memory, "a key", space=space, scope=scope)[1]
+
+    def fill(self, space: str, canary: str) -> None:
+        """Something of every kind, all of it with the canary in it, and two generations."""
+        held = self.memory.space(space)
+        told = (f"I moved to {canary} in May.", f"I prefer {canary} tea over coffee.")
+        for number, text in enumerate(told):
+            session = held.session(f"talk {number} {canary}", source="api")
+            session.append("user", text)
+            session.append("assistant", f"Noted: {canary} {number}.")
+            session.sleep()
+            self.memory.work(all=True)
+        held.facts.add(f"The {canary} is blue.", tags=[canary], metadata={"of": canary})
+        held.documents.write(f"~/memory/notes/{canary}", f"About {canary}.", title=canary)
+        held.documents.write(f"~/memory/old/{canary}", f"Old {canary}.")
+        held.documents.delete(f"~/memory/old/{canary}")
+
+    def session(self, space: str) -> str:
+        """The id of a new session that has said something."""
+        session = self.memory.space(space).session(f"key {next(self._numbers)}")
+        session.append("user", "something to remember")
+        session.append("assistant", "so be it")
+        return session.id
+
+    def learned(self, space: str) -> str:
+        """The id of a session that something was learned from."""
+        return self.memory.space(space).sessions.extractions()[0].session_id
+
+    def fact(self, space: str) -> str:
+        return self.memory.space(space).facts.add(f"Statement {next(self._numbers)}.").id
+
+    def document(self, space: str) -> str:
+        """The path of a new document of two versions."""
+        path = f"~/memory/pages/page-{next(self._numbers)}"
+        documents = self.memory.space(space).documents
+        documents.write(path, "the first version")
+        return documents.write(path, "the second version, with a passage").path
+
+    def run(self, talk: Callable[[httpx2.AsyncClient], Awaitable[T]], secret: str = "") -> T:
+        """Talk to the API with a key."""
+
+        async def talked() -> T:
+            headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+            async with httpx2.AsyncClient(
+                transport=httpx2.ASGITransport(app=self.app),
+                base_url="http://memory",
+                headers=headers,
+            ) as client:
+                return await talk(client)
+
+        return anyio.run(talked)
+
+    def ask(self, method: str, path: str, secret: str = "", **more: Any) -> httpx2.Response:
+        return self.run(lambda client: client.request(method, path, **more), secret)
+
+
+def path_of(route: Route, space: str, call: Call) -> str:
+    """The path and parameters of a request."""
+    path = route.path
+    for name, value in {**call.places, "space": space}.items():
+        path = path.replace(f"{{{name}}}", quote(value, safe=""))
+    given = {
+        name: str(value).lower() if value is True else value for name, value in call.query.items()
+    }
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+async def send(
+    client: httpx2.AsyncClient, route: Route, space: str, call: Call, **headers: str
+) -> httpx2.Response:
+    body = {} if call.body is None else {"json": call.body}
+    sent = {**call.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return await client.request(route.method, path_of(route, space, call), headers=sent, **body)
+
+
+def _session(body: Any = None, **query: Any) -> Callable[[World, str], Call]:
+    def example(world: World, space: str) -> Call:
+        return Call(places={"session": world.session(space)}, query=query, body=body)
+
+    return example
+
+
+def _learned(world: World, space: str) -> Call:
+    return Call(places={"session": world.learned(space)})
+
+
+def _fact(body: Any = None) -> Callable[[World, str], Call]:
+    return lambda world, space: Call(places={"fact": world.fact(space)}, body=body)
+
+
+def _document(body: Any = None, **query: Any) -> Callable[[World, str], Call]:
+    return lambda world, space: Call(query={"path": world.document(space), **query}, body=body)
+
+
+def _plain(body: Any = None, **query: Any) -> Callable[[World, str], Call]:
+    return lambda _world, _space: Call(query=query, body=body)
+
+
+def _cited(world: World, space: str) -> Call:
+    block = world.memory.space(space).context("who prefers tea?")
+    assert block.citations
+    cited = [
+        {"mark": each.mark, "hit": {"id": each.hit.id, "kind": each.hit.kind.value}}
+        for each in block.citations
+    ]
+    used = [block.citations[0].mark]
+    return Call(body={"context": {"id": block.id, "citations": cited}, "used": used})
+
+
+def _moved(world: World, space: str) -> Call:
+    path = world.document(space)
+    return Call(query={"path": path}, body={"to": f"{path}-moved", "reason": "tidier"})
+
+
+def _forgotten(world: World, space: str) -> Call:
+    return Call(body={"session": world.session(space)})
+
+
+MESSAGE = {"role": "user", "content": "I moved to Lisbon in May."}
+
+# By the name of the route: a request that it answers with success.
+EXAMPLES: dict[str, Callable[[World, str], Call]] = {
+    "list_spaces": _plain(limit=10),
+    "get_space": _plain(),
+    "open_session": _plain({"key": ["telegram", 42, "main"], "agent": "assistant"}),
+    "list_sessions": _plain(limit=1),
+    "list_marked_sessions": _plain(),
+    "append": _plain({"key": "telegram:42:main", "messages": [MESSAGE, {"message": MESSAGE}]}),
+    "get_session": _session(),
+    "append_record": _session({**MESSAGE, "metadata": {"a": [1]}}),
+    "append_records": _session({"messages": [MESSAGE]}),
+    "list_records": _session(limit=1),
+    "list_ranges": _learned,
+    "list_calls": _session(),
+    "get_extraction": _learned,
+    "get_summary": _session(),
+    "set_summary": _session({"summary": "It was about Lisbon."}),
+    "set_mode": _session({"mode": "disabled"}),
+    "end_session": _session(),
+    "sleep_session": _session(),
+    "reset_session": _session({"reason": "a new subject"}),
+    "compact_session": _session({"summary": "short", "retain": 1}),
+    "purge_session": _session(),
+    "mark_session": _session({"seq": 1}),
+    "mark_processed": _session({"processed_until": 1, "expected_invalidated_at": 1}),
+    "recall": _plain({"query": "tea", "limit": 3, "kinds": ["fact", "record"]}),
+    "context": _plain({"query": "tea", "max_tokens": 300}),
+    "cite": _cited,
+    "add_fact": _plain({"content": "Ana lives in Lisbon.", "tags": ["people"]}),
+    "list_facts": _plain(limit=1, every=True),
+    "search_facts": _plain(q="tea"),
+    "get_fact": _fact(),
+    "edit_fact": _fact({"content": "It is otherwise.", "valid_to": None}),
+    "delete_fact": _fact(),
+    "fact_history": _fact(),
+    "document_tree": _plain(limit=1),
+    "deleted_documents": _plain(),
+    "search_documents": _plain(q="about"),
+    "read_document": _document(),
+    "write_document": _document({"body": "a third version", "title": "A page"}),
+    "patch_document": _document({"old": "a passage", "new": "another one"}),
+    "delete_document": _document(below=True),
+    "append_document": _document({"text": "and more"}),
+    "move_document": _moved,
+    "restore_document": _document({"version": 1}),
+    "document_history": _document(limit=1),
+    "document_diff": _document(older=1),
+    "document_links": _document(),
+    "list_generations": _plain(limit=1),
+    "generations_state": _plain(),
+    "pause_generations": _plain(),
+    "resume_generations": _plain(),
+    "get_generation": lambda _world, _space: Call(places={"number": "1"}),
+    "diff_generation": lambda _world, _space: Call(places={"number": "1"}, query={"to": 2}),
+    "rollback_generation": lambda _world, _space: Call(places={"number": "1"}),
+    "status": _plain(),
+    "list_jobs": _plain(),
+    "retry_jobs": _plain({}),
+    "work": _plain({"all": True}),
+    "forget": _forgotten,
+    "openapi": _plain(),
+    "metrics": _plain(),
+}
+STREAMS = frozenset({"events"})

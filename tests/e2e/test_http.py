@@ -1,0 +1,221 @@
+"""N9: `recollect serve` over real sockets: clients that are many, slow or huge, and its end."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from click.testing import CliRunner
+
+import recollect
+from recollect.interfaces.cli import keys
+from recollect.interfaces.http import server as serving
+from recollect.interfaces.http.app import Api, Limits
+from recollect.interfaces.http.bearer import make_key
+from recollect.interfaces.http.server import Server, listening
+from recollect.store.key_protocol import Scope
+from tests.e2e.command_line import line_with
+
+SERVE = "from recollect.interfaces.cli.serve import command; command()"
+WAIT_SECONDS = 30.0
+
+
+class Served:
+    """A server in a thread of this process."""
+
+    def __init__(self, memory: recollect.Memory, url: str, server: Server) -> None:
+        self.memory = memory
+        self.url = url
+        self.server = server
+        _, self.secret = make_key(memory, "tests", space=None, scope=Scope.ADMIN)
+        self.bearer = {"Authorization": f"Bearer {self.secret}"}
+
+    def client(self) -> httpx2.Client:
+        return httpx2.Client(base_url=self.url, headers=self.bearer, timeout=WAIT_SECONDS)
+
+    def connected(self) -> socket.socket:
+        host, _, port = self.url.removeprefix("http://").partition(":")
+        return socket.create_connection((host, int(port)), timeout=WAIT_SECONDS)
+
+
+@contextmanager
+def served(store: Path, limits: Limits) -> Iterator[Served]:
+    with recollect.open(store) as memory, listening("127.0.0.1", 0) as listener:
+        server = Server(Api(memory, limits))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield Served(memory, f"http://127.0.0.1:{listener.getsockname()[1]}", server)
+        finally:
+            server.stop()
+            thread.join(WAIT_SECONDS)
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Served]:
+    limits = Limits(rate_per_second=0, body_seconds=0.2, body_bytes_max=100_000, poll_seconds=0.01)
+    with served(tmp_path / "m.db", limits) as made:
+        yield made
+
+
+def test_what_is_appended_over_http_is_recalled_over_http(here: Served) -> None:
+    with here.client() as http:
+        said = {"key": "telegram:42:main", "messages": [{"role": "user", "content": "I like tea."}]}
+        stored = http.post("/v1/spaces/alice/append", json=said)
+        assert stored.status_code == 201
+        [hit] = http.post("/v1/spaces/alice/recall", json={"query": "tea"}).json()["hits"]
+        assert hit["text"] == "I like tea."
+        assert hit["sources"][0]["session_id"] == stored.json()["session_id"]
+        assert http.get("/v1/spaces").json()["spaces"] == [{"name": "alice"}]
+    assert here.memory.space("alice").session("telegram:42:main").count() == 1
+
+
+def test_clients_that_come_at_once_are_all_served(here: Served) -> None:
+    def talk(number: int) -> set[int]:
+        with here.client() as http:
+            path = f"/v1/spaces/s{number % 3}/append"
+            said = {"key": f"k{number}", "messages": [{"role": "user", "content": "hello"}]}
+            return {http.post(path, json=said).status_code for _ in range(5)}
+
+    with ThreadPoolExecutor(max_workers=24) as threads:
+        assert set().union(*threads.map(talk, range(24))) == {201}
+    counted = [here.memory.space(f"s{n % 3}").session(f"k{n}").count() for n in range(24)]
+    assert counted == [5] * 24
+
+
+def test_a_body_that_is_too_large_or_too_slow_is_refused(here: Served) -> None:
+    with here.client() as http:
+        large = http.post("/v1/spaces/a/facts", content=b"x" * 200_000)
+        assert large.status_code == 413
+        chunked = http.post("/v1/spaces/a/facts", content=iter([b"x" * 70_000] * 3))
+        assert chunked.status_code == 413
+    with httpx2.Client(base_url=here.url) as stranger:
+        assert stranger.post("/v1/spaces/a/facts", content=b"x" * 200_000).status_code == 401
+    with here.connected() as slow:
+        head = (
+            f"POST /v1/spaces/a/facts HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n{bearer(here)}"
+        )
+        slow.sendall(f"{head}\r\n{{".encode())
+        assert slow.recv(100).startswith(b"HTTP/1.1 408")
+
+
+def bearer(here: Served) -> str:
+    return f"Authorization: {here.bearer['Authorization']}\r\n"
+
+
+def test_a_client_that_never_ends_its_head_is_left(
+    here: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "HEAD_SECONDS", 0.2)
+    with here.connected() as slow:
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
+        assert slow.recv(100) == b""
+    with here.connected() as kept:
+        for _ in range(2):
+            kept.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            read = b""
+            while not read.endswith(b'{"status":"ok"}'):
+                read += kept.recv(4096)
+        kept.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
+        assert kept.recv(100) == b""
+
+
+def test_events_tell_of_a_change_and_end_with_the_server(here: Served) -> None:
+    with here.client() as http, http.stream("GET", "/v1/spaces/alice/events") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        lines = stream.iter_lines()
+        first = data(lines)
+        assert first["marked_count"] == 0
+        session = here.memory.space("alice").session("a")
+        session.append("user", "something")
+        session.sleep()
+        told = data(lines)
+        while told["marked_count"] == 0:  # it may have been seen before it was marked
+            told = data(lines)
+        assert told["job_counts"]["due"] == 1
+        here.memory.space("bob").session("a").append("user", "of no concern")
+        here.server.stop()
+        assert [line for line in lines if "data" in line] == []
+
+
+def data(lines: Iterator[str]) -> Any:
+    line = next(line for line in lines if line.startswith("data: "))
+    return json.loads(line.removeprefix("data: "))
+
+
+def test_a_key_has_so_many_requests_and_no_other_key_suffers(tmp_path: Path) -> None:
+    with served(tmp_path / "m.db", Limits(rate_per_second=0.001, burst=3)) as here:
+        with here.client() as http:
+            answers = [http.get("/v1/spaces") for _ in range(4)]
+            assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+            assert int(answers[-1].headers["retry-after"]) > 900
+        _, other = make_key(here.memory, "other", space="a", scope=Scope.READ)
+        with httpx2.Client(base_url=here.url, headers={"Authorization": f"Bearer {other}"}) as http:
+            assert http.get("/v1/spaces").status_code == 200
+
+
+def test_a_store_that_is_gone_is_said_without_its_words(here: Served) -> None:
+    here.memory.store.close()
+    with here.client() as http:
+        assert http.get("/healthz").status_code == 503
+        failed = http.get("/v1/spaces")
+        assert failed.status_code == 503
+        assert failed.headers["retry-after"] == "1"
+        assert "m.db" not in failed.text
+
+
+def keys_command(*arguments: str) -> str:
+    result = CliRunner().invoke(keys.command, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    """N9: keys are made, used, listed and revoked; the process ends with 0."""
+    store = ["--store", str(tmp_path / "m.db")]
+    secret = keys_command("create", "phone", "--space", "alice", *store).strip()
+    [listed] = json.loads(keys_command("list", "--json", *store))
+    assert listed["space"] == "alice"
+    assert secret not in json.dumps(listed)
+    arguments = [sys.executable, "-c", SERVE, "--port", "0", *store]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, cwd=tmp_path) as running:
+        try:
+            ready = line_with(running.stderr, b"Serving").decode()
+            found = re.search(r"http://\S+(?=/v1)", ready)
+            assert found is not None
+            headers = {"Authorization": f"Bearer {secret}"}
+            with httpx2.Client(base_url=found[0], headers=headers) as http:
+                added = http.post("/v1/spaces/alice/facts", json={"content": "Tea is hot."})
+                assert added.status_code == 201
+                assert http.get("/v1/spaces/bob/facts").status_code == 404
+                assert http.get("/healthz").json() == {"status": "ok"}
+                keys_command("revoke", listed["id"], *store)
+                assert http.get("/v1/spaces/alice/facts").status_code == 401
+            running.send_signal(signal.SIGTERM)
+            assert running.wait(timeout=60) == 0
+        finally:
+            running.kill()
+    with recollect.open(tmp_path / "m.db") as memory:
+        assert [fact.content for fact in memory.space("alice").facts.list()] == ["Tea is hot."]
+    assert secret.encode() not in (tmp_path / "m.db").read_bytes()
+
+
+def test_a_key_opens_what_it_was_made_for_and_nothing_by_default(tmp_path: Path) -> None:
+    store = ["--store", str(tmp_path / "m.db")]
+    for arguments in (("create", "x"), ("create", "x", "--all-spaces", "--space", "a")):
+        assert CliRunner().invoke(keys.command, [*arguments, *store]).exit_code == 2
+    refused = CliRunner().invoke(keys.command, ["revoke", "none", *store])
+    assert refused.exit_code == 1

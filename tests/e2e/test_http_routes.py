@@ -1,0 +1,290 @@
+"""N9: every route of the table, and every answer that its description promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+import recollect
+from recollect.interfaces.http.bearer import make_key
+from recollect.interfaces.http.openapi import description, documented
+from recollect.interfaces.http.route import Reach, Repeat, Route
+from recollect.interfaces.http.table import ROUTES
+from recollect.store.key_protocol import Scope
+from tests.e2e.http_world import EXAMPLES, STREAMS, Call, World, path_of, send
+
+SPACE = "alice"
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    with recollect.open(":memory:") as memory:
+        made = World(memory)
+        made.fill(SPACE, "heron")
+        yield made
+
+
+def all_routes(world: World) -> list[Route]:
+    return [route for route in world.api.routes if route.name not in STREAMS]
+
+
+def check_answer(world: World, route: Route, response: httpx2.Response) -> Any:
+    """An answer is one that the description promises, down to its fields."""
+    assert response.status_code in documented(route), (route.name, response.text)
+    described = description(world.api.routes)
+    operation = described["paths"][route.path][route.method.lower()]
+    promised = operation["responses"][str(response.status_code)]["content"]
+    assert response.headers["content-type"] in promised
+    if not response.headers["content-type"].endswith("json"):
+        return response.text
+    schema = promised[response.headers["content-type"]]["schema"]
+    whole = {**schema, "components": described["components"]}
+    Draft202012Validator(whole).validate(response.json())
+    return response.json()
+
+
+def test_every_route_succeeds_and_answers_what_it_promises(world: World) -> None:
+    async def talk(client: httpx2.AsyncClient) -> None:
+        for route in all_routes(world):
+            response = await send(client, route, SPACE, EXAMPLES[route.name](world, SPACE))
+            assert response.status_code in route.answers, (route.name, response.text)
+            check_answer(world, route, response)
+            assert response.headers["cache-control"] == "no-store"
+            assert response.headers["x-request-id"]
+            assert "access-control-allow-origin" not in response.headers
+
+    world.run(talk, world.key())
+
+
+def test_every_route_has_an_example_and_a_name_of_its_own(world: World) -> None:
+    names = [route.name for route in world.api.routes]
+    assert sorted(names) == sorted({*EXAMPLES, *STREAMS})
+
+
+def test_no_route_answers_without_a_valid_key(world: World) -> None:
+    """P9: 401 for every reason alike, down to the bytes."""
+    memory = world.memory
+    good = world.key()
+    closed, revoked = make_key(memory, "closed", space=None, scope=Scope.ADMIN)
+    assert memory.store.api_keys.revoke(closed.id, memory.clock.now())
+    wrong = ["", "Bearer", "Bearer ", f"Basic {good}", f"Bearer {good}x", f"Bearer {good[:-1]}"]
+    wrong += [f"Bearer {revoked}", f"bearer  {good.upper()}", "Bearer " + "x" * 5000]
+    paths = ["/v1", "/v1/spaces/none", "/nothing", "/v1/spaces/alice/", "/metrics", "/"]
+
+    async def talk(client: httpx2.AsyncClient) -> set[tuple[int, bytes, str]]:
+        seen = set()
+        for header in wrong:
+            asked = [("GET", path) for path in paths]
+            asked += [(each.method, path_of(each, SPACE, Call())) for each in world.api.routes]
+            for method, path in asked:
+                sent = {"Authorization": header} if header else {}
+                answer = await client.request(method, path, headers=sent)
+                challenge = answer.headers["www-authenticate"]
+                seen.add((answer.status_code, answer.content, challenge))
+        return seen
+
+    [(status, _, challenge)] = world.run(talk)
+    assert (status, challenge) == (401, "Bearer")
+
+
+def test_a_key_does_no_more_than_its_scope_allows(world: World) -> None:
+    secrets = {scope: world.key(SPACE, scope) for scope in Scope}
+    for scope, secret in secrets.items():
+
+        async def talk(client: httpx2.AsyncClient, scope: Scope = scope) -> None:
+            for route in all_routes(world):
+                if route.reach is Reach.STORE or scope.includes(route.scope):
+                    continue
+                response = await send(client, route, SPACE, Call())
+                assert response.status_code == 403, route.name
+                check_answer(world, route, response)
+
+        world.run(talk, secret)
+
+
+def test_what_is_wrong_with_a_request_is_a_problem_in_words(world: World) -> None:
+    async def talk(client: httpx2.AsyncClient) -> None:
+        for route in all_routes(world):
+            call = EXAMPLES[route.name](world, SPACE)
+            sent = [
+                Call(places=call.places, query={**call.query, "nonsense": 1}, body=call.body),
+                Call(places=call.places, query=call.query, body=[1]),
+                Call(places=call.places, query=call.query, body={"nonsense": 1}),
+            ]
+            for wrong in sent:
+                response = await send(client, route, SPACE, wrong)
+                assert response.status_code == 422, (route.name, response.text)
+                assert check_answer(world, route, response)["detail"]
+            if route.body is not None:
+                path = path_of(route, SPACE, call)
+                for content, kind, status in (
+                    (b"{", "application/json", 400),
+                    (b'{"a": NaN}', "application/json", 400),
+                    (b'{"a": 1e999}', "application/json", 400),
+                    (b"\xff", "application/json", 400),
+                    (b"{}", "text/plain", 415),
+                ):
+                    response = await client.request(
+                        route.method, path, content=content, headers={"Content-Type": kind}
+                    )
+                    assert response.status_code == status, (route.name, response.text)
+                    check_answer(world, route, response)
+
+    world.run(talk, world.key())
+
+
+def test_what_is_not_there_is_not_found(world: World) -> None:
+    missing = {"session": "none", "fact": "none", "number": "999"}
+
+    async def talk(client: httpx2.AsyncClient) -> None:
+        for route in all_routes(world):
+            call = EXAMPLES[route.name](world, SPACE)
+            names_document = "path" in route.needs
+            if not call.places and not names_document:
+                continue
+            if route.name == "write_document":  # makes it
+                continue
+            query = {**call.query, **({"path": "~/memory/none"} if names_document else {})}
+            places = {name: missing[name] for name in call.places}
+            wrong = Call(places=places, query=query, body=call.body)
+            response = await send(client, route, SPACE, wrong)
+            assert response.status_code == 404, (route.name, response.text)
+            check_answer(world, route, response)
+
+    world.run(talk, world.key())
+
+
+def test_a_retry_with_an_idempotency_key_does_nothing_twice(world: World) -> None:
+    """N9: the first answer once more, or the record that is stored already."""
+    repeatable = [route for route in ROUTES if route.repeat is not Repeat.PLAIN]
+
+    async def talk(client: httpx2.AsyncClient) -> None:
+        for number, route in enumerate(repeatable):
+            if route.name == "rollback_generation":  # was done by another test
+                continue
+            call = EXAMPLES[route.name](world, SPACE)
+            key = f"try-{number}"
+            answers = [
+                await send(client, route, SPACE, call, Idempotency_Key=key) for _ in range(2)
+            ]
+            assert answers[0].status_code in route.answers, (route.name, answers[0].text)
+            assert answers[0].content == answers[1].content, route.name
+            assert answers[0].status_code == answers[1].status_code
+            bad = await send(client, route, SPACE, call, Idempotency_Key="two words")
+            assert bad.status_code == 422
+
+    world.run(talk, world.key())
+
+
+def test_an_idempotency_key_with_another_body_is_refused(world: World) -> None:
+    async def talk(client: httpx2.AsyncClient) -> list[int]:
+        session = world.session(SPACE)
+        seen = []
+        for path, field in (("facts", "content"), (f"sessions/{session}/records", "content")):
+            for words in ("One thing.", "Another thing.", "One thing."):
+                answer = await client.post(
+                    f"/v1/spaces/{SPACE}/{path}",
+                    json={field: words} | ({"role": "user"} if "records" in path else {}),
+                    headers={"Idempotency-Key": "the-same"},
+                )
+                seen.append(answer.status_code)
+        return seen
+
+    assert world.run(talk, world.key()) == [201, 422, 201, 201, 422, 201]
+
+
+def test_a_condition_guards_every_change_of_a_document(world: World) -> None:
+    """N9: If-Match with an old version changes nothing."""
+    conditional = [route for route in ROUTES if route.is_conditional]
+    assert len(conditional) == 6
+
+    async def talk(client: httpx2.AsyncClient) -> None:
+        for route in conditional:
+            call = EXAMPLES[route.name](world, SPACE)
+            path = str(call.query["path"])
+            stale = await send(client, route, SPACE, call, If_Match='"1"')
+            assert stale.status_code == 412, (route.name, stale.text)
+            assert check_answer(world, route, stale)["current_version"] == 2
+            assert world.memory.space(SPACE).documents.read(path).version == 2
+            odd = await send(client, route, SPACE, call, If_Match='W/"2"')
+            assert odd.status_code == 422
+            done = await send(client, route, SPACE, call, If_Match='"2"')
+            assert done.status_code in route.answers, (route.name, done.text)
+            assert done.headers["etag"] == f'"{done.json()["version"]}"'
+
+    world.run(talk, world.key())
+
+
+def test_a_document_that_must_be_new_replaces_nothing(world: World) -> None:
+    path = f"/v1/spaces/{SPACE}/document?path=~/memory/new"
+    asked = {"json": {"body": "mine"}, "headers": {"If-None-Match": "*"}}
+    secret = world.key()
+    assert world.ask("PUT", path, secret, **asked).status_code == 201
+    assert world.ask("PUT", path, secret, **asked).status_code == 412
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("sessions", "id"),
+        ("facts", "id"),
+        ("documents", "path"),
+        ("generations", "number"),
+    ],
+)
+def test_pages_follow_each_other_without_a_gap(world: World, path: str, name: str) -> None:
+    async def talk(client: httpx2.AsyncClient) -> tuple[list[Any], list[Any]]:
+        url = f"/v1/spaces/{SPACE}/{path}"
+        whole = (await client.get(url, params={"limit": 1000})).json()[path]
+        seen: list[Any] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            given = {"limit": "2"} | ({"cursor": cursor} if cursor else {})
+            answer = (await client.get(url, params=given)).json()
+            seen += answer[path]
+            cursor = answer["next"]
+        return whole, seen
+
+    for _ in range(3):
+        world.session(SPACE)
+        world.fact(SPACE)
+        world.document(SPACE)
+    whole, seen = world.run(talk, world.key())
+    assert len(whole) > 1
+    assert [each[name] for each in seen] == [each[name] for each in whole]
+
+
+def test_a_session_that_was_replaced_is_not_ended_by_a_retry(world: World) -> None:
+    secret, session = world.key(), world.session(SPACE)
+    path = f"/v1/spaces/{SPACE}/sessions/{session}"
+    assert world.ask("POST", f"{path}/reset", secret).status_code == 200
+    again = world.ask("POST", f"{path}/reset", secret)
+    assert again.status_code == 409
+    record = world.ask("POST", f"{path}/records", secret, json={"role": "user", "content": "on"})
+    assert record.json()["session_id"] in again.json()["detail"]
+
+
+def test_what_may_be_forgotten_is_one_thing_at_a_time(world: World) -> None:
+    """P11: each kind over HTTP leaves nothing of it, and says what it was."""
+    secret, memory = world.key(), world.memory
+    session = world.session("carol")
+    wanted: list[dict[str, Any]] = [
+        {"record": f"{session}:1"},
+        {"fact": world.fact("carol")},
+        {"document": world.document("carol")},
+        {"session": session},
+        {"source": "api"},
+        {"everything": True},
+    ]
+    for one in wanted:
+        receipt = world.ask("POST", "/v1/spaces/carol/forget", secret, json=one)
+        assert receipt.status_code == 200, (one, receipt.text)
+    for wrong in ({}, {"everything": False}, {"fact": "a", "session": "b"}):
+        refused = world.ask("POST", "/v1/spaces/carol/forget", secret, json=wrong)
+        assert refused.status_code == 422
+    assert memory.space("carol").sessions.list() == []
+    assert memory.space("carol").facts.list(every=True) == []
