@@ -38,12 +38,13 @@ def walk(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[s
 
 
 def undocumented(command: click.Command, text: str) -> list[str]:
-    """Commands and options that a text does not mention."""
+    """Commands and options that a text does not mention; what is hidden is nobody's to use."""
     missing = []
     for words, inner in walk(command):
         if words and f"recollect {words}" not in text:
             missing.append(words)
-        options = [option for parameter in inner.params for option in parameter.opts]
+        shown = [each for each in inner.params if not getattr(each, "hidden", False)]
+        options = [option for parameter in shown for option in parameter.opts]
         missing += [
             f"{words} {option}".strip()
             for option in options

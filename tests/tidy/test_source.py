@@ -18,6 +18,7 @@ TREE = SourceTree(root=ROOT / "src", package="recollect")
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "domain", "knowledge", "document", "descriptors", "messages", "terms"})
     | frozenset({"recollection", "fences", "stems", "irregular", "agency", "generation", "status"})
+    | frozenset({"importing"})
     | frozenset({"clock", "ids", "crashpoints"}),
     frozenset({"config"}),
     frozenset({"store"}),
@@ -28,8 +29,10 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"documents", "adapters", "recall", "context", "topics"}),
     frozenset({"agents"}),
     frozenset({"consolidation"}),
-    frozenset({"equipment", "space"}),
+    frozenset({"equipment", "space", "operations", "forgetting"}),
     frozenset({"memory", "resolver", "aio"}),
+    frozenset({"importers"}),
+    frozenset({"hooks", "compat"}),
     frozenset({"__init__"}),  # the public names: only the interfaces may start from them
     frozenset({"interfaces", "demo", "benchmarks", "__main__"}),
 )
@@ -70,6 +73,8 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.equipment", "recollect.consolidation.files"),
         ("recollect.equipment", "recollect.agents.loop"),
         ("recollect.memory", "recollect.consolidation.generations"),
+        ("recollect.memory", "recollect.operations.exporting"),
+        ("recollect.memory", "recollect.operations.migrating"),
         ("recollect.equipment", "recollect.documents.paths"),
         ("recollect.equipment", "recollect.documents.scope"),
         ("recollect.documents.tree", "recollect.documents.changeset"),
@@ -78,6 +83,15 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.documents.tree", "recollect.documents.shelf"),
         ("recollect.stems", "snowballstemmer"),  # when something is searched
         ("recollect.models.opening", "recollect.models.http"),  # brings the HTTP client
+        # A hook loads as little as it can: an agent waits for it.
+        ("recollect.interfaces.cli.hook", "recollect.interfaces.cli.hook_install"),
+        ("recollect.interfaces.cli.hook", "recollect.hooks.telling"),
+        ("recollect.interfaces.cli.hook", "recollect.hooks.conversations"),
+        ("recollect.interfaces.cli.hook", "recollect.hooks.errands"),
+        ("recollect.interfaces.cli.hook", "recollect.hooks.capturing"),
+        ("recollect.interfaces.cli.serve", "<dynamic>"),  # the web server is an extra
+        ("recollect.interfaces.cli.mcp", "<dynamic>"),  # the MCP SDK is an extra
+        ("recollect.importers.sources", "<dynamic>"),  # each source when it is asked for
         ("recollect.interfaces.cli.lazy", "<dynamic>"),  # each command when it is used
     }
 )
@@ -85,6 +99,9 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
 # Supervisors: they log what they caught and state it again, or hand it to the caller whose it is.
 BROAD_EXCEPTS: frozenset[str] = frozenset(
     {
+        "recollect.interfaces.http.app",  # a request's error is an answer, and kept from the others
+        "recollect.interfaces.http.desk",
+        "recollect.interfaces.cli.hook",  # an agent never fails for what its memory does
         "recollect.memory",  # a session that begins never fails for what runs in the background
         "recollect.agents.conversation",  # a host's hook never fails a turn
         "recollect.agents.runner",  # a turn's error is counted against it and kept from the others

@@ -163,11 +163,21 @@ def receipt_shape(receipt: Receipt) -> dict[str, Any]:
     return {
         "space": receipt.space,
         "session_id": receipt.session_id,
+        "record": receipt.record,
+        "fact_id": receipt.fact_id,
+        "path": receipt.path,
+        "agent_id": receipt.agent_id,
+        "source": receipt.source,
+        "sessions": receipt.sessions,
         "records": receipt.records,
         "facts": receipt.facts,
         "sources": receipt.sources,
         "extractions": receipt.extractions,
         "summaries": receipt.summaries,
+        "documents": receipt.documents,
+        "versions": receipt.versions,
+        "items": receipt.items,
+        "is_complete": receipt.is_complete,
         "at": receipt.at,
     }
 
