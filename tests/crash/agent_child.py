@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -82,7 +83,21 @@ def doze(order: Order, journal: Journal) -> None:
         crashpoints.arm(None)
 
 
+def warm_up() -> None:
+    """Load what is loaded when it is first used, up to the files of a generation."""
+    with tempfile.TemporaryDirectory() as directory:
+        settings = {"extractor": "rules", "memories_root": directory, "agent_idle_seconds": 30}
+        clock = ManualClock()
+        with recollect.open(":memory:", settings=settings, clock=clock) as memory:
+            system = memory.agents()
+            system.post(AGENT, SAID, space=SPACE)
+            for _ in range(3):
+                system.tick()
+                memory.work()
+                clock.advance(24 * 3600)
+
+
 LIVES |= {"talk": talk, "doze": doze}
 
 if __name__ == "__main__":
-    main()
+    main(warm_up)

@@ -229,8 +229,16 @@ def live(order: Order, gate: int) -> int:
     return 0
 
 
+def warm_up() -> None:
+    """Load what is loaded when it is first used, so that no life has to."""
+    with recollect.open(":memory:") as memory:
+        memory.space(SPACE).session(KEYS[0], agent=AGENT).append("user", "warm")
+        memory.space(SPACE).documents.write("hub", "warm")
+
+
 def main() -> None:
     gate = int(sys.argv[1])
+    warm_up()
     for line in sys.stdin:
         order = json.loads(line)
         if "start" in order:

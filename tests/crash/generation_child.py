@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from recollect import crashpoints
-from tests.crash.agent_child import arm, opened
+from tests.crash.agent_child import arm, opened, warm_up
 from tests.crash.test_publish import Death
 from tests.crash.worker_child import LIVES, Children, Journal, Order, main
 from tests.hosted_agents import SPACE
@@ -55,4 +55,4 @@ def forget(order: Order, journal: Journal) -> None:
 LIVES |= {"consolidate": consolidate, "forget": forget}
 
 if __name__ == "__main__":
-    main()
+    main(warm_up)

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import recollect
 from recollect.agency import Life
 from recollect.agents.profile import AgentProfile
@@ -52,7 +54,9 @@ def ringing(received: Received) -> Any:
 
 
 # Every one of the points a life passes has its turn in the long run, some of them in every run.
-STEP = 1 if os.environ.get("RECOLLECT_TORTURE") else 8
+IS_LONG_RUN = bool(os.environ.get("RECOLLECT_TORTURE"))
+STEP = 1 if IS_LONG_RUN else 8
+pytestmark = [pytest.mark.torture] if IS_LONG_RUN else []  # the long run takes what is marked
 
 
 class Lives:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import recollect
 from recollect.clock import ManualClock
 from recollect.domain import JobKind
@@ -30,7 +32,9 @@ IN_A_RUN = {
 }
 IN_FORGETTING = IN_A_RUN - {"claim.claimed"} | {"forget.deleted"}
 # The steps on files are many, and much the same: some of them in every run, all in the long one.
-STEP = 1 if os.environ.get("RECOLLECT_TORTURE") else 25
+IS_LONG_RUN = bool(os.environ.get("RECOLLECT_TORTURE"))
+STEP = 1 if IS_LONG_RUN else 25
+pytestmark = [pytest.mark.torture] if IS_LONG_RUN else []  # the long run takes what is marked
 QUIET: dict[str, Any] = SETTINGS | {
     "lease_seconds": 30,
     "extractor": "rules",

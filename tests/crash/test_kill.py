@@ -22,7 +22,7 @@ KILLED = -signal.SIGKILL
 REACHED_MAX = 500  # far above how often one life passes a point
 # Those of a worker are in test_worker_kill.py, of documents in test_document_kill.py, of agents in
 # test_agents.py, of a generation in test_consolidation.py.
-ELSEWHERE = ("claim.", "record.", "documents.", "agent.", "signal.", "generation.")
+ELSEWHERE = ("claim.", "record.", "documents.", "agent.", "signal.", "generation.", "import.")
 POINTS = [name for name in crashpoints.POINTS if not name.startswith(ELSEWHERE)]
 
 

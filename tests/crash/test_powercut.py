@@ -18,6 +18,7 @@ import pytest
 import recollect
 from tests.crash.powercut import Image, image_at, images
 from tests.crash.vfs import CountingVFS, FaultyVFS, Log, LoggingVFS
+from tests.sqlite_stores import put_empty_store
 
 SEED = 20261115
 _vfs_numbers = count(1)
@@ -240,8 +241,17 @@ def check_images(
 def test_every_acknowledged_append_survives_a_power_cut(
     vfs: LoggingVFS, tmp_path: Path, settings: dict[str, bool]
 ) -> None:
+    put_empty_store(tmp_path / "memory.db")
     append_all(tmp_path / "memory.db", vfs, settings)
-    check_images(vfs, tmp_path, 500, settings)
+    check_images(vfs, tmp_path, 400, settings)
+
+
+@pytest.mark.parametrize("settings", [WAL, ROLLBACK_JOURNAL], ids=["wal", "rollback-journal"])
+def test_a_store_survives_a_power_cut_while_it_is_made(
+    vfs: LoggingVFS, tmp_path: Path, settings: dict[str, bool]
+) -> None:
+    append_all(tmp_path / "memory.db", vfs, settings)
+    check_images(vfs, tmp_path, 100, settings)
 
 
 def test_appends_that_share_a_commit_survive_a_power_cut(vfs: LoggingVFS, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import traceback
 from collections.abc import Iterator
 from hashlib import sha256
@@ -80,7 +81,17 @@ def live(url: str, verb: str, directory: str, nth: int) -> NoReturn:
         os._exit(code)
 
 
+def warm_up() -> None:
+    """Load what is loaded when it is first used, so that no life takes its steps there."""
+    with tempfile.TemporaryDirectory() as directory, recollect.open(":memory:") as memory:
+        documents = memory.space().documents
+        documents.write("work", "warm")
+        documents.publish(Path(directory) / "out")
+        documents.load(Path(directory) / "out")
+
+
 def serve(url: str) -> None:
+    warm_up()
     for line in sys.stdin:
         order = json.loads(line)
         pid = os.fork()

@@ -256,7 +256,17 @@ def live(order: Order) -> int:
     return 0
 
 
-def main() -> None:
+def warm_up() -> None:
+    """Load what is loaded when it is first used, so that no life has to."""
+    with recollect.open(":memory:", settings=SETTINGS) as memory:
+        session = memory.space("warm").session("k")
+        session.append("user", "warm")
+        session.sleep()
+        memory.worker(Telling()).drain()
+
+
+def main(warm: Callable[[], None] = warm_up) -> None:
+    warm()
     for line in sys.stdin:
         order = json.loads(line)
         if "start" in order:

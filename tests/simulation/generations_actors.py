@@ -114,8 +114,9 @@ class Person:
 
     def _sweep(self) -> None:
         leases = self._memory.store.leases
-        leases.ensure_recurring(JobKind.IDLE_SWEEP, self._world.clock.now())
-        leases.make_due(JobKind.IDLE_SWEEP)
+        for upkeep in (JobKind.IDLE_SWEEP, JobKind.STARTUP_SCAN):
+            leases.ensure_recurring(upkeep, self._world.clock.now())
+            leases.make_due(upkeep)
 
 
 class Working:

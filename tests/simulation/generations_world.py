@@ -31,7 +31,7 @@ AGGREGATES: Final = (
 )
 NESTING_MAX: Final = 3
 SKEW_SECONDS_MAX: Final = 20.0
-STEPS_OF_TIME: Final = (0.0, 1.0, 20.0, 61.0, 61.0, 200.0, 2000.0, 40_000.0)
+STEPS_OF_TIME: Final = (0.0, 1.0, 20.0, 61.0, 61.0, 200.0, 2000.0, 40_000.0, 90_000.0)
 
 SETTINGS: Final = tuple(
     Settings(

@@ -101,8 +101,9 @@ def _come_to_rest(world: World, workers: list[Working], memory: Memory) -> None:
         world.heal()
         store.leases.revive(None, None)
         store.generations.hurry(None)
-        store.leases.ensure_recurring(JobKind.IDLE_SWEEP, world.clock.now())
-        store.leases.make_due(JobKind.IDLE_SWEEP)
+        for upkeep in (JobKind.IDLE_SWEEP, JobKind.STARTUP_SCAN):
+            store.leases.ensure_recurring(upkeep, world.clock.now())
+            store.leases.make_due(upkeep)
         _drain(world, workers)
         if world.checker.is_at_rest():
             return

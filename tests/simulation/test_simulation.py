@@ -18,7 +18,7 @@ from recollect.store.protocol import Store
 from tests.simulation.play import SeedFailed, play, stage
 from tests.simulation.world import new_store
 
-SEEDS = 2_000
+SEEDS = 1_000
 CHUNK = 125  # seeds of one test, so that processes can share them
 SEEDS_TORTURE = 1_000_000
 CHUNK_TORTURE = 1_000

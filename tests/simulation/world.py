@@ -193,6 +193,7 @@ class WatchedStore:
         self.records = _Watched(world, store.records)
         self.marks = _Watched(world, store.marks)
         self.leases = _Watched(world, store.leases)
+        self.search, self.generations = store.search, store.generations  # for the upkeep
 
 
 class _Watched:

@@ -66,7 +66,7 @@ def test_where_nothing_was_filed_nothing_is_written(
 ) -> None:
     told(memory, TEAL, "a")
     before = said(space)
-    assert withdraw(space.documents, "another", now=clock.now()) == ()
+    assert withdraw(space.documents, ["another"], now=clock.now()) == ()
     assert said(space) == before
 
 
@@ -74,15 +74,15 @@ def test_a_second_time_does_nothing(
     memory: recollect.Memory, space: recollect.Space, clock: ManualClock
 ) -> None:
     session = told(memory, TEAL, "a")
-    written = withdraw(space.documents, session.id, now=clock.now())
+    written = withdraw(space.documents, [session.id], now=clock.now())
     assert written
-    assert withdraw(space.documents, session.id, now=clock.now()) == ()
+    assert withdraw(space.documents, [session.id], now=clock.now()) == ()
 
 
 def test_it_says_why(memory: recollect.Memory, space: recollect.Space, clock: ManualClock) -> None:
     session = told(memory, TEAL, "a")
     told(memory, ANA, "b")
-    for path in withdraw(space.documents, session.id, now=clock.now()):
+    for path in withdraw(space.documents, [session.id], now=clock.now()):
         if space.documents.find(path) is not None:
             assert space.documents.history(path)[0].reason == REASON
 
