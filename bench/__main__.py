@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.adapters import measure_adapters
 from bench.agents import measure_agents
 from bench.appending import measure_append, measure_postgres_append, measure_session_length
 from bench.claiming import measure_claims
@@ -17,7 +18,11 @@ from bench.consolidating import measure_consolidation
 from bench.documents import measure_documents
 from bench.draining import measure_drain
 from bench.extracting import measure_pipeline
+from bench.hooks import measure_hooks
+from bench.http_serving import measure_http
+from bench.importing import measure_importing
 from bench.marking import measure_due
+from bench.mcp_serving import measure_mcp
 from bench.offline import measure_offline
 from bench.peers.compare import measure_peers
 from bench.peers.recall_compare import measure_recall_peers
@@ -51,13 +56,18 @@ MEASUREMENTS: dict[str, Callable[[Run], Iterator[Line]]] = {
     "recall": measure_recall,
     "agents": measure_agents,
     "consolidation": measure_consolidation,
+    "importing": measure_importing,
+    "hooks": measure_hooks,
+    "mcp": measure_mcp,
+    "adapters": measure_adapters,
+    "http": measure_http,
     "peers": measure_peers,
     "recall-peers": measure_recall_peers,
 }
 PEERS = frozenset({"peers", "recall-peers"})  # what installs other libraries
 NEED_POSTGRES = frozenset(
     {"due", "postgres", "claims", "worker", "drain", "pipeline", "documents", "recall"}
-    | {"agents", "consolidation"}
+    | {"agents", "consolidation", "importing"}
 )
 
 
