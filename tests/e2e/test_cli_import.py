@@ -48,6 +48,7 @@ def test_logs_are_read_from_where_they_lie_and_answer_questions(
     assert result.exit_code == 0, result.output
     assert "2 new records in 1 session" in result.output
     assert "Claude Code 2.1.0" in result.output
+    assert "To learn from it" not in result.output
     found = call(store, "recall", "why did we drop Redis?", "--json")
     first = json.loads(found.output)[0]
     assert "always cold" in first["text"]

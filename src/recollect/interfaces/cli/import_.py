@@ -88,6 +88,8 @@ def command(
             worked = memory.work()
             if not target.as_json:
                 write(f"Learned from {counted(worked.processed, 'session')}.")
+        elif report.records and not dry_run and not target.as_json:
+            note(f"To learn from it: recollect work{target.arguments}")
 
 
 def default_places(source: Source) -> list[Path]:
@@ -133,8 +135,6 @@ def _say(
     if plan is not None:
         for line in total_lines(plan, settings):
             write(line)
-    elif report.records:
-        note(f"To learn from it: recollect work{target.arguments}")
 
 
 def _import_notes(
