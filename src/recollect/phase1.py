@@ -32,6 +32,7 @@ from recollect.domain import (
 from recollect.errors import OutcomeUnknown, PermanentFailure, StoreError
 from recollect.knowledge import Draft, Extraction, Learned, Spent, Staged
 from recollect.leases import Leaseholder
+from recollect.observing.telling import told
 from recollect.processing import Processor, Verdict, Work, WorkReport
 
 _log = logging.getLogger(__name__)
@@ -120,7 +121,7 @@ class Run:
             except StoreError as error:
                 if not error.retry_helps:
                     raise
-                _log.warning("session %s: trying again to record: %s", self.claim.key, error)
+                _log.warning("session %s: trying again to record: %s", self.claim.key, told(error))
             if self.lost.wait(pause):
                 break
         return store()

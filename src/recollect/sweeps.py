@@ -14,6 +14,7 @@ BATCH = 500  # sessions marked in one transaction
 INDEX_BATCH = 500  # entries of a kind indexed at once
 INDEX_BATCHES_MAX = 10  # before others have their turn
 PRUNE_BATCH = 200  # memories dropped with one sweep
+AUDIT_BATCH = 1000  # entries dropped in one transaction
 SIGNALS_BATCH = 500  # delivered before others have their turn
 
 
@@ -69,6 +70,15 @@ def index_all(store: Store) -> None:
 def drop_old_uses(store: Store, now: datetime, settings: Settings) -> int:
     """Drop the uses that are older than they are kept; returns how many it were."""
     return store.search.prune(now - timedelta(days=settings.usage_days))
+
+
+def drop_old_audit(store: Store, now: datetime, settings: Settings) -> int:
+    """Drop what is older than it is to be kept of who did what; returns how many it were."""
+    before, total, dropped = now - timedelta(days=settings.audit_days), 0, AUDIT_BATCH
+    while dropped == AUDIT_BATCH:
+        dropped = store.audit.prune(before, AUDIT_BATCH)
+        total += dropped
+    return total
 
 
 def drop_old_memories(store: Store, now: datetime, settings: Settings) -> None:

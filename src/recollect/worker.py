@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import threading
-import traceback
 from collections.abc import Callable
 from typing import assert_never
 
@@ -29,16 +28,20 @@ from recollect.errors import (
     PermanentFailure,
     Postponed,
     RecollectError,
+    SchemaTooNew,
     StoreClosed,
     StoreError,
 )
 from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.leases import Leaseholder
+from recollect.observing import telling
+from recollect.observing.traces import at_work
 from recollect.phase1 import Run, extract_again, extract_new, extract_whole
 from recollect.processing import LoggingProcessor, Processor, Verdict, Work, WorkReport
 from recollect.store.protocol import Store
 from recollect.sweeps import (
     deliver_signals,
+    drop_old_audit,
     drop_old_memories,
     drop_old_uses,
     index_some,
@@ -257,8 +260,10 @@ class Worker:
                     pause = self._claim_batch()
                 except StoreClosed:
                     return
-                except Exception:  # the loop must outlive a bad moment of the store
-                    _log.exception("cannot claim; looking again in %g s", pause)
+                except SchemaTooNew as error:
+                    _log.error("cannot claim: %s", error)
+                except Exception as error:  # the loop must outlive a bad moment of the store
+                    _log.error("cannot claim; again in %g s: %s", pause, telling.trail(error))
                 with self._changed:
                     self._changed.wait_for(lambda: self._woken or self._stopping, pause)
                     self._woken = False
@@ -320,7 +325,8 @@ class Worker:
     def _work_on(self, running: _Running) -> None:
         report = WorkReport()
         try:
-            report = self._process(running)
+            with at_work(self.owner, running.claim.kind, traced=self._settings.traces):
+                report = self._process(running)
         except Exception as error:  # one job's error: logged, counted against it, kept from others
             report = self._failed(running, error)
         finally:
@@ -338,14 +344,14 @@ class Worker:
             return WorkReport(stale=1)
         told = self._redact(f"{type(error).__name__}: {error}")
         if not _is_at_fault(error):
-            return self._put_off(claim, told, self._pause_seconds(claim, error))
-        _log.warning("%s %s failed (attempt %d): %s", claim.kind, claim.key, claim.attempt, told)
-        if not isinstance(error, RecollectError):
-            _log.warning("%s", self._redact("".join(traceback.format_exception(error))))
+            return self._put_off(claim, error, told)
+        shown = (telling.told if isinstance(error, RecollectError) else telling.trail)(error)
+        _log.warning("%s %s failed (attempt %d): %s", claim.kind, claim.key, claim.attempt, shown)
         try:
             outcome = self._holder.fail(claim, told, is_final=isinstance(error, PermanentFailure))
         except RecollectError as unreachable:  # the lease runs out and somebody takes over
-            _log.warning("%s %s: cannot report the failure: %s", claim.kind, claim.key, unreachable)
+            shown = telling.told(unreachable)
+            _log.warning("%s %s: cannot report the failure: %s", claim.kind, claim.key, shown)
             return WorkReport(failed=1)
         return WorkReport(stale=1) if isinstance(outcome, StaleClaim) else WorkReport(failed=1)
 
@@ -359,16 +365,18 @@ class Worker:
             case _:
                 return self._holder.pause_seconds(claim, STORE_PAUSE_SECONDS)
 
-    def _put_off(self, claim: Claim, told: str, seconds: float) -> WorkReport:
+    def _put_off(self, claim: Claim, error: Exception, told: str) -> WorkReport:
         """Nothing is wrong with the job: it waits, visibly, and nothing is counted against it."""
-        _log.warning("%s %s waits %.1f s: %s", claim.kind, claim.key, seconds, told)
+        seconds, shown = self._pause_seconds(claim, error), telling.told(error)
+        _log.warning("%s %s waits %.1f s: %s", claim.kind, claim.key, seconds, shown)
         with self._changed:
             self._is_going_round |= claim.job_id in self._put_off_jobs
             self._put_off_jobs.add(claim.job_id)
         try:
             deferred = self._holder.defer(claim, told, seconds)
         except RecollectError as unreachable:  # the lease runs out and somebody takes over
-            _log.warning("%s %s: cannot be postponed: %s", claim.kind, claim.key, unreachable)
+            shown = telling.told(unreachable)
+            _log.warning("%s %s: cannot be postponed: %s", claim.kind, claim.key, shown)
             return WorkReport(postponed=1)
         return WorkReport(stale=1) if isinstance(deferred, StaleClaim) else WorkReport(postponed=1)
 
@@ -377,7 +385,7 @@ class Worker:
         try:
             released = self._holder.release(running.claim)
         except RecollectError as error:
-            _log.warning("cannot give %s back: %s", running.claim.key, error)
+            _log.warning("cannot give %s back: %s", running.claim.key, telling.told(error))
         with self._changed:
             self._running.pop(running.claim.job_id, None)
             self._report.released += isinstance(released, Released)
@@ -396,6 +404,7 @@ class Worker:
             case JobKind.IDLE_SWEEP:
                 sweep_idle(self._store, self._clock.now(), self._settings)
                 drop_old_uses(self._store, self._clock.now(), self._settings)
+                drop_old_audit(self._store, self._clock.now(), self._settings)
                 self._store.generations.expire(self._clock.now())  # by time alone
                 if self._duties.upkeep is not None:
                     self._duties.upkeep()
@@ -447,7 +456,8 @@ class Worker:
             try:
                 renewed = self._holder.renew(each.claim)
             except StoreError as error:
-                _log.warning("cannot renew %s, trying again: %s", each.claim.key, error)
+                shown = telling.told(error)
+                _log.warning("cannot renew %s, trying again: %s", each.claim.key, shown)
                 continue
             if isinstance(renewed, StaleClaim) and not each.done.is_set():
                 _log.warning("%s %s was taken over", each.claim.kind, each.claim.key)
@@ -469,8 +479,8 @@ class _Heartbeat:
                 self._renew()
             except StoreClosed:
                 return
-            except Exception:  # nobody else keeps these leases alive
-                _log.exception("cannot renew, trying again in %g s", self._every)
+            except Exception as error:  # nobody else keeps these leases alive
+                _log.error("cannot renew; again in %g s: %s", self._every, telling.trail(error))
 
     def __enter__(self) -> None:
         self._thread.start()

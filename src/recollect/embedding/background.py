@@ -20,6 +20,7 @@ from recollect.errors import (
     PromptTooLong,
     SpendCapReached,
 )
+from recollect.observing.telling import told
 from recollect.recollection import NewVector, Unembedded
 from recollect.store.protocol import Store
 
@@ -83,8 +84,9 @@ class _Batch:
         for entry, error in self._refused:
             if not self._answered:
                 raise error
+            shown = told(error)
             _log.warning(
-                "%s %d of space %s has no vector: %s", entry.kind, entry.key, entry.space, error
+                "%s %d of space %s has no vector: %s", entry.kind, entry.key, entry.space, shown
             )
             self.made.append(NewVector(entry=entry, vector=b""))
 

@@ -15,6 +15,7 @@ from recollect.embedding.checking import ask
 from recollect.embedding.protocol import Billed, Embedded, Embedder
 from recollect.errors import ModelError, SpendCapReached
 from recollect.knowledge import CallOutcome, Caps, NewCall, OverCap, Spent
+from recollect.observing import traces
 from recollect.store.protocol import Ledger
 
 PURPOSE = "embed"
@@ -27,6 +28,7 @@ class EmbeddingTill:
     def __init__(self, ledger: Ledger, settings: Settings, clock: Clock) -> None:
         self._ledger = ledger
         self._clock = clock
+        self._is_traced = settings.traces
         self._caps = Caps(
             tokens_per_day=settings.spend_tokens_per_day,
             calls_per_day=settings.spend_calls_per_day,
@@ -35,11 +37,11 @@ class EmbeddingTill:
     def embed(self, embedder: Embedder, space: str, texts: Sequence[str]) -> Embedded:
         """Reserve, ask, settle. SpendCapReached: the space may use no more today."""
         if not isinstance(embedder, Billed) or not texts:
-            return ask(embedder, texts)
+            return self._asked(embedder, texts)
         most = embedder.tokens_of(texts)
         call_id = self._reserve(embedder.name, space, most)
         try:
-            embedded = ask(embedder, texts)
+            embedded = self._asked(embedder, texts)
         except ModelError as error:
             spent = Spent(calls=1, input_tokens=most * error.tries_begun)
             self._ledger.settle(space, call_id, spent, CallOutcome.FAILED)
@@ -48,6 +50,11 @@ class EmbeddingTill:
         spent = Spent(calls=1, input_tokens=used + most * embedded.tries_lost)
         self._ledger.settle(space, call_id, spent, CallOutcome.ANSWERED)
         return embedded
+
+    def _asked(self, embedder: Embedder, texts: Sequence[str]) -> Embedded:
+        asked = {traces.MODEL: embedder.name, traces.PURPOSE: PURPOSE}
+        with traces.spanned("model", asked, traced=self._is_traced):
+            return ask(embedder, texts)
 
     def _reserve(self, model: str, space: str, tokens: int) -> int:
         call = NewCall(

@@ -22,6 +22,7 @@ from recollect.extraction.model import tokens_of
 from recollect.knowledge import NOTHING_SPENT, CallOutcome, Caps, NewCall, OverCap, Spent
 from recollect.models.prices import cost_micros
 from recollect.models.protocol import Completion, Model, Request, Usage
+from recollect.observing.traces import INPUT, MODEL, OUTPUT, PURPOSE, spanned
 from recollect.store.protocol import Ledger
 
 RUN_PAUSE_SECONDS = 60.0  # after which another run, with a budget of its own, may go on
@@ -109,7 +110,7 @@ class Till:
             self._budget.correct(taken, 0)
             raise
         try:
-            completion = self._model.complete(request)
+            completion = self._called(request, what)
         except ModelError as error:
             is_invalid = isinstance(error, InvalidOutput)
             outcome = CallOutcome.INVALID if is_invalid else CallOutcome.FAILED
@@ -122,6 +123,14 @@ class Till:
         )
         self._settle(call_id, taken, usage, CallOutcome.ANSWERED)
         return completion
+
+    def _called(self, request: Request, what: str) -> Completion:
+        asked = {MODEL: self._model.name, PURPOSE: what}
+        with spanned("model", asked, traced=self._settings.traces) as note:
+            completion = self._model.complete(request)
+            used = completion.usage
+            note({INPUT: used.input_tokens, OUTPUT: used.output_tokens})
+            return completion
 
     def _reserve(self, most: Usage, what: str) -> int:
         now = self._clock.now()

@@ -38,6 +38,7 @@ from recollect.models.tokens import (
     estimate_tokens,
 )
 from recollect.models.wire import Dialect, Wire
+from recollect.observing.telling import told
 
 BACKOFF_SECONDS = 1.0  # the bound of the first wait; it doubles, with full jitter
 BACKOFF_SECONDS_MAX = 30.0
@@ -131,7 +132,7 @@ class HttpModel:
                 wait = self._wait_seconds(error, tries)
                 if tries >= self._settings.model_retries or wait >= self._left(call):
                     raise
-                _log.info("%s: %s; again in %.1f s", self.name, error, wait)
+                _log.info("%s: %s; again in %.1f s", self.name, told(error), wait)
             self._wait(call, wait)
             tries += 1
 
@@ -168,7 +169,7 @@ class HttpModel:
             # A prompt that is too long may be blamed on a parameter too: asking again is no use.
             if simpler is None or not is_refused:
                 raise failure
-            _log.info("%s: %s; trying without", self.name, failure)
+            _log.info("%s: %s; trying without", self.name, told(failure))
             dialect = simpler
         raise failure
 

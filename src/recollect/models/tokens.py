@@ -47,7 +47,9 @@ def estimate_request(request: Request) -> int:
 
 
 def estimate_message(message: ChatMessage) -> int:
-    words = estimate_tokens(message.text) + estimate_tokens(message.call_id or "")
+    words = estimate_tokens(message.text)
+    if message.call_id:
+        words += estimate_tokens(message.call_id)
     return MESSAGE_TOKENS + words + estimate_calls(message.tool_calls)
 
 

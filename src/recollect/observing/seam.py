@@ -1,0 +1,91 @@
+"""The seam at which verbs are observed: what a verb is, who looks at it, and what they are told.
+
+An observer is told before a verb is carried out and after it. What it raises before keeps the verb
+from being carried out; afterwards it may raise nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Protocol
+
+End = Callable[[BaseException | None, object], None]
+
+
+class Kind(Enum):
+    """What a verb does to what is remembered."""
+
+    READ = auto()
+    WRITE = auto()
+    UPKEEP = auto()  # neither shows nor changes what anybody said: claims, counts, indexes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb:
+    """One method of a store: one transaction."""
+
+    name: str  # as in facts.add
+    kind: Kind
+    parameters: tuple[str, ...]
+
+    def given(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """What a call of it was given, by the names of its parameters."""
+        return {**dict(zip(self.parameters, args, strict=False)), **named}
+
+    def space(self, args: Sequence[Any], named: Mapping[str, Any]) -> str | None:
+        """Which space a call is about; none: the store."""
+        given = self.given(args, named)
+        if "space" in given:
+            space = given["space"]
+        else:
+            about = next((given[name] for name in ("ref", "claim") if name in given), None)
+            about = about or next(iter(given.values()), None)
+            space = getattr(about, "space", None)
+        return space if isinstance(space, str) else None
+
+
+class Observer(Protocol):
+    """Looks at verbs, from any number of threads."""
+
+    def minds(self, verb: Verb) -> bool:
+        """Whether it wants to be told of this one at all; asked once."""
+        ...
+
+    def begin(self, verb: Verb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
+        """A verb is about to be carried out; what comes back is told the error, or the result."""
+        ...
+
+
+def begin(
+    observers: Sequence[Observer], verb: Verb, args: Sequence[Any], named: Mapping[str, Any]
+) -> list[End]:
+    """Tell everybody that a verb begins; if one of them refuses, that it has ended."""
+    ends: list[End] = []
+    try:
+        for observer in observers:
+            ends.append(observer.begin(verb, args, named))  # noqa: PERF401  # those told so far
+    except BaseException as error:
+        end(ends, error, None)
+        raise
+    return ends
+
+
+def end(ends: list[End], error: BaseException | None, result: object) -> None:
+    """Tell them that it has ended: who was told first is told last."""
+    for each in reversed(ends):
+        each(error, result)
+
+
+@contextmanager
+def look(observers: Sequence[Observer], verb: Verb) -> Iterator[None]:
+    """The same around what is not one call."""
+    ends = begin(observers, verb, (), {})
+    try:
+        yield
+    except BaseException as error:
+        end(ends, error, None)
+        raise
+    end(ends, None, None)

@@ -1,0 +1,107 @@
+"""Spans for verbs, model calls and jobs, through the OpenTelemetry API where it is installed.
+
+A span says which verb, job or model it is, how long it took and the class of an error. It has no
+word of what anybody said, no message of an error, no id and no space, whose name may be a person's.
+What becomes of spans is up to whoever sets OpenTelemetry up in the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import MissingExtra
+from recollect.observing.actors import acting
+from recollect.observing.seam import End, Verb
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, Tracer
+
+SCOPE = "recollect"
+VERB, JOB, ERROR = "recollect.verb", "recollect.job", "error.type"
+MODEL, PURPOSE = "gen_ai.request.model", "recollect.purpose"
+INPUT, OUTPUT = "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"
+
+Attributes = Mapping[str, str | int]
+Note = Callable[[Attributes], None]
+
+
+@cache
+def open_tracer() -> Tracer:
+    """Who makes spans. MissingExtra: OpenTelemetry is not installed."""
+    try:
+        from opentelemetry import trace  # an extra, loaded when it is asked for
+    except ImportError as error:
+        raise MissingExtra(
+            f"traces need an extra: pip install 'recollect[otel]' ({error})"
+        ) from error
+    return trace.get_tracer(SCOPE)
+
+
+class VerbSpans:
+    """Implements `Observer` by a span around every verb."""
+
+    def __init__(self) -> None:
+        self._tracer = open_tracer()
+
+    def minds(self, verb: Verb) -> bool:
+        del verb
+        return True
+
+    def begin(self, verb: Verb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
+        del args, named
+        entered = self._tracer.start_as_current_span(
+            f"{SCOPE}.{verb.name}",
+            attributes={VERB: verb.name},
+            record_exception=False,
+            set_status_on_exception=False,
+        )
+        span = entered.__enter__()
+
+        def end(error: BaseException | None, result: object) -> None:
+            del result
+            if error is not None:
+                _fail(span, error)
+            entered.__exit__(None, None, None)
+
+        return end
+
+
+@contextmanager
+def spanned(name: str, attributes: Attributes, *, traced: bool) -> Iterator[Note]:
+    """A span around what is not a verb, if spans are wanted; what comes of it is noted on it."""
+    if not traced:
+        yield _unnoted
+        return
+    with open_tracer().start_as_current_span(
+        f"{SCOPE}.{name}",
+        attributes=attributes,
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        try:
+            yield span.set_attributes
+        except BaseException as error:
+            _fail(span, error)
+            raise
+
+
+@contextmanager
+def at_work(owner: str, job: str, *, traced: bool) -> Iterator[None]:
+    """What a worker does for a job: in its own name, and as one span."""
+    with acting(f"worker:{owner}"), spanned(f"job.{job}", {JOB: job}, traced=traced):
+        yield
+
+
+def _fail(span: Span, error: BaseException) -> None:
+    """By its class alone: a message may quote what somebody said."""
+    from opentelemetry.trace import StatusCode  # there is a span, so there is the extra
+
+    span.set_attribute(ERROR, type(error).__name__)
+    span.set_status(StatusCode.ERROR)
+
+
+def _unnoted(attributes: Attributes) -> None:
+    del attributes

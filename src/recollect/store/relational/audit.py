@@ -1,0 +1,78 @@
+"""Who did what: entries begun, ended, listed and dropped; each in one transaction."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from datetime import datetime
+
+from recollect.clock import from_micros, to_micros
+from recollect.store.audit_protocol import AuditEntry, AuditQuery
+from recollect.store.relational.database import Connection, Database, Params, Row
+
+_LATEST = 2**62  # above every time there is
+_EARLIEST = -(2**62)
+
+
+class RelationalAudit:
+    """Implements `recollect.store.protocol.Audit`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, entry: AuditEntry) -> None:
+        names = {
+            "id": entry.id,
+            "space": entry.space,
+            "at": to_micros(entry.at),
+            "actor": entry.actor,
+            "verb": entry.verb,
+            "targets": json.dumps(entry.targets),
+        }
+        self._database.write(entry.space, lambda c: c.run("begin_audit", names))
+
+    def end(self, entry: AuditEntry) -> None:
+        names = {
+            "id": entry.id,
+            "targets": json.dumps(entry.targets),
+            "outcome": entry.outcome,
+        }
+        self._database.write(entry.space, lambda c: c.run("end_audit", names))
+
+    def list(
+        self, query: AuditQuery, limit: int, before: AuditEntry | None
+    ) -> builtins.list[AuditEntry]:
+        page = {
+            "any_actor": query.actor is None,
+            "actor": query.actor or "",
+            "any_verb": query.verb is None,
+            "verb": query.verb or "",
+            "since": _EARLIEST if query.since is None else to_micros(query.since),
+            "until": _LATEST if before is None else to_micros(before.at),
+            "until_id": "" if before is None else before.id,
+            "limit": limit,
+        }
+        rows = self._database.read(query.space, lambda c: _rows(c, query.space, page))
+        return [_entry(row) for row in rows]
+
+    def prune(self, before: datetime, limit: int) -> int:
+        names = {"before": to_micros(before), "limit": limit}
+        return self._database.write(None, lambda c: len(c.rows("prune_audit", names)))
+
+
+def _rows(c: Connection, space: str | None, page: Params) -> builtins.list[Row]:
+    if space is None:
+        return c.rows("list_whole_audit", page)
+    return c.rows("list_audit", {**page, "space": space})
+
+
+def _entry(row: Row) -> AuditEntry:
+    return AuditEntry(
+        id=row[0],
+        space=row[1],
+        at=from_micros(row[2]),
+        actor=row[3],
+        verb=row[4],
+        targets=tuple(json.loads(row[5])),
+        outcome=row[6],
+    )
