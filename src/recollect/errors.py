@@ -11,6 +11,7 @@
     │   ├── AppendKeyReused        one idempotency key, two different contents
     │   ├── AmbiguousKey           a stable key several agents use, and no agent given
     │   ├── NotFound               no such fact, session, record or document in this space
+    │   ├── NotQuarantined         nobody has to decide about the fact, or not any more
     │   ├── StaleVersion           somebody else has changed the document meanwhile
     │   ├── DocumentExists         something stands where something was to be put
     │   ├── DocumentReferenced     others refer to it, or stand below it
@@ -113,6 +114,10 @@ class StoreForked(UsageError):
 
 class NotFound(UsageError, LookupError):
     """There is no such thing in this space."""
+
+
+class NotQuarantined(UsageError):
+    """A fact that was to be approved or rejected is not in quarantine."""
 
 
 class InvalidPath(InvalidValue):

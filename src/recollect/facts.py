@@ -1,7 +1,8 @@
 """Facts as a caller holds them: add, read, search, edit, delete; one short method per verb.
 
 What people add or edit is redacted like everything that is stored as memory, and stays theirs: no
-extraction changes it.
+extraction changes it. What a tool said and reads like a command is quarantined: it is found, and
+stays out of prompts until a person approves it.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from recollect import collection
-from recollect.errors import InvalidValue, NotFound, TooLarge
+from recollect.errors import InvalidValue, NotFound, NotQuarantined, TooLarge
 from recollect.knowledge import (
     UNCHANGED,
     Fact,
@@ -36,15 +37,23 @@ TAGS_MAX = 32
 TAG_CHARS_MAX = 100
 SOURCES_MAX = 1000
 QUOTE_CHARS_MAX = 2000
+DOUBTED = 500  # facts of tools that are looked through at a time for those that command
 
 
 class Facts:
     """A space's facts. `as_of` reads them as they were believed at a time."""
 
-    def __init__(self, around: Surroundings, store: Store, space: str) -> None:
+    def __init__(
+        self,
+        around: Surroundings,
+        store: Store,
+        space: str,
+        corrected: Callable[[str, str, Fact | None], None],
+    ) -> None:
         self._around = around
         self._store = store
         self._space = space
+        self._corrected = corrected  # tells the pages that were written from a fact
 
     def add(
         self,
@@ -101,6 +110,8 @@ class Facts:
         stored = self._store.facts.update(self._space, fact_id, edit, self._around.now())
         if stored is None:
             raise _not_found(fact_id)
+        if stored.source_count:
+            self._corrected(self._space, fact_id, stored)
         return stored
 
     def delete(self, fact_id: str) -> None:
@@ -108,7 +119,10 @@ class Facts:
 
         Its history stays; to have nothing left of it, forget the session it comes from.
         """
-        fact_id = collection.check_id(fact_id)
+        known = self.get(fact_id)
+        if known is not None and known.source_count:
+            # First: who is stopped in between has the fact still, and deletes it again.
+            self._corrected(self._space, fact_id, None)
         if not self._store.facts.delete(self._space, fact_id, self._around.now()):
             raise _not_found(fact_id)
 
@@ -161,6 +175,41 @@ class Facts:
             self._space, collection.check_id(key), value, self._at(as_of), page_size(limit)
         )
 
+    def quarantined(self, limit: int = 50, before: Fact | None = None) -> builtins.list[Fact]:
+        """A page of the facts that stay out of prompts until a person decides, newest first.
+
+        They hold, no person said so, and they read like a command to whoever reads them.
+        """
+        limit, at = page_size(limit), self._around.now()
+        found: builtins.list[Fact] = []
+        while len(found) < limit:
+            query = FactQuery(at=at, trust=Trust.TOOL, before=before)
+            doubted = self._store.facts.list(self._space, query, DOUBTED)
+            found += filter(_is_quarantined, doubted)
+            if len(doubted) < DOUBTED:
+                break
+            before = doubted[-1]
+        return found[:limit]
+
+    def approve(self, fact_id: str) -> Fact:
+        """Vouch for a quarantined fact: it is a person's word from then on, and may be injected.
+
+        NotFound: there is none. NotQuarantined: nobody has to decide about it.
+        """
+        fact = self._doubted(fact_id)
+        now = self._around.now()
+        stored = self._store.facts.approve(self._space, fact.id, fact.content, now)
+        if stored is None:
+            raise NotQuarantined(f"fact {fact.id!r} has just been changed: read it again")
+        return stored
+
+    def reject(self, fact_id: str) -> None:
+        """Delete a quarantined fact; its session does not bring it back.
+
+        NotFound: there is none. NotQuarantined: nobody has to decide about it.
+        """
+        self.delete(self._doubted(fact_id).id)
+
     def count(self, as_of: datetime | str | None = None) -> int:
         """How many facts hold."""
         return self._store.facts.count(self._space, self._at(as_of))
@@ -174,6 +223,18 @@ class Facts:
     def history(self, fact_id: str) -> builtins.list[FactChange]:
         """What has happened to a fact, oldest first; also of one that was deleted."""
         return self._store.facts.history(self._space, collection.check_id(fact_id))
+
+    def _doubted(self, fact_id: str) -> Fact:
+        """The fact in quarantine that has this id."""
+        fact = self.get(fact_id)
+        if fact is None:
+            raise _not_found(fact_id)
+        if not fact.is_valid(self._around.now()) or not _is_quarantined(fact):
+            raise NotQuarantined(
+                f"fact {fact.id!r} is not in quarantine: only what a tool said, reads like a "
+                "command and holds is approved or rejected; edit or delete it instead"
+            )
+        return fact
 
     def _at(self, as_of: datetime | str | None) -> datetime:
         return collection.read_time(as_of) or self._around.now()
@@ -216,6 +277,12 @@ class Facts:
         given = json.loads(collection.encode_metadata(metadata) or "{}")
         redacted: Mapping[str, Any] = self._redactor().redact_json(given)
         return redacted
+
+
+def _is_quarantined(fact: Fact) -> bool:
+    from recollect.recall.danger import is_quarantined
+
+    return is_quarantined(fact.content, fact.trust)
 
 
 def _not_found(fact_id: str) -> NotFound:

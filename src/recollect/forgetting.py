@@ -16,6 +16,7 @@ from recollect.descriptors import Descriptor, cache_key, read_descriptor
 from recollect.domain import Record
 from recollect.errors import InvalidValue, NotFound, UsageError
 from recollect.knowledge import ForgettableSession, Receipt, SessionsMeant
+from recollect.progress import tell
 from recollect.session import Session
 from recollect.store.protocol import Store
 
@@ -132,17 +133,17 @@ class _Task:
 
     def fact(self, fact_id: str) -> Receipt:
         receipt = self.memory.store.erasure.forget_fact(self.space, fact_id, self.now)
-        # Also of one that is gone: whoever forgot it may not have come to the pages.
-        self.memory.withdraw(self.space, (fact_id,), publish=receipt is not None)
+        # Also of one that is gone: whoever forgot it may not have come to the pages and the files.
+        self.memory.withdraw(self.space, (fact_id,))
         if receipt is None:
             raise NotFound(f"space {self.space!r} has no fact {fact_id!r}")
         return receipt
 
     def document(self, path: str) -> Receipt:
         purged = self.memory.documents_of(self.space).purge(path)
+        self.memory.withdraw(self.space, ())
         if not purged.documents:
             raise NotFound(f"space {self.space!r} has no document {path!r}")
-        self.memory.withdraw(self.space, ())
         return Receipt(
             space=self.space,
             at=self.now,
@@ -185,12 +186,13 @@ class _Task:
         """
         total, count = Receipt(space=self.space, at=self.now), 0
         for page in self._pages(store, meant):
+            # Also where none is left: whoever forgot them may not have come to the files.
             left = [each.id for each in page if not each.is_forgotten]
-            if left:
-                total = total.plus(store.erasure.forget_sessions(self.space, left, self.now))
+            total = total.plus(store.erasure.forget_sessions(self.space, left, self.now))
             if pages and store is self.memory.store:
                 self.memory.withdraw(self.space, [each.id for each in page], publish=False)
             count += len(page)
+            tell(f"{count:,} sessions forgotten", count)
         if count and pages and store is self.memory.store:
             self.memory.withdraw(self.space, ())
         return total, count

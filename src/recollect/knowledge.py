@@ -169,6 +169,7 @@ class FactEvent(StrEnum):
 
     ADDED = "added"
     EDITED = "edited"
+    APPROVED = "approved"  # a person vouches for what a tool said
     SUPERSEDED = "superseded"
     RESTORED = "restored"  # what had superseded it is gone
     WITHDRAWN = "withdrawn"  # a new pass over its sessions does not say it any more
@@ -195,6 +196,7 @@ class FactQuery:
     every: bool = False
     tag: str | None = None
     session_id: str | None = None
+    trust: Trust | None = None
     before: Fact | None = None
 
 

@@ -339,6 +339,7 @@ MUTED: dict[str, str] = {
     "vouch_for_fact": "peoples_own_word_stays",
     "settle_trust": "the_best_trust_wins",
     "edit_fact": "an_edited_fact_is_somebodys_own",
+    "reword_sources": "an_edits_word_outlives_a_source",
     "supersede_fact": "a_newer_statement_supersedes",
     "insert_source": "the_same_statement_is_one_fact",
     "delete_sources": "adding_under_an_id_replaces",

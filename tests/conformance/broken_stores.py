@@ -21,6 +21,7 @@ from recollect.domain import (
 from recollect.store.protocol import NewId, Store
 from recollect.store.relational import Database, RelationalStore
 from recollect.store.relational.agents import RelationalAgents
+from recollect.store.relational.audit import RelationalAudit
 from recollect.store.relational.documents import RelationalDocuments
 from recollect.store.relational.facts import RelationalFacts
 from recollect.store.relational.generations import RelationalGenerations
@@ -34,6 +35,7 @@ from recollect.store.relational.search import RelationalSearch
 from recollect.store.relational.sessions import RelationalSessions
 from tests.conformance import broken_learning
 from tests.conformance.broken_agents import BROKEN_AGENTS
+from tests.conformance.broken_audit import BROKEN_AUDIT
 from tests.conformance.broken_documents import BROKEN_DOCUMENTS
 from tests.conformance.broken_generations import BROKEN_GENERATIONS
 from tests.conformance.broken_imports import BROKEN_IMPORTS
@@ -53,6 +55,7 @@ Aggregate = (
     | RelationalGenerations
     | RelationalImports
     | RelationalApiKeys
+    | RelationalAudit
 )
 
 ATTRIBUTES: dict[str, type[Aggregate]] = {
@@ -68,6 +71,7 @@ ATTRIBUTES: dict[str, type[Aggregate]] = {
     "generations": RelationalGenerations,
     "imports": RelationalImports,
     "api_keys": RelationalApiKeys,
+    "audit": RelationalAudit,
 }
 
 
@@ -378,4 +382,8 @@ BROKEN |= {
 BROKEN |= {
     name: Break(aggregate=aggregate, caught_by=caught_by)
     for name, (aggregate, caught_by) in BROKEN_KEYS.items()
+}
+BROKEN |= {
+    name: Break(aggregate=aggregate, caught_by=caught_by)
+    for name, (aggregate, caught_by) in BROKEN_AUDIT.items()
 }

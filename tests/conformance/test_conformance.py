@@ -21,6 +21,7 @@ from recollect.store.protocol import Store
 from recollect.store.relational import RelationalStore
 from recollect.store.sql import queries
 from tests.conformance.broken_agents import MUTED_AGENTS, NOT_MUTED_AGENTS
+from tests.conformance.broken_audit import MUTED_AUDIT
 from tests.conformance.broken_documents import MUTED_DOCUMENTS, NOT_MUTED_DOCUMENTS
 from tests.conformance.broken_forgetting import MUTED_FORGETTING, NOT_MUTED_FORGETTING
 from tests.conformance.broken_generations import MUTED_GENERATIONS
@@ -48,8 +49,9 @@ EVERY_ROW = {
 }
 EVERY_MUTED = MUTED | MUTED_DOCUMENTS | MUTED_SEARCH | MUTED_VECTORS | MUTED_AGENTS
 EVERY_MUTED |= MUTED_GENERATIONS | MUTED_IMPORTS | MUTED_KEYS | MUTED_FORGETTING
+EVERY_MUTED |= MUTED_AUDIT
 CHANGING: tuple[str, ...] = ("facts", "extractions", "documents", "search", "vectors", "agents")
-CHANGING += ("generations", "imports", "keys", "forgetting")
+CHANGING += ("generations", "imports", "keys", "forgetting", "audit")
 
 
 def open_in_memory() -> Store:

@@ -21,6 +21,7 @@ from recollect.errors import StoreDenied
 from recollect.importing import Cursor, digest
 from recollect.knowledge import Caps, NewCall, Staged
 from recollect.recollection import NewVector
+from recollect.store.audit_protocol import AuditEntry
 from recollect.store.conformance import Harness, findings, handbooks, inboxes, lessons, pages
 from recollect.store.key_protocol import ApiKey, Scope
 from recollect.store.opening import open_store
@@ -41,7 +42,7 @@ TENANT_TABLES = frozenset(
     | {"agent_lives", "inbox", "signals", "told_records"}
     | {"removed_memories", "generations", "generation_documents"}
     | {"imported_items", "import_cursors"}
-    | {"api_keys"}
+    | {"api_keys", "audit"}
 )
 REFERRED_TO = frozenset({"spaces", "agents", "session_keys", "sessions", "agent_lives"})
 OURS, THEIRS = "ours", "theirs"
@@ -92,6 +93,7 @@ def database(postgres_url: str, filled_schema: str) -> Iterator[PostgresDatabase
             store.compact(ref, retain=2)
             tell_an_agent(store, space)
             store.handle.api_keys.add(a_key(space, store.now()))
+            store.handle.audit.begin(an_entry(space, store.now()))
             log = Cursor(source="logs", place=f"/logs/{space}")
             store.handle.imports.note(space, [digest(space)], log, store.now())
     settings = Settings()
@@ -131,6 +133,10 @@ def a_key(space: str, now: datetime) -> ApiKey:
         scope=Scope.READ,
         created_at=now,
     )
+
+
+def an_entry(space: str, now: datetime) -> AuditEntry:
+    return AuditEntry(id=f"entry of {space}", space=space, at=now, actor="mcp", verb="facts.add")
 
 
 def a_call(space: str) -> NewCall:
@@ -286,6 +292,7 @@ def test_an_update_or_delete_without_a_where_stays_inside_the_space(
         "UPDATE generation_documents SET space = 'theirs'",
         "UPDATE imported_items SET space = 'theirs'",
         "UPDATE import_cursors SET space = 'theirs', memo = 'x'",
+        "UPDATE audit SET space = 'theirs', actor = 'x'",
     ],
 )
 def test_a_row_of_another_space_is_refused(database: PostgresDatabase, statement: str) -> None:

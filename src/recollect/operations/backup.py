@@ -6,8 +6,10 @@ read in one snapshot. Either can be restored into either.
 
 from __future__ import annotations
 
+import os
 import zipfile
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +20,7 @@ from recollect.config import Settings
 from recollect.errors import NotEmpty, NotFound, UsageError
 from recollect.operations.archive import opened
 from recollect.operations.database_files import (
+    clear_other_name,
     copy,
     exchange,
     made_aside,
@@ -61,6 +64,7 @@ def back_up(store: Store, path: str | Path) -> BackedUp:
     """Copy a store into a file that is not there yet. Whoever writes goes on writing."""
     path = Path(path).absolute()
     if path.exists():
+        clear_other_name(path)
         raise NotEmpty(f"{path} exists already; a backup is never written over")
     with whole_of(store).whole(Access.READ) as whole:
         count = len(spaces(whole))  # and from here on it is this moment that is read
@@ -99,6 +103,7 @@ class Restoring:
                 )
             return self._into_server(str(address))
         if path.exists() and not replace:
+            clear_other_name(path)
             raise NotEmpty(f"{path} exists already; use another path, or say that it is replaced")
         return self._into_file(path)
 
@@ -134,12 +139,21 @@ class Restoring:
 
     def _migrate_copy(self, target: Store) -> None:
         """From a copy, so that the backup stays as it is."""
-        with TemporaryDirectory(prefix="recollect-") as directory:
-            aside = Path(directory) / "backup.db"
+        with self._copy_name() as aside:
             with reading(self._backup) as source:
                 copy(source, aside)
             with closing(open_store(aside, self._settings, self._clock)) as source_store:
                 migrate(source_store, target, origin=f"backup {self._backup}")
+
+    @contextmanager
+    def _copy_name(self) -> Iterator[Path]:
+        """Beside the backup, where the next attempt clears away what a killed one has left."""
+        if os.access(self._backup.parent, os.W_OK):
+            with made_aside(self._backup) as aside:
+                yield aside
+            return
+        with TemporaryDirectory(prefix="recollect-") as directory:
+            yield Path(directory) / "backup.db"
 
     def _check_empty(self, target: Store) -> None:
         """Nothing but what an earlier attempt at the same brought is there: load looks at that."""

@@ -84,6 +84,13 @@ CHECKS: tuple[Check, ...] = (
         example="p.value",
     ),
     Check(
+        name="unfinished-load",
+        says="an archive was loaded, or restored, and some of its spaces are missing",
+        advice="run the same command again, with the same archive",
+        rows="properties p WHERE p.name = 'loading-from'",
+        example="p.value",
+    ),
+    Check(
         name="mark-without-job",
         says="sessions are marked and nobody will process them",
         advice="--repair makes their jobs due",

@@ -26,6 +26,7 @@ from recollect.errors import (
     SwapUnsupported,
 )
 from recollect.operations.archive import sync_directory
+from recollect.progress import tell
 from recollect.store.sqlite.errors import translate
 from recollect.store.sqlite.files import prepare_file
 
@@ -44,6 +45,9 @@ def copy(source: apsw.Connection, path: Path) -> None:
             with target.backup("main", source, "main") as copying:
                 while not copying.done:
                     copying.step(STEP_PAGES)
+                    done = copying.page_count - copying.remaining
+                    tell(f"copying, {done:,} pages", done, copying.page_count)
+            tell("examining the copy")
             target.pragma("journal_mode", "delete")  # one file, without a log beside it
             found = target.execute("PRAGMA integrity_check(1)").get
             if found != "ok":
@@ -75,6 +79,14 @@ def made_aside(path: Path) -> Iterator[Path]:
         yield aside
     finally:
         _remove(aside)
+
+
+def clear_other_name(path: Path) -> None:
+    """Take the other name from a file whose maker was killed when it had both."""
+    aside = path.with_name(f"{path.name}.part")
+    with contextlib.suppress(FileNotFoundError):
+        if aside.samefile(path):
+            aside.unlink()
 
 
 def put_into_place(aside: Path, path: Path) -> None:

@@ -24,6 +24,7 @@ from recollect.operations.archive import (
 )
 from recollect.operations.belonging import strays
 from recollect.operations.rows import digests, encoded, shapes, spaces
+from recollect.progress import counted_rows, tell
 from recollect.store.migrations import newest_version
 from recollect.store.relational.document_rows import document
 from recollect.store.whole import Access, Whole, WholeDatabase
@@ -33,6 +34,12 @@ SELECT d.key, d.id, d.space, d.path, d.path_key, d.title, d.description, d.body,
     d.version, d.created_at, d.updated_at, d.deleted_at, d.author_kind, d.author, d.reason,
     d.provenance
 FROM documents d WHERE d.space = :space AND d.deleted_at IS NULL ORDER BY d.path_key
+"""
+
+NOTE = "loading-from"
+_NOTE = """
+INSERT INTO properties (name, value) VALUES (:name, :value)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value
 """
 
 
@@ -62,7 +69,8 @@ def export(store: WholeDatabase, path: str | Path, *, space: str | None = None) 
         names = _wanted(spaces(whole), space, whole.location)
         with written(path) as file:
             archive = ArchiveWriter(file, newest_version(whole.dialect))
-            for name in names:
+            for number, name in enumerate(names):
+                tell(f"reading {name}", number, len(names))
                 found[name] = _put_space(archive, whole, name)
             archive.close()
     return Exported(path=path, size_bytes=path.stat().st_size, spaces=found)
@@ -80,7 +88,11 @@ def load(store: WholeDatabase, path: str | Path, *, space: str | None = None) ->
             _check_name(name, path)
         already = _already_there(store, archive, [entries[name] for name in names])
         missing = [name for name in names if name not in already]
-        loaded = {name: _load_space(store, archive, entries[name]) for name in missing}
+        loaded: dict[str, Mapping[str, int]] = {}
+        for number, name in enumerate(missing, start=1):
+            tell(f"loading {name}", number - 1, len(missing))
+            is_last = number == len(missing)
+            loaded[name] = _load_space(store, archive, entries[name], path, is_last=is_last)
     return Loaded(path=path, spaces=loaded, already_there=tuple(already))
 
 
@@ -143,12 +155,17 @@ def _already_there(store: WholeDatabase, archive: Archive, entries: list[SpaceEn
     return same
 
 
-def _load_space(store: WholeDatabase, archive: Archive, entry: SpaceEntry) -> Mapping[str, int]:
+def _load_space(
+    store: WholeDatabase, archive: Archive, entry: SpaceEntry, path: Path, *, is_last: bool
+) -> Mapping[str, int]:
+    """One space in one transaction; a note says what it comes from while there are more of them."""
     with store.whole(Access.WRITE) as whole:
         known = shapes(whole)
         try:
             for shape in known:
-                shape.write(entry.space, archive.lines(entry, shape.table.name))
+                name = shape.table.name
+                lines = counted_rows(archive.lines(entry, name), f"{entry.space}: {name}")
+                shape.write(entry.space, lines)
         except InvalidValue as error:
             raise InvalidArchive(
                 f"the space {entry.space!r} does not fit together; nothing of it was loaded"
@@ -167,4 +184,8 @@ def _load_space(store: WholeDatabase, archive: Archive, entry: SpaceEntry) -> Ma
                 raise StoreCorrupt(
                     f"{table} of {entry.space!r} did not come out as it went in; nothing was loaded"
                 )
+        if is_last:
+            whole.run("DELETE FROM properties WHERE name = :name", {"name": NOTE})
+        else:
+            whole.run(_NOTE, {"name": NOTE, "value": str(path)})
     return {table: digest.rows for table, digest in found.items()}

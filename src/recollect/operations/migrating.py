@@ -14,6 +14,7 @@ from recollect.domain import StoreDescription
 from recollect.errors import InvalidUrl, NotEmpty, StoreBusy, StoreCorrupt, StoreError
 from recollect.operations.rows import Digest, Shape, Tally, digests, shapes, spaces, tallied
 from recollect.operations.tables import OF_THE_STORE
+from recollect.progress import tell
 from recollect.store.protocol import Store
 from recollect.store.whole import Access, Whole, WholeDatabase, first
 
@@ -94,7 +95,8 @@ class _Move:
         with self._source.whole(Access.READ) as snapshot:
             names = spaces(snapshot)
             there = self._there(names)
-            for name in names:
+            for number, name in enumerate(names):
+                tell(f"copying {name}", number, 2 * len(names))
                 if name in there and self._is_same(snapshot, name):
                     continue
                 if not self._is_noted:
@@ -105,8 +107,10 @@ class _Move:
         """Both sides, read anew after the last commit."""
         with self._target.whole(Access.READ) as target, self._source.whole(Access.READ) as source:
             names = spaces(source)
-            found = {name: digests(target, name) for name in names}
-            for name in names:
+            found: dict[str, Digests] = {}
+            for number, name in enumerate(names, start=len(names)):
+                tell(f"comparing {name}", number, 2 * len(names))
+                found[name] = digests(target, name)
                 expected = digests(source, name)
                 if found[name] == expected:
                     continue

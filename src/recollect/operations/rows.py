@@ -14,6 +14,7 @@ from typing import Any
 
 from recollect.errors import InvalidArchive
 from recollect.operations.tables import TABLES, Naming, Table
+from recollect.progress import counted_rows
 from recollect.store.whole import Column, Values, Whole
 
 Line = Mapping[str, Any]
@@ -76,7 +77,8 @@ class Shape:
         read = ", ".join(part.read for part in self._parts)
         order = ", ".join(self._sorted(name) for name in self._table.order)
         text = f"SELECT {read} FROM {self._table.name} t WHERE t.space = :space ORDER BY {order}"
-        for row in self._whole.stream(text, {"space": space}):
+        rows = self._whole.stream(text, {"space": space})
+        for row in counted_rows(rows, f"{space}: {self._table.name}"):
             yield dict(zip(self._names, row, strict=True))
 
     def digest(self, space: str) -> Digest:

@@ -105,7 +105,7 @@ TABLES: tuple[Table, ...] = (
 
 # Of the store, not of a space. A migration takes them along; no archive holds them: what lets
 # somebody in, or salts a digest, does not travel with what is remembered.
-OF_THE_STORE: tuple[str, ...] = ("properties", "api_keys")
+OF_THE_STORE: tuple[str, ...] = ("properties", "api_keys", "audit")
 
 # What is made anew from the rest, or belongs to one store alone.
 LEFT_OUT: Mapping[str, str] = {

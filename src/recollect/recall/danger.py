@@ -1,8 +1,9 @@
 """Tells text that wants to command a model from text that tells it something.
 
-Asked only about what tools and web pages put into a conversation: such text may be recalled by
-whoever looks for it, and never walks into a prompt by itself. A false alarm costs one line of a
-block, so the patterns are wide; they read words without case, accents and hidden characters.
+What tools and web pages put into a conversation and reads like a command is quarantined: it may be
+recalled by whoever looks for it, and never walks into a prompt by itself, until a person vouches
+for it. A false alarm costs one line of a block, so the patterns are wide; they read words without
+case, accents and hidden characters.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from recollect.knowledge import Trust
 from recollect.recall.quoting import harmless, quoted
 from recollect.terms import words
 
 TEXT_CHARS_MAX = 20_000  # more than a block ever shows of one thing
+
+_UNTRUSTED_SPEAKERS = frozenset({"tool", "web", "function"})
 
 _RULES = r"(?:instructions?|prompts?|rules?|guidelines?|directions?|orders?|commands?|messages?)"
 _BEFORE = r"(?:previous|prior|earlier|above|preceding|foregoing|former|other|original|system|your)"
@@ -97,6 +101,19 @@ def _command(leads: str, rest: str) -> _Command:
 _COMMANDS = tuple(
     _command(leads, rest) for leads, rest in (*_ENGLISH.items(), *_OTHER_LANGUAGES.items())
 )
+
+
+def is_low(trust: Trust, speaker: str = "") -> bool:
+    """Whether nobody but a tool or a web page says so."""
+    return trust is Trust.TOOL or speaker.casefold() in _UNTRUSTED_SPEAKERS
+
+
+def is_quarantined(text: str, trust: Trust, speaker: str = "") -> bool:
+    """Whether a text is kept out of prompts: nobody vouches for it, and it wants something done."""
+    if not is_low(trust, speaker):
+        return False
+    # A name may be the beginning of a command, or hide that the text begins with one.
+    return commands(text) or (bool(speaker) and commands(f"{speaker}\n{text}"))
 
 
 def commands(text: str) -> bool:

@@ -18,10 +18,10 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from recollect.fences import FENCE, HEADING
-from recollect.knowledge import Source, Trust
+from recollect.knowledge import Source
 from recollect.models.tokens import estimate_tokens
 from recollect.recall.citations import mark_of
-from recollect.recall.danger import commands
+from recollect.recall.danger import is_low, is_quarantined
 from recollect.recall.likeness import Likeness, Wording
 from recollect.recall.quoting import harmless, quoted, quoted_lines
 from recollect.recall.told import Told
@@ -48,7 +48,6 @@ NAME_CHARS_MAX = 60
 CUT = "…"
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)]*(?=\s)|[。！？]+")
 _NOT_IN_NAMES = re.compile(r"[()\[\]（）［］\n]+")
-_UNTRUSTED_SPEAKERS = frozenset({"tool", "web", "function"})
 
 CountTokens = Callable[[str], int]
 
@@ -185,9 +184,9 @@ class _Item:
 
 
 def _item(rank: int, hit: Hit, dates: _Dates, limits: _Limits) -> _Item | Reason:
-    is_low = hit.trust is Trust.TOOL or hit.speaker.casefold() in _UNTRUSTED_SPEAKERS
-    if is_low and commands(f"{hit.title}\n{hit.speaker}\n{hit.text}"):
+    if is_quarantined(f"{hit.title}\n{hit.text}", hit.trust, hit.speaker):
         return Reason.COMMAND
+    is_from_tool = is_low(hit.trust, hit.speaker)
     text = quoted(hit.text) if hit.kind is EntryKind.FACT else _extract(hit.text, limits)
     if not text:
         return Reason.EMPTY
@@ -195,9 +194,9 @@ def _item(rank: int, hit: Hit, dates: _Dates, limits: _Limits) -> _Item | Reason
         rank=rank,
         hit=hit,
         text=text,
-        behind=_behind(hit, dates, is_low=is_low),
+        behind=_behind(hit, dates, is_low=is_from_tool),
         wording=Wording.of(text),
-        is_low=is_low,
+        is_low=is_from_tool,
         is_contested=dates.are_contested(hit),
     )
 

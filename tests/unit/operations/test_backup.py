@@ -170,3 +170,24 @@ def test_a_backup_that_is_none_leaves_nothing_behind(backup: Path, tmp_path: Pat
         restoring(tmp_path / "nothing.db")
     with pytest.raises(InvalidUrl):
         restoring(backup).restore(":memory:")
+
+
+def test_a_file_whose_maker_was_killed_with_both_its_names_loses_the_other(
+    backup: Path, tmp_path: Path
+) -> None:
+    """It has its name, so it is whole; what is not it is left to who makes it."""
+    other, store = tmp_path / "backup.db.part", tmp_path / "store.db"
+    restoring(backup).restore(store)
+    with opened(store) as memory:
+        other.hardlink_to(backup)
+        with pytest.raises(NotEmpty):
+            back_up(memory.store, backup)
+        assert not other.exists()
+        other.write_text("another attempt")
+        with pytest.raises(NotEmpty):
+            back_up(memory.store, backup)
+        assert other.exists()
+    (tmp_path / "store.db.part").hardlink_to(store)
+    with pytest.raises(NotEmpty):
+        restoring(backup).restore(store)
+    assert not (tmp_path / "store.db.part").exists()

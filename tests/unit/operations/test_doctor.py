@@ -19,6 +19,7 @@ from tests.unit.operations.material import SETTINGS, SPACES, fill
 # What is done to a store behind its back, by what is found then.
 HARM: Mapping[str, str] = {
     "unfinished-migration": "INSERT INTO properties (name, value) VALUES ('migrating-from', 'x')",
+    "unfinished-load": "INSERT INTO properties (name, value) VALUES ('loading-from', 'x')",
     "mark-without-job": "DELETE FROM jobs WHERE kind = 'extract' AND state = 'due'",
     "job-without-mark": "UPDATE jobs SET state = 'due' WHERE kind = 'extract' AND state = 'idle'",
     "parked-job": "UPDATE jobs SET state = 'parked' WHERE kind = 'extract' AND state = 'due'",

@@ -15,9 +15,12 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
+from recollect.crashpoints import arm
 from recollect.domain import Claim
 from recollect.errors import InvalidArchive, NotEmpty, NotFound, RecollectError, SchemaTooNew
 from recollect.leases import Leaseholder
+from recollect.operations.checks import Gravity
+from recollect.operations.doctor import examine
 from tests.unit.operations.material import SETTINGS, SPACES, answers, fill
 
 Change = Callable[[dict[str, bytes]], None]
@@ -93,6 +96,35 @@ def test_a_load_that_was_interrupted_is_run_again_and_skips_what_is_there(archiv
         loaded = memory.load(archive)
         assert loaded.already_there == ("alice",)
         assert set(loaded.spaces) == set(SPACES) - {"alice"}
+
+
+class StoppedError(Exception):
+    """The process ends here."""
+
+
+def test_a_load_that_did_not_come_to_its_end_says_so_until_it_does(
+    archive: Path, store_url: str
+) -> None:
+    """N9."""
+
+    def stop(name: str) -> None:
+        if name == "write.committed":
+            raise StoppedError
+
+    with opened(store_url) as memory:
+        arm(stop)
+        try:
+            with pytest.raises(StoppedError):
+                memory.load(archive)
+        finally:
+            arm(None)
+        found = examine(memory.store, memory.clock.now()).findings
+        assert [each.check for each in found if each.gravity is Gravity.WRONG] == [
+            "unfinished-load"
+        ]
+        assert len(memory.spaces()) == 1
+        memory.load(archive)
+        assert examine(memory.store, memory.clock.now()).is_sound
 
 
 def test_a_space_that_is_there_and_other_is_refused_before_anything_is_written(

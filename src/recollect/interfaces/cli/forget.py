@@ -10,9 +10,11 @@ import click
 from recollect.domain import SessionState
 from recollect.errors import NotFound
 from recollect.forgetting import read_record
+from recollect.interfaces.cli.completing import known_keys, known_paths
 from recollect.interfaces.cli.docs_arguments import read_given_path
 from recollect.interfaces.cli.lookup import find_session
 from recollect.interfaces.cli.output import counted, note, one_line, shortened, write, write_json
+from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.shapes import receipt_shape
 from recollect.interfaces.cli.target import Target, agent_label, read_agent, with_target
 from recollect.knowledge import Receipt
@@ -23,13 +25,19 @@ _SO_FAR = "up to now, and what was learned from them alone"
 
 
 @click.command("forget")
-@click.option("--session", metavar="KEY-OR-ID", help="A session: its id, or its key.")
+@click.option(
+    "--session",
+    metavar="KEY-OR-ID",
+    shell_complete=known_keys,
+    help="A session: its id, or its key.",
+)
 @click.option("--record", metavar="ID:SEQ", help="A record: its session's id and its number.")
 @click.option("--fact", metavar="ID", help="A fact, with its history.")
 @click.option(
     "--document",
     metavar="PATH",
     callback=read_given_path,
+    shell_complete=known_paths,
     help="A document and what is below it, with every version.",
 )
 @click.option("--agent-sessions", metavar="NAME", help="All sessions of an agent, and its inbox.")
@@ -47,7 +55,8 @@ def command(target: Target, /, agent: str | None, yes: bool, **options: Any) -> 
 
     A KEY is its current session; the ones before it are forgotten by their ids. In the place of a
     record an empty note stays. A fact that is forgotten is not learned again from the sessions it
-    came from, which still say it.
+    came from, which still say it. If it is interrupted, run it again: it goes on where it was, and
+    clears the pages, the files and the log of changes of what was gone already.
 
     \b
     Examples:
@@ -68,7 +77,8 @@ def command(target: Target, /, agent: str | None, yes: bool, **options: Any) -> 
         words, wanted, state = _meant(space, name, options[name], agent)
         if not yes:
             click.confirm(f"Forget {words}? This cannot be undone", abort=True, err=True)
-        receipt = space.forget(**wanted)
+        with progress_shown(target):
+            receipt = space.forget(**wanted)
     if target.as_json:
         write_json(receipt_shape(receipt))
         return
@@ -134,7 +144,8 @@ def _receipt_in_words(receipt: Receipt) -> str:
     if receipt.sessions and receipt.session_id is None:
         words.insert(0, counted(receipt.sessions, "session"))
     if receipt.documents:
-        words.append(f"{counted(receipt.documents, 'document')} in {receipt.versions:,} versions")
+        versions = counted(receipt.versions, "version")
+        words.append(f"{counted(receipt.documents, 'document')} in {versions}")
     if receipt.items:
         words.append(counted(receipt.items, "waiting message"))
     return f"Erased: {', '.join(words)}."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 import recollect
-from recollect.errors import NotFound
+from recollect.errors import InvalidUrl, NotFound
 from recollect.importers.folders import existing
 from recollect.importers.items import Source
 from recollect.importers.notes import ImportingNotes
@@ -23,13 +22,15 @@ from recollect.importers.sources import MARKDOWN, NAMES, source_named
 from recollect.interfaces.cli.import_lines import report_lines, report_shape
 from recollect.interfaces.cli.output import counted, note, write, write_json
 from recollect.interfaces.cli.plan import plan_shape, total_lines
+from recollect.interfaces.cli.progress_bar import bar_shown
 from recollect.interfaces.cli.signals import terminated_like_interrupted
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.cli.whole_store import address_of
+from recollect.operations.database_files import path_of
+from recollect.progress import Progress as Step
 
 if TYPE_CHECKING:
     from recollect.extraction.plan import WorkPlan
-
-BAR_WIDTH = 30
 
 
 @click.command("import")
@@ -71,7 +72,7 @@ def command(
     """
     if dry_run and is_work:
         raise click.UsageError("Give --dry-run or --work, not both.")
-    with target.open() as memory, terminated_like_interrupted():
+    with _opened(target, dry_run=dry_run) as memory, terminated_like_interrupted():
         if source == MARKDOWN:
             _import_notes(target, memory, paths, dry_run=dry_run)
             return
@@ -90,6 +91,19 @@ def command(
                 write(f"Learned from {counted(worked.processed, 'session')}.")
         elif report.records and not dry_run and not target.as_json:
             note(f"To learn from it: recollect work{target.arguments}")
+
+
+def _opened(target: Target, *, dry_run: bool) -> recollect.Memory:
+    """The memory to import into; where there is none, a dry run makes none."""
+    settings = target.settings()
+    if not dry_run or (target.store is None and settings.database == "per-agent"):
+        return target.open()
+    try:
+        path = path_of(address_of(target))
+    except InvalidUrl:  # in memory, or nothing at all: opening it says so
+        path = None
+    is_missing = path is not None and not path.exists()
+    return recollect.open(":memory:", settings=settings) if is_missing else target.open()
 
 
 def default_places(source: Source) -> list[Path]:
@@ -155,20 +169,12 @@ def _import_notes(
 
 @contextmanager
 def _shown(target: Target) -> Iterator[Callable[[Progress], None]]:
-    """A bar on the terminal while it takes long; nothing in a pipe."""
-    if target.as_json or not sys.stderr.isatty():
-        yield lambda _progress: None
-        return
-    bar = click.progressbar(
-        length=1, file=sys.stderr, width=BAR_WIDTH, item_show_func=lambda shown: shown or ""
-    )
-    with bar:
+    """What shows on a terminal how far an import has got."""
+    with bar_shown(target) as show:
 
-        def show(progress: Progress) -> None:
-            bar.length = max(progress.bytes_all, 1)
-            shown = f"file {progress.files_done:,} of {progress.files:,}"
-            bar.update(
-                max(progress.bytes_done - bar.pos, 0), f"{shown}, {progress.records:,} records"
-            )
+        def show_files(progress: Progress) -> None:
+            files = f"file {progress.files_done:,} of {progress.files:,}"
+            what = f"{files}, {progress.records:,} records"
+            show(Step(what=what, done=progress.bytes_done, whole=progress.bytes_all))
 
-        yield show
+        yield show_files

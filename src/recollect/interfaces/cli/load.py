@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from recollect.interfaces.cli.output import one_line, write, write_json
+from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.interfaces.cli.whole_store import in_words
 
@@ -28,7 +29,7 @@ def command(target: Target, path: Path) -> None:
       recollect load memory.zip --space alice
       recollect load memory.zip --store postgresql://localhost/recollect
     """
-    with target.open() as memory:
+    with target.open() as memory, progress_shown(target):
         loaded = memory.load(path, target.space)
     if target.as_json:
         write_json(

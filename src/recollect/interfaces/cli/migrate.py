@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from recollect.interfaces.cli.output import one_line, write, write_json
+from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.interfaces.cli.whole_store import in_words, refuse_space
 
@@ -26,7 +27,7 @@ def command(target: Target, to: str) -> None:
       recollect migrate --store postgresql://localhost/recollect --to memory.db
     """
     refuse_space(target)
-    with target.open() as memory:
+    with target.open() as memory, progress_shown(target):
         migrated = memory.migrate(to)
     if target.as_json:
         write_json(

@@ -8,6 +8,7 @@ import click
 
 from recollect.clock import SystemClock
 from recollect.interfaces.cli.output import counted, one_line, write, write_json
+from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.interfaces.cli.whole_store import address_of, refuse_space
 from recollect.operations.backup import Restoring
@@ -34,7 +35,8 @@ def command(target: Target, path: Path, replace: bool) -> None:
     """
     refuse_space(target)
     restoring = Restoring(path, target.settings(), SystemClock())
-    restored = restoring.restore(address_of(target), replace=replace)
+    with progress_shown(target):
+        restored = restoring.restore(address_of(target), replace=replace)
     if target.as_json:
         write_json(
             {

@@ -14,6 +14,7 @@ from functools import partial
 from recollect.agency import Life
 from recollect.clock import from_micros, to_micros
 from recollect.knowledge import ForgettableSession, Receipt, SessionsMeant
+from recollect.store.audit_protocol import SPACE_FORGOTTEN
 from recollect.store.relational.database import Connection, Params, Row
 from recollect.store.relational.forgetting import RelationalForgetting
 
@@ -188,6 +189,7 @@ def _drop_rest(c: Connection, space: str, now: datetime) -> None:
     c.run("drop_imported", names)
     c.run("drop_import_cursors", names)
     c.run("drop_agents", names)
+    c.run("drop_audit", {**names, "kept": SPACE_FORGOTTEN})
     is_empty = c.row("drop_space", names) is not None
     c.run("settle_consolidation", {**names, "is_empty": is_empty})
     c.run("rest_consolidation", names)

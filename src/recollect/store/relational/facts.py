@@ -16,6 +16,7 @@ from recollect.knowledge import (
     FactEdit,
     FactEvent,
     FactQuery,
+    Trust,
     Unchanged,
     content_key,
 )
@@ -59,21 +60,24 @@ class RelationalFacts:
         return self._database.read(space, lambda c: _find(c, space, fact_id))
 
     def update(self, space: str, fact_id: str, edit: FactEdit, now: datetime) -> Fact | None:
-        names = {"space": space, "id": fact_id}
-
         def job(c: Connection) -> Fact | None:
             c.run("lock_memory", {"space": space})
-            before = c.row("find_fact", names)
+            before = c.row("find_fact", {"space": space, "id": fact_id})
             if before is None:
                 return None
-            columns = _merged(edit, before)
-            kept = {"space": space, "key": before[0], "now": to_micros(now)}
-            c.run("edit_fact", {**columns, **kept})
-            # What it said before does not come back from its session, unless it says so still.
-            replaced = None if columns["content_key"] else _statement_key(before)
-            content = columns["content"]
-            note(c, names, FactEvent.EDITED, content, now, by=BY_USER, before=replaced)
-            c.run("note_change", {"space": space, "now": to_micros(now)})
+            _edit(c, space, fact_id, before, edit, now, FactEvent.EDITED)
+            return _get(c, space, fact_id)
+
+        return self._database.write(space, job)
+
+    def approve(self, space: str, fact_id: str, content: str, now: datetime) -> Fact | None:
+        def job(c: Connection) -> Fact | None:
+            c.run("lock_memory", {"space": space})
+            before = c.row("find_fact", {"space": space, "id": fact_id})
+            if before is None or before[1] != storable(content):
+                return None
+            edit = FactEdit(trust=Trust.USER)
+            _edit(c, space, fact_id, before, edit, now, FactEvent.APPROVED)
             return _get(c, space, fact_id)
 
         return self._database.write(space, job)
@@ -98,6 +102,8 @@ class RelationalFacts:
             "tag": query.tag or "",
             "any_session": query.session_id is None,
             "session_id": query.session_id or "",
+            "any_trust": query.trust is None,
+            "trust": query.trust.value if query.trust else "",
             "before": _LAST_MOMENT if before is None else _created(before),
             "before_id": "" if before is None else before.id,
             "limit": limit,
@@ -204,6 +210,27 @@ def _put(c: Connection, space: str, fact: Fact, now: datetime, *, is_named: bool
     replaced = None if before is None else _statement_key(before)
     by = fact.extractor or BY_USER
     note(c, names, event, storable(fact.content), now, by=by, before=replaced)
+
+
+def _edit(
+    c: Connection,
+    space: str,
+    fact_id: str,
+    before: Row,
+    edit: FactEdit,
+    now: datetime,
+    event: FactEvent,
+) -> None:
+    columns = _merged(edit, before)
+    kept = {"space": space, "key": before[0]}
+    c.run("edit_fact", {**columns, **kept, "now": to_micros(now)})
+    if columns["trust"] is not None:
+        c.run("reword_sources", {**kept, "trust": columns["trust"]})
+    # What it said before does not come back from its session, unless it says so still.
+    replaced = None if columns["content_key"] else _statement_key(before)
+    names = {"space": space, "id": fact_id}
+    note(c, names, event, columns["content"], now, by=BY_USER, before=replaced)
+    c.run("note_change", {"space": space, "now": to_micros(now)})
 
 
 def _statement_key(before: Row) -> str:

@@ -52,7 +52,9 @@ class RelationalForgetting:
 
     def forget_fact(self, space: str, fact_id: str, now: datetime) -> Receipt | None:
         receipt = self._database.write(space, lambda c: _forget_fact(c, space, fact_id, now))
-        return None if receipt is None else self._scrubbed(receipt)
+        # Also of one that is gone: whoever forgot it may have died before this.
+        is_complete = self._database.scrub()
+        return None if receipt is None else replace(receipt, is_complete=is_complete)
 
     def _scrubbed(self, receipt: Receipt) -> Receipt:
         return replace(receipt, is_complete=self._database.scrub())

@@ -130,8 +130,15 @@ WHERE space = :space AND id = :id RETURNING key;
 UPDATE facts SET
     content = :content, words = :words, content_key = :content_key, tags = :tags,
     metadata = :metadata, expires_at = :expires_at, extractor = NULL, updated_at = :now,
-    trust = COALESCE(CAST(:trust AS TEXT), trust)
+    trust = COALESCE(CAST(:trust AS TEXT), trust),
+    own_trust = CASE WHEN own_trust IS NULL THEN NULL
+        ELSE COALESCE(CAST(:trust AS TEXT), own_trust) END
 WHERE space = :space AND key = :key;
+
+-- name: reword_sources
+-- Whoever says whose word a fact is says it of all that bears it out: it stays so when one is gone.
+UPDATE fact_sources SET trust = :trust
+WHERE space = :space AND fact_key = :key AND trust <> :trust;
 
 -- name: revive_fact
 -- What is added under the id of a fact that was deleted or superseded is believed.
@@ -262,7 +269,7 @@ WHERE f.space = :space AND (f.created_at, f.id) < (:before, :before_id)
     AND CASE WHEN :every THEN f.deleted_at IS NULL ELSE {holds} END
     AND (:any_session OR EXISTS (
         SELECT 1 FROM fact_sources o WHERE o.fact_key = f.key AND {by_session}))
-    AND (:any_tag OR {has_tag})
+    AND (:any_tag OR {has_tag}) AND (:any_trust OR f.trust = :trust)
 ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
 
 -- fragment: has_tag (sqlite)
