@@ -26,6 +26,7 @@ from recollect.errors import (
 )
 from recollect.ids import SYSTEM_RANDOMNESS, Ids
 from recollect.leases import Leaseholder
+from recollect.observing.telling import told
 from recollect.processing import LoggingProcessor, Processor, WorkReport
 from recollect.recall.speakers import KnownSpeakers
 from recollect.store.protocol import Store
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from recollect.extraction.plan import WorkPlan
     from recollect.extraction.run import ExtractionProcessor
     from recollect.facts import Facts
+    from recollect.knowledge import Fact
     from recollect.models.protocol import Model
     from recollect.recall.meaning import Meaning
     from recollect.redaction import Redactor
@@ -173,7 +175,7 @@ class Equipment:
                 if not self.embed_some():
                     return
             except ModelError as error:
-                _log.warning("vectors are left for later: %s", self.redacted(str(error)))
+                _log.warning("vectors are left for later: %s", told(error))
                 return
             except SpendCapReached as error:
                 _log.warning("vectors are left for another day: %s", error)
@@ -340,16 +342,26 @@ class Equipment:
 
         `gone` are their ids; `publish` makes the pages and files of consolidation anew as well.
         """
-        from recollect.agents.withdrawing import withdraw
+        from recollect.agents.withdrawing import finish, withdraw
 
         if gone:
             withdraw(self._documents(space), gone, now=self._clock.now())
         if not publish:
             return
+        finish(self._documents(space))
         holder = Leaseholder(self._store(), self._settings.lease_policy, self._clock)
         consolidator = self.consolidator()
         if consolidator.withdraw(space, holder):
             consolidator.refresh_files(space)  # a page may be gone that no generation has
+
+    def correct(self, space: str, fact_id: str, fact: Fact | None) -> None:
+        """Let the pages that memory-agents wrote follow a fact that somebody edits or deletes."""
+        from recollect.agents.withdrawing import correct
+
+        def read() -> Fact | None:
+            return None if fact is None else self._store().facts.get(space, fact_id)
+
+        correct(self._documents(space), fact_id, read, now=self._clock.now())
 
     def remove_files(self, space: str) -> None:
         """Take the published files of a space away."""

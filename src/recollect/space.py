@@ -21,7 +21,7 @@ from recollect.domain import Mode, Record, SessionBirth
 from recollect.errors import AmbiguousKey
 from recollect.facts import Facts
 from recollect.forgetting import Wanted, forget
-from recollect.knowledge import Receipt
+from recollect.knowledge import Fact, Receipt
 from recollect.session import Session, Sessions, Surroundings
 from recollect.store.protocol import Store
 
@@ -52,6 +52,8 @@ class Household(Protocol):
 
     def withdraw(self, space: str, gone: Collection[str], *, publish: bool = True) -> None: ...
 
+    def correct(self, space: str, fact_id: str, fact: Fact | None) -> None: ...
+
     def remove_files(self, space: str) -> None: ...
 
 
@@ -63,7 +65,7 @@ class Space:
         self._around = around
         self.name = name
         self.sessions = Sessions(around, memory.store, name)
-        self.facts = Facts(around, memory.store, name)
+        self.facts = Facts(around, memory.store, name, memory.correct)
 
     def __repr__(self) -> str:
         return f"Space({self.name!r})"

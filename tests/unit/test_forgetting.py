@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,10 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.crashpoints import arm
-from recollect.errors import InvalidValue, NotFound, UsageError
+from recollect.domain import Outcome
+from recollect.errors import InvalidValue, NotFound, PermanentFailure, UsageError
+from recollect.knowledge import Draft, NewFact, Trust
+from recollect.processing import Verdict, Work
 from recollect.space import Space
 
 SETTINGS = {"pipeline": "both", "consolidation_cooldown_seconds": 0.0}
@@ -41,6 +44,22 @@ def left_of(word: str, directory: Path) -> list[str]:
     """The files in which a word stands, in any case."""
     files = sorted(each for each in directory.rglob("*") if each.is_file())
     return [each.name for each in files if word.encode() in each.read_bytes().lower()]
+
+
+@pytest.mark.parametrize("project", ["home", "/srv/work/home", None])
+def test_a_session_is_forgotten_beside_others_whose_pages_begin_like_its_own(
+    memory: recollect.Memory, space: Space, project: str | None
+) -> None:
+    """P11, G11: what every session's page says is nobody's memory, and stands in nobody's way."""
+    sessions = []
+    for food in ("rye bread", "green tea", "plum jam"):
+        said = (f"I prefer {food}.", "I moved to Lisbon.")
+        sessions.append(tell(space, food, *said, project=project))
+        memory.work(all=True)
+    receipt = space.forget(session=sessions[0])
+    assert (receipt.sessions, receipt.is_complete) == (1, True)
+    summary = space.documents.read("~/memory/memory_summary").body
+    assert ("rye" in summary, "plum" in summary) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -189,14 +208,17 @@ class StoppedError(Exception):
     """The process ends here."""
 
 
-@pytest.mark.parametrize("wanted", [{"source": "api"}, {"everything": True}])
+@pytest.mark.parametrize("wanted", [{"source": "api"}, {"everything": True}, {"session": "last"}])
 def test_whoever_is_stopped_anywhere_goes_on_by_asking_again(
     memory: recollect.Memory, space: Space, tmp_path: Path, wanted: dict[str, Any]
 ) -> None:
-    """P12: after every transaction of it once."""
+    """P11: after every transaction of it once; what others said stays on the pages they share."""
+    is_one = "session" in wanted
     for number in range(3):
-        tell(space, f"k{number}", f"I like zanzibarq{number}.")
-    memory.work()
+        word = "lisbonq" if is_one and number < 2 else "zanzibarq"
+        session = tell(space, f"k{number}", f"I like {word}{number}.")
+        memory.work()
+    wanted = {"session": session.id} if is_one else wanted
     stops = 0
     while True:
         reached = 0
@@ -218,4 +240,45 @@ def test_whoever_is_stopped_anywhere_goes_on_by_asking_again(
         break
     assert stops >= 3
     assert left_of("zanzibarq", tmp_path) == []
-    assert space.facts.list() == []
+    assert len(space.facts.list()) == (2 if is_one else 0)
+
+
+class Slow:
+    """Reads a session, is overtaken by somebody who has it forgotten, and tells all it read."""
+
+    def __init__(self, forget: Callable[[Work], object], *, fails: bool) -> None:
+        self._forget = forget
+        self._fails = fails
+
+    def process(self, work: Work) -> Verdict:
+        said = " ".join(record.content for record in work.records)
+        self._forget(work)
+        if self._fails:
+            raise PermanentFailure(said)
+        fact = NewFact(
+            content=said, seq=1, seq_to=1, valid_from=work.records[0].at, trust=Trust.USER
+        )
+        draft = Draft(upto=work.upto, raw_memory=said, rollout_summary=said, facts=(fact,))
+        return Verdict(outcome=Outcome.EXTRACTED, draft=draft, extractor="slow/1")
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["learns", "fails"])
+@pytest.mark.parametrize("what", ["session", "record", "agent", "source", "everything"])
+def test_no_byte_is_left_of_what_is_forgotten_while_a_worker_is_at_it(
+    memory: recollect.Memory, space: Space, tmp_path: Path, what: str, *, fails: bool
+) -> None:
+    """P11: neither of what it learned nor of why it failed."""
+    tell(space, "chat", "I live in Zanzibarq.", "My cat is zanzibarq.", agent="bob")
+
+    def forget(work: Work) -> None:
+        named: dict[str, Any] = {"session": work.session.id, "agent": "bob", "source": "api"}
+        if what == "record":
+            for record in work.records:
+                space.forget(record=record)
+        else:
+            space.forget(**{what: named.get(what, True)})
+
+    assert memory.work(Slow(forget, fails=fails)).stale >= 1
+    assert left_of("zanzibarq", tmp_path) == []
+    memory.work()
+    assert left_of("zanzibarq", tmp_path) == []

@@ -35,8 +35,8 @@ from recollect.agents.organiser_shelf import (
 )
 from recollect.documents.changeset import Changeset
 from recollect.extraction.grounding import rank
-from recollect.knowledge import Trust, content_key
-from recollect.recall.danger import commands
+from recollect.knowledge import content_key
+from recollect.recall.danger import is_quarantined
 from recollect.topics.claims import Claim, merged
 from recollect.topics.directory import Directory, Entity, Mention, TopicKind, directory_of
 from recollect.topics.grouping import Topic, group
@@ -93,9 +93,15 @@ def organise(
     )
 
 
+def is_filed(changeset: Changeset, fact_id: str, limits: Limits = LIMITS) -> bool:
+    """Whether a page has a line that stands for a fact."""
+    pages = Shelf(changeset, limits).naming_ids((fact_id,))
+    return any(note.fact_id == fact_id for page in pages for note in page.page.notes().values())
+
+
 def _is_an_order(claim: Claim) -> bool:
     """A page is an agent's word; what a tool wants done must not become that."""
-    return claim.trust is Trust.TOOL and commands(claim.text)
+    return is_quarantined(claim.text, claim.trust)
 
 
 class _Work:

@@ -15,7 +15,7 @@ from recollect.consolidation.lines import label, shown
 from recollect.extraction.grounding import rank
 from recollect.generation import Standing
 from recollect.knowledge import Fact, FactTag, Trust, content_key
-from recollect.recall.danger import commands
+from recollect.recall.danger import commands, is_quarantined
 from recollect.topics.claims import Claim, claims_of, merged
 from recollect.topics.directory import Directory, Entity, TopicKind, directory_of
 from recollect.topics.grouping import Topic, group
@@ -179,7 +179,7 @@ def _statement(claim: Claim, facts: Mapping[str, Fact]) -> Statement:
 
 
 def _is_an_order(claim: Claim) -> bool:
-    return claim.trust is Trust.TOOL and commands(claim.text)
+    return is_quarantined(claim.text, claim.trust)
 
 
 def _filed(statement: Statement, topic: Topic, names: Directory) -> Filed:

@@ -13,6 +13,7 @@ from datetime import datetime
 from hashlib import sha256
 
 from recollect.config import Settings
+from recollect.consolidation.artifacts import summary_page
 from recollect.generation import Memo, Pick, Selection, Standing
 from recollect.store.protocol import Generations
 
@@ -56,6 +57,9 @@ class Inputs:
             for memo in self.memos(picks[start : start + MEMOS_PAGE]):
                 yield memo.extraction.raw_memory
                 yield memo.extraction.rollout_summary
+                # Also what its page and the index call it, partly in words that every page has.
+                page = summary_page(memo, "")
+                yield f"{page.title}\n{page.description}\n{page.body}"
         for standing in self.standings:
             yield standing.fact.content
 
