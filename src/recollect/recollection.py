@@ -95,11 +95,12 @@ class Filters:
     where: Where = AllOf()
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Entry:
     """One thing that can be found, as a store has it.
 
-    Not frozen: hundreds are made for a question, and freezing them is a third of what they cost.
+    Neither frozen nor by name alone: hundreds are made for a question, and each of both is a third
+    of what they cost.
 
     `stems` are what it is found by; `key` is the store's own, and names it with the kind.
     `session_id` and `seq` are where it was said, or first said; `sources` are all of a fact's or a

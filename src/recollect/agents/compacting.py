@@ -18,6 +18,7 @@ from recollect.domain import Claim, KeyRef, MarkCause, Record, SessionState, Sta
 from recollect.extraction.spend import Till
 from recollect.ids import Ids
 from recollect.models.protocol import Completion, Request
+from recollect.observing.telling import told
 from recollect.store.protocol import Store
 
 COMPACTED_MAX = 500  # records that a compaction looks at; what is older was dropped long ago
@@ -44,6 +45,9 @@ class Compactor:
     ) -> SessionState | StaleClaim | None:
         """The new session, if there is one now. `till` pays for the summary of a session."""
         newest = self.store.records.recent(ref, self.settings.compaction_threshold + 1)
+        # Mostly nothing is near: then the summary, which takes no half of the room, is not read.
+        if self._planned(newest, share=2) is None:
+            return None
         summary = self.store.records.summary(ref)
         if self._planned(newest, summary) is None:
             return None
@@ -60,12 +64,15 @@ class Compactor:
             retain=len(planned.retained),
         )
 
-    def _planned(self, records: Sequence[Record], summary: str) -> Compaction | None:
+    def _planned(
+        self, records: Sequence[Record], summary: str = "", *, share: int = 1
+    ) -> Compaction | None:
+        """What to compact, where there is room for one part in so many."""
         settings = self.settings
         taken = settings.agent_memory_tokens + settings.reply_tokens
         return plan_compaction(
             records,
-            tokens_max=max(settings.model_window_tokens - taken, 0) // 2,
+            tokens_max=max(settings.model_window_tokens - taken, 0) // 2 // share,
             threshold=settings.compaction_threshold,
             retain_recent=settings.retain_recent,
             summary=summary,
@@ -94,5 +101,5 @@ class Compactor:
         try:
             return summarizer.summarize(summary, planned.summarised)
         except SUMMARY_FAILURES as error:
-            _log.warning("agent %s: older messages are dropped: %s", ref.agent_id, error)
+            _log.warning("agent %s: older messages are dropped: %s", ref.agent_id, told(error))
             return None

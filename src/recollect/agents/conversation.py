@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from recollect.agency import ItemKind, Turn
@@ -36,8 +36,10 @@ from recollect.extraction.spend import Budget, Purpose, Till
 from recollect.extraction.transcript import fenced
 from recollect.ids import Ids
 from recollect.messages import Role
-from recollect.models.prompts import load_prompt
+from recollect.models.prompts import Prompt, load_prompt
 from recollect.models.protocol import Model, Request
+from recollect.observing import telling
+from recollect.observing.traces import MODEL, PURPOSE, spanned
 from recollect.recall.citations import without_citations
 from recollect.recall.recaller import Recaller
 from recollect.recollection import Context
@@ -149,7 +151,9 @@ class Conversations:
         """Go on with the last messages alone, where a window is smaller than it was said to be."""
         ref, settings = errand.ref, self.around.settings
         for share in EMERGENCY_SHARES:
-            _log.warning("agent %s is shown its last messages alone: %s", ref.agent_id, error)
+            _log.warning(
+                "agent %s is shown its last messages alone: %s", ref.agent_id, telling.told(error)
+            )
             limits = Limits(
                 window_tokens=settings.model_window_tokens // share,
                 reply_tokens=settings.reply_tokens // share,
@@ -184,7 +188,8 @@ class Conversations:
         )
 
     def _system(self, ref: KeyRef, profile: AgentProfile) -> str:
-        prompt = load_prompt(PROMPTS, "chat", self.around.settings.prompts_dir)
+        own = self.around.settings.prompts_dir
+        prompt = _shipped_prompt() if own is None else load_prompt(PROMPTS, "chat", own)
         now = self.around.clock.now().astimezone(UTC)
         return prompt.fill(
             agent=json.dumps(from_cache_key(ref.agent_id).id, ensure_ascii=False),
@@ -196,7 +201,9 @@ class Conversations:
         try:
             return self.around.store.records.summary(ref)
         except StoreError as error:
-            _log.warning("agent %s goes on without its summary: %s", ref.agent_id, error)
+            _log.warning(
+                "agent %s goes on without its summary: %s", ref.agent_id, telling.told(error)
+            )
             return ""
 
     def _recalled(self, ref: KeyRef, text: str, session_id: str | None) -> Context:
@@ -205,11 +212,11 @@ class Conversations:
         if self.around.recaller is None or not tokens or not text.strip():
             return NOTHING
         try:
-            recaller = self.around.recaller(ref.space)
+            recaller = self.around.recaller(ref.space).redacting_by(self._redact(ref.space))
             found = recaller.context(text[:QUERY_CHARS_MAX], tokens, beside=session_id)
             return found or recaller.context("", tokens)  # what is always known
         except RecollectError as error:
-            _log.warning("agent %s goes on without memory: %s", ref.agent_id, error)
+            _log.warning("agent %s goes on without memory: %s", ref.agent_id, telling.told(error))
             return NOTHING
 
     # what became of it
@@ -249,7 +256,7 @@ class Conversations:
             recaller = self.around.recaller(errand.ref.space)
             recaller.cite(told.block, told.reply.cited, turn=errand.turn.id)
         except RecollectError as error:
-            _log.warning("what was recalled could not be counted: %s", error)
+            _log.warning("what was recalled could not be counted: %s", telling.told(error))
 
     # without a store
 
@@ -260,13 +267,14 @@ class Conversations:
             return Reply(text=respond(NOTHING), turn_id=turn_id, is_offline=True)
         history = [*self._recent.get(ref.key_id, ()), said]
         shown = self._assembling(ref, NOTHING, "")(history)
-        completion = model.complete(
-            Request(
-                system=shown.system,
-                messages=shown.messages,
-                output_tokens_max=self.around.settings.reply_tokens,
-            )
+        request = Request(
+            system=shown.system,
+            messages=shown.messages,
+            output_tokens_max=self.around.settings.reply_tokens,
         )
+        asked = {MODEL: model.name, PURPOSE: "chat"}
+        with spanned("model", asked, traced=self.around.settings.traces):
+            completion = model.complete(request)
         reply = Reply(text=completion.text.strip(), turn_id=turn_id)
         self._remember_too(ref, said, self._as_shown(_answer(reply)))
         return reply
@@ -339,6 +347,12 @@ class _Told:
     block: Context
 
 
+@cache
+def _shipped_prompt() -> Prompt:
+    """Read once: a user's own may change at any time, this one does not."""
+    return load_prompt(PROMPTS, "chat")
+
+
 def _steps_before(turn: Turn, history: Sequence[Record]) -> int:
     """How often the model was asked in this turn already, in all sessions it has gone through."""
     return max(steps_of(turn.records, turn.id), steps_of(history, turn.id))
@@ -384,6 +398,6 @@ def _quietly(name: str, call: Callable[[], object]) -> object:
     """Run a host's hook; what it raises is the host's business, not the turn's."""
     try:
         return call()
-    except Exception:
-        _log.exception("the hook %s failed", name)
+    except Exception as error:
+        _log.error("the hook %s failed: %s", name, telling.trail(error))
         return None

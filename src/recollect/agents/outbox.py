@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from recollect.domain import KeyRef, NewRecord
 from recollect.errors import AppendKeyReused, StoreClosed, StoreError
+from recollect.observing.telling import told
 
 ENTRIES_MAX = 1000
 PAUSE_SECONDS = 1.0
@@ -58,7 +59,7 @@ class Outbox:
     def add(self, ref: KeyRef, records: Sequence[NewRecord], error: StoreError) -> None:
         with self._changed:
             self.failures += 1
-            _log.warning("%d records are stored later: %s", len(records), error)
+            _log.warning("%d records are stored later: %s", len(records), told(error))
             self._waiting.append(Unstored(ref=ref, records=tuple(records)))
             while len(self._waiting) > ENTRIES_MAX:
                 self.dropped += len(self._waiting.popleft().records)
@@ -105,7 +106,7 @@ class Outbox:
             if error.retry_helps:
                 return False
             self.dropped += len(entry.records)
-            _log.error("%d records cannot be stored: %s", len(entry.records), error)
+            _log.error("%d records cannot be stored: %s", len(entry.records), told(error))
         return True
 
     def _run(self) -> None:

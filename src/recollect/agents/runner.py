@@ -42,6 +42,7 @@ from recollect.errors import (
 )
 from recollect.ids import Ids
 from recollect.leases import Leaseholder
+from recollect.observing import telling
 from recollect.processing import WorkReport
 from recollect.store.protocol import Store
 
@@ -215,9 +216,8 @@ class Runner:
 
     def _failed(self, errand: Errand, error: Exception, holder: Leaseholder) -> None:
         told = self.redact(f"{type(error).__name__}: {error}")
-        _log.warning("agent %s: a turn failed: %s", errand.ref.agent_id, told)
-        if not isinstance(error, RecollectError):
-            _log.debug("", exc_info=error)
+        shown = (telling.told if isinstance(error, RecollectError) else telling.trail)(error)
+        _log.warning("agent %s: a turn failed: %s", errand.ref.agent_id, shown)
         is_final = isinstance(error, PermanentFailure)
         outcome = self.store.agents.fail(
             errand.claim,

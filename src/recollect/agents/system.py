@@ -17,12 +17,13 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from recollect import agency, collection
-from recollect.agency import AgentState, Item, ItemKind, ItemState, NewItem, Signal, Turn
+from recollect.agency import AgentState, ItemKind, ItemState, NewItem, Signal, Turn
 from recollect.agents.conversation import Conversations, Surrounds
 from recollect.agents.outbox import Outbox
+from recollect.agents.outcomes import outcome_of
 from recollect.agents.profile import AgentProfile, Hooks
 from recollect.agents.redacting import Redacting
-from recollect.agents.reply import Reply, Ticket, stored_reply
+from recollect.agents.reply import Reply, Ticket
 from recollect.agents.runner import ANSWER_KEY, Runner
 from recollect.collection import StableKey
 from recollect.descriptors import (
@@ -39,6 +40,7 @@ from recollect.errors import InvalidValue, NotFound, RecollectError, StoreError,
 from recollect.extraction.spend import Budget
 from recollect.messages import Role
 from recollect.models.protocol import Model
+from recollect.observing.telling import told
 from recollect.recall.recaller import Recaller
 from recollect.session import LIST_MAX, Session, Surroundings, page_size
 from recollect.store.protocol import Store
@@ -329,23 +331,10 @@ class AgentSystem:
         """What the store says has become of an item; none: nothing yet."""
         try:
             item = session.store.agents.item(session.ref, item_id)
-            if item is None:
-                return TurnFailed("the agent was ended, or its answer is too long ago")
-            match item.state:
-                case ItemState.QUEUED | ItemState.TAKEN:
-                    return None
-                case ItemState.PARKED:
-                    return TurnFailed(item.last_error or "parked")
-                case ItemState.DONE:
-                    return self._stored_reply(session, item)
+            return outcome_of(session.store, session.ref, item)
         except StoreError as error:
-            _log.info("cannot look for an answer: %s", error)
+            _log.info("cannot look for an answer: %s", told(error))
             return None
-
-    def _stored_reply(self, session: Session, item: Item) -> Reply:
-        turn_id = item.turn_id or item.id
-        record = session.store.agents.find_record(session.ref, ANSWER_KEY + turn_id)
-        return stored_reply(record, turn_id)
 
     def _settle(
         self, store: Store, ref: KeyRef, turn: Turn, outcome: Reply | RecollectError

@@ -283,6 +283,8 @@ def shorten(messages: tuple[ChatMessage, ...], tokens_max: int) -> tuple[ChatMes
     def cut(chars_max: int) -> tuple[ChatMessage, ...]:
         return tuple(_cut(message, chars_max) for message in messages)
 
+    if tokens_of(messages) <= tokens_max:  # mostly: there is nothing to cut
+        return messages
     low, high = 1, max(1, int(tokens_max * BYTES_PER_TOKEN))
     if tokens_of(cut(low)) > tokens_max:
         return None

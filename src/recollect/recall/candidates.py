@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -45,27 +45,29 @@ class Corpus:
     holders: Mapping[str, int]  # for each stem of the question how many entries have it, or about
 
 
-@dataclass(slots=True, kw_only=True)
-class Candidate:
-    """One entry that may answer.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """The entries that may answer, side by side: one list for each thing that ranking asks of them.
 
-    Not frozen: hundreds are made for a question, and freezing them is a third of what they cost.
+    Hundreds are looked at for a question and few are chosen: an object for each would cost as much
+    as ranking them.
 
-    `stems` are those of its text in their order, with one blank before and after each, so that
+    `stems` are those of a text in their order, with one blank before and after each, so that
     counting one is a search for " stem ". Session and number are those of a record; what has none
-    has no neighbours. Of equals the one with the lower `turn` goes first.
+    has no neighbours. Of equals the one with the lower turn goes first; no two have the same.
     """
 
-    id: str
-    stems: str
-    length: int  # how many stems
-    said_at: datetime
-    trust: Trust = Trust.USER
-    speaker: str = ""  # without case and accents
-    session: str | None = None
-    seq: int = 0
-    uses: int = 0
-    turn: int = 0
+    stems: Sequence[str]
+    said_at: Sequence[datetime]
+    trusts: Sequence[Trust]
+    speakers: Sequence[str]  # without case and accents
+    sessions: Sequence[str | None]
+    seqs: Sequence[int]
+    uses: Sequence[int]
+    turns: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.stems)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,15 +77,16 @@ class Similarities:
     Models differ in both: without them no weight would fit two of them.
     """
 
-    cosines: Mapping[str, float]  # by the candidate's id; what is not there counts as usual
+    cosines: Sequence[float | None]  # one for each candidate; none counts as too unlike
     usual: float
     spread: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A candidate with its score, and the parts the score is the sum of."""
+    """A candidate by its place, with its score, and the parts the score is the sum of."""
 
-    candidate: Candidate
+    at: int
+    turn: int
     score: float
     parts: Mapping[str, float] = field(default_factory=dict)

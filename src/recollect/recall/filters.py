@@ -28,6 +28,7 @@ from recollect.recollection import (
 )
 
 DEPTH_MAX = 16
+VALUES_MAX = 1000  # each is compared with every candidate
 _COMBINED: Mapping[str, Callable[[tuple[Where, ...]], Where]] = {
     "AND": AllOf,
     "OR": AnyOf,
@@ -57,6 +58,7 @@ def read_filters(
 def _from_mapping(given: Mapping[str, Any]) -> Filters:
     if not isinstance(given, Mapping):
         raise InvalidValue(f"filters are a mapping of names to values, not {type(given).__name__}")
+    check_size(given)
     known: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for name, value in given.items():
@@ -69,6 +71,22 @@ def _from_mapping(given: Mapping[str, Any]) -> Filters:
     if isinstance(known.get("project"), tuple):
         known["project"], known["or_no_project"] = known["project"]
     return Filters(**known, where=_where(rest, 0))
+
+
+def check_size(filters: Mapping[str, Any]) -> None:
+    """InvalidValue: there is more in them than anybody wants to have compared."""
+    layer: list[Any] = [filters]
+    count = 0
+    while layer:
+        inner = [each for each in layer if isinstance(each, Mapping | list | tuple)]
+        layer = [
+            below
+            for each in inner
+            for below in (each.values() if isinstance(each, Mapping) else each)
+        ]
+        count += len(layer)
+        if count > VALUES_MAX:
+            raise InvalidValue(f"filters have at most {VALUES_MAX:,} values and conditions")
 
 
 def _where(given: Mapping[str, Any], depth: int) -> Where:

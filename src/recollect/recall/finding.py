@@ -7,7 +7,7 @@ it is looked again where they were not right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ class Looked:
     found: Found
     likeness: Likeness | None
 
-    def similarities(self, entries: Iterable[Entry]) -> Similarities | None:
+    def similarities(self, entries: Sequence[Entry]) -> Similarities | None:
         if self.likeness is None:
             return None
         usual, spread = self.likeness.usual

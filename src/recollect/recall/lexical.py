@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from recollect.recall.candidates import Candidate, Corpus, Phrase
+from recollect.recall.candidates import Candidates, Corpus, Phrase
 from recollect.recall.weights import Weights
 
 KIN_CHARS = 5  # that two words begin with, to be taken for kin
+
+Group = str | int  # a session, or the turn of what belongs to none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +22,8 @@ class Lexical:
     """
 
     scores: Sequence[float]
-    groups: Sequence[str]  # of each candidate
-    gathered: Mapping[str, float]
+    groups: Sequence[Group]  # of each candidate
+    gathered: Mapping[Group, float]
     worths: Mapping[str, float]  # of each stem; they make 1 together
     places: Mapping[str, Sequence[int]]  # of the candidates that have each stem, or its kin
 
@@ -36,24 +38,24 @@ class _Sought:
 
 
 def score_words(
-    stems: Sequence[str], corpus: Corpus, candidates: Sequence[Candidate], weights: Weights
+    stems: Sequence[str], corpus: Corpus, candidates: Candidates, weights: Weights
 ) -> Lexical:
-    texts = [each.stems for each in candidates]
-    groups = [group_of(each) for each in candidates]
+    texts, groups = candidates.stems, groups_of(candidates)
     flat, slope = _length_terms(weights)
     boost = weights.saturation + 1
-    scores = [0.0] * len(candidates)
+    scores = [0.0] * len(texts)
     gathered = dict.fromkeys(groups, 0.0)
     sought = _sought(stems, corpus)
     places: dict[str, Sequence[int]] = {}
     for stem, term in zip(stems, sought, strict=True):
-        together: dict[str, float] = {}
+        together: dict[Group, float] = {}
         # Most entries lack most terms: they are passed over before anything is computed.
         beginning, worth = term.beginning, term.worth
         places[stem] = [at for at, text in enumerate(texts) if beginning in text]
         for at in places[stem]:
-            damping = flat + slope * candidates[at].length
-            fit = boost * _fit(term, texts[at], damping, weights.kin)
+            text = texts[at]
+            damping = flat + slope * (text.count(" ") - 1)
+            fit = boost * _fit(term, text, damping, weights.kin)
             scores[at] += worth * fit
             group = groups[at]
             together[group] = together.get(group, 0.0) + fit
@@ -64,10 +66,7 @@ def score_words(
 
 
 def score_phrases(
-    phrases: Sequence[Phrase],
-    lexical: Lexical,
-    candidates: Sequence[Candidate],
-    weights: Weights,
+    phrases: Sequence[Phrase], lexical: Lexical, candidates: Candidates, weights: Weights
 ) -> list[float]:
     """What candidates get for words that stand in them as they do in the question."""
     scores = [0.0] * len(candidates)
@@ -81,14 +80,17 @@ def score_phrases(
             known = [lexical.places[stem] for stem in phrase.stems if stem in worths]
             sought = f" {' '.join(phrase.stems)} "
             for at in min(known, key=len, default=()):
-                if sought in candidates[at].stems:
+                if sought in candidates.stems[at]:
                     scores[at] += worth
     return scores
 
 
-def group_of(candidate: Candidate) -> str:
+def groups_of(candidates: Candidates) -> list[Group]:
     """The session of a record; what belongs to none is a group of its own."""
-    return candidate.id if candidate.session is None else candidate.session
+    return [
+        turn if session is None else session
+        for session, turn in zip(candidates.sessions, candidates.turns, strict=True)
+    ]
 
 
 def rarity(holders: int, entries: int) -> float:

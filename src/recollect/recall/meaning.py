@@ -17,6 +17,8 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from recollect.embedding.encoding import FLOAT_BYTES
 from recollect.embedding.protocol import Embedder
 from recollect.errors import ModelError
+from recollect.observing.telling import told
+from recollect.recall.comparison import Comparison
 from recollect.recall.vectors import SpaceVectors, VectorCache, VectorRow
 from recollect.recollection import EntryKind
 from recollect.store.protocol import Store
@@ -28,6 +30,8 @@ ALIKE_SPREADS = 1.0  # above the usual, from which on likeness alone is a reason
 ALIKE_ENOUGH = 0.35  # of any embedder, so that where all is about one thing it is found
 USUAL_CHANGE = 8  # one in so many additions has to be new before it is judged again
 USUAL_SPACES_MAX = 10_000  # of which it is remembered
+
+_KINDS = {kind.value: kind for kind in EntryKind}
 
 _log = logging.getLogger(__name__)
 
@@ -49,8 +53,8 @@ class Likeness(Protocol):
         """What is usual between any two of the space's texts: the mean, and the spread."""
         ...
 
-    def cosines(self, entries: Collection[tuple[EntryKind, int]]) -> dict[str, float]:
-        """How alike entries are, by kind and key; those without a vector are left out."""
+    def cosines(self, entries: Sequence[tuple[EntryKind, int]]) -> Sequence[float | None]:
+        """How alike entries are, named by kind and key; none where there is no vector."""
         ...
 
 
@@ -58,23 +62,18 @@ class Likeness(Protocol):
 class HeldLikeness:
     """Implements `Likeness` on vectors that are held in memory."""
 
-    vector: bytes
-    vectors: SpaceVectors
+    compared: Comparison
+    usual: tuple[float, float]
 
     def nearest(
         self, kinds: Collection[EntryKind], limit: int = ALIKE, *, least: float | None = None
     ) -> Mapping[EntryKind, Sequence[int]]:
-        nearest = self.vectors.search(self.vector, limit, kinds={*map(str, kinds)})
+        nearest = self.compared.nearest(limit, kinds={*map(str, kinds)})
         least = _least(*self.usual) if least is None else least
-        return _by_kind((EntryKind(kind), key) for kind, key, value in nearest if value >= least)
+        return _by_kind((_KINDS[kind], key) for kind, key, value in nearest if value >= least)
 
-    @property
-    def usual(self) -> tuple[float, float]:
-        return self.vectors.usual()
-
-    def cosines(self, entries: Collection[tuple[EntryKind, int]]) -> dict[str, float]:
-        found = self.vectors.similarities(self.vector, entries)
-        return {f"{kind}:{key}": value for (kind, key), value in found.items()}
+    def cosines(self, entries: Sequence[tuple[EntryKind, int]]) -> Sequence[float | None]:
+        return self.compared.of(entries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +94,9 @@ class StoredLikeness:
         least = _least(*self.usual) if least is None else least
         return _by_kind(each for each in nearest if values.get(each, -1.0) >= least)
 
-    def cosines(self, entries: Collection[tuple[EntryKind, int]]) -> dict[str, float]:
+    def cosines(self, entries: Sequence[tuple[EntryKind, int]]) -> Sequence[float | None]:
         found = self.vectors.similarities(self.space, self.model, self.vector, entries)
-        return {f"{kind}:{key}": value for (kind, key), value in found.items()}
+        return [found.get(entry) for entry in entries]
 
 
 def _least(usual: float, spread: float) -> float:
@@ -133,9 +132,12 @@ class Meaning:
             vectors = self._current(space)
             if not len(vectors):
                 return None
-            return HeldLikeness(self._embedder.embed([text]).vectors[0], vectors)
+            vector = self._embedder.embed([text]).vectors[0]
+            return HeldLikeness(vectors.compared(vector), vectors.usual())
         except ModelError as error:
-            _log.warning("recalled by words alone, because the embedder cannot be asked: %s", error)
+            _log.warning(
+                "recalled by words alone, as the embedder cannot be asked: %s", told(error)
+            )
             return None
 
     def _stored(self, vectors: VectorSearch, space: str, text: str) -> Likeness | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice, pairwise
 
-from recollect.recall.candidates import Candidate, Corpus, Phrase, Question, Term
+from recollect.recall.candidates import Candidates, Corpus, Phrase, Question, Term
 from recollect.recall.times import time_ranges
 from recollect.recollection import Entry, EntryKind, Found, Sought
 from recollect.stems import asked_stems, stems
@@ -67,33 +67,24 @@ def corpus(found: Found) -> Corpus:
     return Corpus(entries=entries, holders=holders)
 
 
-def candidates(entries: Iterable[Entry]) -> list[Candidate]:
-    names = {"": ""}  # few speak, and each of them often
-    return [_candidate(entry, names) for entry in entries]
+def candidates(entries: Sequence[Entry]) -> Candidates:
+    """`entries` as ranking looks at them, in the same order."""
+    record = EntryKind.RECORD
+    names = {name: words(name) for name in {entry.speaker for entry in entries}}
+    return Candidates(
+        stems=[f" {entry.stems} " for entry in entries],
+        said_at=[entry.at for entry in entries],
+        trusts=[entry.trust for entry in entries],
+        speakers=[names[entry.speaker] for entry in entries],
+        sessions=[entry.session_id if entry.kind is record else None for entry in entries],
+        seqs=[entry.seq for entry in entries],
+        uses=[entry.usage_count for entry in entries],
+        turns=[_TURN_OF_KIND[entry.kind] - entry.key for entry in entries],
+    )
 
 
 def candidate_id(entry: Entry) -> str:
     return f"{_ID_OF_KIND[entry.kind]}{entry.key}"
-
-
-def _candidate(entry: Entry, names: dict[str, str]) -> Candidate:
-    """`names` are speakers without case and accents, as far as they are known."""
-    kind, own, key = entry.kind, entry.stems, entry.key
-    speaker = names.get(entry.speaker)
-    if speaker is None:
-        speaker = names[entry.speaker] = words(entry.speaker)
-    return Candidate(
-        id=f"{_ID_OF_KIND[kind]}{key}",
-        stems=f" {own} ",
-        length=own.count(" ") + 1,
-        said_at=entry.at,
-        trust=entry.trust,
-        speaker=speaker,
-        session=entry.session_id if kind is EntryKind.RECORD else None,
-        seq=entry.seq,
-        uses=entry.usage_count,
-        turn=_TURN_OF_KIND[kind] - key,
-    )
 
 
 def without_names(text: str, names: Iterable[str]) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from operator import add, mul
 from types import MappingProxyType
 
 from recollect.knowledge import Trust
-from recollect.recall.candidates import Candidate, Corpus, Question, Ranked, Similarities, Term
+from recollect.recall.candidates import Candidates, Corpus, Question, Ranked, Similarities, Term
 from recollect.recall.lexical import score_phrases, score_words
 from recollect.recall.times import TimeRange
 from recollect.recall.weights import WEIGHTS, Weights
@@ -34,20 +34,19 @@ Column = Sequence[float]  # one value for each candidate
 def rank(
     question: Question,
     corpus: Corpus,
-    candidates: Sequence[Candidate],
+    candidates: Candidates,
     similarities: Similarities | None = None,
     weights: Weights = WEIGHTS,
     *,
     limit: int | None = None,
 ) -> list[Ranked]:
     """The best candidates, best first. A neighbour counts when it is a candidate too."""
-    speakers = {each.speaker for each in candidates}
-    names = speakers_asked(question.terms, speakers, corpus.holders)
+    names = speakers_asked(question.terms, {*candidates.speakers}, corpus.holders)
     told = [term for term in question.terms if not _is_named(term, names, corpus.holders)]
     stems = [term.stem for term in told or question.terms]
     lexical = score_words(stems, corpus, candidates, weights)
     voice_of = _voices(weights)
-    voices = [voice_of[each.trust] for each in candidates]
+    voices = [voice_of[trust] for trust in candidates.trusts]
     # What an entry says weighs by whose word it is; the sum does once more, with all around it.
     said = list(map(mul, voices, lexical.scores))
     columns: dict[str, Column] = {"words": list(map(mul, voices, said))}
@@ -57,25 +56,23 @@ def rank(
         said = list(map(add, said, together))
         columns["phrase"] = list(map(mul, voices, together))
     if similarities is not None:
-        alike = list(map(mul, voices, _alike(candidates, similarities, weights)))
+        alike = list(map(mul, voices, _alike(similarities, weights)))
         said = list(map(add, said, alike))
         columns["similarity"] = list(map(mul, voices, alike))
     for name, column in _neighbours(said, candidates, weights).items():
         columns[name] = list(map(mul, voices, column))
     if names:
         columns["speaker"] = [
-            voice * weights.speaker if each.speaker in names else 0.0
-            for voice, each in zip(voices, candidates, strict=True)
+            voice * weights.speaker if speaker in names else 0.0
+            for voice, speaker in zip(voices, candidates.speakers, strict=True)
         ]
     if question.times:
         columns["time"] = list(map(mul, voices, _times(question, candidates, weights)))
     session = {group: weights.session * fits for group, fits in lexical.gathered.items()}
     columns["session"] = list(map(mul, voices, map(session.__getitem__, lexical.groups)))
     columns["recency"] = _recent(question, candidates, weights)
-    if any(each.uses for each in candidates):
-        columns["usage"] = [
-            weights.usage * each.uses / (each.uses + USES_HALF) for each in candidates
-        ]
+    if any(candidates.uses):
+        columns["usage"] = [weights.usage * uses / (uses + USES_HALF) for uses in candidates.uses]
     return _ordered(columns, candidates, limit)
 
 
@@ -113,55 +110,61 @@ def _voices(weights: Weights) -> dict[Trust, float]:
     return {Trust.USER: 1.0, Trust.AGENT: weights.agent, Trust.TOOL: weights.tool}
 
 
-def _alike(candidates: Sequence[Candidate], similarities: Similarities, weights: Weights) -> Column:
+def _alike(similarities: Similarities, weights: Weights) -> Column:
     scale = weights.similarity / (similarities.spread or 1.0)
     cosines = similarities.cosines
+    known = sorted(cosine for cosine in cosines if cosine is not None)
     # A question is less like a text than texts are like each other; by how much, each model says.
     floor = similarities.usual - similarities.spread
-    if cosines:
-        floor = min(floor, sorted(cosines.values())[(len(cosines) - 1) // FLOOR_SHARE])
-    return [scale * max(cosines.get(each.id, floor) - floor, 0.0) for each in candidates]
+    if known:
+        floor = min(floor, known[(len(known) - 1) // FLOOR_SHARE])
+    return [
+        scale * (cosine - floor) if cosine is not None and cosine > floor else 0.0
+        for cosine in cosines
+    ]
 
 
-def _neighbours(
-    spoken: Column, candidates: Sequence[Candidate], weights: Weights
-) -> dict[str, Column]:
+def _neighbours(spoken: Column, candidates: Candidates, weights: Weights) -> dict[str, Column]:
     """What the turns around an entry bring; a fact or a passage says by itself what those would."""
     sessions: dict[str, dict[int, float]] = {}
-    for each, said in zip(candidates, spoken, strict=True):
-        if each.session is not None:
-            sessions.setdefault(each.session, {})[each.seq] = said
+    for session, seq, said in zip(candidates.sessions, candidates.seqs, spoken, strict=True):
+        if session is not None:
+            sessions.setdefault(session, {})[seq] = said
     around, alone = [0.0] * len(candidates), [0.0] * len(candidates)
-    for place, each in enumerate(candidates):
-        if each.session is None:
+    for place, session in enumerate(candidates.sessions):
+        if session is None:
             alone[place] = weights.beside * spoken[place]
             continue
-        at, seq = sessions[each.session], each.seq
+        at = sessions[session]
         if len(at) == 1:
             continue
-        beside = max(at.get(seq - 1, 0.0), at.get(seq + 1, 0.0))
-        near = max(at.get(seq - 2, 0.0), at.get(seq + 2, 0.0))
+        seq, said_at = candidates.seqs[place], at.get
+        before, after = said_at(seq - 1, 0.0), said_at(seq + 1, 0.0)
+        earlier, later = said_at(seq - 2, 0.0), said_at(seq + 2, 0.0)
+        # Written out: calling max hundreds of times is half of what this costs.
+        beside = before if before > after else after  # noqa: FURB136
+        near = earlier if earlier > later else later  # noqa: FURB136
         around[place] = weights.beside * beside + weights.near * near
     return {"neighbours": around, "alone": alone}
 
 
-def _times(question: Question, candidates: Sequence[Candidate], weights: Weights) -> Column:
+def _times(question: Question, candidates: Candidates, weights: Weights) -> Column:
     best = [0.0] * len(candidates)
     for time in question.times:
-        fits = [_fits(time, each) for each in candidates]
+        fits = [_fits(time, said_at) for said_at in candidates.said_at]
         telling = weights.time * _telling(sum(1 for fit in fits if fit), len(candidates))
         best = [max(before, telling * fit) for before, fit in zip(best, fits, strict=True)]
     return best
 
 
-def _fits(time: TimeRange, candidate: Candidate) -> float:
+def _fits(time: TimeRange, said_at: datetime) -> float:
     """1 within the time; half for what was said shortly after it."""
-    if candidate.said_at < time.start:
+    if said_at < time.start:
         return 0.0
-    if candidate.said_at < time.end:
+    if said_at < time.end:
         return 1.0
     later = min(max(time.end - time.start, DAY), LATER)
-    return 0.5 if candidate.said_at - time.end < later else 0.0
+    return 0.5 if said_at - time.end < later else 0.0
 
 
 def _telling(inside: int, total: int) -> float:
@@ -170,26 +173,30 @@ def _telling(inside: int, total: int) -> float:
     return math.log(share) / math.log(TIME_SHARE_TELLING)
 
 
-def _recent(question: Question, candidates: Sequence[Candidate], weights: Weights) -> Column:
+def _recent(question: Question, candidates: Candidates, weights: Weights) -> Column:
     asked_at, most = question.asked_at, weights.recency * RECENCY_HALF_DAYS
-    days = ((asked_at - each.said_at).days for each in candidates)
+    days = [(asked_at - said_at).days for said_at in candidates.said_at]
     return [most / (RECENCY_HALF_DAYS + each) if each > 0 else weights.recency for each in days]
 
 
 def _ordered(
-    columns: Mapping[str, Column], candidates: Sequence[Candidate], limit: int | None
+    columns: Mapping[str, Column], candidates: Candidates, limit: int | None
 ) -> list[Ranked]:
     """Reasons are put together only for what is returned: most candidates are not."""
-    scores = list(map(sum, zip(*columns.values(), strict=True)))
-    order: Iterable[int] = range(len(candidates))
+    scores: Column = [0.0] * len(candidates)
+    for column in columns.values():
+        scores = list(map(add, scores, column))
+    order: Iterable[int] = range(len(scores))
     if limit is not None and 0 < limit < len(scores):
         # Numbers alone are sorted much quicker, and tell who has no need to be.
         least = sorted(scores, reverse=True)[limit - 1]
-        order = (at for at, score in enumerate(scores) if score >= least)
-    order = sorted(order, key=lambda at: (-scores[at], candidates[at].turn))
+        order = [at for at, score in enumerate(scores) if score >= least]
+    turns = candidates.turns
+    order = sorted(order, key=lambda at: (-scores[at], turns[at]))
     return [
         Ranked(
-            candidate=candidates[at],
+            at=at,
+            turn=turns[at],
             score=scores[at],
             parts={name: column[at] for name, column in columns.items() if column[at]},
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -98,6 +99,14 @@ class Recaller:
         self._store = store
         self._space = space
         self._finder = Finder(store, space, meaning, speakers or KnownSpeakers())
+        self._redact: Callable[[str], str] | None = None
+
+    def redacting_by(self, redact: Callable[[str], str]) -> Recaller:
+        """The same with a redaction of this space that remembers: who asks at every turn is shown
+        much of the same again."""
+        same = copy(self)
+        same._redact = redact
+        return same
 
     def recall(
         self,
@@ -198,26 +207,24 @@ class Recaller:
         reach = _reach(limit)
         looked = self._finder.look(question, query, allowed, now, reach)
         space = corpus(looked.found)
-        entries = [
-            entry
-            for entry in looked.found.entries
-            if _says_something(entry) and not _is_record_of(entry, beside)
-        ]
-        scored = candidates(entries)
-        by_id = {each.id: entry for each, entry in zip(scored, entries, strict=True)}
+        entries = [entry for entry in looked.found.entries if _says_something(entry)]
+        if beside is not None:
+            entries = [entry for entry in entries if not _is_record_of(entry, beside)]
         looked_at = limit * LOOKED_AT_SHARE if purpose is _Purpose.LIST else limit
-        ranked = rank(question, space, scored, looked.similarities(entries), limit=looked_at)
+        ranked = rank(
+            question, space, candidates(entries), looked.similarities(entries), limit=looked_at
+        )
         if purpose is _Purpose.LIST:  # a context says by itself what it leaves out for another line
-            ranked = varied(ranked, by_id, limit)
-        chosen = [by_id[each.candidate.id] for each in ranked]
+            ranked = varied(ranked, entries, limit)
+        chosen = [entries[each.at] for each in ranked]
         shown = self._whole(chosen, allowed, now, purpose)
         worth = _worth(question, space)
         # Who speaks and what a thing is called comes again and again: each text is redacted once.
-        redact = cache(self._around.redactor().keyed(self._space).redact)
+        redact = self._redact or cache(self._around.redactor().keyed(self._space).redact)
         hits = [
-            _hit(shown[each.candidate.id], each, worth, purpose, redact)
-            for each in ranked
-            if each.candidate.id in shown
+            _hit(shown[name], each, worth, purpose, redact)
+            for name, each in zip(map(candidate_id, chosen), ranked, strict=True)
+            if name in shown
         ]
         return Recalled(hits=[hit for hit in hits if hit.text], entries=list(shown.values()))
 
@@ -324,7 +331,7 @@ def _turn(turn: str | None) -> str | None:
     return None if turn is None else check_id(turn)
 
 
-def _is_record_of(entry: Entry, session_id: str | None) -> bool:
+def _is_record_of(entry: Entry, session_id: str) -> bool:
     return entry.kind is EntryKind.RECORD and entry.session_id == session_id
 
 

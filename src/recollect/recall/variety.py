@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from recollect.recall.candidates import Ranked
@@ -19,13 +19,14 @@ Group = tuple[EntryKind, str]
 
 def varied(
     ranked: Sequence[Ranked],
-    entries: Mapping[str, Entry],
+    entries: Sequence[Entry],
     limit: int,
     weights: Weights = WEIGHTS,
 ) -> list[Ranked]:
     """The best of a ranked list, after each that repeats a better one of its kind and speaker.
 
-    What somebody else says, or what was made of it, is no repetition.
+    What somebody else says, or what was made of it, is no repetition. `entries` are all that were
+    ranked.
     """
     first: dict[Group, list[Wording]] = defaultdict(list)
     chosen: list[Ranked] = []
@@ -33,7 +34,7 @@ def varied(
     for each in ranked:
         if kept >= limit:
             break
-        entry = entries[each.candidate.id]
+        entry = entries[each.at]
         wording = Wording.of(entry.text[:COMPARED_CHARS])
         known = first[entry.kind, entry.speaker or entry.role]
         if any(wording.compared(better) is Likeness.SAME for better in known):
@@ -42,7 +43,7 @@ def varied(
         known.append(wording)
         chosen.append(each)
         kept += 1
-    chosen.sort(key=lambda each: (-each.score, each.candidate.turn))
+    chosen.sort(key=lambda each: (-each.score, each.turn))
     return chosen[:limit]
 
 

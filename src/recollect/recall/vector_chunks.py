@@ -56,6 +56,14 @@ class Chunk:
         found: Rows = rows[self.codes[rows] == wanted].astype(np.intp)
         return found
 
+    def row_of_each(self, wanted: Codes) -> Rows:
+        """The row of each wanted entry, in their order; below 0 where it has none here."""
+        places = np.searchsorted(self.codes, wanted, sorter=self.order)
+        rows = self.order[np.minimum(places, self.rows - 1)]
+        is_here = (self.codes[rows] == wanted) & (wanted != GONE)
+        found: Rows = np.where(is_here, rows, -1)
+        return found
+
     def similarities(self, query: Floats, rows: Rows | None = None) -> Floats:
         """What each row, or each of these, has in common with a query."""
         if rows is None:
@@ -131,9 +139,10 @@ class Room:
     """A chunk that is being filled. Rows that were handed out are never written again."""
 
     def __init__(self, capacity: int, dimensions: int) -> None:
-        self._vectors = np.empty((capacity, dimensions), dtype=np.float32)
+        # Zeros, since what memory held before may be a vector that was to be gone.
+        self._vectors = np.zeros((capacity, dimensions), dtype=np.float32)
         self._codes = np.empty(capacity, dtype=np.int64)
-        self._signs = np.empty((words_for(dimensions), capacity), dtype=np.uint64)
+        self._signs = np.zeros((words_for(dimensions), capacity), dtype=np.uint64)
         self._used = 0
 
     @property

@@ -1,8 +1,8 @@
 """The vectors of one space in memory: searched in milliseconds, kept current row by row.
 
 One writer at a time changes them, any number of readers search meanwhile: a reader works on the
-chunks it found, and a writer puts others in their place. Up to `EXACT_ROWS` every vector is
-compared; beyond, those whose signs are most alike, which misses a few of a thousand.
+chunks it found, and a writer puts others in their place. Up to `comparison.EXACT_ROWS` every vector
+is compared; beyond, those whose signs are most alike, which misses a few of a thousand.
 
 Whoever imports this loads numpy.
 """
@@ -17,36 +17,18 @@ from itertools import islice
 import numpy as np
 
 from recollect.errors import InvalidValue
-from recollect.recall.vector_chunks import (
-    GONE,
-    Chunk,
-    Codes,
-    Floats,
-    Room,
-    Rows,
-    joined,
-    signs_of,
-)
+from recollect.recall.comparison import KEY_BITS, Comparison, EntryKey, codes_by_entry, in_order
+from recollect.recall.vector_chunks import GONE, Chunk, Codes, Floats, Room, joined
 
-EntryKey = tuple[str, int]  # its kind, and its key among those of the kind
 VectorRow = tuple[int, str, int, bytes]  # the vector's own key, kind, entry key, vector
-
-EXACT_ROWS = 20_000  # below, comparing every vector takes two milliseconds at most
-SHORTLIST_ROWS = 4096
-SHORTLIST_SHARE = 128  # one in so many; both found by measuring how many of the best are missed
-SHORTLIST_PER_HIT = 160
 
 BATCH_ROWS = 8192
 CHUNK_BYTES = 16_777_216
 CHUNK_ROWS_MIN = 64
 SPARE_SHARE = 12  # a chunk is begun with room for one in so many of all there are
 GAPS_SHARE = 20  # a chunk is copied when more than one in so many of its rows are gone
-SIMILARITY_DIGITS = 6
 USUAL_ROWS = 256  # that are compared with each other
 USUAL_CHANGE = 8  # one in so many has to be new or gone
-KEY_BITS = 56  # of an entry's code; above them stands its kind
-
-Part = tuple[Chunk, Rows | None]  # rows of a chunk; None is all of them
 
 
 class SpaceVectors:
@@ -96,6 +78,13 @@ class SpaceVectors:
         with self._writing:
             self._chunks = tuple(self._without(self._codes(entries)))
 
+    def compared(self, query: bytes) -> Comparison:
+        """A query among all there are now."""
+        if len(query) != 4 * self.dimensions:
+            raise InvalidValue(f"a query here has {self.dimensions} numbers of four bytes")
+        numbers = np.frombuffer(query, dtype="<f4").astype(np.float32, copy=False)
+        return Comparison(numbers if numbers.any() else None, self._chunks, self._kinds)
+
     def search(
         self,
         query: bytes,
@@ -107,31 +96,13 @@ class SpaceVectors:
 
         `allowed` limits them to entries that were found otherwise, `kinds` to those of some kinds.
         """
-        sought, chunks = self._read(query), self._chunks
-        if sought is None or limit < 1:
-            return []
-        parts: list[Part] = [(chunk, None) for chunk in chunks]
-        if allowed is not None:
-            wanted = self._codes(allowed)
-            parts = [(chunk, chunk.rows_of(wanted)) for chunk in chunks]
-        if kinds is not None:
-            parts = self._of_kinds(parts, kinds)
-        return self._best(_shortlisted(parts, sought, limit), sought, limit)
+        return self.compared(query).nearest(limit, allowed, kinds)
 
     def similarities(self, query: bytes, entries: Iterable[EntryKey]) -> dict[EntryKey, float]:
         """How similar entries are to a query; those without a vector are left out."""
-        sought, chunks = self._read(query), self._chunks
-        if sought is None:
-            return {}
-        entry_of = self._by_code(entries)
-        wanted = _in_order(entry_of)
-        found: dict[EntryKey, float] = {}
-        for chunk in chunks:
-            if len(rows := chunk.rows_of(wanted)):
-                values = chunk.similarities(sought, rows).tolist()
-                theirs = map(entry_of.__getitem__, chunk.codes[rows].tolist())
-                found.update(zip(theirs, values, strict=True))
-        return found
+        asked = list(entries)
+        found = zip(asked, self.compared(query).of(asked), strict=True)
+        return {entry: value for entry, value in found if value is not None}
 
     def usual(self) -> tuple[float, float]:
         """What two of the vectors have in common, as a rule: the mean, and the spread around it.
@@ -176,7 +147,8 @@ class SpaceVectors:
                 _put(chunks, chunks.pop(), self._capacity(chunks))
 
     def _capacity(self, chunks: Sequence[Chunk], coming: int = 0) -> int:
-        rows = (_count(chunks) + coming) // SPARE_SHARE
+        """How many rows the next chunk has: those that come at once, or a part of all there are."""
+        rows = max((_count(chunks) + coming) // SPARE_SHARE, coming)
         return max(min(rows, CHUNK_BYTES // (4 * self.dimensions)), CHUNK_ROWS_MIN)
 
     def _without(self, wanted: Codes) -> list[Chunk]:
@@ -198,46 +170,6 @@ class SpaceVectors:
             _put(chunks, chunk, capacity)
         return chunks if last is None else [*chunks, last]
 
-    def _read(self, query: bytes) -> Floats | None:
-        """The query as numbers; None for one that resembles nothing."""
-        if len(query) != 4 * self.dimensions:
-            raise InvalidValue(f"a query here has {self.dimensions} numbers of four bytes")
-        numbers = np.frombuffer(query, dtype="<f4").astype(np.float32, copy=False)
-        return numbers if numbers.any() else None
-
-    def _of_kinds(self, parts: list[Part], kinds: Collection[str]) -> list[Part]:
-        known = [at for at, kind in enumerate(self._kinds) if kind in kinds]
-        is_any = len(known) == len(self._kinds)
-        limited: list[Part] = []
-        for chunk, rows in parts:
-            if is_any and not chunk.gone:  # mostly: nothing is to be left out
-                limited.append((chunk, rows))
-                continue
-            codes = chunk.codes if rows is None else chunk.codes[rows]
-            right = np.flatnonzero(np.isin(codes >> KEY_BITS, known))
-            limited.append((chunk, right if rows is None else rows[right]))
-        return limited
-
-    def _best(self, parts: list[Part], query: Floats, limit: int) -> list[tuple[str, int, float]]:
-        if not parts:
-            return []
-        values = np.concatenate([chunk.similarities(query, rows) for chunk, rows in parts])
-        codes = np.concatenate(
-            [chunk.codes if rows is None else chunk.codes[rows] for chunk, rows in parts]
-        )
-        if any(chunk.gone for chunk, _ in parts):
-            values, codes = values[codes != GONE], codes[codes != GONE]
-        if len(values) > limit:
-            best = np.argpartition(-values, limit - 1)[:limit]
-            values, codes = values[best], codes[best]
-        values = values.round(SIMILARITY_DIGITS)  # the same vector is the same in every place
-        order = np.lexsort((codes, -values))
-        entries = self._entries(codes[order])
-        return [
-            (kind, key, value)
-            for (kind, key), value in zip(entries, values[order].tolist(), strict=True)
-        ]
-
     def _learn_kinds(self, rows: Sequence[VectorRow]) -> None:
         new = {kind: None for _, kind, _, _ in rows if kind not in self._kinds}
         if new:
@@ -250,24 +182,7 @@ class SpaceVectors:
 
     def _codes(self, entries: Iterable[EntryKey]) -> Codes:
         """The codes of entries that can be here, in order, each once."""
-        return _in_order(self._by_code(entries))
-
-    def _by_code(self, entries: Iterable[EntryKey]) -> dict[int, EntryKey]:
-        """The entries that can be here, by their codes."""
-        parts = {kind: at << KEY_BITS for at, kind in enumerate(self._kinds)}
-        return {
-            parts[entry[0]] | entry[1]: entry
-            for entry in entries
-            if entry[0] in parts and not entry[1] >> KEY_BITS
-        }
-
-    def _entries(self, codes: Codes) -> list[EntryKey]:
-        kinds, mask = self._kinds, (1 << KEY_BITS) - 1
-        return [(kinds[code >> KEY_BITS], code & mask) for code in codes.tolist()]
-
-
-def _in_order(codes: Collection[int]) -> Codes:
-    return np.sort(np.fromiter(codes, dtype=np.int64, count=len(codes)))
+        return in_order(codes_by_entry(self._kinds, entries))
 
 
 def _count(chunks: Iterable[Chunk]) -> int:
@@ -286,34 +201,16 @@ def _put(chunks: list[Chunk], chunk: Chunk, capacity: int) -> None:
         chunks.append(chunk.compacted())
 
 
-def _shortlisted(parts: list[Part], query: Floats, limit: int) -> list[Part]:
-    """The rows worth comparing: all, or where they are many, those whose signs are most alike."""
-    total = sum(chunk.rows if rows is None else len(rows) for chunk, rows in parts)
-    wanted = max(SHORTLIST_ROWS, total // SHORTLIST_SHARE, SHORTLIST_PER_HIT * limit)
-    if total <= EXACT_ROWS or 4 * wanted >= total:
-        return parts
-    signs = signs_of(query[np.newaxis])[:, 0]
-    distances = []
-    counts = np.zeros(len(query) + 1, dtype=np.int64)
-    for chunk, rows in parts:
-        far = chunk.distances(signs)
-        far = far if rows is None else far[rows]
-        counts += np.bincount(far, minlength=len(counts))
-        distances.append(far)
-    furthest = np.searchsorted(np.cumsum(counts), wanted)
-    shortlist: list[Part] = []
-    for (chunk, rows), far in zip(parts, distances, strict=True):
-        near = np.flatnonzero(far <= furthest)
-        shortlist.append((chunk, near if rows is None else rows[near]))
-    return shortlist
-
-
 def _usual(chunks: Sequence[Chunk], count: int) -> tuple[float, float]:
     if count < 2:
         return 0.0, 0.0
     step = -(-count // USUAL_ROWS)
-    some = [chunk.vectors[chunk.codes != GONE][::step] for chunk in chunks]
-    vectors = np.concatenate(some)[:USUAL_ROWS]
+    some, before = [], 0
+    for chunk in chunks:  # every so many of all, however they lie in chunks
+        rows = np.flatnonzero(chunk.codes != GONE)
+        some.append(chunk.vectors[rows[-before % step :: step]])
+        before += len(rows)
+    vectors = np.concatenate(some)
     pairs = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
     return float(pairs.mean()), float(pairs.std())
 

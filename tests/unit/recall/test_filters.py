@@ -22,3 +22,14 @@ def test_a_project_may_be_asked_for_with_what_belongs_to_none() -> None:
 def test_projects_that_cannot_be_meant_are_refused(given: object) -> None:
     with pytest.raises(InvalidValue, match="project"):
         read_filters({"project": given})
+
+
+def test_filters_have_so_many_values_wherever_they_stand() -> None:
+    read_filters({"colour": {"in": list(range(900))}})
+    for given in (
+        {"colour": {"in": list(range(1001))}},
+        {"OR": [{"colour": number} for number in range(501)]},
+        {"tags": [str(number) for number in range(1001)]},
+    ):
+        with pytest.raises(InvalidValue, match="at most 1,000 values"):
+            read_filters(given)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from recollect.knowledge import Trust
 from recollect.recall.candidates import (
-    Candidate,
+    Candidates,
     Corpus,
     Phrase,
     Question,
-    Ranked,
     Similarities,
     Term,
 )
@@ -23,6 +23,30 @@ from recollect.recall.times import TimeRange
 
 NOW = datetime(2023, 6, 1, tzinfo=UTC)
 COMMON, RARE = 900, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """One candidate, before all of them stand side by side."""
+
+    id: str
+    text: str
+    speaker: str
+    session: str | None
+    seq: int
+    trust: Trust
+    said_at: datetime
+    uses: int
+    turn: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A candidate with what it was ranked by."""
+
+    id: str
+    score: float
+    parts: Mapping[str, float]
 
 
 def entry(
@@ -35,19 +59,32 @@ def entry(
     trust: Trust = Trust.USER,
     said_at: datetime = NOW - timedelta(days=30),
     uses: int = 0,
-    turn: int = 0,
-) -> Candidate:
-    return Candidate(
+    turn: int | None = None,
+) -> Told:
+    return Told(
         id=id,
-        stems=f" {text} ",
-        length=len(text.split()),
-        said_at=said_at,
-        trust=trust,
+        text=text,
         speaker=speaker,
         session=session,
         seq=seq,
+        trust=trust,
+        said_at=said_at,
         uses=uses,
         turn=turn,
+    )
+
+
+def side_by_side(entries: Sequence[Told]) -> Candidates:
+    """What has no turn of its own goes by its place."""
+    return Candidates(
+        stems=[f" {each.text} " for each in entries],
+        said_at=[each.said_at for each in entries],
+        trusts=[each.trust for each in entries],
+        speakers=[each.speaker for each in entries],
+        sessions=[each.session for each in entries],
+        seqs=[each.seq for each in entries],
+        uses=[each.uses for each in entries],
+        turns=[at if each.turn is None else each.turn for at, each in enumerate(entries)],
     )
 
 
@@ -61,23 +98,24 @@ def asked(words: str, *times: TimeRange) -> Question:
 
 def order(
     question: Question,
-    *entries: Candidate,
+    *entries: Told,
     holders: dict[str, int] | None = None,
     similarities: Similarities | None = None,
 ) -> list[str]:
     return [
-        each.candidate.id
-        for each in ranked(question, *entries, holders=holders, similarities=similarities)
+        each.id for each in ranked(question, *entries, holders=holders, similarities=similarities)
     ]
 
 
 def ranked(
     question: Question,
-    *entries: Candidate,
+    *entries: Told,
     holders: dict[str, int] | None = None,
     similarities: Similarities | None = None,
-) -> list[Ranked]:
-    return rank(question, Corpus(entries=1000, holders=holders or {}), entries, similarities)
+) -> list[Placed]:
+    corpus = Corpus(entries=1000, holders=holders or {})
+    found = rank(question, corpus, side_by_side(entries), similarities)
+    return [Placed(entries[each.at].id, each.score, each.parts) for each in found]
 
 
 def test_nothing_to_rank_is_an_empty_list() -> None:
@@ -100,7 +138,7 @@ def test_a_rare_word_tells_more_than_a_common_one() -> None:
 
 def test_words_count_as_words_and_not_as_letters() -> None:
     [first, second] = ranked(asked("art"), entry("a", "art class"), entry("b", "start party"))
-    assert first.candidate.id == "a"
+    assert first.id == "a"
     assert "words" not in second.parts
 
 
@@ -111,7 +149,7 @@ def test_a_word_that_begins_alike_counts_a_little() -> None:
         entry("same", "volunteer work"),
         entry("other", "paid work"),
     )
-    assert [each.candidate.id for each in found] == ["same", "kin", "other"]
+    assert [each.id for each in found] == ["same", "kin", "other"]
     assert 0 < found[1].parts["words"] < found[0].parts["words"]
 
 
@@ -130,7 +168,7 @@ def test_an_answer_beside_the_words_goes_before_a_stranger() -> None:
         entry("words", "which harbour", session="s", seq=4),
         entry("answer", "oban", session="s", seq=5),
     )
-    assert [each.candidate.id for each in found] == ["words", "answer", "stranger"]
+    assert [each.id for each in found] == ["words", "answer", "stranger"]
     assert found[1].parts["neighbours"] > 0
 
 
@@ -174,7 +212,7 @@ def test_a_name_is_known_by_its_beginning_and_by_each_of_its_parts() -> None:
 def test_a_word_that_a_name_begins_with_is_a_word() -> None:
     said = (entry("name", "i drove home", speaker="carla"), entry("word", "the car is here"))
     found = ranked(asked("car level"), *said, holders={"car": RARE})
-    assert found[0].candidate.id == "word"
+    assert found[0].id == "word"
     assert all("speaker" not in each.parts for each in found)
     [term] = asked("car").terms
     as_written = replace(asked("car"), terms=(replace(term, is_capital=True),))
@@ -238,25 +276,25 @@ def test_what_belongs_to_no_session_is_not_put_at_a_disadvantage() -> None:
 
 
 def test_likeness_in_meaning_finds_what_has_no_word() -> None:
-    alike = Similarities(cosines={"meant": 0.7, "not": 0.1}, usual=0.1, spread=0.1)
+    alike = Similarities(cosines=[0.1, 0.7], usual=0.1, spread=0.1)
     found = ranked(asked("boat"), entry("not", "tea"), entry("meant", "ship"), similarities=alike)
-    assert found[0].candidate.id == "meant"
+    assert found[0].id == "meant"
     assert found[0].parts["similarity"] > 0
 
 
 def test_where_all_are_less_alike_than_usual_the_most_alike_still_counts() -> None:
     """A question is less like a text than texts are like each other, by far in some models."""
     cosines = {"a": 0.1, "b": 0.15, "c": 0.2, "meant": 0.3}
-    alike = Similarities(cosines=cosines, usual=0.6, spread=0.1)
+    alike = Similarities(cosines=[*cosines.values()], usual=0.6, spread=0.1)
     entries = [entry(name, "tea") for name in cosines]
     found = ranked(asked("boat"), *entries, similarities=alike)
-    assert found[0].candidate.id == "meant"
+    assert found[0].id == "meant"
     assert found[0].parts["similarity"] > found[1].parts["similarity"] > 0
 
 
 def test_likeness_counts_in_the_spreads_of_its_model() -> None:
-    narrow = Similarities(cosines={"a": 0.85}, usual=0.8, spread=0.02)
-    wide = Similarities(cosines={"a": 0.85}, usual=0.8, spread=0.2)
+    narrow = Similarities(cosines=[0.85], usual=0.8, spread=0.02)
+    wide = Similarities(cosines=[0.85], usual=0.8, spread=0.2)
     [of_narrow] = ranked(asked("boat"), entry("a", "ship"), similarities=narrow)
     [of_wide] = ranked(asked("boat"), entry("a", "ship"), similarities=wide)
     assert of_narrow.parts["similarity"] > of_wide.parts["similarity"]
@@ -281,7 +319,7 @@ def test_a_score_is_the_sum_of_its_reasons() -> None:
         entry("a", "harbour", speaker="melanie", session="s", seq=1, uses=3),
         entry("b", "so", session="s", seq=2, trust=Trust.AGENT),
         entry("c", "harbour"),
-        similarities=Similarities(cosines={"b": 0.9}, usual=0.1, spread=0.2),
+        similarities=Similarities(cosines=[None, 0.9, None], usual=0.1, spread=0.2),
     )
     for each in found:
         assert each.score == pytest.approx(sum(each.parts.values()))
@@ -289,7 +327,7 @@ def test_a_score_is_the_sum_of_its_reasons() -> None:
 
 def test_only_as_many_as_wanted_are_returned() -> None:
     corpus = Corpus(entries=9, holders={})
-    entries = [entry(name, "harbour") for name in "abc"]
+    entries = side_by_side([entry(name, "harbour") for name in "abc"])
     assert len(rank(asked("harbour"), corpus, entries, limit=2)) == 2
 
 
@@ -298,9 +336,9 @@ def test_the_best_are_the_same_however_many_are_wanted(limit: int) -> None:
     """Also where the last that is wanted and the first that is not have the same score."""
     corpus = Corpus(entries=9, holders={})
     texts = ("harbour", "harbour", "boat", "harbour wall", "harbour")
-    entries = [entry(str(at), text, turn=-at) for at, text in enumerate(texts)]
+    entries = side_by_side([entry(text, text, turn=-at) for at, text in enumerate(texts)])
     everything = rank(asked("harbour"), corpus, entries)
-    assert [each.candidate.id for each in everything[:3]] == ["4", "1", "0"]
+    assert [each.at for each in everything[:3]] == [4, 1, 0]
     assert rank(asked("harbour"), corpus, entries, limit=limit) == everything[:limit]
 
 
@@ -320,7 +358,7 @@ def test_words_that_stand_together_in_the_question_count_more_where_they_do_in_a
     question = replace(asked("fish market"), phrases=(Phrase(("fish", "market")),))
     apart, together = entry("a", "market for fish", turn=1), entry("b", "fish market far", turn=2)
     first, second = ranked(question, apart, together)
-    assert (first.candidate.id, second.candidate.id) == ("b", "a")
+    assert (first.id, second.id) == ("b", "a")
     assert 0 < first.parts["phrase"] < first.parts["words"]
     assert "phrase" not in second.parts
 

@@ -40,18 +40,21 @@ _RECORD, _AGENT = EntryKind.RECORD, Trust.AGENT  # asked for hundreds of times f
 
 def record_entry(row: Row) -> Entry:
     key, session_id, seq, role, name, content, words, said_at, metadata, is_child = row
+    trust = _AGENT if is_child and role == _PERSON else _TRUST_OF_ROLE[role]
+    # By position up to what a record has: by name, making one takes twice as long.
     return Entry(
-        kind=_RECORD,
-        key=key,
-        id=f"{session_id}:{seq}",
-        text=content,
-        stems=words or "",
-        at=from_micros(said_at),
-        trust=_AGENT if is_child and role == _PERSON else _TRUST_OF_ROLE[role],
-        session_id=session_id,
-        seq=seq,
-        role=role,
-        speaker=name or "",
+        _RECORD,
+        key,
+        f"{session_id}:{seq}",
+        content,
+        words or "",
+        from_micros(said_at),
+        trust,
+        session_id,
+        seq,
+        0,
+        role,
+        name or "",
         metadata={} if metadata is None else json.loads(metadata),
     )
 

@@ -32,6 +32,7 @@ from recollect.domain import (
     Renewed,
     StaleClaim,
 )
+from recollect.errors import SchemaTooNew
 from recollect.knowledge import Learned, Staged
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
@@ -353,7 +354,7 @@ def _lesson(claim: Claim, learned: Learned, now: datetime, new_id: NewId) -> Les
 def _claim(row: Row, owner: str) -> Claim:
     return Claim(
         job_id=row[0],
-        kind=JobKind(row[1]),
+        kind=_kind(row[1]),
         space=row[2],
         key=row[3],
         owner=owner,
@@ -364,6 +365,16 @@ def _claim(row: Row, owner: str) -> Claim:
         claimed_mark=row[8] or 0,
         pauses=row[9],
     )
+
+
+def _kind(name: str) -> JobKind:
+    try:
+        return JobKind(name)
+    except ValueError:  # a schema that was migrated while we were at work
+        raise SchemaTooNew(
+            f"a job is of the kind {name!r}: a newer Recollect works on this store, and this one "
+            "has to be upgraded. Nothing was changed, and newer workers go on"
+        ) from None
 
 
 def _token(claim: Claim) -> dict[str, object]:

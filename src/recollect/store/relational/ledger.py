@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from recollect.clock import to_micros
+from recollect.clock import from_micros, to_micros
 from recollect.knowledge import Call, CallOutcome, Caps, NewCall, OverCap, Reserved, Spent
 from recollect.store.relational import rows
 from recollect.store.relational.database import Connection, Database
@@ -81,6 +81,18 @@ class RelationalLedger:
         row = self._database.read(space, lambda c: c.row("spent_on_day", {**scope, **when}))
         assert row is not None
         return rows.spent(row)
+
+    def spent_daily(
+        self, space: str | None, first: datetime, last: datetime
+    ) -> list[tuple[datetime, Spent]]:
+        given = {
+            "any_space": space is None,
+            "space": space or "",
+            "first": to_micros(first) // _DAY_MICROS,
+            "last": to_micros(last) // _DAY_MICROS,
+        }
+        found = self._database.read(space, lambda c: c.rows("spent_daily", given))
+        return [(from_micros(row[0] * _DAY_MICROS), rows.spent(row[1:])) for row in found]
 
     def calls(
         self, space: str, session_id: str | None, limit: int, before: Call | None

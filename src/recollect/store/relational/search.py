@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -31,7 +31,7 @@ from recollect.recollection import (
 )
 from recollect.stems import indexed, indexed_record, indexed_summary
 from recollect.store.relational.asked import SOURCES_MAX, WORDS_CHARS, asked_for, plain_fields
-from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.database import Asked, Connection, Database, Params, Row
 from recollect.store.relational.entries import READ, passes, read_sources, record_entry
 
 POSTINGS_MIN = 100  # of one word, however many words a question has
@@ -93,8 +93,8 @@ class RelationalSearch:
             c.run("steer", {})
             entries: list[Entry] = []
             extents: dict[EntryKind, Extent] = {}
-            for kind in sorted(filters.kinds):
-                found, extents[kind] = _worded(c, kind, stems, asked, filters, reach)
+            for kind, room in _rooms(c, sorted(filters.kinds), asked).items():
+                found, extents[kind] = _worded(c, room, stems, asked, filters, reach)
                 alike = sought.alike.get(kind, ())
                 timed = _timed(c, sought, asked, reach) if kind is EntryKind.RECORD else []
                 known = {entry.key for entry in found}
@@ -125,14 +125,11 @@ class RelationalSearch:
         return self._database.read(space, job)
 
     def use(self, space: str, usage: Usage) -> int:
-        def job(c: Connection) -> int:
-            counted = 0
-            # In one order, so that two who count the same things do not wait for each other.
-            for hit in sorted(usage.hits, key=lambda hit: (hit.kind, hit.id)):
-                counted += _use(c, space, usage, hit)
-            return counted
-
-        return self._database.write(space, job) if usage.hits else 0
+        # In one order, so that two who count the same things do not wait for each other.
+        hits = sorted(usage.hits, key=lambda hit: (hit.kind, hit.id))
+        if not hits:
+            return 0
+        return self._database.write(space, lambda c: _use(c, space, usage, hits))
 
     def usage(self, space: str, kind: EntryKind, entry_id: str) -> Mapping[UsageKind, int]:
         names = {"space": space, "entry_kind": kind.value, "entry_id": entry_id}
@@ -192,27 +189,41 @@ _WORDLESS: Mapping[str, tuple[str, Callable[[Row], Params]]] = {
 }
 
 
-def _use(c: Connection, space: str, usage: Usage, hit: Hit) -> bool:
-    """Count one use. What a fact rests on has been of use as well."""
-    grounds = sorted((source.session_id, source.seq) for source in hit.sources)
-    session_id, seq = grounds[0] if grounds else (None, 0)
+def _use(c: Connection, space: str, usage: Usage, hits: Sequence[Hit]) -> int:
+    """Count uses; how many were new. What a fact rests on has been of use as well."""
     names = {
         "space": space,
         "turn_id": usage.turn_id,
         "kind": usage.kind.value,
+        "now": to_micros(usage.at),
+    }
+    inserted = c.rows_each([("insert_usage", {**names, **_named(hit)}) for hit in hits])
+    counted = [hit for hit, rows in zip(hits, inserted, strict=True) if rows]
+    facts = [{**names, "entry_id": hit.id} for hit in counted if hit.kind is EntryKind.FACT]
+    grounds = Counter(
+        session_id
+        for hit in counted
+        for session_id in {source.session_id for source in hit.sources}
+    )
+    sessions = [
+        {**names, "session_id": session_id, "uses": uses}
+        for session_id, uses in sorted(grounds.items())
+    ]
+    c.run_many("use_fact", facts)
+    c.run_many("use_extraction", sessions)
+    return len(counted)
+
+
+def _named(hit: Hit) -> Params:
+    """A hit by its name, and by the first of what it rests on."""
+    grounds = ((source.session_id, source.seq) for source in hit.sources)
+    session_id, seq = min(grounds, default=(None, 0))
+    return {
         "entry_kind": hit.kind.value,
         "entry_id": hit.id,
         "session_id": session_id,
         "seq": seq,
-        "now": to_micros(usage.at),
     }
-    if c.row("insert_usage", names) is None:
-        return False
-    if hit.kind is EntryKind.FACT:
-        c.run("use_fact", names)
-    for session_id in sorted({source.session_id for source in hit.sources}):
-        c.run("use_extraction", {**names, "session_id": session_id})
-    return True
 
 
 def _is_narrow(kind: EntryKind, filters: Filters) -> bool:
@@ -234,27 +245,27 @@ def _is_picky(filters: Filters) -> bool:
 
 def _worded(
     c: Connection,
-    kind: EntryKind,
+    room: _Room,
     stems: Sequence[str],
     asked: Params,
     filters: Filters,
     reach: Reach,
 ) -> tuple[list[Entry], Extent]:
     """The entries that have the rarest of the stems, best first, and how many there are."""
-    room = _room(c, kind, asked)
+    kind = room.kind
     if not room.entries:
         return [], Extent(entries=0, holders=dict.fromkeys(stems, 0))
     limit = _loaded(reach, kind, filters)
     name = (_ASKED_POSTINGS if _is_narrow(kind, filters) else _POSTINGS)[kind]
     postings = _postings(c, kind, name, stems, asked, reach)
-    extent = _extent(kind, room, postings)
+    extent = _extent(room, postings)
     ranked = _ranked(postings, extent)
     found, are_missing = _first(c, kind, ranked, limit, asked, filters)
     is_cut = bool(postings.cut) or next(ranked, None) is not None
     if are_missing and is_cut and name != _ASKED_POSTINGS[kind]:
         # Those that may not be found have taken the place of others.
         postings = _postings(c, kind, _ASKED_POSTINGS[kind], stems, asked, reach)
-        extent = _extent(kind, room, postings)
+        extent = _extent(room, postings)
         found, _ = _first(c, kind, _ranked(postings, extent), limit, asked, filters)
     _add_words(found, postings)
     return found, extent
@@ -308,17 +319,19 @@ def _postings(
     if not stems:
         return _Postings(keys={}, cut=frozenset())
     limit = max(POSTINGS_MIN, min(reach.postings_of_one, reach.postings // len(stems)))
-    found = c.rows_each([(name, {**asked, "word": stem, "limit": limit}) for stem in stems])
-    lists = {stem: [row[0] for row in rows] for stem, rows in zip(stems, found, strict=True)}
+    wanted: list[Asked] = [(name, {**asked, "word": stem, "limit": limit}) for stem in stems]
+    if kind is EntryKind.RECORD:
+        wanted.append(("unindexed_records", asked))
+    found = c.rows_each(wanted)
+    lists = {stem: [row[0] for row in rows] for stem, rows in zip(stems, found, strict=False)}
     cut = frozenset(stem for stem, keys in lists.items() if len(keys) >= limit)
     if kind is EntryKind.RECORD:
-        _add_unindexed(c, lists, asked)
+        _add_unindexed(lists, found[-1])
     return _Postings(keys=lists, cut=cut)
 
 
-def _add_unindexed(c: Connection, lists: Mapping[str, list[int]], asked: Params) -> None:
+def _add_unindexed(lists: Mapping[str, list[int]], fresh: Sequence[Row]) -> None:
     """The records that are too new for the index, looked through one by one."""
-    fresh = c.rows("unindexed_records", asked)
     # Taken apart once where there is much to look for; else it is quicker to look.
     if len(lists) > SPLIT_STEMS_MIN:
         apart = [(key, lists.keys() & stems.split()) for key, stems in fresh]
@@ -334,24 +347,30 @@ def _add_unindexed(c: Connection, lists: Mapping[str, list[int]], asked: Params)
 class _Room:
     """How many entries of a kind a space has, about, and the keys of the first and the last."""
 
+    kind: EntryKind
     entries: int
     first: int
     last: int
 
 
-def _room(c: Connection, kind: EntryKind, asked: Params) -> _Room:
-    row = c.row(_EXTENTS[kind], {**asked, "limit": POSTINGS_MAX})
-    count, low, high, first = (0, 0, 0, 0) if row is None else row
+def _rooms(c: Connection, kinds: Sequence[EntryKind], asked: Params) -> dict[EntryKind, _Room]:
+    limited = {**asked, "limit": POSTINGS_MAX}
+    found = c.rows_each([(_EXTENTS[kind], limited) for kind in kinds])
+    return {kind: _room(kind, rows) for kind, rows in zip(kinds, found, strict=True)}
+
+
+def _room(kind: EntryKind, rows: Sequence[Row]) -> _Room:
+    count, low, high, first = rows[0] if rows else (0, 0, 0, 0)
     if count >= POSTINGS_MAX and kind is not EntryKind.DOCUMENT:
         count = _spread(count, low, high, first)
-    return _Room(entries=count, first=first, last=high)
+    return _Room(kind=kind, entries=count, first=first, last=high)
 
 
-def _extent(kind: EntryKind, room: _Room, postings: _Postings) -> Extent:
+def _extent(room: _Room, postings: _Postings) -> Extent:
     holders = {stem: len(keys) for stem, keys in postings.keys.items()}
     for stem in postings.cut:
         count = holders[stem]
-        if kind is not EntryKind.DOCUMENT:
+        if room.kind is not EntryKind.DOCUMENT:
             count = _spread(count, postings.keys[stem][-1], room.last, room.first)
         holders[stem] = min(room.entries, count)
     return Extent(entries=room.entries, holders=holders)

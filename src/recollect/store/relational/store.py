@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from recollect.domain import StoreDescription
 from recollect.errors import StoreError
 from recollect.store.relational.agents import RelationalAgents
+from recollect.store.relational.audit import RelationalAudit
 from recollect.store.relational.clearing import RelationalErasure
 from recollect.store.relational.database import Connection, Database
 from recollect.store.relational.documents import RelationalDocuments
@@ -46,6 +47,7 @@ class RelationalStore:
         self.imports = RelationalImports(database)
         self.api_keys = RelationalApiKeys(database)
         self.erasure = RelationalErasure(database)
+        self.audit = RelationalAudit(database)
 
     def describe(self) -> StoreDescription:
         return self._database.describe()

@@ -160,6 +160,11 @@ SELECT COALESCE(sum(calls), 0), COALESCE(sum(input_tokens), 0), COALESCE(sum(out
     sum(cost_micros)
 FROM spending WHERE day = :day AND (:any_space OR space = :space);
 
+-- name: spent_daily
+SELECT day, sum(calls), sum(input_tokens), sum(output_tokens), sum(cost_micros)
+FROM spending WHERE day BETWEEN :first AND :last AND (:any_space OR space = :space)
+GROUP BY day ORDER BY day;
+
 -- fragment: progress
 -- How a session's last run ended, and what all of them took.
 s.id, s.space, k.key, s.last_activity_at, s.last_seq, s.processed_until, s.mode,

@@ -414,7 +414,7 @@ UPDATE facts SET usage_count = usage_count + 1, last_usage = :now
 WHERE space = :space AND id = :entry_id;
 
 -- name: use_extraction
-UPDATE extractions SET usage_count = usage_count + 1, last_usage = :now
+UPDATE extractions SET usage_count = usage_count + :uses, last_usage = :now
 WHERE space = :space AND session_id = :session_id;
 
 -- name: count_usages
