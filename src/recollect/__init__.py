@@ -1,33 +1,41 @@
-"""Recollect: durable memory for AI agents. Start with `recollect.open("memory.db")`."""
+"""Recollect: durable memory for AI agents. Start with `recollect.open("memory.db")`.
 
-from recollect.collection import Message
-from recollect.config import Settings
-from recollect.domain import Job, JobState, MarkCause, Mode, Outcome, Record, SessionState
-from recollect.errors import RecollectError
-from recollect.facts import Facts
-from recollect.generation import ConsolidationState, Generation
-from recollect.knowledge import (
-    Call,
-    Draft,
-    Extraction,
-    Fact,
-    FactChange,
-    FactTag,
-    NewFact,
-    Receipt,
-    Source,
-    Spent,
-    Trust,
-)
-from recollect.memory import Memory, open
-from recollect.messages import Attachment, Role, ToolCall, ToolResult
-from recollect.recall.citations import CitationStream, without_citations
-from recollect.recollection import Citation, Context, EntryKind, Filters, Hit, Omission
-from recollect.resolver import AgentMemories, open_agents
-from recollect.session import Session
-from recollect.space import Space
-from recollect.status import Status
-from recollect.worker import Processor, Verdict, Work, Worker, WorkReport
+A public name is loaded when it is first asked for, with the module it lives in: an agent waits for
+every hook it calls, and a hook uses a few names of all there are.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recollect.collection import Message
+    from recollect.config import Settings
+    from recollect.domain import Job, JobState, MarkCause, Mode, Outcome, Record, SessionState
+    from recollect.errors import RecollectError
+    from recollect.facts import Facts
+    from recollect.generation import ConsolidationState, Generation
+    from recollect.knowledge import (
+        Call,
+        Draft,
+        Extraction,
+        Fact,
+        FactChange,
+        FactTag,
+        NewFact,
+        Receipt,
+        Source,
+        Spent,
+        Trust,
+    )
+    from recollect.memory import Memory, open
+    from recollect.messages import Attachment, Role, ToolCall, ToolResult
+    from recollect.recall.citations import CitationStream, without_citations
+    from recollect.recollection import Citation, Context, EntryKind, Filters, Hit, Omission
+    from recollect.resolver import AgentMemories, open_agents
+    from recollect.session import Session
+    from recollect.space import Space
+    from recollect.status import Status
+    from recollect.worker import Processor, Verdict, Work, Worker, WorkReport
 
 __version__ = "0.1.0"
 
@@ -81,3 +89,38 @@ __all__ = [
     "open_agents",
     "without_citations",
 ]
+
+_HOMES = {
+    "collection": "Message",
+    "config": "Settings",
+    "domain": "Job JobState MarkCause Mode Outcome Record SessionState",
+    "errors": "RecollectError",
+    "facts": "Facts",
+    "generation": "ConsolidationState Generation",
+    "knowledge": "Call Draft Extraction Fact FactChange FactTag NewFact Receipt Source Spent Trust",
+    "memory": "Memory open",
+    "messages": "Attachment Role ToolCall ToolResult",
+    "recall.citations": "CitationStream without_citations",
+    "recollection": "Citation Context EntryKind Filters Hit Omission",
+    "resolver": "AgentMemories open_agents",
+    "session": "Session",
+    "space": "Space",
+    "status": "Status",
+    "worker": "Processor Verdict Work WorkReport Worker",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+if not TYPE_CHECKING:  # checkers go by the imports above, and see a name that is not there
+
+    def __getattr__(name: str) -> object:
+        if name in _HOMES:  # `recollect.errors` asks for no import of its own
+            return import_module(f"{__name__}.{name}")
+        if name not in _HOME_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+        globals()[name] = found  # from now on it is found without asking here
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

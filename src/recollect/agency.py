@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from recollect.document import Because, Edit, TreeLimits
 from recollect.domain import JobKind, JobState, KeyRef, Record, SessionState
+
+if TYPE_CHECKING:
+    from recollect.document import Because, Edit, TreeLimits
 
 IDLE = "idle"  # the signal that puts an agent to sleep
 POISON_PILL = "poison-pill"  # the signal that ends one that sleeps

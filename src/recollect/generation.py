@@ -9,10 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from recollect.agency import DocumentChanges
 from recollect.domain import JobState
 from recollect.knowledge import NOTHING_SPENT, Extraction, Fact, Spent
+
+if TYPE_CHECKING:
+    from recollect.agency import DocumentChanges
 
 
 class SelectionClock(StrEnum):

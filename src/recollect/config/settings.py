@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 from urllib.parse import quote
 
-from recollect.agency import LifePolicy
 from recollect.config.consolidating import ConsolidationSettings
 from recollect.config.describing import Described, checked, setting
 from recollect.domain import LeasePolicy, MarkPolicy, MarkUnit
 from recollect.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from recollect.agency import LifePolicy
 
 FOLDER_BYTES_MAX = 200  # file systems stop at 255
 _LATER = frozenset(each.name for each in dataclasses.fields(ConsolidationSettings))
@@ -271,6 +273,19 @@ class Settings(ConsolidationSettings):
         minimum=0,
         maximum=10**9,
     )
+    audit: str = setting(
+        "off",
+        "What is written down of who did what, without its content: nothing, what changes"
+        " something, or what reads as well.",
+        choices=("off", "writes", "all"),
+    )
+    audit_days: float = setting(365.0, "Days that it is kept for.", minimum=0.01, maximum=36_500)
+    metrics: bool = setting(
+        False, "Count and time every verb of the store in this process; `recollect serve` does."
+    )
+    traces: bool = setting(
+        False, "Spans for verbs, model calls and jobs, through OpenTelemetry (the extra `otel`)."
+    )
     redaction_rules: str | None = setting(
         None, "A TOML file with rules of your own for what is secret."
     )
@@ -400,6 +415,8 @@ class Settings(ConsolidationSettings):
 
     @property
     def life_policy(self) -> LifePolicy:
+        from recollect.agency import LifePolicy  # the words of agents, where there are any
+
         types = (name.strip() for name in self.agent_immortal_types.split(","))
         return LifePolicy(
             idle_seconds=self.agent_idle_seconds,

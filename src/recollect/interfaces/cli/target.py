@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import functools
+import os
+import pwd
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self
 
 import click
 
 import recollect
 from recollect import config
+from recollect.collection import DEFAULT_SPACE
 from recollect.descriptors import from_cache_key
 from recollect.errors import InvalidSetting, InvalidValue, RecollectError
+from recollect.interfaces.cli.options import TARGET_NAMES, target_options
 from recollect.interfaces.cli.output import note, one_line, write_json
-from recollect.memory import DEFAULT_SPACE
+from recollect.observing.actors import acting
 from recollect.store.address import without_password
 
 P = ParamSpec("P")
-TARGET_NAMES = ("store", "space", "as_json")
-
-F = TypeVar("F", bound=Callable[..., object])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,23 +80,6 @@ class Target:
             raise click.UsageError("Workers work for all spaces of a store; leave --space out.")
 
 
-def target_options(function: F) -> F:
-    """The options that every command takes, in the order of the help."""
-    options = (
-        click.option(
-            "--store",
-            metavar="URL",
-            help="A path, sqlite:///…, postgresql://… or :memory:. Default: RECOLLECT_STORE, else"
-            " a file in the user's data directory.",
-        ),
-        click.option("--space", metavar="NAME", help="The tenant's space. Default: default."),
-        click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs."),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
 def with_target(function: Callable[Concatenate[Target, P], None]) -> Callable[P, None]:
     """Hand a command its target, and turn a RecollectError into one line and exit code 1."""
 
@@ -106,7 +90,8 @@ def with_target(function: Callable[Concatenate[Target, P], None]) -> Callable[P,
         target = _read_target(context)
         own = {name: value for name, value in given.items() if name not in TARGET_NAMES}
         try:
-            function(target, *args, **own)
+            with acting(functools.partial(_actor, context)):
+                function(target, *args, **own)
         except RecollectError as error:
             report(error, as_json=target.as_json)
             context.exit(1)
@@ -140,6 +125,18 @@ def agent_label(agent_id: str) -> str:
     """An agent as the user may write it: plain names for those that talk to people."""
     agent = from_cache_key(agent_id)
     return agent.id if agent_id == f"/user/{agent.id}" else agent_id
+
+
+def _actor(context: click.Context) -> str:
+    """In whose name a command works: an agent's, or that of the user of this machine."""
+    while context.parent is not None and context.parent.parent is not None:
+        context = context.parent
+    if context.info_name in ("mcp", "hook"):
+        return context.info_name
+    try:
+        return f"cli:{pwd.getpwuid(os.getuid()).pw_name}"
+    except KeyError:  # a container's user need not have a name
+        return f"cli:{os.getuid()}"
 
 
 def _read_target(context: click.Context) -> Target:
