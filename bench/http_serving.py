@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -54,7 +55,7 @@ def measure_http(run: Run) -> Iterator[Line]:
             client = _Client(url, secret)
             yield from _compared("append", client.append, _append(memory), pid, calls, rounds)
             yield from _compared("recall", client.recall, _recall(memory), pid, calls, rounds)
-            yield from _crowd(url, secret, run.scaled(20, 5))
+            yield from _crowd(url, secret, run.scaled(20, 3))
 
 
 def _fill(memory: recollect.Memory) -> None:
@@ -123,33 +124,46 @@ class _Client:
             raise RuntimeError(f"{path}: {answer.status} {said[:200]!r}")
 
 
-def _crowd(url: str, secret: str, calls: int) -> Iterator[Line]:
-    """Many clients at once, each with a connection and a session of its own."""
+def _crowd(url: str, secret: str, seconds: float) -> Iterator[Line]:
+    """Many clients at once who append and recall in turn, each on a connection of its own."""
+    is_over = threading.Event()
+    began = time.perf_counter()
 
-    def talk(number: int) -> int:
-        client = _Client(url, secret)
-        failed = 0
-        for turn in range(calls):
-            said = {"role": "user", "content": f"hello {turn}"}
+    def talk(number: int) -> tuple[list[float], int]:
+        client, failed = _Client(url, secret), 0
+        taken: list[float] = []
+        while not is_over.is_set():
+            asked = time.perf_counter()
+            said = {"role": "user", "content": f"hello {len(taken)} from client {number}"}
             try:
-                client.post("append", {"key": f"client {number}", "messages": [said]}, 201)
+                if len(taken) % 2:
+                    client.recall(number)
+                else:
+                    client.post("append", {"key": f"client {number}", "messages": [said]}, 201)
             except (OSError, RuntimeError, http.client.HTTPException):
                 failed += 1
-        return failed
+            taken.append(time.perf_counter() - asked)
+        return taken, failed
 
-    began = time.perf_counter()
     with ThreadPoolExecutor(max_workers=CLIENTS) as clients:
-        failed = sum(clients.map(talk, range(CLIENTS)))
-    seconds = time.perf_counter() - began
+        talks = [clients.submit(talk, number) for number in range(CLIENTS)]
+        is_over.wait(seconds)
+        is_over.set()
+        told = [each.result() for each in talks]
+    taken = sorted(each for times, _ in told for each in times)
+    least = min(len(times) for times, _ in told)
+    rate = len(taken) / (time.perf_counter() - began)
     yield Line(
         group=GROUP,
         name=f"{CLIENTS} clients at once, errors",
         unit="errors",
-        measured=float(failed),
+        measured=float(sum(failed for _, failed in told)),
         limit=None,
         target=0.0,
         is_ratio=False,
-        note=f"{CLIENTS * calls / seconds:,.0f} appends a second, clients on the same cores",
+        note=f"{len(taken):,} requests, half appends and half recalls, {rate:,.0f} a second; "
+        f"p99 {taken[len(taken) * 99 // 100]:.2f} s; no client had fewer than {least}; clients on "
+        "the same cores",
     )
 
 

@@ -9,9 +9,10 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from click.testing import CliRunner
 
 import recollect
 from recollect.interfaces.cli import keys
-from recollect.interfaces.http import server as serving
+from recollect.interfaces.http import protocol
 from recollect.interfaces.http.app import Api, Limits
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.http.server import Server, listening
@@ -119,7 +120,7 @@ def bearer(here: Served) -> str:
 def test_a_client_that_never_ends_its_head_is_left(
     here: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.2)
     with here.connected() as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
         assert slow.recv(100) == b""
@@ -131,6 +132,157 @@ def test_a_client_that_never_ends_its_head_is_left(
                 read += kept.recv(4096)
         kept.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
         assert kept.recv(100) == b""
+
+
+def test_a_head_that_trickles_in_or_never_ends_is_left(
+    here: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.3)
+    with here.connected() as slow:
+        slow.settimeout(0.02)
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
+        assert until_left(slow, b"x")[1] < 100  # bytes after which it was left
+    monkeypatch.setattr(protocol, "HEAD_SECONDS", WAIT_SECONDS)
+    with here.connected() as endless:
+        endless.settimeout(0.02)
+        endless.sendall(b"GET /healthz HTTP/1.1\r\n")
+        said, sent = until_left(endless, b"X-More: " + b"x" * 8000 + b"\r\n")
+        assert b" 400 " in said or not said  # it may be gone before it is read
+        assert sent < 100
+    with here.client() as http:
+        assert http.get("/healthz").status_code == 200
+
+
+def until_left(connection: socket.socket, more: bytes) -> tuple[bytes, int]:
+    """Send more and more; what was said, and how often it was sent before the end."""
+    said, sent = b"", 0
+    with suppress(ConnectionError):
+        while True:
+            sent += 1
+            connection.sendall(more)
+            try:
+                chunk = connection.recv(4096)
+            except TimeoutError:
+                continue
+            said += chunk
+            if not chunk:
+                break
+    return said, sent
+
+
+def test_a_client_that_does_not_read_is_left_and_one_that_reads_slowly_is_not(
+    here: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "UNREAD_SECONDS", 0.2)
+    session = here.memory.space("a").session("long")
+    session.append_many([{"role": "user", "content": "x" * 100_000}] * 200)
+    head = f"GET /v1/spaces/a/sessions/{session.id}/records HTTP/1.1\r\nHost: x\r\n{bearer(here)}"
+    with here.client() as http, narrow(here) as deaf:
+        deaf.sendall(f"{head}\r\n".encode())
+        deadline = time.monotonic() + WAIT_SECONDS
+        http.get("/healthz")
+        while len(here.server.server_state.connections) > 1:  # all but that of the other client
+            assert http.get("/healthz").status_code == 200
+            assert time.monotonic() < deadline, "whoever does not read is kept"
+        read = 0
+        with suppress(ConnectionError):
+            while chunk := deaf.recv(1_000_000):
+                read += len(chunk)
+        assert 0 < read < 20_000_000
+    monkeypatch.setattr(protocol, "UNREAD_SECONDS", 5.0)
+    with narrow(here) as slow:
+        slow.sendall(f"{head}Connection: close\r\n\r\n".encode())
+        read = 0
+        while chunk := slow.recv(200_000):
+            read += len(chunk)
+        assert read > 20_000_000
+
+
+def narrow(here: Served) -> socket.socket:
+    """A connection that takes little at a time, asked for nothing yet."""
+    made = socket.socket()
+    made.settimeout(WAIT_SECONDS)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    host, _, port = here.url.removeprefix("http://").partition(":")
+    made.connect((host, int(port)))
+    return made
+
+
+PARSERS = [protocol.ImpatientH11, protocol.protocol()]
+GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
+
+
+@pytest.fixture(params=PARSERS, ids=["h11", "fastest"])
+def parsed(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Served]:
+    monkeypatch.setattr("recollect.interfaces.http.server.protocol", lambda: request.param)
+    limits = Limits(rate_per_second=0, body_bytes_max=100_000)
+    with served(tmp_path / "m.db", limits) as made:
+        yield made
+
+
+def statuses(here: Served, *sent: bytes) -> list[int]:
+    """What is answered to what is sent piece by piece, until the server closes."""
+    said = b""
+    with here.connected() as connection:
+        for piece in sent:
+            connection.sendall(piece)
+            if piece is not sent[-1]:
+                said += connection.recv(65_536)  # something is said to each of them
+        while chunk := connection.recv(65_536):
+            said += chunk
+    return [int(found) for found in re.findall(rb"HTTP/1\.1 (\d{3})", said)]
+
+
+def posting(here: Served, *more: str) -> bytes:
+    lines = ("Host: x", "Content-Type: application/json", bearer(here).strip(), *more)
+    return ("POST /v1/spaces/a/facts HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+LAST = GET + b"Connection: close\r\n\r\n"
+
+
+def test_a_refusal_reaches_whoever_is_still_sending(parsed: Served) -> None:
+    large = posting(parsed, "Content-Length: 300000")
+    assert statuses(parsed, large, b"x" * 300_000 + LAST) == [413, 200]
+    stranger = large.replace(bearer(parsed).encode(), b"")
+    assert statuses(parsed, stranger, b"x" * 300_000 + LAST) == [401, 200]
+
+
+def test_what_asks_for_an_upgrade_is_answered_with_its_body_and_what_follows(
+    parsed: Served,
+) -> None:
+    said = b'{"content": "GET /healthz HTTP/1.1"}'
+    asks = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk")
+    head = posting(parsed, *asks, f"Content-Length: {len(said)}")
+    assert statuses(parsed, head + said + LAST) == [201, 200]
+    assert [fact.content for fact in parsed.memory.space("a").facts.list()] == [
+        "GET /healthz HTTP/1.1"
+    ]
+
+
+def test_what_is_wrong_with_the_next_request_is_not_said_of_this_one(parsed: Served) -> None:
+    said = b'{"content": "Tea is hot."}'
+    told = statuses(parsed, posting(parsed, f"Content-Length: {len(said)}") + said + b"\0\r\n\r\n")
+    assert told[0] == 201
+    assert told[1:] in ([], [400])
+
+
+def test_a_request_of_two_lengths_is_refused(parsed: Served) -> None:
+    head = posting(parsed, "Content-Length: 2", "Transfer-Encoding: chunked")
+    assert statuses(parsed, head + b"2\r\n{}\r\n0\r\n\r\n" + LAST) == [400]
+
+
+def test_who_leaves_in_the_middle_of_a_body_leaves_nothing_behind(here: Served) -> None:
+    head = f"POST /v1/spaces/a/facts HTTP/1.1\r\nHost: x\r\nContent-Length: 30\r\n{bearer(here)}"
+    for _ in range(3):
+        with here.connected() as gone:
+            gone.sendall(f'{head}Content-Type: application/json\r\n\r\n{{"content": '.encode())
+    with here.client() as http:
+        assert http.get("/v1/spaces/a/facts").json()["facts"] == []
+        assert http.head("/v1/spaces/a/facts").status_code == 405
+        assert http.head("/healthz").status_code == 200
 
 
 def test_events_tell_of_a_change_and_end_with_the_server(here: Served) -> None:
@@ -149,6 +301,18 @@ def test_events_tell_of_a_change_and_end_with_the_server(here: Served) -> None:
         here.memory.space("bob").session("a").append("user", "of no concern")
         here.server.stop()
         assert [line for line in lines if "data" in line] == []
+
+
+def test_events_end_with_their_key(here: Served) -> None:
+    key, secret = make_key(here.memory, "short", space="alice", scope=Scope.READ)
+    bearer = {"Authorization": f"Bearer {secret}"}
+    with here.client() as http:
+        with http.stream("GET", "/v1/spaces/alice/events", headers=bearer) as stream:
+            lines = stream.iter_lines()
+            assert data(lines)["marked_count"] == 0
+            here.memory.store.api_keys.revoke(key.id, here.memory.clock.now())
+            assert [line for line in lines if "data" in line] == []
+        assert http.get("/v1/spaces/alice/events", headers=bearer).status_code == 401
 
 
 def data(lines: Iterator[str]) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
@@ -35,6 +36,7 @@ from recollect.compat.mem0_scopes import (
     read_scope,
 )
 from recollect.compat.mem0_shapes import events
+from recollect.domain import JobKind, JobState
 from recollect.errors import InvalidMessage, InvalidValue, NotFound, TooLarge
 from recollect.ids import Ids
 from recollect.knowledge import UNCHANGED, Fact, Trust
@@ -50,7 +52,9 @@ T = TypeVar("T")
 SOURCE = "mem0"
 PROCEDURAL = "procedural_memory"
 THRESHOLD = 0.1
-TICKS_MAX = 100  # of jobs that are run until those of an added text are done
+TICKS_MAX = 200  # of jobs that are run, or waited for, until those of an added text are done
+WAIT_SECONDS = 0.05  # before looking again at a job that another worker is at
+LEARNERS_MAX = 1000
 LOOKED_AT_MIN = 60
 _UNSET: Final = object()
 _TRUST = {Role.ASSISTANT: Trust.AGENT, Role.TOOL: Trust.TOOL}
@@ -71,8 +75,13 @@ class Memory:
     """`mem0.Memory`, kept by Recollect: `Memory()`, `Memory(recollect.open(…))`, `from_config`."""
 
     def __init__(
-        self, config: core.Memory | Mapping[str, Any] | None = None, *, clock: Clock | None = None
+        self,
+        config: core.Memory | Mapping[str, Any] | None = None,
+        *,
+        clock: Clock | None = None,
+        learners_max: int = LEARNERS_MAX,
     ) -> None:
+        """At most `learners_max` callers at once wait for what they add; others it is `pending`."""
         self._is_ours = not isinstance(config, core.Memory)
         self._clock = clock or SystemClock()
         self._memory = (
@@ -80,6 +89,8 @@ class Memory:
         )
         self._ids = Ids(self._clock)
         self._worker: Worker | None = None
+        self._pause = threading.Event()  # set when it is closed
+        self._learners = threading.BoundedSemaphore(learners_max)
         self._memories = Memories(self._memory)
 
     @classmethod
@@ -155,15 +166,29 @@ class Memory:
 
     def _work(self, space: Space, session_id: str, upto: int) -> bool:
         """Run due jobs until a session is done; false: that has to wait."""
+        if not self._learners.acquire(blocking=False):
+            return False
+        try:
+            return self._worked(space, session_id, upto)
+        finally:
+            self._learners.release()
+
+    def _worked(self, space: Space, session_id: str, upto: int) -> bool:
         if self._worker is None:
             self._worker = self._memory.worker()
         for _ in range(TICKS_MAX):
-            state = space.sessions.get(session_id)
-            if state is None or (state.processed_until or 0) >= upto:
+            if _is_done(space, session_id, upto):
                 return True
-            if not self._worker.tick():
-                return False
+            if self._is_busy(space, session_id):
+                self._pause.wait(WAIT_SECONDS)
+            elif not self._worker.tick() and not self._is_busy(space, session_id):
+                return _is_done(space, session_id, upto)  # another worker may have been faster
         return False
+
+    def _is_busy(self, space: Space, session_id: str) -> bool:
+        """Whether another worker is at it right now."""
+        job = self._memory.store.leases.get(space.name, JobKind.EXTRACT, session_id)
+        return job is not None and job.state is JobState.CLAIMED
 
     def _kept(
         self, space: Space, listed: Sequence[Mapping[str, Any]], payload: Mapping[str, Any]
@@ -297,7 +322,10 @@ class Memory:
         space, fact = self._memories.there(memory_id)
         payload = self._memories.payload(space, fact)
         if metadata is not None:
-            payload |= own_metadata(metadata)
+            own = own_metadata(metadata)
+            payload |= own
+            if expiration_date is _UNSET:
+                expiration_date = own.get(EXPIRES, _UNSET)
         valid_to: Any = UNCHANGED
         if expiration_date is not _UNSET:
             day = read_expiration(expiration_date)
@@ -336,12 +364,12 @@ class Memory:
         after = ""
         while names := self._memory.spaces(LIST_MAX, after):
             for name in names:
-                self._reset_space(self._memory.space(name))
+                self.reset_space(name)
             after = names[-1]
-        self._memories.refresh()
 
-    def _reset_space(self, space: Space) -> None:
-        before = None
+    def reset_space(self, name: str) -> None:
+        """The same in one space; mem0 has no such verb."""
+        space, before = self._memory.space(name), None
         while states := space.sessions.list(LIST_MAX, before):
             for state in states:
                 if state.source == SOURCE:
@@ -349,11 +377,13 @@ class Memory:
             before = states[-1]
         for fact in list(pages(space, every=True, tag=TAG)):
             _delete(space, fact.id)
+        self._memories.refresh()
 
     # life
 
     def close(self) -> None:
         """Close the store, if it was opened here."""
+        self._pause.set()
         if self._worker is not None:
             self._worker.stop()
         if self._is_ours:
@@ -407,6 +437,11 @@ class AsyncMemory:
         traceback: TracebackType | None,
     ) -> None:
         await asyncio.to_thread(self.close)
+
+
+def _is_done(space: Space, session_id: str, upto: int) -> bool:
+    state = space.sessions.get(session_id)
+    return state is None or (state.processed_until or 0) >= upto
 
 
 def _delete(space: Space, fact_id: str) -> None:

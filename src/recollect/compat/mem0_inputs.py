@@ -7,7 +7,7 @@ from typing import Any
 
 from recollect import memory as core
 from recollect.clock import Clock
-from recollect.compat.mem0_scopes import ACTOR, IDENTITY
+from recollect.compat.mem0_scopes import ACTOR, EXPIRES, IDENTITY, read_expiration
 from recollect.errors import InvalidValue
 from recollect.messages import as_plain_json, read
 
@@ -36,7 +36,9 @@ def own_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         return {}
     if not isinstance(metadata, Mapping):
         raise InvalidValue(f"metadata is a mapping, not {type(metadata).__name__}")
-    return {name: each for name, each in metadata.items() if name not in (*IDENTITY, ACTOR)}
+    own = {name: each for name, each in metadata.items() if name not in (*IDENTITY, ACTOR)}
+    day = read_expiration(own.pop(EXPIRES, None))
+    return own if day is None else own | {EXPIRES: day}
 
 
 def read_messages(messages: object) -> Sequence[Mapping[str, Any]]:

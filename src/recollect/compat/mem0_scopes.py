@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 
 from recollect.collection import check_space
 from recollect.errors import InvalidValue
-from recollect.recall.filters import read_condition
+from recollect.recall.filters import check_size, read_condition
 from recollect.recollection import AllOf, AnyOf, NoneOf, Operator, Where
 
 IDENTITY = ("user_id", "agent_id", "run_id")
@@ -70,6 +70,7 @@ def read_scope(
     if filters is not None and not isinstance(filters, Mapping):
         raise InvalidValue(f"filters are a mapping of names to values, not {filters!r}")
     rest = dict(filters or {})
+    check_size(rest)
     ids: dict[str, str | None] = {}
     for name in IDENTITY:
         top, inside = _read_id(given.get(name), name), _read_id(rest.pop(name, None), name)
@@ -152,8 +153,10 @@ def read_expiration(value: object) -> str | None:
 
 def end_of(day: str) -> datetime:
     """From when on it does not hold any more."""
-    midnight = datetime.combine(date.fromisoformat(day), datetime.min.time(), UTC)
-    return midnight + timedelta(days=1)
+    last = date.fromisoformat(day)
+    if last == date.max:  # no day follows it
+        return datetime.max.replace(tzinfo=UTC)
+    return datetime.combine(last + timedelta(days=1), datetime.min.time(), UTC)
 
 
 def check_search(top_k: object, threshold: object = None) -> None:

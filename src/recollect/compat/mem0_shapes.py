@@ -15,6 +15,7 @@ _EVENTS: Mapping[FactEvent, str] = {
     FactEvent.ADDED: "ADD",
     FactEvent.RESTORED: "ADD",
     FactEvent.EDITED: "UPDATE",
+    FactEvent.APPROVED: "UPDATE",
     FactEvent.SUPERSEDED: "DELETE",
     FactEvent.WITHDRAWN: "DELETE",
     FactEvent.DELETED: "DELETE",

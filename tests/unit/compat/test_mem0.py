@@ -245,6 +245,18 @@ def test_what_has_expired_is_hidden_unless_it_is_asked_for(
     assert len(told(client.search("oat milk", filters=ALICE))) == 1
 
 
+def test_when_something_ends_may_stand_in_its_metadata_and_be_the_last_day_of_all(
+    client: Memory, clock: ManualClock
+) -> None:
+    day = clock.now().date().isoformat()
+    client.add("Tea.", **ALICE, expiration_date="9999-12-31", infer=False)
+    client.add("Milk.", **ALICE, metadata={"expiration_date": day}, infer=False)
+    [sugar] = client.add("Sugar.", **ALICE, infer=False)["results"]
+    client.update(sugar["id"], metadata={"expiration_date": day})
+    clock.advance(2 * 86_400)
+    assert told(client.get_all(filters=ALICE)) == ["Tea."]
+
+
 def test_all_memories_of_a_scope_are_deleted_and_no_others(client: Memory) -> None:
     for number in range(3):
         client.add(f"memory {number}", user_id="alice", run_id=f"r{number}", infer=False)
@@ -297,6 +309,8 @@ BAD: list[Any] = [
     lambda m: m.add("x", **ALICE, timestamp=1),
     lambda m: m.add("x", **ALICE, prompt="Extract!"),
     lambda m: m.add("x", **ALICE, expiration_date="soon"),
+    lambda m: m.add("x", **ALICE, metadata={"expiration_date": 5}),
+    lambda m: m.add("x", **ALICE, metadata={"expiration_date": "soon"}, infer=False),
     lambda m: m.add("x", **ALICE, metadata="topic"),
     lambda m: m.add("x", **ALICE, metadata={"v": {1}}),
     lambda m: m.add("x", **ALICE, metadata={"v": {1}}, infer=False),
@@ -313,6 +327,8 @@ BAD: list[Any] = [
     lambda m: m.search("x", filters=ALICE, reference_date="2026-01-01"),
     lambda m: m.search("x", filters={**ALICE, "n": {"near": 3}}),
     lambda m: m.search("x", filters={**ALICE, "OR": []}),
+    lambda m: m.search("x", filters={**ALICE, "OR": [{"n": number} for number in range(1000)]}),
+    lambda m: m.search("x", filters={**ALICE, "n": list(range(1001))}),
     lambda m: m.search("x", filters=ALICE, frobnicate=True),
     lambda m: m.get_all(),
     lambda m: m.get_all(filters="alice"),

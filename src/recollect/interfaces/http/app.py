@@ -7,27 +7,28 @@ cross-origin header is ever sent, and every request needs its key.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote
 
-import anyio
-from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Mount
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.errors import RecollectError
 from recollect.ids import Ids
 from recollect.interfaces.http.answers import TEXT
 from recollect.interfaces.http.desk import Answered, Desk, given, told
 from recollect.interfaces.http.events import POLL_SECONDS, Streams, picture
+from recollect.interfaces.http.hosting import Hosts
 from recollect.interfaces.http.limits import Given, Rate
+from recollect.interfaces.http.mem0 import PREFIX as MEM0
 from recollect.interfaces.http.metrics import TEXT_TYPE, Metrics
 from recollect.interfaces.http.openapi import description
 from recollect.interfaces.http.problems import refusal
@@ -36,6 +37,7 @@ from recollect.interfaces.http.reply import Ask, Reply, Watch
 from recollect.interfaces.http.route import Reach, Route, look
 from recollect.interfaces.http.schemas import FREE
 from recollect.interfaces.http.table import ROUTES, Table
+from recollect.interfaces.http.threads import Threads
 from recollect.memory import Memory
 
 EAGER_BYTES = 65_536  # more than this is read only for those who have a key
@@ -43,6 +45,7 @@ UNMATCHED = "unmatched"
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 NO_STORE = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 HEALTH = "/healthz"
+OWN_PATHS = ("/v1/", f"{MEM0}/")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _log = logging.getLogger(__name__)
@@ -63,21 +66,23 @@ class Limits:
 
 
 class Api:
-    """Answers everything below /v1, /healthz and /metrics."""
+    """Answers everything below /v1 and /mem0, /healthz and /metrics."""
 
-    def __init__(self, memory: Memory, limits: Limits | None = None) -> None:
+    def __init__(
+        self, memory: Memory, limits: Limits | None = None, agents: Sequence[str] = ()
+    ) -> None:
         self.limits = limits or Limits()
         self.metrics = Metrics()
         self._is_over = False
         self._memory = memory
         self.routes = (*ROUTES, *self._own_routes())
         self._table = Table(self.routes)
-        self._desk = Desk(
-            memory, Rate(memory.clock, self.limits.rate_per_second, self.limits.burst)
-        )
+        self._hosts = Hosts(memory, tuple(agents))
+        rate = Rate(memory.clock, self.limits.rate_per_second, self.limits.burst)
+        self._desk = Desk(memory, rate, self._hosts)
         self._ids = Ids(memory.clock)
-        self._threads: CapacityLimiter | None = None
-        self._streams = Streams(self._run, self._is_stopping, self.limits.poll_seconds)
+        self._threads = Threads(self.limits.threads)
+        self._streams = Streams(self.run, self.is_stopping, self.limits.poll_seconds)
 
     def _own_routes(self) -> tuple[Route, ...]:
         def openapi(_: Ask) -> Reply:
@@ -101,11 +106,15 @@ class Api:
             ),
         )
 
+    def start(self) -> None:
+        """Begin what goes on by itself: the agents that are run here."""
+        self._hosts.start()
+
     def stop(self) -> None:
         """End what would go on: the streams."""
         self._is_over = True
 
-    def _is_stopping(self) -> bool:
+    def is_stopping(self) -> bool:
         return self._is_over
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -131,7 +140,7 @@ class Api:
             answered.key_id,
         )
         if isinstance(outcome, Watch):
-            await self._watch(outcome, head, receive, send)
+            await self._watch(outcome, answered, head, receive, send)
         else:
             await self._send(outcome, head, send)
 
@@ -145,7 +154,7 @@ class Api:
         return Head(
             method=scope["method"],
             target=f"{path}?{scope['query_string'].decode('latin-1')}",
-            match=self._table.match(_segments(path)),
+            match=self._table.match(path_segments(path)),
             query=scope["query_string"],
             headers=headers,
             request_id=asked if _REQUEST_ID.fullmatch(asked) else self._ids.new(),
@@ -153,11 +162,14 @@ class Api:
 
     async def _answered(self, scope: Scope, head: Head, receive: Receive) -> Answered:
         try:
+            if {"content-length", "transfer-encoding"} <= head.headers.keys():
+                # Whoever stands before this server may have read it otherwise.
+                raise refusal(400, "framing", "a body has one length", Connection="close")
             if scope["path"] == HEALTH:
-                return Answered(outcome=await self._run(self._health))
+                return Answered(outcome=await self.run(self._health))
             body = await self._body(head, receive)
-            answered: Answered = await self._run(partial(self._desk.answer, head, body))
-            if isinstance(answered.outcome, Watch) and self._streams.is_full():
+            answered: Answered = await self.run(partial(self._desk.answer, head, body))
+            if isinstance(answered.outcome, Watch) and self._streams.is_full(answered.key_id or ""):
                 raise refusal(503, "streams", "too many streams are open", Retry_After="30")
         except Exception as error:  # the same as in a thread: it becomes an answer
             return Answered(outcome=given(told(error, head.request_id).reply()))
@@ -172,11 +184,13 @@ class Api:
 
     async def _body(self, head: Head, receive: Receive) -> bytes:
         """All of it. Whoever sends much has to show a key first."""
-        declared = head.headers.get("content-length", "")
-        is_chunked = "transfer-encoding" in head.headers
-        size = int(declared) if declared.isascii() and declared.isdigit() else 0
-        if size > EAGER_BYTES or is_chunked:
-            await self._run(partial(self._desk.admit, head))
+        if is_much(head.headers):
+            await self.run(partial(self._desk.admit, head))
+        return await self.received(head.headers, receive)
+
+    async def received(self, headers: Mapping[str, str], receive: Receive) -> bytes:
+        """A body within the limits of size and time. Refusal: it is not, or not all came."""
+        size, is_chunked = _announced(headers)
         limit = self.limits.body_bytes_max
         if size > limit:
             raise _too_large(limit)
@@ -185,7 +199,7 @@ class Api:
         chunks: list[bytes] = []
         total, more = 0, True
         try:
-            with anyio.fail_after(self.limits.body_seconds):
+            async with asyncio.timeout(self.limits.body_seconds):
                 while more:
                     message = await receive()
                     if message["type"] == "http.disconnect":
@@ -200,13 +214,11 @@ class Api:
             raise refusal(408, "slow", "the body did not come in time") from error
         return b"".join(chunks)
 
-    async def _run(self, job: Callable[[], Any]) -> Any:
+    async def run(self, job: Callable[[], Any]) -> Any:
         """In a thread, of which there are so many."""
-        if self._threads is None:
-            self._threads = CapacityLimiter(self.limits.threads)
-        if self._threads.statistics().tasks_waiting >= self.limits.waiting_max:
+        if self._threads.waiting >= self.limits.waiting_max:
             raise refusal(503, "busy", "too many requests wait", Retry_After="1")
-        return await to_thread.run_sync(job, limiter=self._threads)
+        return await self._threads.run(job)
 
     async def _send(self, answer: Given, head: Head, send: Send) -> None:
         headers = [
@@ -217,22 +229,43 @@ class Api:
             *((name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers),
         ]
         start = {"type": "http.response.start", "status": answer.status, "headers": headers}
-        with anyio.move_on_after(self.limits.send_seconds):  # who does not read is left
-            await send(start)
-            body = b"" if head.method == "HEAD" else answer.body
-            await send({"type": "http.response.body", "body": body, "more_body": False})
+        await send(start)
+        body = b"" if head.method == "HEAD" else answer.body
+        await send({"type": "http.response.body", "body": body, "more_body": False})
 
-    async def _watch(self, watch: Watch, head: Head, receive: Receive, send: Send) -> None:
+    async def _watch(
+        self, watch: Watch, answered: Answered, head: Head, receive: Receive, send: Send
+    ) -> None:
         headers = [
             (b"content-type", b"text/event-stream; charset=utf-8"),
             (b"x-request-id", head.request_id.encode()),
             *NO_STORE,
         ]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await self._streams.serve(partial(picture, self._memory, watch.space), receive, send)
+        key_id = answered.key_id or ""
+        look = partial(self._seen, head, watch.space)
+        await self._streams.serve(key_id, look, receive, send)
+
+    def _seen(self, head: Head, space: str) -> dict[str, Any]:
+        """What a stream tells. Refusal: its key is over, and so is it."""
+        self._desk.admit(head)
+        return picture(self._memory, space)
 
 
-def _segments(path: str) -> Sequence[str]:
+def _announced(headers: Mapping[str, str]) -> tuple[int, bool]:
+    """How long a body is said to be, and whether nobody knows."""
+    declared = headers.get("content-length", "")
+    size = int(declared) if declared.isascii() and declared.isdigit() else 0
+    return size, "transfer-encoding" in headers
+
+
+def is_much(headers: Mapping[str, str]) -> bool:
+    """Whether so much is announced that its sender has to be known first."""
+    size, is_chunked = _announced(headers)
+    return size > EAGER_BYTES or is_chunked
+
+
+def path_segments(path: str) -> Sequence[str]:
     """The parts of a path, each decoded by itself: a slash may be part of a name."""
     try:
         return [unquote(part, errors="strict") for part in path.removeprefix("/").split("/")]
@@ -244,11 +277,18 @@ def _too_large(limit: int) -> Exception:
     return refusal(413, "too-large", f"a body has at most {limit:,} bytes")
 
 
-def build_app(api: Api, pages: Sequence[BaseRoute] = ()) -> Starlette:
-    """The API as an application, and pages beside it, which go first."""
+def build_app(api: Api, pages: Sequence[BaseRoute] = ()) -> ASGIApp:
+    """The API as an application, and pages beside it."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
 
-    return Starlette(routes=[*pages, Mount("/", app=api)], lifespan=lifespan)
+    others = Starlette(routes=[*pages, Mount("/", app=api)], lifespan=lifespan)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        # What is the API's goes straight there: it needs nothing of what is around pages.
+        is_apis = scope["type"] == "http" and scope["path"].startswith(OWN_PATHS)
+        await (api if is_apis else others)(scope, receive, send)
+
+    return app

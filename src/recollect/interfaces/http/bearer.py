@@ -78,7 +78,10 @@ class Doorkeeper:
         secret = given.strip()
         if kind.casefold() != "bearer" or not 0 < len(secret) <= SECRET_CHARS_MAX:
             return None
-        digest = digest_of(secret)
+        return self.known(digest_of(secret))
+
+    def known(self, digest: str) -> ApiKey | None:
+        """The key with this digest, if it is valid now."""
         keys = self._memory.store.api_keys
         found = keys.find(digest)
         now = self._memory.clock.now()

@@ -12,8 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from recollect.compat.mem0 import Memory as Mem0Memory
 from recollect.errors import DocumentExists, RecollectError
+from recollect.interfaces.http.access import allowed
 from recollect.interfaces.http.bearer import Doorkeeper
+from recollect.interfaces.http.hosting import Hosts
 from recollect.interfaces.http.limits import (
     Answers,
     First,
@@ -23,10 +26,10 @@ from recollect.interfaces.http.limits import (
     Rate,
     UnderWay,
 )
+from recollect.interfaces.http.mem0 import PREFIX
 from recollect.interfaces.http.problems import (
     FAILED,
     NO_KEY,
-    NOTHING_HERE,
     Problem,
     Refusal,
     problem_of,
@@ -40,11 +43,13 @@ from recollect.interfaces.http.reading import (
     read_query,
 )
 from recollect.interfaces.http.reply import Ask, Reply, Watch
-from recollect.interfaces.http.route import Reach, Repeat, Route
+from recollect.interfaces.http.route import Repeat, Route
 from recollect.memory import DEFAULT_SPACE, Memory
+from recollect.observing.actors import acting
 from recollect.store.key_protocol import ApiKey
 
 SPACES_HELD = 256
+LEARNERS_MAX = 4  # threads that wait at once until what mem0's `add` was given is learned
 
 _log = logging.getLogger(__name__)
 
@@ -60,11 +65,13 @@ class Answered:
 class Desk:
     """Answers requests from a memory, any number at a time."""
 
-    def __init__(self, memory: Memory, rate: Rate) -> None:
+    def __init__(self, memory: Memory, rate: Rate, hosts: Hosts) -> None:
         self._memory = memory
         self._rate = rate
         self._door = Doorkeeper(memory)
         self._answers = Answers(memory.clock)
+        self._hosts = hosts
+        self._mem0 = Mem0Memory(memory, clock=memory.clock, learners_max=LEARNERS_MAX)
         self._space = lru_cache(SPACES_HELD)(memory.space)
 
     def answer(self, head: Head, body: bytes) -> Answered:
@@ -73,14 +80,18 @@ class Desk:
         try:
             key = self.admit(head)
             key_id = key.id
-            outcome = self._answer(head, key, body)
+            with acting(f"key:{key.id}"):
+                outcome = self._answer(head, key, body)
         except Exception as error:  # the one place that nothing passes
             outcome = given(told(error, head.request_id).reply())
         return Answered(outcome=outcome, key_id=key_id)
 
     def admit(self, head: Head) -> ApiKey:
         """Whose request it is. Refusal: nobody's."""
-        key = self._door.admitted(head.headers.get("authorization", ""))
+        shown = head.headers.get("authorization", "")
+        if not shown and head.target.startswith(f"{PREFIX}/"):  # where mem0's clients put it
+            shown = f"Bearer {head.headers.get('x-api-key', '')}"
+        key = self._door.admitted(shown)
         if key is None:
             raise Refusal(NO_KEY)
         return key
@@ -91,7 +102,7 @@ class Desk:
             raise refusal(
                 429, "too-many-requests", f"again in {wait} seconds", Retry_After=str(wait)
             )
-        route = _allowed(head, key)
+        route = allowed(head.match, head.method, key)
         asked = read_idempotency_key(head, route)
         if asked is None or route.repeat is not Repeat.ANSWERED:
             return self._handled(head, key, route, body)
@@ -125,6 +136,8 @@ class Desk:
         assert head.match is not None
         ask = Ask(
             memory=self._memory,
+            mem0=self._mem0,
+            hosts=self._hosts,
             space=self._space(head.match.places.get("space", DEFAULT_SPACE)),
             key=key,
             path=head.match.places,
@@ -140,28 +153,6 @@ class Desk:
                 raise
             raise refusal(412, "document-exists", str(error)) from error
         return reply if isinstance(reply, Watch) else given(reply)
-
-
-def _allowed(head: Head, key: ApiKey) -> Route:
-    """The route that is meant. What a key does not open is not there."""
-    match = head.match
-    if match is None:
-        raise Refusal(NOTHING_HERE)
-    space = match.places.get("space")
-    if space is not None and not key.opens(space):
-        raise Refusal(NOTHING_HERE)
-    route = match.routes.get(head.method)
-    reach = next(iter(match.routes.values())).reach
-    if reach is Reach.STORE and key.space is not None:
-        raise Refusal(NOTHING_HERE)
-    if route is None:
-        allowed = ", ".join(sorted(match.routes))
-        raise refusal(405, "method-not-allowed", f"there is: {allowed}", Allow=allowed)
-    if not key.scope.includes(route.scope):
-        raise refusal(
-            403, "scope", f"this key is for {key.scope.value}, and it takes {route.scope.value}"
-        )
-    return route
 
 
 def given(reply: Reply) -> Given:

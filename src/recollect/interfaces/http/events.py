@@ -7,6 +7,7 @@ number and in time, and end when their client or the server does.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -15,10 +16,13 @@ import anyio
 from starlette.types import Receive, Send
 
 from recollect.domain import JobState
+from recollect.errors import RecollectError
 from recollect.interfaces.cli.shapes import spent_shape
+from recollect.interfaces.http.problems import Refusal
 from recollect.memory import Memory
 
 STREAMS_MAX = 64
+STREAMS_OF_KEY_MAX = 16  # so that the tabs of one do not keep all others from theirs
 POLL_SECONDS = 1.0
 QUIET_POLLS = 15  # after so many without a change, a sign of life
 POLLS_MAX = 3600
@@ -53,14 +57,20 @@ class Streams:
         self._run = run
         self._is_stopping = is_stopping
         self._poll_seconds = poll_seconds
-        self._open = 0
+        self._open: Counter[str] = Counter()  # by whose they are
 
-    def is_full(self) -> bool:
-        return self._open >= STREAMS_MAX
+    def is_full(self, key_id: str) -> bool:
+        """Whether there is no room for one more of this key."""
+        return self._open.total() >= STREAMS_MAX or self._open[key_id] >= STREAMS_OF_KEY_MAX
 
-    async def serve(self, look: Callable[[], Any], receive: Receive, send: Send) -> None:
-        """Tell what `look` sees whenever it is something else, until somebody leaves."""
-        self._open += 1
+    async def serve(
+        self, key_id: str, look: Callable[[], Any], receive: Receive, send: Send
+    ) -> None:
+        """Tell what `look` sees whenever it is something else, until somebody leaves.
+
+        It raises where the one who looks may not any more; then that is the end of it.
+        """
+        self._open[key_id] += 1
         try:
             async with anyio.create_task_group() as tasks:
 
@@ -74,14 +84,18 @@ class Streams:
                     await self._told(look, send)
                 tasks.cancel_scope.cancel()
         finally:
-            self._open -= 1
+            self._open[key_id] -= 1
+            self._open += Counter()  # which drops those that are at nought
 
     async def _told(self, look: Callable[[], Any], send: Send) -> None:
         before, quiet = None, 0
         for _ in range(POLLS_MAX):
             if self._is_stopping():
                 break
-            seen = await self._run(look)
+            try:
+                seen = await self._run(look)
+            except (RecollectError, Refusal):  # over for this client; it learns why when it asks
+                break
             quiet += 1
             if seen != before:
                 await _send(send, f"event: status\ndata: {json.dumps(seen)}\n\n")

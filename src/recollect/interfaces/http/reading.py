@@ -31,7 +31,7 @@ class Head:
 
     method: str
     target: str  # path and parameters, as they came
-    match: Match | None
+    match: Match[Route] | None
     query: bytes
     headers: Mapping[str, str]
     request_id: str
@@ -76,7 +76,7 @@ def _json(head: Head, body: bytes) -> Any:
     if media_type != JSON_TYPE:
         raise refusal(415, "not-json", f"send the body as {JSON_TYPE}")
     try:
-        content = json.loads(body.decode(), parse_constant=_refused, parse_float=_finite)
+        content = _DECODER.decode(body.decode())
     except (ValueError, RecursionError) as error:
         raise refusal(400, "malformed", "the body is not JSON in UTF-8") from error
     if body.count(b"[") + body.count(b"{") > NESTED_MAX:
@@ -93,6 +93,9 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError("larger than any number")
     return number
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refused, parse_float=_finite)
 
 
 def _check_depth(content: Any) -> None:

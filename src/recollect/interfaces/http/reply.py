@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from recollect.compat.mem0 import Memory as Mem0Memory
+from recollect.interfaces.http.hosting import Hosts
 from recollect.memory import Memory
 from recollect.space import Space
 from recollect.store.key_protocol import ApiKey
@@ -21,6 +23,8 @@ class Ask:
     """One request, checked: who asks, for what in the path, with which parameters and body."""
 
     memory: Memory
+    mem0: Mem0Memory  # the same one, by mem0's verbs
+    hosts: Hosts  # to whom messages for agents go
     space: Space  # of the path; the default one where the path names none
     key: ApiKey
     path: Mapping[str, str]
@@ -42,7 +46,7 @@ class Reply:
     def encoded(self) -> bytes:
         if isinstance(self.content, str) and self.media_type != JSON_TYPE:
             return self.content.encode()
-        made = json.dumps(self.content, ensure_ascii=False, separators=(",", ":"), default=_plain)
+        made = _ENCODER.encode(self.content)
         # Half a character, which no UTF-8 has, becomes the very escape that JSON has for it.
         return made.encode(errors="backslashreplace")
 
@@ -58,3 +62,6 @@ def _plain(value: object) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain)

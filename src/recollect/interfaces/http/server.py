@@ -1,59 +1,23 @@
-"""Runs the API on a socket until a signal says to stop; then ends what is under way, tidily.
-
-Whoever does not send the head of a request in time is left, as is whoever does not read.
-"""
+"""Runs the API on a socket until a signal says to stop; then ends what is under way, tidily."""
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import socket
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Any
 
 import uvicorn
 from starlette.routing import BaseRoute
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from recollect.errors import InvalidValue
 from recollect.interfaces.http.app import Api, build_app
+from recollect.interfaces.http.protocol import HEAD_BYTES_MAX, protocol
 
 CONNECTIONS_MAX = 1024
-HEAD_SECONDS = 15.0
-HEAD_BYTES_MAX = 65_536
 KEEP_ALIVE_SECONDS = 30
 GRACE_SECONDS = 10
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-
-
-class ImpatientProtocol(H11Protocol):
-    """Waits only so long for the head of a request, however slowly its bytes come in."""
-
-    _deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._wait_for_head()
-
-    def data_received(self, data: bytes) -> None:
-        if self._deadline is None and (self.cycle is None or self.cycle.response_complete):
-            self._wait_for_head()  # the next request has begun
-        super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._stop_waiting()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def _wait_for_head(self) -> None:
-        self._deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
-
-    def _stop_waiting(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
 
 
 class Server(uvicorn.Server):
@@ -64,7 +28,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 build_app(api, pages),
-                http=ImpatientProtocol,
+                http=protocol(),
                 ws="none",
                 log_config=None,
                 access_log=False,

@@ -4,26 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
 
-from recollect.interfaces.http import documents, facts, operating, recalling, sessions
+from recollect.interfaces.http import (
+    agents,
+    auditing,
+    documents,
+    facts,
+    mem0,
+    operating,
+    quarantine,
+    recalling,
+    sessions,
+)
 from recollect.interfaces.http.route import Route
 
 ROUTES: tuple[Route, ...] = (
     *operating.SPACE_ROUTES,
     *sessions.ROUTES,
+    *agents.ROUTES,
     *recalling.ROUTES,
     *facts.ROUTES,
+    *quarantine.ROUTES,
     *documents.ROUTES,
     *operating.ROUTES,
+    *auditing.ROUTES,
+    *mem0.ROUTES,
 )
 
 
+class Placed(Protocol):
+    """What a table can hold: something that answers to a method on a path."""
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def parts(self) -> tuple[str, ...]: ...
+
+
+R = TypeVar("R", bound=Placed)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class Match(Generic[R]):
     """The routes of a path, by method, and what stands in its places."""
 
     template: str
-    routes: Mapping[str, Route]
+    routes: Mapping[str, R]
     places: Mapping[str, str]
 
 
@@ -31,13 +62,13 @@ class Match:
 class _Node:
     children: dict[str, _Node] = field(default_factory=dict)
     place: tuple[str, _Node] | None = None
-    routes: dict[str, Route] = field(default_factory=dict)
+    routes: dict[str, Any] = field(default_factory=dict)
 
 
-class Table:
+class Table(Generic[R]):
     """Finds routes. What is written out goes before what may be anything."""
 
-    def __init__(self, routes: Iterable[Route]) -> None:
+    def __init__(self, routes: Iterable[R]) -> None:
         self._root = _Node()
         for route in routes:
             node = self._root
@@ -46,7 +77,7 @@ class Table:
             assert route.method not in node.routes, f"two routes are {route.method} {route.path}"
             node.routes[route.method] = route
 
-    def match(self, segments: Sequence[str]) -> Match | None:
+    def match(self, segments: Sequence[str]) -> Match[R] | None:
         places: dict[str, str] = {}
         node = _found(self._root, segments, places)
         if node is None:

@@ -1,0 +1,54 @@
+"""Takes messages for agents, runs those that are to be run here, and waits for some answers."""
+
+from __future__ import annotations
+
+import threading
+
+from recollect.agents.profile import AgentProfile
+from recollect.agents.reply import Reply
+from recollect.agents.system import AgentSystem
+from recollect.descriptors import Descriptor
+from recollect.errors import AnswerPending, RecollectError, TurnFailed
+from recollect.memory import Memory
+
+WAITING_MAX = 4  # requests that wait for an agent at a time; the others are told to ask again
+
+
+class Hosts:
+    """`names` are the agents that are run here; all others are left to other processes."""
+
+    def __init__(self, memory: Memory, names: tuple[str, ...] = ()) -> None:
+        self._memory = memory
+        self._names = names
+        self._lock = threading.Lock()
+        self._system: AgentSystem | None = None
+        self._places = threading.BoundedSemaphore(WAITING_MAX)
+
+    def start(self) -> None:
+        """Run those that are to be run here, if there are any."""
+        if self._names:
+            self._agents().start(learn=False)
+
+    def said(
+        self, agent: str, words: str, *, space: str, key: str, message_id: str | None, seconds: int
+    ) -> tuple[str, Reply | RecollectError | None]:
+        """A message's id, and what came of it in so many seconds; none: nothing yet."""
+        ticket = self._agents().post(agent, words, space=space, key=key, id=message_id)
+        if not seconds or not self._places.acquire(blocking=False):
+            return ticket.id, None
+        try:
+            return ticket.id, ticket.result(seconds)
+        except AnswerPending:
+            return ticket.id, None
+        except TurnFailed as failed:
+            return ticket.id, failed
+        finally:
+            self._places.release()
+
+    def _agents(self) -> AgentSystem:
+        with self._lock:
+            if self._system is None:
+                profiles: dict[str | Descriptor, AgentProfile]
+                profiles = {name: AgentProfile() for name in self._names}
+                self._system = self._memory.agents(profiles, only=True)
+            return self._system
