@@ -6,6 +6,7 @@ import gc
 import importlib
 import logging
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -22,6 +23,20 @@ HOST, PORT = "127.0.0.1", 8400
 FIRST_KEY = "first"
 RATE, RATE_MAX = 100.0, 1_000_000.0
 BODY_BYTES, BODY_BYTES_MIN, BODY_BYTES_MAX = 8_388_608, 1024, 1_073_741_824
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What the command was told."""
+
+    host: str
+    port: int
+    work: bool
+    rate: float
+    body_bytes_max: int
+    agents: tuple[str, ...]
+    pages: bool
+    verbose: bool
 
 
 @click.command("serve")
@@ -56,18 +71,20 @@ BODY_BYTES, BODY_BYTES_MIN, BODY_BYTES_MAX = 8_388_608, 1024, 1_073_741_824
     metavar="N",
     help="The largest body of a request.",
 )
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="NAME",
+    help="Also run this agent, which answers what is posted to it; may be repeated.",
+)
+@click.option(
+    "--pages/--no-pages", default=True, show_default=True, help="Also serve the web page, at /ui."
+)
 @click.option("--verbose", is_flag=True, help="Log a line for each request, without its content.")
 @with_target
-def command(
-    target: Target,
-    host: str,
-    port: int,
-    work: bool,
-    rate: float,
-    body_bytes_max: int,
-    verbose: bool,
-) -> None:
-    """Serve this memory over HTTP: /v1, its description /v1/openapi.json, /healthz and /metrics.
+def command(target: Target, /, **options: Any) -> None:
+    """Serve this memory over HTTP: the web page at /ui, the API at /v1, /healthz and /metrics.
 
     Every request needs a key, on this machine as well: recollect keys makes them. Where there is
     none yet, the first one is made and shown on the terminal, this once; it opens every space. A
@@ -79,33 +96,41 @@ def command(
     \b
     Examples:
       recollect serve
+      recollect serve --agent assistant
       recollect serve --host 0.0.0.0 --port 80 --store postgresql://localhost/memory --no-work
       curl -H "Authorization: Bearer $KEY" http://127.0.0.1:8400/v1/spaces
     """
+    asked = _Asked(**options)
     if target.space is not None:
         raise click.UsageError("It serves all spaces; keys are bound to them. Leave --space out.")
     app, server = (
         _needed("recollect.interfaces.http.app"),
         _needed("recollect.interfaces.http.server"),
     )
-    level = logging.INFO if verbose else logging.WARNING
-    with logged(level, as_json=target.as_json), target.open() as memory:
+    site = _needed("recollect.interfaces.web.site") if asked.pages else None
+    level = logging.INFO if asked.verbose else logging.WARNING
+    with logged(level, as_json=target.as_json), target.open(metrics=True) as memory:
         limits = app.Limits(
-            body_bytes_max=body_bytes_max, rate_per_second=rate, burst=max(1, round(2 * rate))
+            body_bytes_max=asked.body_bytes_max,
+            rate_per_second=asked.rate,
+            burst=max(1, round(2 * asked.rate)),
         )
-        if work:
+        if asked.work:
             memory.worker().start()
 
         def say_ready(url: str) -> None:
             if target.as_json:
                 write_json({"url": url})
             else:
-                note(f"Serving {url}/v1")
+                note(f"Serving {url}/v1" + (f", and for people {url}/ui" if asked.pages else ""))
             _say_key(memory, target)
             # What was loaded so far stays: no collection has to go through it with every request.
             gc.freeze()
 
-        server.serve(app.Api(memory, limits), address=(host, port), say_ready=say_ready)
+        api = app.Api(memory, limits, asked.agents)
+        api.start()
+        routes = site.Site(api, memory).routes() if site is not None else ()
+        server.serve(api, address=(asked.host, asked.port), say_ready=say_ready, pages=routes)
 
 
 def _say_key(memory: recollect.Memory, target: Target) -> None:
@@ -127,5 +152,5 @@ def _needed(module: str) -> Any:
         if (error.name or "").startswith("recollect"):
             raise
         raise MissingExtra(
-            "recollect serve needs starlette and uvicorn: pip install 'recollect[http]'"
+            "recollect serve needs a web server and templates: pip install 'recollect[http]'"
         ) from error

@@ -1,0 +1,1 @@
+"""The web page: what memory holds, from what and why, shown to people, who can change it."""

@@ -1,0 +1,307 @@
+"""Where a page is made, in one thread from the cookie to the bytes: who, whether, what.
+
+Without a visit everything leads to the sign-in; with one, what the key does not open is not there.
+A form counts only if it comes from a page of the same visit and from the same site.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+from urllib.parse import parse_qsl, quote
+
+from recollect.errors import InvalidValue
+from recollect.interfaces.http.access import allowed
+from recollect.interfaces.http.desk import told
+from recollect.interfaces.http.limits import Given, Rate
+from recollect.interfaces.http.problems import NOTHING_HERE, TITLES, Problem, Refusal, refusal
+from recollect.interfaces.http.table import Match
+from recollect.interfaces.web.rendering import Renderer
+from recollect.interfaces.web.table import BY_NAME
+from recollect.interfaces.web.view import HOME, Asked, Live, Moved, Page, View
+from recollect.interfaces.web.visits import VISIT_LASTS, Visit, Visits
+from recollect.memory import DEFAULT_SPACE, Memory
+from recollect.observing.actors import acting
+from recollect.store.key_protocol import ApiKey, Scope
+
+COOKIE = "recollect_visit"
+FRONT_DOOR = "/"
+SIGN_IN, SIGN_OUT = f"{HOME}/sign-in", f"{HOME}/sign-out"
+FIELDS_MAX = 100
+FORM_TYPE = "application/x-www-form-urlencoded"
+HTML = "text/html; charset=utf-8"
+SPACES_HELD = 256
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = (
+    ("Content-Security-Policy", POLICY),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "same-origin"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Permissions-Policy", "camera=(), geolocation=(), microphone=()"),
+)
+
+_TITLES = {  # where the API's own words would be wrong on a page
+    "not-a-form": "Only forms are understood",
+    "form": "The form was not taken",
+    "elsewhere": "The form was not taken",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request for a page, as it came in; header names are small letters."""
+
+    method: str
+    path: str
+    match: Match[View] | None
+    query: bytes
+    headers: Mapping[str, str]
+    is_secure: bool
+    request_id: str
+    body: bytes = b""
+
+    def with_body(self, body: bytes) -> Request:
+        return replace(self, body=body)
+
+    @property
+    def is_fragment(self) -> bool:
+        """Only a part of the page is to be renewed; who goes back in a browser gets all of it."""
+        is_whole = "hx-boosted" in self.headers or "hx-history-restore-request" in self.headers
+        return self.headers.get("hx-request") == "true" and not is_whole
+
+
+class Desk:
+    """Makes pages of a memory, any number at a time."""
+
+    def __init__(self, memory: Memory, rate: Rate) -> None:
+        self._memory = memory
+        self._rate = rate
+        self._visits = Visits(memory)
+        self._renderer = Renderer(BY_NAME)
+        self._space = lru_cache(SPACES_HELD)(memory.space)
+
+    def answer(self, request: Request) -> Given | Live:
+        """The answer; whatever goes wrong becomes a page that says so."""
+        known = None
+        try:
+            if request.path == SIGN_IN:
+                return self._sign_in(request)
+            token = _cookie(request)
+            known = self._visits.of(token)
+            if known is None and request.path == FRONT_DOOR:
+                return self._sign_in(request)
+            if known is None:
+                return _to_sign_in(request)
+            if request.path == SIGN_OUT:
+                return self._sign_out(request, known[0], token)
+            with acting(f"key:{known[1].id}"):
+                return self._answer(request, *known)
+        except Exception as error:  # the one place that nothing passes
+            return self._failed(told(error, request.request_id), request, known)
+
+    def is_known(self, request: Request) -> bool:
+        """Whether somebody who has signed in asks."""
+        return self._visits.of(_cookie(request)) is not None
+
+    def check_opens(self, request: Request, space: str) -> None:
+        """Refusal: whoever asked has left since, or their key opens this space no more."""
+        known = self._visits.of(_cookie(request))
+        if known is None or not known[1].opens(space):
+            raise Refusal(NOTHING_HERE)
+
+    def failed(self, error: Exception, request: Request) -> Given:
+        """The page for what went wrong before anybody was asked who it is."""
+        return self._failed(told(error, request.request_id), request, None)
+
+    def _answer(self, request: Request, visit: Visit, key: ApiKey) -> Given | Live:
+        wait = self._rate.taken(key.id)
+        if wait:
+            raise refusal(
+                429, "too-many-requests", f"again in {wait} seconds", Retry_After=str(wait)
+            )
+        view = allowed(request.match, _looked(request.method), key)
+        assert request.match is not None
+        form = _form(request)
+        if view.method == "POST":
+            _check_is_ours(request, visit, form)
+        name = request.match.places.get("space")
+        asked = Asked(
+            memory=self._memory,
+            space=self._space(name or DEFAULT_SPACE),
+            key=key,
+            path=request.match.places,
+            query=_pairs(request.query),
+            form=form,
+            is_fragment=request.is_fragment,
+        )
+        match view.handler(asked):
+            case Live() as live:
+                return live
+            case Moved(to=to, said=said):
+                visit.said = said
+                return _moved(to)
+            case Page() as page:
+                is_part = page.fragment is not None and request.is_fragment
+                return self._page(
+                    page.fragment if is_part and page.fragment else page.template,
+                    {**page.content, "here": view.name, "space_name": name},
+                    status=page.status,
+                    known=(visit, key),
+                    is_part=is_part,
+                )
+
+    def _page(
+        self,
+        template: str,
+        content: Mapping[str, Any],
+        *,
+        status: int = 200,
+        known: tuple[Visit, ApiKey] | None = None,
+        is_part: bool = False,
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> Given:
+        visit, key = known or (None, None)
+        around = {
+            "here": None,
+            "space_name": None,
+            "key": key,
+            "csrf": visit.csrf if visit else "",
+            "said": self._visits.told(visit) if visit and not is_part else "",
+            "may_write": key is not None and key.scope.includes(Scope.WRITE),
+            "may_admin": key is not None and key.scope.includes(Scope.ADMIN),
+            "now": self._memory.clock.now(),
+        }
+        made = self._renderer.render(template, {**around, **content})
+        return Given(
+            status=status,
+            media_type=HTML,
+            headers=(*HEADERS, *headers),
+            body=made.encode(errors="replace"),
+        )
+
+    def _failed(
+        self, problem: Problem, request: Request, known: tuple[Visit, ApiKey] | None
+    ) -> Given:
+        content = {"problem": problem, "title": _TITLES.get(problem.kind, TITLES[problem.status])}
+        template = "_problem.html" if request.is_fragment else "problem.html"
+        places = request.match.places if request.match else {}
+        name = places.get("space")
+        if name is not None and known is not None and known[1].opens(name):
+            content["space_name"] = name
+        return self._page(
+            template,
+            {**content, "request_id": request.request_id},
+            status=problem.status,
+            known=known,
+            is_part=request.is_fragment,
+            headers=tuple(problem.headers.items()),
+        )
+
+    def _sign_in(self, request: Request) -> Given:
+        following = _local(_pairs(request.query).get("next", ""))
+        if request.method in ("GET", "HEAD"):
+            return self._page("sign_in.html", {"following": following, "is_wrong": False})
+        if request.method != "POST":
+            raise refusal(405, "method-not-allowed", "there is: GET, POST", Allow="GET, POST")
+        _check_same_site(request)
+        form = _form(request)
+        token = self._visits.begin(form.get("key", ""))
+        if token is None:
+            return self._page(
+                "sign_in.html", {"following": following, "is_wrong": True}, status=401
+            )
+        self._visits.end(_cookie(request))  # whoever comes in anew has left the visit before
+        return _moved(following, ("Set-Cookie", _set_cookie(token, request)))
+
+    def _sign_out(self, request: Request, visit: Visit, token: str) -> Given:
+        if request.method != "POST":
+            raise Refusal(NOTHING_HERE)
+        _check_is_ours(request, visit, _form(request))
+        self._visits.end(token)
+        return _moved(SIGN_IN, ("Set-Cookie", _set_cookie("", request)))
+
+
+def _looked(method: str) -> str:
+    return "GET" if method == "HEAD" else method
+
+
+def _check_is_ours(request: Request, visit: Visit, form: Mapping[str, str]) -> None:
+    """Refusal: the form was not sent from a page of this visit."""
+    _check_same_site(request)
+    if not visit.sent(request.headers.get("x-csrf-token") or form.get("csrf", "")):
+        raise refusal(403, "form", "this form is not from here or too old: load the page again")
+
+
+def _check_same_site(request: Request) -> None:
+    """Browsers say where a request comes from; what comes from elsewhere is refused."""
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    is_here = origin is None or origin.partition("://")[2] == request.headers.get("host")
+    # What the browser itself says goes before a comparison that a proxy's own Host would spoil.
+    if not (site in ("same-origin", "none") if site else is_here):
+        raise refusal(403, "elsewhere", "this form was sent from another site")
+
+
+def _pairs(encoded: bytes) -> dict[str, str]:
+    """What was given under each name, once. InvalidValue: it cannot be read."""
+    try:
+        given = parse_qsl(
+            encoded.decode("ascii"),
+            keep_blank_values=True,
+            max_num_fields=FIELDS_MAX,
+            errors="strict",
+        )
+    except ValueError as error:
+        raise InvalidValue("the parameters cannot be read") from error
+    return dict(given)
+
+
+def _form(request: Request) -> dict[str, str]:
+    if not request.body:
+        return {}
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().casefold()
+    if media_type != FORM_TYPE:
+        raise refusal(415, "not-a-form", f"send the form as {FORM_TYPE}")
+    return _pairs(request.body)
+
+
+def _cookie(request: Request) -> str:
+    """Read by hand: an odd cookie of another program on this host is not to hide ours."""
+    for each in request.headers.get("cookie", "").split(";"):
+        name, _, value = each.partition("=")
+        if name.strip() == COOKIE:
+            return value.strip()
+    return ""
+
+
+def _set_cookie(token: str, request: Request) -> str:
+    lasts = int(VISIT_LASTS.total_seconds()) if token else 0
+    secure = "; Secure" if request.is_secure else ""
+    return f"{COOKIE}={token}; Path=/; Max-Age={lasts}; HttpOnly; SameSite=Strict{secure}"
+
+
+def _local(path: str) -> str:
+    """Only ever a page of ours: whoever signs in is sent nowhere else."""
+    is_ours = path == HOME or path.startswith((f"{HOME}/", f"{HOME}?"))
+    return path if is_ours and path.isascii() and path.isprintable() else HOME
+
+
+def _moved(to: str, *headers: tuple[str, str]) -> Given:
+    return Given(
+        status=303, media_type=HTML, headers=(*HEADERS, ("Location", to), *headers), body=b""
+    )
+
+
+def _to_sign_in(request: Request) -> Given:
+    if request.is_fragment:  # a part of a page cannot hold the sign-in: the whole page goes there
+        return Given(
+            status=401, media_type=HTML, headers=(*HEADERS, ("HX-Redirect", SIGN_IN)), body=b""
+        )
+    back = request.path + (f"?{request.query.decode('latin-1')}" if request.query else "")
+    is_look = request.method in ("GET", "HEAD") and _local(back) == back and back != HOME
+    return _moved(f"{SIGN_IN}?next={quote(back, safe='')}" if is_look else SIGN_IN)

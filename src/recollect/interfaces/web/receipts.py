@@ -1,0 +1,30 @@
+"""What was forgotten, as a page says it: in numbers, and whether anything is left to be done."""
+
+from __future__ import annotations
+
+from recollect.knowledge import Receipt
+
+_COUNTED = (
+    ("records", "record"),
+    ("facts", "fact"),
+    ("sources", "source"),
+    ("extractions", "extraction"),
+    ("summaries", "summary"),
+    ("documents", "document"),
+    ("versions", "version"),
+    ("items", "item"),
+)
+
+
+def told(receipt: Receipt) -> str:
+    """What is gone; what there was none of is not mentioned."""
+    counted = [(getattr(receipt, field), one) for field, one in _COUNTED]
+    gone = ", ".join(f"{count:,} {_many(count, one)}" for count, one in counted if count)
+    left = "" if receipt.is_complete else " Somebody reads the files just now: run doctor later."
+    return f"Forgotten for good: {gone or 'nothing was left of it'}.{left}"
+
+
+def _many(count: int, one: str) -> str:
+    if count == 1:
+        return one
+    return f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"

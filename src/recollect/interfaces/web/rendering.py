@@ -1,0 +1,150 @@
+"""From a view's answer to HTML: one set of templates, in which everything is escaped.
+
+Nothing that memory says can become markup, a script, a style or a link out of its place: values go
+through autoescape, links are built here from the names of views, and Markdown has its own module.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup, escape
+
+from recollect.interfaces.web.prose import prose
+from recollect.interfaces.web.view import View
+
+PACKAGE = "recollect.interfaces.web"
+STATIC = "/ui/static"
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_STEPS = (
+    (timedelta(days=365), "year"),
+    (timedelta(days=30), "month"),
+    (timedelta(days=1), "day"),
+    (timedelta(hours=1), "hour"),
+    (timedelta(minutes=1), "minute"),
+)
+MICROS = 1_000_000
+
+
+class Renderer:
+    """The templates, with what they can use."""
+
+    def __init__(self, views: Mapping[str, View]) -> None:
+        self._views = views
+        self._environment = Environment(
+            loader=PackageLoader(PACKAGE),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        self._environment.globals.update(link=self.link, static=static)
+        self._environment.filters.update(
+            moment=moment,
+            ago=ago,
+            count=lambda number: f"{number:,}",
+            money=money,
+            prose=prose,
+            pretty=pretty,
+            words=words,
+            many=many,
+        )
+
+    def templates(self) -> list[str]:
+        return self._environment.list_templates()
+
+    def compiled(self, name: str) -> Template:
+        return self._environment.get_template(name)
+
+    def render(self, template: str, content: Mapping[str, Any]) -> str:
+        return self.compiled(template).render(content)
+
+    @pass_context
+    def link(self, context: Context, name: str, _query: Any = None, **places: str) -> str:
+        """Where a view is; the space is this one unless another is named."""
+        return self.path(name, _query, **{"space": context.get("space_name") or "", **places})
+
+    def path(self, name: str, query: Mapping[str, Any] | None = None, **places: str) -> str:
+        parts = [_filled(part, places) for part in self._views[name].parts]
+        asked = {key: value for key, value in (query or {}).items() if value not in (None, "")}
+        return "/" + "/".join(parts) + (f"?{urlencode(asked)}" if asked else "")
+
+
+def _filled(part: str, places: Mapping[str, str]) -> str:
+    return quote(places[part.strip("{}")], safe="") if part.startswith("{") else part
+
+
+@lru_cache
+def files() -> Mapping[str, tuple[bytes, str]]:
+    """The files that go with the pages, by name: what they say, and their type."""
+    found = resources.files(PACKAGE).joinpath("static")
+    return {
+        each.name: (each.read_bytes(), TYPES["." + each.name.rpartition(".")[2]])
+        for each in found.iterdir()
+        if "." + each.name.rpartition(".")[2] in TYPES
+    }
+
+
+@lru_cache
+def static(name: str) -> str:
+    """Where such a file is; a changed one is elsewhere, so that browsers may keep them."""
+    return f"{STATIC}/{name}?v={hashlib.sha256(files()[name][0]).hexdigest()[:12]}"
+
+
+def moment(at: datetime | None) -> Markup:
+    """A time as people read it, and exactly for machines and for whoever asks."""
+    if at is None:
+        return Markup("–")
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        at.isoformat(), at.isoformat(sep=" "), at.strftime("%Y-%m-%d %H:%M")
+    )
+
+
+def ago(at: datetime | None, now: datetime) -> Markup:
+    """How long ago it was, or how long until then."""
+    if at is None:
+        return Markup("–")
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        at.isoformat(), at.isoformat(sep=" ", timespec="seconds"), _distance(now - at)
+    )
+
+
+def _distance(passed: timedelta) -> str:
+    size = abs(passed)
+    for step, name in _STEPS:
+        if size >= step:
+            number = size // step
+            said = f"{number} {name}{'' if number == 1 else 's'}"
+            return f"{said} ago" if passed > timedelta(0) else f"in {said}"
+    return "just now" if passed >= timedelta(0) else "in a moment"
+
+
+def money(micros: int | None) -> str:
+    return "–" if micros is None else f"{micros / MICROS:,.4f}"
+
+
+def pretty(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str, sort_keys=True)
+
+
+def many(noun: str) -> str:
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def words(name: object) -> Markup:
+    """The name of a state as people say it: succeeded_no_output, extract-again."""
+    return escape(str(name).replace("_", " ").replace("-", " "))
