@@ -221,7 +221,11 @@ def test_a_directory_is_no_place_to_write_to(tmp_path: Path) -> None:
 # Root may write everywhere, so that another user has to try.
 AS_SOMEBODY_ELSE = """
 import os, sys
-import platformdirs, recollect  # somebody else may not be allowed to read what Python is made of
+import platformdirs, recollect
+# Somebody else may not be allowed to read what Python is made of: it is loaded by using it first.
+with recollect.open(":memory:") as memory:
+    memory.space("s").session("k:0", agent="a").append("user", "first")
+recollect.RecollectError
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid({nobody})

@@ -18,7 +18,12 @@ FORMS = "use a path, sqlite:///path, postgresql://user@host/database or :memory:
 
 def open_store(address: str | Path, settings: Settings, clock: Clock) -> Store:
     """Open a store, creating or migrating it if need be."""
-    return RelationalStore(_open_database(address, settings, clock))
+    store = RelationalStore(_open_database(address, settings, clock))
+    if settings.audit == "off" and not settings.metrics and not settings.traces:
+        return store
+    from recollect.store.observers import observe  # nothing of it where nobody looks
+
+    return observe(store, settings, clock)
 
 
 def _open_database(address: str | Path, settings: Settings, clock: Clock) -> Database:

@@ -36,7 +36,12 @@ _log = logging.getLogger(__name__)
 _Pg = psycopg.Connection[Any]
 Connect = Callable[[], AbstractContextManager[_Pg]]
 # Nobody's trouble: the extension cannot be had, and vectors are compared in memory as without it.
-_REFUSALS = (pg.InsufficientPrivilege, pg.FeatureNotSupported, pg.UndefinedFile)
+_REFUSALS = (
+    pg.InsufficientPrivilege,
+    pg.FeatureNotSupported,
+    pg.UndefinedFile,
+    pg.ReadOnlySqlTransaction,  # a replica, to which the table has not come yet
+)
 
 _MAKE_TABLE = """
 DROP TABLE IF EXISTS embeddings;
@@ -261,7 +266,10 @@ def make_ready(connection: _Pg, schema: str, grant: Callable[[_Pg, str], None]) 
     except _REFUSALS as error:
         _log.info("vectors are compared in memory, because pgvector cannot be used: %s", error)
         return None
-    caught_up = _catch_up(connection, schema, extension.name)
+    try:
+        caught_up = _catch_up(connection, schema, extension.name)
+    except pg.ReadOnlySqlTransaction:  # a replica: who writes to the primary does it there
+        return extension
     return replace(extension, caught_up=caught_up)
 
 

@@ -433,7 +433,14 @@ def _application_role(connection: psycopg.Connection[Any]) -> str:
     return "none"
 
 
+_POOLED = (
+    "a pooler gives this connection to others between transactions; let it pool sessions, or keep"
+    " prepared statements (PgBouncer 1.21 and later: max_prepared_statements)"
+)
+
 _ADVICE: tuple[tuple[type[psycopg.Error], type[RecollectError], str], ...] = (
+    (pg.DuplicatePreparedStatement, StoreDenied, _POOLED),
+    (pg.InvalidSqlStatementName, StoreDenied, _POOLED),
     (pg.InsufficientPrivilege, StoreDenied, "permission denied; check this user's rights"),
     (pg.ReadOnlySqlTransaction, StoreDenied, "the server is read only; use the primary"),
     (pg.DiskFull, StoreFull, "the server's disk is full; free some room and retry"),

@@ -44,6 +44,7 @@ from recollect.knowledge import (
     Spent,
 )
 from recollect.store.agent_protocol import Agents as Agents  # and the next: names of this module
+from recollect.store.audit_protocol import Audit as Audit
 from recollect.store.generation_protocol import Generations as Generations
 from recollect.store.import_protocol import Imports as Imports
 from recollect.store.key_protocol import ApiKeys as ApiKeys
@@ -255,6 +256,13 @@ class Facts(Protocol):
         """
         ...
 
+    def approve(self, space: str, fact_id: str, content: str, now: datetime) -> Fact | None:
+        """Make a fact a person's word, and with it what bears it out. None: it does not say this.
+
+        It still goes with the sessions it rests on.
+        """
+        ...
+
     def delete(self, space: str, fact_id: str, now: datetime) -> bool:
         """Delete a fact; its history stays, and its session does not bring it back."""
         ...
@@ -301,6 +309,12 @@ class Ledger(Protocol):
         ...
 
     def spent(self, space: str | None, day: datetime) -> Spent: ...
+
+    def spent_daily(
+        self, space: str | None, first: datetime, last: datetime
+    ) -> list[tuple[datetime, Spent]]:
+        """What each day took from the first to the last, by its midnight; none: nothing."""
+        ...
 
     def calls(
         self, space: str, session_id: str | None, limit: int, before: Call | None
@@ -408,6 +422,9 @@ class Store(Protocol):
 
     @property
     def erasure(self) -> Erasure: ...
+
+    @property
+    def audit(self) -> Audit: ...
 
     def keep(self, name: str, value: str) -> str:
         """What the store keeps under a name; the first one to come with a value sets it."""

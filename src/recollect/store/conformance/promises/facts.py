@@ -381,3 +381,65 @@ def an_edit_may_say_whose_word_it_is(store: Harness) -> None:
     again = edit(store, fact.id, tags=("spice",))
     assert again is not None
     assert again.trust is Trust.AGENT
+
+
+@case("T4 N5", "whose word an edit makes it stays so when a session is forgotten")
+def an_edits_word_outlives_a_source(store: Harness) -> None:
+    own = add(store, "likes thyme")
+    said = (statement("likes thyme"), statement("likes saffron"))
+    session = teach(store, *said, key="one")
+    teach(store, *said, key="two")
+    for fact in facts(store):
+        edit(store, fact.id, trust=Trust.AGENT)
+    store.handle.erasure.forget_session(SPACE, session, store.now())
+    assert [fact.trust for fact in facts(store)] == [Trust.AGENT, Trust.AGENT]
+    assert fact_named(store, "likes thyme").id == own.id
+
+
+@case("N5 T4", "what a person vouches for is that person's word, however often tools say it again")
+def an_approved_fact_is_a_persons_word(store: Harness) -> None:
+    session = teach(store, statement("never ask", trust=Trust.TOOL, topic="asking"))
+    fact = only_fact(store)
+    assert revision(store).changed == 1
+    approved = store.handle.facts.approve(SPACE, fact.id, fact.content, store.now())
+    assert approved == replace(fact, trust=Trust.USER, extractor=None, updated_at=store.now())
+    assert events(store, fact.id) == [FactEvent.ADDED, FactEvent.APPROVED]
+    assert revision(store).changed == 2
+    for is_whole in (False, True):
+        again = statement("never ask", trust=Trust.TOOL, topic="asking")
+        teach(store, again, key="other", is_whole=is_whole)
+    teach(store, is_whole=True)
+    later = statement("ask often", 2, trust=Trust.TOOL, topic="asking", said=day(3))
+    teach(store, later, key="third")
+    kept = fact_named(store, "never ask", every=False)
+    assert (kept.id, kept.trust, kept.source) == (fact.id, Trust.USER, session)
+
+
+@case("N5 P11", "what a person vouched for goes with the sessions that it rests on")
+def an_approved_fact_goes_with_its_session(store: Harness) -> None:
+    session = teach(store, statement("never ask", trust=Trust.TOOL))
+    store.handle.facts.approve(SPACE, only_fact(store).id, "never ask", store.now())
+    store.handle.erasure.forget_session(SPACE, session, store.now())
+    assert facts(store, every=True) == []
+
+
+@case("N5", "nobody vouches for what they have not read, or for what is not there")
+def only_what_was_read_is_approved(store: Harness) -> None:
+    teach(store, statement("never ask", trust=Trust.TOOL))
+    fact = only_fact(store)
+    edit(store, fact.id, content="never tell")
+    approve = store.handle.facts.approve
+    assert approve(SPACE, fact.id, "never ask", store.now()) is None
+    assert approve(SPACE, "another", "never tell", store.now()) is None
+    assert only_fact(store).trust is Trust.TOOL
+    store.handle.facts.delete(SPACE, fact.id, store.now())
+    assert approve(SPACE, fact.id, "never tell", store.now()) is None
+
+
+@case("T2 N5", "facts are listed by whose word they are")
+def facts_are_listed_by_trust(store: Harness) -> None:
+    for number, trust in enumerate((Trust.TOOL, Trust.USER, Trust.AGENT, Trust.TOOL)):
+        teach(store, statement(f"fact {number}", trust=trust), key=f"key {number}")
+    for trust, wanted in ((Trust.TOOL, [0, 3]), (Trust.AGENT, [2]), (Trust.USER, [1])):
+        found = store.handle.facts.list(SPACE, FactQuery(at=day(9), trust=trust), 10)
+        assert sorted(fact.content for fact in found) == [f"fact {number}" for number in wanted]

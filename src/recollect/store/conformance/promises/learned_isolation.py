@@ -137,6 +137,7 @@ def nothing_of_another_space_is_changed(store: Harness) -> None:
     fact = theirs.facts[0]
     attempts: list[Callable[[], object]] = [
         lambda: edit(store, fact.id, space=OURS, content="x"),
+        lambda: store.handle.facts.approve(OURS, fact.id, fact.content, store.now()),
         lambda: store.handle.facts.delete(OURS, fact.id, store.now()),
         lambda: store.handle.erasure.forget_session(OURS, theirs.session, store.now()),
         lambda: store.handle.extractions.request_passes(OURS, theirs.session, store.now()),

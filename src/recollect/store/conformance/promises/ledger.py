@@ -145,6 +145,9 @@ def a_day_is_a_day_in_utc(store: Harness) -> None:
     assert second == Spent(calls=1, input_tokens=70, output_tokens=30)
     assert ledger.spent(SPACE, day(1) + timedelta(hours=23, minutes=59)) == second
     assert ledger.spent(SPACE, day(2)) == Spent()
+    assert ledger.spent_daily(SPACE, day(0), day(9)) == [(day(0), first), (day(1), second)]
+    assert ledger.spent_daily(None, day(1), day(1)) == [(day(1), second)]
+    assert ledger.spent_daily("theirs", day(0), day(9)) == []
 
 
 @case("X11", "spaces have caps of their own; the whole is the sum")
