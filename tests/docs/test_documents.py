@@ -106,10 +106,18 @@ def anchors(document: Path) -> set[str]:
 
 
 DOCUMENTS = documents()
+# These are followed from top to bottom, in test_walks: each block goes on where the last one ended.
+WALKED = [
+    ROOT / "docs" / "tutorial.md",
+    ROOT / "docs" / "how-to" / "agent-in-20-lines.md",
+    ROOT / "docs" / "how-to" / "backup.md",
+    ROOT / "docs" / "how-to" / "deletion.md",
+]
 EXAMPLES = [
     block
     for document in DOCUMENTS
     if document == ROOT / "README.md" or document.is_relative_to(ROOT / "docs")
+    if document not in WALKED
     for block in blocks(document)
     if block.language in ("python", "py")
 ]
@@ -159,6 +167,13 @@ def test_every_command_that_is_mentioned_exists(name: str) -> None:
     mentioned = commands(ROOT / name)
     assert mentioned
     assert mentioned <= targets
+
+
+def test_the_index_leads_to_every_document() -> None:
+    index = ROOT / "docs" / "README.md"
+    led = {(index.parent / link.target.partition("#")[0]).resolve() for link in links(index)}
+    below = {document for document in DOCUMENTS if document.is_relative_to(ROOT / "docs")}
+    assert below - led == {index}
 
 
 def test_the_readme_has_an_example_and_links() -> None:

@@ -18,16 +18,16 @@ TREE = SourceTree(root=ROOT / "src", package="recollect")
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "domain", "knowledge", "document", "descriptors", "messages", "terms"})
     | frozenset({"recollection", "fences", "stems", "irregular", "agency", "generation", "status"})
-    | frozenset({"importing"})
+    | frozenset({"importing", "progress"})
     | frozenset({"clock", "ids", "crashpoints"}),
-    frozenset({"config"}),
+    frozenset({"config", "observing"}),
     frozenset({"store"}),
     frozenset({"collection", "redaction", "models", "embedding"}),
     frozenset({"leases", "sweeps", "processing"}),
     frozenset({"extraction", "phase1"}),
-    frozenset({"session", "facts", "worker"}),
+    frozenset({"session", "worker"}),
     frozenset({"documents", "adapters", "recall", "context", "topics"}),
-    frozenset({"agents"}),
+    frozenset({"agents", "facts"}),
     frozenset({"consolidation"}),
     frozenset({"equipment", "space", "operations", "forgetting"}),
     frozenset({"memory", "resolver", "aio"}),
@@ -40,18 +40,24 @@ LAYERS: tuple[frozenset[str], ...] = (
 # (module, what it imports inside a function): what would cost every start if it were loaded there.
 LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
     {
+        ("recollect", "<dynamic>"),  # each public name when it is asked for
         ("recollect.config.sources", "yaml"),  # only for settings written in YAML
         ("recollect.config.settings", "platformdirs"),  # when settings are made
+        ("recollect.config.settings", "recollect.agency"),  # where there are agents
         ("recollect.config.sources", "platformdirs"),
         ("recollect.config.sources", "tomllib"),  # only for settings written in TOML
         ("recollect.config.sources", "difflib"),  # only for the hint about a name that is not known
         ("recollect.store.opening", "recollect.store.postgres"),  # psycopg is an extra
+        ("recollect.store.opening", "recollect.store.observers"),  # where somebody looks
+        ("recollect.observing.traces", "opentelemetry"),  # an extra
+        ("recollect.observing.traces", "opentelemetry.trace"),
         ("recollect.equipment", "recollect.redaction"),  # what many a process never needs
         ("recollect.equipment", "recollect.models.opening"),
         ("recollect.equipment", "recollect.extraction.opening"),
         ("recollect.equipment", "recollect.extraction.plan"),
         ("recollect.extraction.rules.rulebook", "tomllib"),  # with the rules, on first use
         ("recollect.memory", "recollect.recall.recaller"),
+        ("recollect.facts", "recollect.recall.danger"),  # many a pattern
         ("recollect.equipment", "recollect.embedding.opening"),
         ("recollect.equipment", "recollect.embedding.background"),
         ("recollect.equipment", "recollect.embedding.questions"),
@@ -93,6 +99,13 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.interfaces.cli.mcp", "<dynamic>"),  # the MCP SDK is an extra
         ("recollect.importers.sources", "<dynamic>"),  # each source when it is asked for
         ("recollect.interfaces.cli.lazy", "<dynamic>"),  # each command when it is used
+        ("recollect.interfaces.cli.lazy", "click.shell_completion"),  # only for Tab
+        ("recollect.interfaces.cli.completing", "click.shell_completion"),
+        ("recollect.interfaces.cli.completing", "recollect.interfaces.cli.offers"),
+        (
+            "recollect.interfaces.http.protocol",
+            "uvicorn.protocols.http.httptools_impl",  # httptools may be missing
+        ),
     }
 )
 
@@ -101,6 +114,9 @@ BROAD_EXCEPTS: frozenset[str] = frozenset(
     {
         "recollect.interfaces.http.app",  # a request's error is an answer, and kept from the others
         "recollect.interfaces.http.desk",
+        "recollect.interfaces.http.threads",  # what a job raises is raised where it is waited for
+        "recollect.interfaces.web.desk",  # the same, and the answer is a page
+        "recollect.interfaces.web.site",
         "recollect.interfaces.cli.hook",  # an agent never fails for what its memory does
         "recollect.memory",  # a session that begins never fails for what runs in the background
         "recollect.agents.conversation",  # a host's hook never fails a turn

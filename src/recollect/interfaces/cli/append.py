@@ -12,6 +12,7 @@ import recollect
 from recollect.clock import SystemClock
 from recollect.domain import MarkUnit, Mode, Record, SessionState
 from recollect.errors import RecollectError
+from recollect.interfaces.cli.completing import known_keys
 from recollect.interfaces.cli.given_text import read_text
 from recollect.interfaces.cli.messages_file import Entry, check_entries, read_entries
 from recollect.interfaces.cli.output import counted, harmless, note, one_line, write, write_json
@@ -35,7 +36,7 @@ def _read_metadata(
 
 
 @click.command("append")
-@click.argument("key")
+@click.argument("key", shell_complete=known_keys)
 @click.argument("text", required=False)
 @click.option(
     "--role",

@@ -21,6 +21,7 @@ from recollect.interfaces.cli.chat_partner import Partner, Place
 from recollect.interfaces.cli.chat_talk import Ending, Talk
 from recollect.interfaces.cli.chat_tools import memory_tools
 from recollect.interfaces.cli.chat_voice import Voice
+from recollect.interfaces.cli.completing import known_keys
 from recollect.interfaces.cli.logs import logged
 from recollect.interfaces.cli.output import counted, one_line
 from recollect.interfaces.cli.target import Target, read_agent, with_target
@@ -52,7 +53,13 @@ class Wishes:
     "--agent", metavar="NAME", default=DEFAULT_AGENT, show_default=True, help="Whom to talk to."
 )
 @click.option(
-    "--session", "key", metavar="KEY", default=DEFAULT_KEY, show_default=True, help="Where."
+    "--session",
+    "key",
+    metavar="KEY",
+    shell_complete=known_keys,
+    default=DEFAULT_KEY,
+    show_default=True,
+    help="Where.",
 )
 @click.option("--model", metavar="MODEL", help="Who thinks. Default: the setting model.")
 @click.option("--instructions", metavar="TEXT", default="", help="What the agent is told besides.")

@@ -182,6 +182,7 @@ def _what_next(target: Target, is_temporary: bool) -> Iterator[str]:
         yield "  recollect facts                      what was learned, and from where"
         yield '  recollect recall "what did I say?"   ask it, with the reasons: --explain'
         yield "  recollect docs read MEMORY           the handbook of it all"
+        yield "  recollect serve                      the same on a web page, and over HTTP"
     else:
         yield f"  recollect facts{target.arguments}"
         yield f'  recollect recall "Where does Ana live now?"{target.arguments}'
@@ -191,6 +192,8 @@ def _what_next(target: Target, is_temporary: bool) -> Iterator[str]:
         yield f"  recollect sessions show telegram:42:main{target.arguments}"
         yield f"  recollect history cli:recollect:main --rotations --agent coder{target.arguments}"
         yield f"  recollect status{target.arguments}"
+        served = dataclasses.replace(target, space=None)
+        yield f"  recollect serve{served.arguments}    # all of it on a web page"
 
 
 def _step_shape(step: demo.Step) -> dict[str, Any]:

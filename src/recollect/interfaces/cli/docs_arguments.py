@@ -11,6 +11,7 @@ import click
 
 from recollect.documents.paths import HOME, read_path
 from recollect.errors import InvalidPath, NotFound
+from recollect.interfaces.cli.completing import known_paths
 from recollect.interfaces.cli.given_text import read_text
 from recollect.session import LIST_MAX
 from recollect.space import Space
@@ -46,7 +47,7 @@ def _with_tilde(text: str) -> str:
     return HOME + text.removeprefix(home) if is_expanded else text
 
 
-path_argument = click.argument("path", callback=read_given_path)
+path_argument = click.argument("path", callback=read_given_path, shell_complete=known_paths)
 expect_option = click.option(
     "--expect",
     type=click.IntRange(min=1),

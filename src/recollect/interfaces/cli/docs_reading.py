@@ -8,6 +8,7 @@ import click
 
 from recollect.document import Document
 from recollect.documents.paths import DEPTH_MAX, memory_root
+from recollect.interfaces.cli.completing import known_paths
 from recollect.interfaces.cli.docs_arguments import (
     advice_on_missing,
     limit_option,
@@ -51,7 +52,7 @@ def find_document(space: Space, path: str) -> Document:
 
 
 @click.command("tree")
-@click.argument("path", callback=read_given_path, required=False)
+@click.argument("path", callback=read_given_path, required=False, shell_complete=known_paths)
 @click.option(
     "--depth", type=click.IntRange(1, DEPTH_MAX), metavar="N", help="Only N levels below PATH."
 )
@@ -105,7 +106,7 @@ def show_tree(
 
 
 @click.command("deleted")
-@click.argument("path", callback=read_given_path, required=False)
+@click.argument("path", callback=read_given_path, required=False, shell_complete=known_paths)
 @limit_option(SHOWN, "documents")
 @click.option("--after", metavar="ID", help="The next page: what comes after it.")
 @with_target
@@ -238,7 +239,13 @@ def diff(target: Target, path: str, a: int, b: int | None) -> None:
 
 @click.command("search")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--below", callback=read_given_path, metavar="PATH", help="Only there and below it.")
+@click.option(
+    "--below",
+    callback=read_given_path,
+    shell_complete=known_paths,
+    metavar="PATH",
+    help="Only there and below it.",
+)
 @limit_option(FOUND, "documents")
 @with_target
 def search(target: Target, words: tuple[str, ...], below: str | None, limit: int) -> None:
@@ -264,7 +271,7 @@ def search(target: Target, words: tuple[str, ...], below: str | None, limit: int
 
 
 @click.command("links")
-@click.argument("path", callback=read_given_path, required=False)
+@click.argument("path", callback=read_given_path, required=False, shell_complete=known_paths)
 @click.option("--broken", is_flag=True, help="All links that lead to no document.")
 @click.option("--orphans", is_flag=True, help="All documents that no other one mentions.")
 @limit_option(100, "broken links or orphans")

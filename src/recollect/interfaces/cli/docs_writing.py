@@ -12,6 +12,7 @@ from recollect.document import Document
 from recollect.documents.paths import read_path
 from recollect.documents.tree import OnReferences
 from recollect.errors import DocumentReferenced, NotFound
+from recollect.interfaces.cli.completing import known_paths
 from recollect.interfaces.cli.docs_arguments import (
     advice_on_missing,
     expect_option,
@@ -164,7 +165,7 @@ def _one_of(name: str, text: str | None, file: BinaryIO | None) -> str:
 
 @click.command("move")
 @path_argument
-@click.argument("to", callback=read_given_path)
+@click.argument("to", callback=read_given_path, shell_complete=known_paths)
 @expect_option
 @reason_option
 @with_target

@@ -12,6 +12,7 @@ import click
 from recollect import collection
 from recollect.clock import SystemClock
 from recollect.errors import InvalidValue, NotFound
+from recollect.interfaces.cli.completing import known_keys
 from recollect.interfaces.cli.fact_lines import fact_in_full, fact_lines, history_lines
 from recollect.interfaces.cli.given_text import read_text
 from recollect.interfaces.cli.lookup import find_fact, find_session, session_keys
@@ -98,7 +99,12 @@ def command(target: Target, context: click.Context) -> None:
 
 @command.command("list")
 @click.option("--tag", metavar="T", help="Only those with this tag, such as preference.")
-@click.option("--session", metavar="KEY-OR-ID", help="Only those that come from this session.")
+@click.option(
+    "--session",
+    metavar="KEY-OR-ID",
+    shell_complete=known_keys,
+    help="Only those that come from this session.",
+)
 @_as_of
 @click.option("--every", is_flag=True, help="Also what is superseded, over or not valid yet.")
 @_limit(LISTED)
@@ -230,7 +236,7 @@ def add(
     _write_one(target, "Stored", fact)
 
 
-@command.command("edit")
+@command.command("edit", short_help="Change what a fact says; it is yours from then on.")
 @click.argument("fact_id", metavar="ID")
 @click.argument("text", required=False)
 @click.option("--tag", "tags", multiple=True, metavar="T", help="Replaces its tags.")
@@ -283,7 +289,7 @@ def _write_one(target: Target, does: str, fact: Fact) -> None:
 def delete(target: Target, fact_id: str) -> None:
     """Delete a fact. Its session does not bring it back, and what it superseded holds again.
 
-    Its history stays; to have nothing left of it, forget the session it comes from.
+    Its history stays; to have nothing left of it, recollect forget --fact.
 
     \b
     Example:
@@ -299,7 +305,7 @@ def delete(target: Target, fact_id: str) -> None:
         write(f"Deleted fact {one_line(fact.id)}: {one_line(fact.content)}")
 
 
-@command.command("show")
+@command.command("show", short_help="Show one fact, and the words it comes from.")
 @click.argument("fact_id", metavar="ID")
 @with_target
 def show(target: Target, fact_id: str) -> None:
@@ -321,7 +327,7 @@ def show(target: Target, fact_id: str) -> None:
         write(line)
 
 
-@command.command("history")
+@command.command("history", short_help="Show what has happened to a fact.")
 @click.argument("fact_id", metavar="ID")
 @with_target
 def history(target: Target, fact_id: str) -> None:

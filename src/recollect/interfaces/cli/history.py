@@ -11,6 +11,7 @@ import click
 
 import recollect
 from recollect.domain import Record
+from recollect.interfaces.cli.completing import known_keys
 from recollect.interfaces.cli.output import (
     counted,
     harmless,
@@ -29,7 +30,7 @@ DIGEST_CHARS = 200
 
 
 @click.command("history")
-@click.argument("key")
+@click.argument("key", shell_complete=known_keys)
 @click.option("--agent", metavar="NAME", help="Whose session; needed if several agents use KEY.")
 @click.option(
     "--limit", type=click.IntRange(min=1), metavar="N", help="The newest N records. Default: 20."

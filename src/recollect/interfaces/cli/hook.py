@@ -26,8 +26,9 @@ from recollect.hooks.journal import Journal
 from recollect.hooks.places import data_folder, fallback_folder, hook_folder, project, token
 from recollect.hooks.reading import read_event
 from recollect.hooks.shown import Shown
+from recollect.interfaces.cli.options import target_options
 from recollect.interfaces.cli.output import note
-from recollect.interfaces.cli.target import Target, target_options, with_target
+from recollect.interfaces.cli.target import Target, with_target
 
 TIMEOUT_SECONDS = 2.0
 CAPTURE_SECONDS = 600.0

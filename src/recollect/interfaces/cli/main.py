@@ -10,7 +10,8 @@ import click
 
 import recollect
 from recollect.interfaces.cli.lazy import LazyGroup
-from recollect.interfaces.cli.target import target_options
+from recollect.interfaces.cli.options import target_options
+from recollect.interfaces.cli.see_also import advice
 
 COMMANDS = {
     "demo": "Play sample sessions into a temporary store, and see what is learned.",
@@ -23,6 +24,7 @@ COMMANDS = {
     "context": "The same as a block to put before a model.",
     "chat": "Talk to an agent that has this memory.",
     "facts": "List what was learned; add, edit, delete and search it.",
+    "quarantine": "List what tools said that reads like a command; approve or reject it.",
     "docs": "The tree of documents: read, write, move, search; every version is kept.",
     "status": "Say what is due, what waits and for what, what came of it and what it took.",
     "work": "Process what is due now, then stop.",
@@ -36,6 +38,7 @@ COMMANDS = {
     "sweep": "Mark the sessions that were left without a word.",
     "mcp": "Give agents this memory over the Model Context Protocol.",
     "forget": "Erase a session, record, fact or document, or much at once, for good.",
+    "audit": "Show who did what, where it is written down.",
     "spaces": "List the spaces of a store, and how much each holds.",
     "export": "Write a space, or all, into one portable archive.",
     "load": "Take in the spaces of an archive.",
@@ -45,6 +48,7 @@ COMMANDS = {
     "doctor": "Examine a store, say what is wrong, and repair what is safe to.",
     "bench": "Measure recall on public data, through a real store.",
     "config": "Show every setting, its value and where it came from.",
+    "completion": "Print the script that lets a shell complete all this.",
 }
 
 
@@ -53,6 +57,7 @@ COMMANDS = {
     cls=LazyGroup,
     package="recollect.interfaces.cli",
     summaries=COMMANDS,
+    advice=advice,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
 )
 @click.version_option(recollect.__version__, prog_name="recollect", message="%(prog)s %(version)s")
@@ -69,10 +74,15 @@ def cli(context: click.Context, /, **_given: object) -> None:
       recollect history telegram:42:main
       recollect work --all
       recollect facts
-      recollect recall where do I live
+      recollect recall when did I move
 
     --store, --space and --json work before and after a command's name. Settings come from options,
     then RECOLLECT_… in the environment, then recollect.toml or recollect.yaml.
+
+    \b
+    Exit codes:   0 fine, 1 the command failed, 2 wrong usage
+    Environment:  RECOLLECT_STORE, and every other setting as RECOLLECT_…;
+                  OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY; NO_COLOR
     """
     if os.environ.get("NO_COLOR"):
         context.color = False

@@ -15,6 +15,7 @@ import click
 from recollect import collection
 from recollect.descriptors import UserAgent, read_descriptor
 from recollect.errors import InvalidValue
+from recollect.interfaces.cli.completing import known_keys
 from recollect.interfaces.cli.lookup import find_session
 from recollect.interfaces.cli.target import read_agent
 from recollect.knowledge import Trust
@@ -121,7 +122,12 @@ _OPTIONS = (
     ),
     click.option("--agent", metavar="NAME", help="Only what comes from talks with this agent."),
     click.option("--project", metavar="NAME", help="Only what comes from sessions of it."),
-    click.option("--session", metavar="KEY-OR-ID", help="Only what comes from this session."),
+    click.option(
+        "--session",
+        metavar="KEY-OR-ID",
+        shell_complete=known_keys,
+        help="Only what comes from this session.",
+    ),
     click.option(
         "--tag", "tags", multiple=True, metavar="T", help="With this tag; with all, if several."
     ),

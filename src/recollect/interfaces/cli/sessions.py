@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from recollect.domain import SessionState
+from recollect.interfaces.cli.completing import known_keys
 from recollect.interfaces.cli.lookup import find_session
 from recollect.interfaces.cli.output import (
     moment,
@@ -73,8 +74,8 @@ def command(
         note(_nothing(one_line(target.space_name), target, marked=marked))
 
 
-@command.command("show")
-@click.argument("key_or_id", metavar="KEY-OR-ID")
+@command.command("show", short_help="Show one session, and the facts beside their records.")
+@click.argument("key_or_id", metavar="KEY-OR-ID", shell_complete=known_keys)
 @click.option("--agent", metavar="NAME", help="Whose session; needed if several agents use KEY.")
 @click.option(
     "--limit",

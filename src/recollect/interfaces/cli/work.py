@@ -14,6 +14,7 @@ import click
 import recollect
 from recollect.domain import JobKind
 from recollect.errors import StoreError
+from recollect.interfaces.cli.completing import known_keys
 from recollect.interfaces.cli.logs import logged
 from recollect.interfaces.cli.lookup import find_session
 from recollect.interfaces.cli.output import counted, note, write, write_json
@@ -37,7 +38,12 @@ ERASE_LINE = "\x1b[2K\r"
     is_flag=True,
     help="Go once more through what was processed, and replace what was learned from it.",
 )
-@click.option("--session", metavar="KEY-OR-ID", help="With --again: only through this session.")
+@click.option(
+    "--session",
+    metavar="KEY-OR-ID",
+    shell_complete=known_keys,
+    help="With --again: only through this session.",
+)
 @click.option(
     "--dry-run", is_flag=True, help="Only say what would be read and sent, and what it may cost."
 )

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
+from contextlib import AbstractContextManager, nullcontext
 
 import click
 
 import recollect
 from recollect.interfaces.cli.logs import logged
+from recollect.interfaces.cli.metrics_port import metrics_served
 from recollect.interfaces.cli.output import counted, json_line, note, one_line, write_json
 from recollect.interfaces.cli.signals import told_to_stop
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.worker import Worker
+
+METRICS_HOST = "127.0.0.1"
 
 
 @click.command("worker")
@@ -26,11 +30,30 @@ from recollect.worker import Worker
     metavar="OWNER",
     help="What status calls this worker. Default: host, process and a random part.",
 )
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65_535),
+    metavar="N",
+    help="Serve /metrics for Prometheus on this port; 0: any that is free. Default: not at all.",
+)
+@click.option(
+    "--metrics-host",
+    default=METRICS_HOST,
+    show_default=True,
+    metavar="NAME",
+    help="Where --metrics-port listens.",
+)
 @click.option("--verbose", is_flag=True, help="Also log what is read, not only what came of it.")
 @click.option("--quiet", is_flag=True, help="Log only what goes wrong.")
 @with_target
 def command(
-    target: Target, concurrency: int | None, name: str | None, verbose: bool, quiet: bool
+    target: Target,
+    concurrency: int | None,
+    name: str | None,
+    metrics_port: int | None,
+    metrics_host: str,
+    verbose: bool,
+    quiet: bool,
 ) -> None:
     """Process sessions as they are marked, until told to stop.
 
@@ -48,6 +71,7 @@ def command(
       recollect worker
       recollect worker --store postgresql://localhost/memory --concurrency 16 --name worker-1
       RECOLLECT_LEASE_SECONDS=300 recollect worker --quiet
+      recollect worker --metrics-port 9464
     """
     target.refuse_space()
     if verbose and quiet:
@@ -57,12 +81,17 @@ def command(
     level = logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO
     with (
         logged(level, as_json=target.as_json),
-        target.open(worker_concurrency=concurrency) as memory,
+        target.open(
+            worker_concurrency=concurrency, metrics=None if metrics_port is None else True
+        ) as memory,
+        _metrics(memory, metrics_host, metrics_port) as figures,
         told_to_stop() as wait_until_told,
     ):
         worker = memory.worker(owner=name)
         worker.start()
         _say_ready(worker, memory, as_json=target.as_json)
+        if figures is not None:
+            note(json_line({"metrics": figures}) if target.as_json else f"Figures: {figures}")
         told = wait_until_told()
         if not target.as_json:
             grace = memory.settings.worker_grace_seconds
@@ -72,6 +101,12 @@ def command(
         write_json({"owner": worker.owner, "stopped_by": told.name})
     else:
         note("Stopped.")
+
+
+def _metrics(
+    memory: recollect.Memory, host: str, port: int | None
+) -> AbstractContextManager[str | None]:
+    return nullcontext() if port is None else metrics_served(memory, host, port)
 
 
 def _say_ready(worker: Worker, memory: recollect.Memory, *, as_json: bool) -> None:
