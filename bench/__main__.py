@@ -23,6 +23,7 @@ from bench.http_serving import measure_http
 from bench.importing import measure_importing
 from bench.marking import measure_due
 from bench.mcp_serving import measure_mcp
+from bench.observing import measure_observing
 from bench.offline import measure_offline
 from bench.peers.compare import measure_peers
 from bench.peers.recall_compare import measure_recall_peers
@@ -34,6 +35,7 @@ from bench.report import Line, Verdict, as_json, as_table, as_text, describe_mac
 from bench.settings import Run
 from bench.starting import measure_start
 from bench.threads import measure_threads
+from bench.workers import measure_workers
 from bench.working import measure_worker
 
 RESULTS = Path(__file__).with_name("results")
@@ -61,13 +63,15 @@ MEASUREMENTS: dict[str, Callable[[Run], Iterator[Line]]] = {
     "mcp": measure_mcp,
     "adapters": measure_adapters,
     "http": measure_http,
+    "observing": measure_observing,
+    "workers": measure_workers,
     "peers": measure_peers,
     "recall-peers": measure_recall_peers,
 }
 PEERS = frozenset({"peers", "recall-peers"})  # what installs other libraries
 NEED_POSTGRES = frozenset(
     {"due", "postgres", "claims", "worker", "drain", "pipeline", "documents", "recall"}
-    | {"agents", "consolidation", "importing"}
+    | {"agents", "consolidation", "importing", "workers"}
 )
 
 

@@ -97,6 +97,7 @@ class Memory:
     plan = _in_thread(core.Memory.plan)
     retry = _in_thread(core.Memory.retry)
     status = _in_thread(core.Memory.status)
+    audit = _in_thread(core.Memory.audit)
     export = _in_thread(core.Memory.export)
     load = _in_thread(core.Memory.load)
     migrate = _in_thread(core.Memory.migrate)
@@ -310,6 +311,9 @@ class Facts:
     list = _in_thread(core_facts.Facts.list)
     search = _in_thread(core_facts.Facts.search)
     search_metadata = _in_thread(core_facts.Facts.search_metadata)
+    quarantined = _in_thread(core_facts.Facts.quarantined)
+    approve = _in_thread(core_facts.Facts.approve)
+    reject = _in_thread(core_facts.Facts.reject)
     count = _in_thread(core_facts.Facts.count)
     history = _in_thread(core_facts.Facts.history)
 

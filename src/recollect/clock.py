@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -38,6 +39,10 @@ class ManualClock:
         with self._lock:
             self._now += timedelta(seconds=seconds)
             return self._now
+
+
+# Seconds since some moment, for how long something takes: setting a clock moves nothing.
+ticks = time.perf_counter
 
 
 def to_micros(moment: datetime) -> int:

@@ -35,6 +35,7 @@ from recollect.ids import Ids
 from recollect.session import LIST_MAX, Session, Surroundings, page_size
 from recollect.space import Space
 from recollect.status import Status
+from recollect.store.audit_protocol import AuditEntry, AuditQuery
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from recollect.sweeps import index_all, sweep_idle
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from recollect.documents.tree import Documents
     from recollect.embedding.protocol import Embedder
     from recollect.extraction.plan import WorkPlan
+    from recollect.knowledge import Fact
     from recollect.models.protocol import Model
     from recollect.operations.exporting import Exported, Loaded
     from recollect.operations.migrating import Migrated
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-DEFAULT_SPACE = "default"
+DEFAULT_SPACE = collection.DEFAULT_SPACE
 STARTUP_PAUSE = timedelta(seconds=10)  # sessions that begin within it share one start-up scan
 
 
@@ -268,6 +270,25 @@ class Memory:
             ),
         )
 
+    def audit(
+        self,
+        space: str | None = None,
+        limit: int = LIST_MAX,
+        before: AuditEntry | None = None,
+        *,
+        actor: str | None = None,
+        verb: str | None = None,
+        since: datetime | str | None = None,
+    ) -> list[AuditEntry]:
+        """Who did what in a space, or anywhere, the newest first; the setting `audit` has it kept.
+
+        A page begins after the entry `before`.
+        """
+        space = None if space is None else collection.check_space(space)
+        begun = collection.read_time(since)
+        query = AuditQuery(space=space, actor=actor, verb=verb, since=begun)
+        return self.store.audit.list(query, page_size(limit), before)
+
     def export(self, path: str | Path, space: str | None = None) -> Exported:
         """Write a space, or all, into one archive: JSON lines, Markdown and a manifest."""
         from recollect.operations.exporting import export
@@ -368,7 +389,7 @@ class _Household:
         return Documents(self._memory._around, self.store, space)
 
     def facts_of(self, space: str) -> Facts:
-        return Facts(self._memory._around, self.store, space)
+        return Facts(self._memory._around, self.store, space, self.correct)
 
     def generations_of(self, space: str) -> Generations:
         from recollect.consolidation.generations import Generations
@@ -388,6 +409,10 @@ class _Household:
     def withdraw(self, space: str, gone: Collection[str], *, publish: bool = True) -> None:
         """Take what was filed from forgotten sessions and facts off the pages of memory."""
         self._memory.equipment.withdraw(space, gone, publish=publish)
+
+    def correct(self, space: str, fact_id: str, fact: Fact | None) -> None:
+        """Let the pages of memory follow a fact that somebody edits or deletes."""
+        self._memory.equipment.correct(space, fact_id, fact)
 
     def remove_files(self, space: str) -> None:
         self._memory.equipment.remove_files(space)

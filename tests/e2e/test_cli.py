@@ -552,7 +552,8 @@ def test_a_failed_session_makes_work_exit_1_and_retry_gives_it_another_chance(
         failed = run("work", *store)
     assert failed.exit_code == 1
     assert failed.stdout == "Processed 1 session, 1 record: 0 new facts; 1 failed.\n"
-    assert re.search(r"warning .* failed .* it never will \\x1b\[31mwork\n", failed.stderr)
+    assert re.search(r"warning .* failed .*: PermanentFailure\n", failed.stderr)
+    assert "it never will \\x1b[31mwork" in run("status", *store).stdout  # a log has no words
     assert "1 session is still marked; why: recollect status" in failed.stderr
     nothing = "Processed 0 sessions, 0 records: 0 new facts; 0 failed.\n"
     assert run("work", *store).stdout == nothing

@@ -241,7 +241,8 @@ def test_a_turn_that_can_never_be_answered_is_parked_shown_and_revived(
     assert (agent["queued"], agent["parked"], agent["state"]) == (1, 0, "due")
     run("chat", "--once", "And now?")
     said = [record["content"] for record in run_json("history", "main")]
-    assert said == ["Hello", "And now?", "Done."], "one turn answers both"
+    # One turn answers both, unless the first had begun before the second was there.
+    assert said in (["Hello", "And now?", "Done."], ["Hello", "Done.", "And now?", "Done."])
 
 
 def test_an_answer_is_not_waited_for_beyond_the_timeout(

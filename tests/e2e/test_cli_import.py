@@ -23,7 +23,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "memory.db"
 
 
-def call(store: Path, *arguments: str) -> Result:
+def call(store: Path | str, *arguments: str) -> Result:
     return CliRunner().invoke(cli, [*arguments, "--store", str(store)])
 
 
@@ -78,6 +78,18 @@ def test_a_dry_run_counts_and_prices_and_leaves_nothing_behind(store: Path, tmp_
     assert "cost 0." in result.output
     with recollect.open(store) as memory:
         assert memory.space().sessions.list() == []
+
+
+@pytest.mark.parametrize("source", ["claude-code", "markdown"])
+def test_a_dry_run_makes_no_store_where_none_was(tmp_path: Path, source: str) -> None:
+    log(tmp_path / "logs" / "s1.jsonl", "I live in Lisbon, and I like it there.")
+    (tmp_path / "logs" / "note.md").write_text("A note.")
+    new = tmp_path / "elsewhere" / "memory.db"
+    for store in (str(new), f"sqlite:///{new}"):
+        result = call(store, "import", source, str(tmp_path / "logs"), "--dry-run")
+        assert "Would bring 1 new" in result.output
+        assert not new.parent.exists()
+    assert call(":memory:", "import", source, str(tmp_path / "logs"), "--dry-run").exit_code == 0
 
 
 def test_what_was_not_understood_is_named_with_its_place(store: Path, tmp_path: Path) -> None:

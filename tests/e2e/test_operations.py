@@ -9,6 +9,7 @@ import recollect
 from recollect.errors import PermanentFailure
 from recollect.worker import Verdict, Work
 from tests.e2e.command_line import fill, run, run_json
+from tests.e2e.terminal import terminal
 
 
 class Hopeless:
@@ -41,6 +42,19 @@ def test_a_store_is_exported_loaded_migrated_backed_up_and_restored(
         again = tmp_path / f"{name}.zip"
         run_json("export", str(again), "--store", str(tmp_path / name))
         assert again.read_bytes() == (tmp_path / "all.zip").read_bytes(), name
+
+
+def test_what_takes_long_shows_how_far_it_is_on_a_terminal_and_nowhere_else(tmp_path: Path) -> None:
+    store, to = str(tmp_path / "memory.db"), str(tmp_path / "other.db")
+    fill(store, "telegram:1", space="alice\u202e")
+    with terminal("migrate", "--store", store, "--to", to) as shown:
+        assert shown.ended() == 0, shown.shown
+    assert "copying alice" in shown.shown
+    assert "comparing alice" in shown.shown
+    assert "\u202e" not in shown.shown
+    assert "holds the same" in shown.shown
+    for arguments in (("migrate", "--to", to), ("backup", str(tmp_path / "backup.db"))):
+        assert run(*arguments, "--store", store).stderr == ""
 
 
 def test_what_would_be_written_over_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -155,6 +155,7 @@ class WatchedStore:
     def __init__(self, world: World, store: Store) -> None:
         for name in AGGREGATES:
             setattr(self, name, _Watched(world, getattr(store, name)))
+        self.audit = store.audit  # nothing happens there that this is about
         self.describe, self.keep, self.listen = store.describe, store.keep, store.listen
 
 

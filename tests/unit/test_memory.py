@@ -328,6 +328,7 @@ BLOCK = recollect.Context(text="x", citations=(recollect.Citation(mark="m1", hit
 AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], object]] = {
     "Memory.spaces": lambda memory, space, session: memory.spaces(),
     "Memory.sweep_idle": lambda memory, space, session: memory.sweep_idle(),
+    "Memory.audit": lambda memory, space, session: memory.audit(),
     "Memory.export": lambda memory, space, session: memory.export("x.zip"),
     "Memory.load": lambda memory, space, session: memory.load("x.zip"),
     "Memory.migrate": lambda memory, space, session: memory.migrate("x.db"),
@@ -363,6 +364,9 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
     "Facts.list": lambda memory, space, session: space.facts.list(),
     "Facts.search": lambda memory, space, session: space.facts.search("x"),
     "Facts.search_metadata": lambda memory, space, session: space.facts.search_metadata("x", 1),
+    "Facts.quarantined": lambda memory, space, session: space.facts.quarantined(),
+    "Facts.approve": lambda memory, space, session: space.facts.approve("x"),
+    "Facts.reject": lambda memory, space, session: space.facts.reject("x"),
     "Facts.count": lambda memory, space, session: space.facts.count(),
     "Facts.history": lambda memory, space, session: space.facts.history("x"),
     "Documents.read": lambda memory, space, session: space.documents.read("a"),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from recollect.errors import NotAllowed, RecollectError, StoreClosed
 from recollect.memory import Memory
+from recollect.observing.telling import told
 from recollect.space import Space
 
 _log = logging.getLogger(__name__)
@@ -88,4 +89,4 @@ class Keeper:
         try:
             self._held().equipment.redactor()
         except RecollectError as error:
-            _log.warning("the store could not be opened yet: %s", error)
+            _log.warning("the store could not be opened yet: %s", told(error))

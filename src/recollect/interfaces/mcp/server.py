@@ -33,6 +33,7 @@ from recollect.interfaces.mcp.results import (
     Whole,
 )
 from recollect.interfaces.mcp.wording import as_text
+from recollect.observing.telling import trail
 
 _log = logging.getLogger(__name__)
 
@@ -342,5 +343,5 @@ def _told(name: str, error: ToolError) -> str:
         case None:
             return str(error)[:ERROR_CHARS_MAX]
         case cause:
-            _log.error("the tool %s failed", name, exc_info=cause)
+            _log.error("the tool %s failed: %s", name, trail(cause))
             return f"{name} failed inside Recollect; its log says why."

@@ -36,6 +36,7 @@ from mcp.types import (
 from pydantic import ValidationError
 
 from recollect.interfaces.mcp.server import MemoryServer
+from recollect.observing.telling import trail
 
 _log = logging.getLogger(__name__)
 
@@ -228,8 +229,8 @@ async def _write(
 def _frame(message: JSONRPCMessage) -> bytes:
     try:
         text = message.model_dump_json(by_alias=True, exclude_unset=True)
-    except ValueError:  # what has no encoding
-        _log.exception("an answer could not be written")
+    except ValueError as failed:  # what has no encoding
+        _log.error("an answer could not be written: %s", trail(failed))
         error = ErrorData(code=INTERNAL_ERROR, message="the answer could not be written")
         request_id = getattr(message, "id", None)
         text = JSONRPCError(jsonrpc="2.0", id=request_id, error=error).model_dump_json()

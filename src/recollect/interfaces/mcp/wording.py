@@ -26,7 +26,7 @@ from recollect.interfaces.mcp.results import (
     Whole,
 )
 from recollect.knowledge import Trust
-from recollect.recall.danger import commands
+from recollect.recall.danger import is_quarantined
 from recollect.recall.quoting import harmless, quoted
 
 SHORT_CHARS = 200
@@ -38,7 +38,6 @@ _TURN = re.compile(
     r"[*_]*+)[ \t]*+[:：]",
     re.IGNORECASE | re.MULTILINE,
 )
-_LOW_SPEAKERS = frozenset({"tool", "web", "function"})
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _JOINERS = "\u200c\u200d"  # without them some scripts cannot be read
 _VARIANTS = ("\ufe00", "\ufe0e"), ("\U000e0100", "\U000e01ef")
@@ -78,8 +77,7 @@ def _is_seen(character: str) -> bool:
 
 def caution_of(text: str, trust: Trust, by: str = "") -> str:
     """What to say about a text that nobody vouches for and that wants something done."""
-    is_low = trust is Trust.TOOL or by.casefold() in _LOW_SPEAKERS
-    return CAUTION if is_low and commands(f"{by}\n{text}") else ""
+    return CAUTION if is_quarantined(text, trust, by) else ""
 
 
 def day(moment: datetime | None) -> str:
