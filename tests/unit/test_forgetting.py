@@ -46,7 +46,7 @@ def left_of(word: str, directory: Path) -> list[str]:
     return [each.name for each in files if word.encode() in each.read_bytes().lower()]
 
 
-@pytest.mark.parametrize("project", ["home", "/srv/work/home", None])
+@pytest.mark.parametrize("project", ["home", "/srv/shop/home", None])
 def test_a_session_is_forgotten_beside_others_whose_pages_begin_like_its_own(
     memory: recollect.Memory, space: Space, project: str | None
 ) -> None:
