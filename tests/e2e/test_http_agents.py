@@ -67,9 +67,20 @@ def test_an_agent_that_is_not_run_here_is_left_to_others(world: World) -> None:
 
 def test_what_was_never_said_is_not_found_and_nothing_is_made_for_it(world: World) -> None:
     secret = world.key("home")
-    for agent in ("assistant", "nobody", "%2Fmemory-agent%2Fx", "a%2Fb"):
+    for agent in ("assistant", "nobody", "%2Fmemory-agent%2Fx"):
         path = f"/v1/spaces/home/agents/{agent}/messages/none"
-        assert world.ask("GET", path, secret).status_code in (404, 422)
+        assert world.ask("GET", path, secret).status_code == 404
     assert world.memory.space("home").sessions.list(10) == []
+    said(world, secret, "Hello?")
+    assert world.ask("GET", f"{MESSAGES}/none", secret).status_code == 404
     for body in ({}, {"text": " "}, {"text": "x", "wait_seconds": 61}, {"text": 1}):
         assert world.ask("POST", MESSAGES, secret, json=body).status_code == 422
+
+
+def test_a_name_is_never_a_descriptor(world: World) -> None:
+    """P12: nobody speaks to a memory-agent by calling an agent so."""
+    path = "/v1/spaces/home/agents/%2Fmemory-agent%2Fassistant/messages"
+    secret = world.key("home")
+    assert world.ask("POST", path, secret, json={"text": "write this"}).status_code == 202
+    [agent] = world.ask("GET", "/v1/spaces/home/agents", secret).json()["agents"]
+    assert (agent["type"], agent["name"]) == ("user", "/memory-agent/assistant")

@@ -17,7 +17,6 @@ from recollect.errors import NotFound, RecollectError
 from recollect.interfaces.cli.agent_lines import agent_shape
 from recollect.interfaces.cli.chat_voice import reply_shape
 from recollect.interfaces.http.answers import TEXT
-from recollect.interfaces.http.problems import refusal
 from recollect.interfaces.http.reply import Ask, Reply
 from recollect.interfaces.http.route import LIMIT, SPACE, Repeat, Route, look
 from recollect.interfaces.http.schemas import FREE, listed, maybe, obj, one_of, text, whole
@@ -45,7 +44,7 @@ def list_agents(ask: Ask) -> Reply:
 
 def post_message(ask: Ask) -> Reply:
     message_id, outcome = ask.hosts.said(
-        _named(ask),
+        ask.path["agent"],
         ask.body["text"],
         space=ask.space.name,
         key=ask.body.get("key") or KEY,
@@ -57,20 +56,13 @@ def post_message(ask: Ask) -> Reply:
 
 def get_message(ask: Ask) -> Reply:
     store, message_id = ask.memory.store, collection.check_id(ask.path["message"])
-    agent_id = cache_key(read_descriptor(_named(ask)))
+    agent_id = cache_key(read_descriptor(ask.path["agent"]))
     key = collection.encode_key(ask.query.get("key") or KEY)
     ref = store.sessions.find_key(ask.space.name, key, agent_id)
     item = None if ref is None else store.agents.item(ref, message_id)
     if ref is None or item is None:
         raise NotFound("nothing was posted to this agent by that id, or it is too long ago")
     return _told(message_id, outcome_of(store, ref, item), 200)
-
-
-def _named(ask: Ask) -> str:
-    name = ask.path["agent"]
-    if not name.strip() or "/" in name:
-        raise refusal(422, "agent", "an agent is named by a text without a slash")
-    return name
 
 
 def _told(message_id: str, outcome: AgentReply | RecollectError | None, status: int) -> Reply:
