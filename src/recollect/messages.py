@@ -103,8 +103,15 @@ class Reading:
 
     @property
     def text(self) -> str:
-        """The words of the message: text, and what tools answered; no calls, no reasoning."""
-        return "\n".join(words for part in self.parts if (words := _words(part)) is not None)
+        """The words of whoever speaks: no calls, no reasoning, and what a tool answered only in a
+        message of its own. Beside somebody's words it would pass for theirs; the message has it.
+        """
+        said = (
+            part
+            for part in self.parts
+            if self.role is Role.TOOL or not isinstance(part, ToolResult)
+        )
+        return "\n".join(words for part in said if (words := _words(part)) is not None)
 
 
 def read_role(value: object) -> Role:

@@ -38,7 +38,7 @@ def test_a_record_gives_its_parts_by_kind(memory: recollect.Memory) -> None:
     assert record.tool_calls == (ToolCall("t1", "add", {"a": 1}),)
     assert record.tool_results == (ToolResult("t0", "3", False),)
     assert record.attachments == (Attachment("image", "https://example.org/a.png", None, None),)
-    assert record.content == "look\n3"
+    assert record.content == "look"
 
 
 @pytest.mark.parametrize("more", [{}, {"tool_call_id": "c1"}])
