@@ -18,7 +18,10 @@ PHRASES_MAX = 48
 PAIRED_CHARS_MAX = 2000  # of a question, in which words stand together
 
 _WORD = re.compile(r"[^\W_]+")
-_QUOTED = re.compile(r'"([^"\n]{3,200})"|“([^”\n]{3,200})”|«([^»\n]{3,200})»')
+_QUOTED = re.compile(
+    r'"([^"\n]{3,200})"|“([^”\n]{3,200})”|«([^»\n]{3,200})»'
+    r"|(?<!\w)['‘]([^\s'‘’](?:[^'‘’\n]|(?<=\w)['’](?=\w)){1,198}[^\s'‘’])['’](?!\w)"
+)
 
 # Of equals what says most by itself goes first, and of those the newest.
 _KEYS = 2**62
@@ -43,7 +46,7 @@ def ask(text: str, now: datetime) -> Question:
 def _phrases(text: str, asked: Collection[str]) -> Iterator[Phrase]:
     """What stands in quotation marks, and every two words worth a search with nothing between."""
     for found in _QUOTED.finditer(text):
-        said = tuple(stems(found[1] or found[2] or found[3]))
+        said = tuple(stems(found[found.lastindex or 0]))
         if len(said) > 1:
             yield Phrase(said, is_quoted=True)
     pairs = dict.fromkeys(pairwise(stems(text[:PAIRED_CHARS_MAX])))

@@ -22,8 +22,10 @@ NAME_CHARS_MIN = 3  # from here on the beginning of a name stands for it: Mel, M
 DAY = timedelta(days=1)
 LATER = timedelta(days=7)  # people tell a little after it happened
 TIME_SHARE_TELLING = 0.05  # a time with so few of the candidates says all it can
+TIME_SAMPLE_MIN = 20  # candidates that tell how many a time holds
 RECENCY_HALF_DAYS = 30.0
 USES_HALF = 5.0
+USUAL_WORTH = 32  # candidates, that what is usual between two texts counts for as a spread
 FLOOR_SHARE = 4  # one in so many candidates is too unlike the question to count
 
 NO_HOLDERS: Mapping[str, int] = MappingProxyType({})
@@ -67,7 +69,9 @@ def rank(
             for voice, speaker in zip(voices, candidates.speakers, strict=True)
         ]
     if question.times:
-        columns["time"] = list(map(mul, voices, _times(question, candidates, weights)))
+        columns["time"] = list(
+            map(mul, voices, _times(question, candidates, lexical.scores, weights))
+        )
     session = {group: weights.session * fits for group, fits in lexical.gathered.items()}
     columns["session"] = list(map(mul, voices, map(session.__getitem__, lexical.groups)))
     columns["recency"] = _recent(question, candidates, weights)
@@ -111,17 +115,31 @@ def _voices(weights: Weights) -> dict[Trust, float]:
 
 
 def _alike(similarities: Similarities, weights: Weights) -> Column:
-    scale = weights.similarity / (similarities.spread or 1.0)
     cosines = similarities.cosines
     known = sorted(cosine for cosine in cosines if cosine is not None)
     # A question is less like a text than texts are like each other; by how much, each model says.
     floor = similarities.usual - similarities.spread
     if known:
         floor = min(floor, known[(len(known) - 1) // FLOOR_SHARE])
+    scale = weights.similarity / (_spread(known, similarities.spread) or 1.0)
     return [
         scale * (cosine - floor) if cosine is not None and cosine > floor else 0.0
         for cosine in cosines
     ]
+
+
+def _spread(known: Column, usual: float) -> float:
+    """How far apart the candidates of a question are; where they are few, what is usual counts.
+
+    Between any two texts of a space that is about many things there is little: measured by that
+    alone, whatever is near to a question there would be far too much so.
+    """
+    count = len(known)
+    if not count:
+        return usual
+    mean = sum(known) / count
+    around = sum([(cosine - mean) ** 2 for cosine in known])
+    return math.sqrt((around + USUAL_WORTH * usual**2) / (count + USUAL_WORTH))
 
 
 def _neighbours(spoken: Column, candidates: Candidates, weights: Weights) -> dict[str, Column]:
@@ -148,11 +166,15 @@ def _neighbours(spoken: Column, candidates: Candidates, weights: Weights) -> dic
     return {"neighbours": around, "alone": alone}
 
 
-def _times(question: Question, candidates: Candidates, weights: Weights) -> Column:
+def _times(question: Question, candidates: Candidates, scores: Column, weights: Weights) -> Column:
+    # Some were found by their time alone: among those any time would hold many.
+    by_words = [at for at, score in enumerate(scores) if score]
+    asked = by_words if len(by_words) >= TIME_SAMPLE_MIN else range(len(candidates))
     best = [0.0] * len(candidates)
     for time in question.times:
         fits = [_fits(time, said_at) for said_at in candidates.said_at]
-        telling = weights.time * _telling(sum(1 for fit in fits if fit), len(candidates))
+        inside = sum(1 for at in asked if fits[at])
+        telling = weights.time * _telling(inside, len(asked))
         best = [max(before, telling * fit) for before, fit in zip(best, fits, strict=True)]
     return best
 
@@ -169,7 +191,7 @@ def _fits(time: TimeRange, said_at: datetime) -> float:
 
 def _telling(inside: int, total: int) -> float:
     """Like the rarity of a word: a time that holds everything says nothing."""
-    share = max(inside / total, TIME_SHARE_TELLING) if inside else 1.0
+    share = max(inside / total, TIME_SHARE_TELLING) if total else 1.0
     return math.log(share) / math.log(TIME_SHARE_TELLING)
 
 

@@ -17,11 +17,11 @@ class Weights:
     # "Volunteer" and "voluntary" begin alike: worth a part of the word itself.
     kin: float = 0.3
     # Two words that stand together in the question and in an entry are worth a little more. What
-    # stands in quotation marks was meant word for word (by judgement: no question of the files has
-    # any).
+    # stands in quotation marks was meant word for word (by judgement: few questions of the files
+    # have any).
     phrase: float = 0.1
     quoted: float = 0.5
-    # Cosine above what unrelated texts have, for each of the model's own spreads (`Similarities`).
+    # Cosine above what unrelated texts have, for each spread of the question's candidates.
     similarity: float = 0.1
     # An answer often stands beside the turn that has the question's words, or one further.
     beside: float = 0.4
@@ -29,7 +29,7 @@ class Weights:
     # What somebody said is the best source on that person.
     speaker: float = 0.7
     # Said in the time that the question names, the more the fewer were.
-    time: float = 0.6
+    time: float = 0.7
     # A session about the matter: the question's words that its entries have together.
     session: float = 0.35
     # People tell; what an agent or a tool says mostly restates and advises.

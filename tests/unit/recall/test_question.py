@@ -45,6 +45,9 @@ def test_names_are_taken_out_of_what_is_embedded(text: str, left: str) -> None:
         ("Is the market of fish open?", [Phrase(("fish", "open"))]),
         ('Who said "let it be"?', [Phrase(("let", "it", "be"), is_quoted=True)]),
         ("Who said “let it be”?", [Phrase(("let", "it", "be"), is_quoted=True)]),
+        ("Who said 'let it be'?", [Phrase(("let", "it", "be"), is_quoted=True)]),
+        ("Who read ‘Ana’s house’?", [Phrase(("ana", "s", "hous"), is_quoted=True)]),
+        ("The dogs' and the cats' food isn't Ana's", []),
         ('"fish"', []),
     ],
 )

@@ -119,7 +119,9 @@ def ranked(
 
 
 def test_nothing_to_rank_is_an_empty_list() -> None:
+    day = TimeRange(start=NOW, end=NOW, text="today", span=(0, 5), precision=Precision.DAY)
     assert ranked(asked("harbour")) == []
+    assert ranked(asked("harbour", day)) == []
 
 
 def test_a_question_without_words_ranks_what_there_is() -> None:
@@ -245,6 +247,24 @@ def test_a_time_that_holds_everything_says_nothing() -> None:
     assert all("time" not in each.parts for each in found)
 
 
+def test_what_is_there_for_its_time_alone_does_not_make_the_time_common() -> None:
+    may = TimeRange(
+        start=NOW - timedelta(days=31),
+        end=NOW - timedelta(days=29),
+        text="1 May",
+        span=(0, 5),
+        precision=Precision.DAY,
+    )
+    before = NOW - timedelta(days=90)
+    by_words = [entry(f"w{at}", "paint", said_at=before) for at in range(30)]
+    by_time = [entry(f"t{at}", "tea") for at in range(60)]
+    sought = entry("sought", "paint")
+    alone = ranked(asked("paint", may), sought, *by_words)[0]
+    among = ranked(asked("paint", may), sought, *by_words, *by_time)[0]
+    assert alone.id == among.id == "sought"
+    assert among.parts["time"] == alone.parts["time"] > 0
+
+
 def test_a_person_goes_before_an_agent_and_a_tool() -> None:
     found = order(
         asked("harbour"),
@@ -298,6 +318,17 @@ def test_likeness_counts_in_the_spreads_of_its_model() -> None:
     [of_narrow] = ranked(asked("boat"), entry("a", "ship"), similarities=narrow)
     [of_wide] = ranked(asked("boat"), entry("a", "ship"), similarities=wide)
     assert of_narrow.parts["similarity"] > of_wide.parts["similarity"]
+
+
+def test_likeness_counts_less_where_the_candidates_are_far_apart_in_it() -> None:
+    """Many things in one space: two of its texts have little in common, as is usual there."""
+
+    def best(*others: float) -> float:
+        alike = Similarities(cosines=[0.6, *others * 50], usual=0.1, spread=0.1)
+        entries = [entry(f"{at:03}", "ship") for at in range(len(alike.cosines))]
+        return ranked(asked("boat"), *entries, similarities=alike)[0].parts["similarity"]
+
+    assert best(0.0, 0.5) < best(0.0, 0.1)
 
 
 def test_between_equals_the_newer_and_the_more_used_go_first() -> None:
