@@ -9,29 +9,31 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
 from recollect.fences import without_recalled
 from recollect.irregular import FORMS
+from recollect.patterns import LazyPattern
 from recollect.terms import search_terms, words
+from recollect.topic_words import asking_words
 
 RECORD_CHARS_MAX = 16_384
 INDEXED_BYTES_MAX = 262_144  # more make an entry that PostgreSQL refuses
 ASKED_STEMS_MAX = 96  # of a question: what is written without blanks has many
 
-_WORD = re.compile(r"[^\W_]+")
-_HUMPED = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_DOTTED = re.compile(r"[0-9]\.[0-9]")
+_WORD = LazyPattern(r"[^\W_]+")
+_HUMPED = LazyPattern(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
+_HUMP = LazyPattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_DOTTED = LazyPattern(r"[0-9]\.[0-9]")
 # Not within something longer; every part is bounded, so that no text takes long.
-_VERSION = re.compile(
+_VERSION = LazyPattern(
     r"(?<![^\W_])(?<![^\W_]\.)[vV]?(\d{1,9}(?:\.\d{1,9}){1,5})(?!\.?[^\W_])", re.ASCII
 )
 # Scripts that write no blanks: kana, Han, Thai, Lao, Khmer; Hangul has them but glues its endings.
-_UNSPACED = re.compile(
+_UNSPACED = LazyPattern(
     "[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
@@ -53,6 +55,17 @@ def indexed(text: str) -> str:
     if len(found) * 4 <= INDEXED_BYTES_MAX:
         return found
     return found.encode()[:INDEXED_BYTES_MAX].decode(errors="ignore")
+
+
+def indexed_fact(content: str, topic: str | None, metadata: Mapping[str, Any]) -> str:
+    """What a fact is found by: its own words, and behind them those that ask for its topic.
+
+    A word that it has anyway is not counted twice.
+    """
+    own = indexed(content)
+    has = frozenset(own.split())
+    hints = dict.fromkeys(stem(word) for word in asking_words(topic, metadata.get("rule")))
+    return " ".join(filter(None, (own, *(each for each in hints if each not in has))))
 
 
 def indexed_record(content: str) -> str:

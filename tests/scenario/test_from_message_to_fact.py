@@ -201,6 +201,50 @@ def test_by_rules_a_newer_statement_on_the_same_subject_supersedes(
         assert not any(each.content.startswith("Alice lives in Lisbon") for each in homes)
 
 
+def test_by_rules_only_the_persons_own_words_end_what_is_known(
+    opened: Open, clock: ManualClock
+) -> None:
+    """T4: what is over is history; what is handed over to be translated is nobody's statement."""
+
+    def said(space: recollect.Space, text: str) -> None:
+        clock.advance(timedelta(days=1).total_seconds())
+        session = space.session("telegram:42:main")
+        session.append("user", text)
+        session.append("assistant", "Noted.")
+        session.sleep()
+        memory.work()
+
+    with opened() as memory:
+        space = memory.space("alice")
+        for text in ("I live in Porto.", "I'm vegan.", "I like tea.", "My name is Ana."):
+            said(space, text)
+        before = {fact.id for fact in space.facts.list()}
+        for text in (
+            "Translate to German: I live in Berlin.",
+            "Pretend I live in Tokyo.",
+            "Write a story that begins with: I live in Oslo.",
+            "Correct this sentence: My name is Bob.",
+            "I no longer live in Faro.",
+        ):
+            said(space, text)
+        held = {fact.content for fact in space.facts.list() if fact.id in before}
+        assert held == {
+            "The user lives in Porto.",
+            "The user is vegan.",
+            "The user likes tea.",
+            "The user's name is Ana.",
+        }
+        said(space, "I moved from Porto to Lisbon.")
+        said(space, "I'm not vegan anymore.")
+        said(space, "I don't like tea anymore.")
+        held = {fact.content for fact in space.facts.list() if fact.id in before}
+        assert held == {"The user's name is Ana."}
+        for fact in space.facts.list(every=True):
+            if fact.id in before and fact.content != "The user's name is Ana.":
+                assert fact.superseded_by is not None
+                assert space.facts.history(fact.id)[-1].event is FactEvent.SUPERSEDED
+
+
 def test_who_starts_offline_and_adds_a_model_later_loses_nothing(opened: Open) -> None:
     with opened() as memory:
         session_id = told(memory).id

@@ -80,6 +80,59 @@ def test_facts_documents_summaries_and_records_are_in_one_ranked_list(
         assert hit.why
 
 
+def test_a_natural_question_finds_its_fact_without_a_word_in_common(
+    memory: recollect.Memory, alice: recollect.Space
+) -> None:
+    """T5: the example of the public contract, then what else people ask in other words."""
+    session = alice.session("telegram:42:main", agent="assistant")
+    session.append("user", "I moved to Lisbon in May.")
+    memory.work(all=True)
+    hits = alice.recall("where does she live?", limit=10)
+    assert [hit.kind for hit in hits][:1] == [EntryKind.FACT]
+    assert "moved to Lisbon" in hits[0].text
+    assert alice.facts.search("where does she live?")[0].id == hits[0].id
+    block = alice.context("where does she live?", max_tokens=800)
+    assert block
+    assert "moved to Lisbon" in block.text
+    assert "residence" not in f"{block.text} {hits[0].text}", "what it is found by is not shown"
+
+    for said in (
+        "I am a nurse.",
+        "I'm allergic to peanuts.",
+        "I adopted a kitten.",
+        "I'm vegan.",
+        "My husband is called Tom.",
+        "My name is Alice.",
+    ):
+        session.append("user", said)
+    memory.work(all=True)
+    for question, answer in (
+        ("What is her profession?", "nurse"),
+        ("Does she keep pets?", "kitten"),
+        ("What food should we avoid?", "peanuts"),
+        ("What kind of diet is she on?", "vegan"),
+        ("Who is her spouse?", "Tom"),
+        ("What is her name?", "Alice"),  # the word itself before what only stands for it
+    ):
+        facts = alice.recall(question, kinds=["fact"])
+        assert facts, question
+        assert answer in " ".join(hit.text for hit in facts[:2]), question
+    assert "Alice" in alice.recall("What is her name?", kinds=["fact"])[0].text
+
+
+def test_a_fact_is_found_by_its_topic_whoever_stored_or_edited_it(alice: recollect.Space) -> None:
+    """T5: a model's topics are its own; what is edited stays on its topic."""
+    fact = alice.facts.add(Fact("Alice has settled in Faro.", topic="alice:home-city"))
+    plain = alice.facts.add("Alice has settled her bill in Faro.")
+    found = [hit.id for hit in alice.recall("What is her address?")]
+    assert found == [fact.id]
+    alice.facts.update(fact.id, content="Alice has settled in Porto.")
+    assert [hit.text for hit in alice.recall("Where does she live?")] == [
+        "Alice has settled in Porto."
+    ]
+    assert plain.id not in found
+
+
 def test_a_hit_is_called_by_what_other_calls_take(
     memory: recollect.Memory, alice: recollect.Space
 ) -> None:

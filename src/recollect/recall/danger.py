@@ -12,6 +12,7 @@ import re
 from typing import NamedTuple
 
 from recollect.knowledge import Trust
+from recollect.patterns import LazyPattern
 from recollect.recall.quoting import harmless, quoted
 from recollect.terms import words
 
@@ -72,16 +73,16 @@ _OTHER_LANGUAGES = {
     "игнорируи игнорируите забудь забудьте": r"(?: \w+){0,4} (?:инструкц|указан|правил)",
 }
 # Written without blanks, or with endings on every word.
-_ELSEWHERE = re.compile(
+_ELSEWHERE = LazyPattern(
     r"(?:忽略|无视|無視|忘记|忘記)\w{0,12}(?:指令|指示|规则|規則|提示|说明|說明)"
     r"|(?:指示|命令|ルール|プロンプト)\w{0,6}(?:無視|忘れ)"
     r"|(?:지시|명령|규칙)\w{0,6} ?(?:무시|잊)"
 )
-_OPENING = re.compile(
+_OPENING = LazyPattern(
     r"(?:(?:please|important|attention|warning|note) )*+(?:always|never|do not|don t) \w"
 )
-_SPELT_OUT = re.compile(r"\b\w(?: \w\b){4,}")
-_TURN = re.compile(
+_SPELT_OUT = LazyPattern(r"\b\w(?: \w\b){4,}")
+_TURN = LazyPattern(
     r"^[ \t>*#_-]{0,8}(?:system|developer|assistant)[ \t*_]{0,8}[:：][ \t*_]{0,8}"
     r"(?:you|your|please|do|always|never|new)\b",
     re.IGNORECASE | re.MULTILINE,
@@ -90,12 +91,12 @@ _TURN = re.compile(
 
 class _Command(NamedTuple):
     leads: frozenset[str]
-    pattern: re.Pattern[str]
+    pattern: LazyPattern
 
 
 def _command(leads: str, rest: str) -> _Command:
     first = leads.split()
-    return _Command(frozenset(first), re.compile(rf"\b(?:{'|'.join(first)}){rest}"))
+    return _Command(frozenset(first), LazyPattern(rf"\b(?:{'|'.join(first)}){rest}"))
 
 
 _COMMANDS = tuple(

@@ -39,6 +39,7 @@ from recollect.recall.lexical import rarity
 from recollect.recall.passages import best_passage, without_notes
 from recollect.recall.question import ask, candidate_id, candidates, corpus
 from recollect.recall.rank import rank
+from recollect.recall.related import in_other_words
 from recollect.recall.speakers import KnownSpeakers
 from recollect.recall.variety import LOOKED_AT_SHARE, varied
 from recollect.recollection import (
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
 QUERY_CHARS_MAX = 20_000  # of a question; what follows is not read
 CONTEXT_TOKENS = 2000
-CONTEXT_HITS = 40  # from which a context is packed, or as many as it may have lines
+CONTEXT_HITS = 24  # from which a context is packed, or twice as many as it may have lines
 CONTEXT_CHARS = 3000  # of a record that a context may show a beginning of
 MARGIN_CHARS = 1500  # read further than is shown, so that no secret is cut in two and missed
 SUMMARY_PATH = "~/memory/memory_summary"
@@ -145,7 +146,7 @@ class Recaller:
             whole = self._summary(allowed, SUMMARY_SHARE * max_tokens)
             told = whole if summary is None else summary
             return self._named(pack_summary(told, max_tokens=max_tokens))
-        limit = max(CONTEXT_HITS, min(max_facts, FACTS_LIMIT))
+        limit = max(CONTEXT_HITS, min(2 * max_facts, FACTS_LIMIT))
         found = self._recalled(query, limit, allowed, _Purpose.CONTEXT, beside)
         block = pack(
             found.hits,
@@ -206,6 +207,9 @@ class Recaller:
             return Recalled(hits=(), entries=())
         reach = _reach(limit)
         looked = self._finder.look(question, query, allowed, now, reach)
+        if not looked.found.entries and (other := in_other_words(question)) is not None:
+            question = other
+            looked = self._finder.look(question, query, allowed, now, reach)
         space = corpus(looked.found)
         entries = [entry for entry in looked.found.entries if _says_something(entry)]
         if beside is not None:

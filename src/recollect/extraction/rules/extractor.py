@@ -13,7 +13,7 @@ from recollect.extraction.rules.lessons import Teacher
 from recollect.extraction.rules.rulebook import load
 from recollect.extraction.rules.statements import Listener
 from recollect.extraction.rules.texts import TextWriter, Told
-from recollect.knowledge import Draft, Fact, NewFact, Trust, content_key
+from recollect.knowledge import Draft, Fact, NewFact, Trust, content_key, names_what_ends
 
 THRESHOLD = 0.5  # below it a sentence is as likely as not of no use to anybody
 FACTS_PER_BLOCK_MAX = 6
@@ -107,5 +107,7 @@ def _beats(fact: NewFact, other: Fact) -> bool:
     if fact.trust is not Trust.USER and other.trust is Trust.USER:
         return False
     if other.valid_from is not None and other.valid_from > fact.valid_from:
+        return False
+    if not names_what_ends(fact, other.content):
         return False
     return content_key(other.content) != content_key(fact.content)

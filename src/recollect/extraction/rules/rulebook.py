@@ -27,6 +27,7 @@ class Rule:
     topic: str | None = None
     project_topic: str | None = None  # where it holds in a project only
     setting: str | None = None  # the occasion on which alone it is tried
+    ends: bool = False  # says what no longer holds
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -62,6 +63,7 @@ class Rulebook:
             topic=rule.get("topic"),
             project_topic=rule.get("project_topic"),
             setting=rule.get("setting"),
+            ends=rule.get("ends", False),
         )
 
     def _alternatives(self, found: re.Match[str]) -> str:

@@ -4,7 +4,7 @@ or else the weight of their words."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from recollect.extraction.piece import Block
@@ -17,8 +17,13 @@ from recollect.knowledge import NewFact
 WORDS_MIN = 2
 WORK_CONFIDENCE_MIN = 0.65  # of a rule, where people work: what they say there is mostly of the day
 TOLD_CONFIDENCE = 0.95  # "remember that …": whoever says so means it
-_QUOTED = re.compile(r"[\"“][^\"”]*(?:[\"”]|$)")
-_QUOTE_MARKS = ('"', "“")
+_QUOTED = re.compile(r"„[^“”\"]*(?:[“”\"]|$)|«[^»]*(?:»|$)|[\"“][^\"”]*(?:[\"”]|$)")
+# What is an apostrophe elsewhere opens a quotation behind a blank and closes one before a blank.
+_SINGLE_QUOTED = re.compile(r"(?<![^\s(\[:,])['‘](\w.*?[\w.,!?…])'(?!\w)")
+_CLOSED = re.compile(r"[\"“][^\"“”]*[\"”]")
+_OPENING = re.compile(r"(?<![^\s(\[:—-])[\"“](?=[^\s\"”])")
+_MARK = re.compile(r"[\"“”]")
+_QUOTATION_SENTENCES_MAX = 12
 
 
 class Listener:
@@ -44,7 +49,7 @@ class Listener:
     def _candidates(self, text: str, hearing: Hearing) -> Iterator[Found]:
         around = self._around(hearing)
         before = ""
-        for verbatim in sentences(text):
+        for verbatim in _own(list(sentences(text))):
             sentence = verbatim.replace("’", "'")
             for statement in self._stated(sentence):
                 weighed = self._weighed(statement, hearing)
@@ -53,16 +58,41 @@ class Listener:
                     if found is not None:
                         start = sentence.find(statement)
                         yield replace(found, quote=verbatim[start : start + len(statement)])
-            if sentence.endswith(":") and self._book.phrase("introduces").search(sentence):
+            if self._hands_over_text(sentence):
                 return  # what follows is a text to work on, not the person's own words
             before = sentence
+
+    def _hands_over_text(self, sentence: str) -> bool:
+        """Whether the sentences behind this one are hardly the person's own either."""
+        if ":" not in sentence:
+            return False
+        if sentence.endswith(":") and self._book.phrase("introduces").search(sentence):
+            return True
+        handed = self._book.phrase("hands_over").search(sentence)
+        if handed is None:
+            return False
+        if self._book.phrase("hands_over_text").search(handed[0]):
+            return True
+        rest = sentence[handed.end() :]
+        return not rest.strip() or self._book.phrase("first_person").search(rest) is not None
+
+    def _not_own(self, text: str) -> list[tuple[int, int]]:
+        """Where the words of a sentence are somebody else's: quoted, or handed over."""
+        spans = [quoted.span() for quoted in _QUOTED.finditer(text)]
+        if "'" in text:
+            is_person = self._book.phrase("first_person").search
+            singles = _SINGLE_QUOTED.finditer(text)
+            spans += [single.span() for single in singles if is_person(single[1])]
+        handed = self._book.phrase("hands_over").search(text) if ":" in text else None
+        return spans if handed is None else [*spans, (handed.end(), len(text))]
 
     def _weighed(self, statement: str, hearing: Hearing) -> Weighed:
         """The words of a statement; quoted ones are somebody else's, and at best a title."""
         cues = self._book.cues
-        if not any(mark in statement for mark in _QUOTE_MARKS):
+        others = self._not_own(statement)
+        if not others:
             return cues.weigh(statement, hearing.names)
-        own = cues.weigh(_QUOTED.sub(" ", statement), hearing.names)
+        own = cues.weigh(_without(statement, others), hearing.names)
         return Weighed(statement, own.words, own.bits | cues.title(statement), own.names)
 
     def _around(self, hearing: Hearing) -> int:
@@ -80,7 +110,7 @@ class Listener:
             return
         for phrase in ("asked_to", "before_question", "presupposed"):
             clause = self._book.phrase(phrase).search(sentence)
-            if clause is not None:
+            if clause is not None and self._is_own(sentence, clause.start(1)):
                 yield self._book.phrase("granting").sub("", clause[1].strip(" ,;-–—"))
                 return
 
@@ -136,6 +166,32 @@ class Listener:
     def _is_meant(self, text: str, match: re.Match[str]) -> bool:
         if self._book.phrase("supposed").search(text, 0, match.start()):
             return False
-        return not any(
-            quoted.start() <= match.start() < quoted.end() for quoted in _QUOTED.finditer(text)
-        )
+        return self._is_own(text, match.start())
+
+    def _is_own(self, text: str, at: int) -> bool:
+        return not any(start <= at < end for start, end in self._not_own(text))
+
+
+def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    signs = list(text)
+    for start, end in spans:
+        signs[start:end] = " " * (end - start)
+    return "".join(signs)
+
+
+def _own(pieces: Sequence[str]) -> Iterator[str]:
+    """The sentences without those inside a quotation that goes on over several of them."""
+    closed_at = -1
+    for place, piece in enumerate(pieces):
+        if place > closed_at:
+            yield piece
+            if _OPENING.search(_CLOSED.sub(" ", piece)):
+                closed_at = _closing(pieces, place)
+
+
+def _closing(pieces: Sequence[str], opened_at: int) -> int:
+    """The sentence that closes a quotation; the one that opens it, if none does."""
+    for place in range(opened_at + 1, min(len(pieces), opened_at + _QUOTATION_SENTENCES_MAX)):
+        if mark := _MARK.search(pieces[place]):
+            return opened_at if _OPENING.match(pieces[place], mark.start()) else place
+    return opened_at

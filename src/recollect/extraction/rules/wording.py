@@ -16,7 +16,7 @@ from recollect.extraction.rules.dates import Calendar, When
 from recollect.extraction.rules.person import Narrator
 from recollect.extraction.rules.rulebook import Rule, Rulebook
 from recollect.extraction.scope import PROJECT_TAGS, in_project, named, topic_in
-from recollect.knowledge import FactTag, NewFact, Trust
+from recollect.knowledge import ENDS, FactTag, NewFact, Trust
 
 QUOTE_CHARS_MAX = 300
 CONTEXT_CHARS_MAX = 160
@@ -244,6 +244,8 @@ def _metadata(
     metadata: dict[str, Any] = {"confidence": round(found.confidence, 3)}
     if is_ruled and found.rule is not None:
         metadata["rule"] = found.rule.name
+        if found.rule.ends and found.match is not None:
+            metadata[ENDS] = next(filter(None, found.match.groupdict().values()))
     if whens:
         metadata["date"] = whens[0].first.isoformat()
         if not whens[0].is_day:

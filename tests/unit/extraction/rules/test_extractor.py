@@ -67,6 +67,38 @@ def test_a_change_of_mind_supersedes_the_preference() -> None:
     assert EXTRACTOR.extract(piece(block, known=(old,))).facts[0].supersedes == ("f-1",)
 
 
+@pytest.mark.parametrize(
+    ("known", "topic", "said_now"),
+    [
+        ("The user is vegan.", "user:diet", "I'm not vegan anymore."),
+        ("The user likes tea.", "user:likes:tea", "I no longer like tea."),
+        ("The user likes tea.", "user:likes:tea", "I don't like tea anymore."),
+        ("The user lives in Porto.", "user:home", "I moved from Porto to Lisbon."),
+        ("The user lives in Porto.", "user:home", "I moved away from Porto."),
+        ("The user works at Siemens.", "user:employer", "I left my job at Siemens."),
+        ("The user is engaged.", "user:marital-status", "I'm no longer engaged."),
+    ],
+)
+def test_what_no_longer_holds_ends_what_did(known: str, topic: str, said_now: str) -> None:
+    (fact,) = EXTRACTOR.extract(piece(said(1, said_now), known=(topical(known, topic),))).facts
+    assert (fact.supersedes, fact.topic) == (("f-1",), topic)
+
+
+@pytest.mark.parametrize(
+    ("known", "topic", "said_now"),
+    [
+        ("The user is vegetarian.", "user:diet", "I'm not vegan."),
+        ("The user lives in Lisbon.", "user:home", "I no longer live in Porto."),
+        ("The user works at Siemens.", "user:employer", "I no longer work at Bosch."),
+    ],
+)
+def test_what_no_longer_holds_leaves_what_it_does_not_name(
+    known: str, topic: str, said_now: str
+) -> None:
+    (fact,) = EXTRACTOR.extract(piece(said(1, said_now), known=(topical(known, topic),))).facts
+    assert fact.supersedes == ()
+
+
 def test_the_same_statement_supersedes_nothing() -> None:
     old = topical("The user lives in Lisbon.", "user:home")
     (fact,) = EXTRACTOR.extract(piece(said(1, "I live in Lisbon."), known=(old,))).facts

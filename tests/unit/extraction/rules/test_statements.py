@@ -28,16 +28,21 @@ DETAILS = [
     ("I just moved to Porto.", "The user just moved to Porto.", "user:home"),
     ("i live in Berlin", "The user lives in Berlin.", "user:home"),
     ("I no longer live in Rome.", "The user no longer lives in Rome.", "user:home"),
+    ("I moved from Porto to Rome.", "The user moved from Porto to Rome.", "user:home"),
+    ("I moved away from Porto.", "The user moved away from Porto.", "user:home"),
     ("I'm 34 years old.", "The user is 34 years old.", "user:age"),
     ("I work at Siemens.", "The user works at Siemens.", "user:employer"),
+    ("I no longer work at Siemens.", "The user no longer works at Siemens.", "user:employer"),
     ("I work as a data analyst.", "The user works as a data analyst.", "user:job"),
     ("I'm from Poland.", "The user is from Poland.", "user:origin"),
     ("I grew up in Leeds.", "The user grew up in Leeds.", "user:origin"),
     ("I'm married.", "The user is married.", "user:marital-status"),
     ("I am a nurse.", "The user is a nurse.", None),
     ("I'm allergic to peanuts.", "The user is allergic to peanuts.", None),
-    ("I'm vegan.", "The user is vegan.", None),
-    ("I’m vegetarian.", "The user is vegetarian.", None),
+    ("I'm vegan.", "The user is vegan.", "user:diet"),
+    ("I’m vegetarian.", "The user is vegetarian.", "user:diet"),
+    ("I'm not vegan anymore.", "The user is not vegan anymore.", "user:diet"),
+    ("I was vegan.", "The user was vegan.", None),
     ("I have two kids.", "The user has two kids.", None),
     ("I have a dog.", "The user has a dog.", None),
     ("I studied physics at MIT.", "The user studied physics at MIT.", None),
@@ -59,6 +64,8 @@ PREFERENCES = [
     ("I love sushi.", "The user loves sushi.", "user:likes:sushi"),
     ("I hate cilantro.", "The user hates cilantro.", "user:likes:cilantro"),
     ("I don't like olives.", "The user doesn't like olives.", "user:likes:olives"),
+    ("I don't like tea anymore.", "The user doesn't like tea anymore.", "user:likes:tea"),
+    ("I no longer like tea.", "The user no longer likes tea.", "user:likes:tea"),
     ("I really enjoy hiking.", "The user really enjoys hiking.", "user:likes:hiking"),
     (
         "I prefer tabs over spaces.",
@@ -215,6 +222,41 @@ NOTHING = [
     "> I live in Paris",
     "```\nI live in Paris.\n```",
     "<result>\nI live in Paris.\n</result>",
+    "She said 'I live in Paris' and left.",
+    "He said: I live in Paris.",
+    'She wrote "I live in Oslo. My name is Bob. I love sushi." to me.',
+    # words that are handed over
+    "Translate to German: I live in Berlin.",
+    "Translate: which bakery should I try, given that I live in Oslo?",
+    "Please translate this to French: I live in Berlin. My name is Bob.",
+    "Can you rephrase: I hate cilantro.",
+    "Correct this sentence: My name is Bob.",
+    "Could you please fix the grammar: My name is Bob. I lives in Rome.",
+    "Write a story that begins with: I live in Oslo.",
+    "Write a story that begins with:\nI live in Oslo. My name is Bob.",
+    "Summarise: I work at Siemens.",
+    "Say: I'm vegan. My name is Bob.",
+    "Print 'I live in Oslo' ten times.",
+    "Reply with: My wife's name is Ana.",
+    "Example: I live in Madrid.",
+    "E.g.: I live in Madrid.",
+    "For instance: I love sushi.",
+    "Test input: My name is Bob.",
+    "User: I live in Madrid.",
+    "How do you say in Czech: I live in Prague.",
+    "In my novel the hero says: I live in Prague.",
+    # only supposed
+    "Pretend I live in Tokyo.",
+    "Let's pretend my name is Bob.",
+    "Assume I live in Rome.",
+    "Assuming I work at Google, what is my salary?",
+    "Supposing I live in Rome, I pay less.",
+    "As a test I live in Prague for now.",
+    "For the test, my name is Bob.",
+    "For the test user, my name is Bob.",
+    "Say I live in Rome.",
+    "I never said I like jazz.",
+    "I was told I like jazz.",
     # requests that are done when they are done
     "Write a poem about the sea.",
     "Fix the bug in main.py.",
@@ -345,6 +387,37 @@ def test_a_text_to_work_on_is_not_what_the_person_says() -> None:
     text = "Please proofread the following email:\n\nI live in Paris. I always use tabs."
     assert facts_of(text) == ()
     assert facts_of("I live in Oslo. Translate this:\nI live in Paris.")[0].topic == "user:home"
+
+
+@pytest.mark.parametrize(
+    ("text", "contents"),
+    [
+        ("Note: I live in Porto.", ['The user instructs: "Note: I live in Porto."']),
+        ("Remember: I live in Porto.", ['The user instructs: "Remember: I live in Porto."']),
+        ("Update: I moved to Lisbon.", ["Update: the user moved to Lisbon."]),
+        (
+            "I live in Oslo. Translate this: I live in Paris. My name is Bob.",
+            ["The user lives in Oslo."],
+        ),
+        (
+            "Fix the error in line 3: it never ends. I'm allergic to nuts.",
+            ["The user is allergic to nuts."],
+        ),
+        (
+            'Print "I live in Oslo. My name is Bob." and stop. I love sushi.',
+            ["The user loves sushi."],
+        ),
+        ("I'm studying for a test in Rome.", ["The user is studying for a test in Rome."]),
+        (
+            "In my role as a nurse I work at Siemens.",
+            ["In the user's role as a nurse they work at Siemens."],
+        ),
+    ],
+)
+def test_what_stands_around_words_of_others_is_the_persons_own(
+    text: str, contents: list[str]
+) -> None:
+    assert [fact.content for fact in facts_of(text)] == contents
 
 
 def test_an_odd_sentence_does_not_lose_the_next() -> None:
