@@ -6,12 +6,12 @@ branches; those that are not on the branch that was shown last are marked as suc
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
+from recollect.importers.exports import CONVERSATION_FILES, Export, known_by, one_by_one
 from recollect.importers.fields import (
     digest,
     first,
@@ -25,9 +25,8 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Conversation, Found, Item, LeftOut, Origin, Reader, Shape
+from recollect.importers.items import Conversation, Found, Item, LeftOut
 
-_FILE = re.compile(r"conversations(?:[-_ ]?\d+)?\.json|.*\.zip", re.IGNORECASE)
 _EVERYBODY = "all"  # whom a message is for that calls no tool
 _FOREIGN = "chatgpt "  # before the type of a part that no session knows
 _SAID = frozenset({"text", "multimodal_text", "code"})
@@ -39,58 +38,25 @@ _IMAGES = frozenset({"image_asset_pointer"})
 _SOUNDS = frozenset({"audio_asset_pointer", "real_time_user_audio_video_asset_pointer"})
 
 
-class ChatGPT:
-    """Conversations that somebody had with ChatGPT, as its export has them."""
-
-    name = "chatgpt"
-    shape = Shape.ELEMENTS
-    names = ("conversations",)
-
-    def places(
-        self,
-        environment: Mapping[str, str],  # noqa: ARG002
-        home: Path,  # noqa: ARG002
-    ) -> Sequence[Path]:
-        return ()  # people say where they have put it
-
-    def is_file(self, path: Path) -> bool:
-        return _FILE.fullmatch(path.name) is not None
-
-    def probe(self, entries: Sequence[object]) -> str | None:
-        if any(isinstance(mapping(entry).get("mapping"), dict) for entry in entries):
-            return "conversations as trees of messages"
-        return None
-
-    def reader(
-        self,
-        origin: Origin,  # noqa: ARG002
-        memo: Mapping[str, Any],  # noqa: ARG002
-    ) -> Reader:
-        return _Reader()
-
-
-class _Reader:
-    memo: Mapping[str, Any] = {}
-
-    def read(self, entry: object, line: int) -> Iterator[Found]:
-        said = mapping(entry)
-        nodes = said.get("mapping")
-        if not isinstance(nodes, dict):
-            yield unknown(entry, line)
-            return
-        tree = _Tree.of(nodes, said.get("current_node"))
-        conversation = Conversation(key=("chatgpt", _key(said, tree)), agent="chatgpt")
-        title = words(said.get("title"))
-        given: set[str] = set()
-        for node_id in tree.order:
-            for found in _message(tree, node_id, conversation, line):
-                if isinstance(found, Item):
-                    if found.id in given:
-                        continue
-                    if not given and title is not None:
-                        found = replace(found, metadata={"title": title, **found.metadata})
-                    given.add(found.id)
-                yield found
+def _conversation(entry: object, line: int) -> Iterator[Found]:
+    said = mapping(entry)
+    nodes = said.get("mapping")
+    if not isinstance(nodes, dict):
+        yield unknown(entry, line)
+        return
+    tree = _Tree.of(nodes, said.get("current_node"))
+    conversation = Conversation(key=("chatgpt", _key(said, tree)), agent="chatgpt")
+    title = words(said.get("title"))
+    given: set[str] = set()
+    for node_id in tree.order:
+        for found in _message(tree, node_id, conversation, line):
+            if isinstance(found, Item):
+                if found.id in given:
+                    continue
+                if not given and title is not None:
+                    found = replace(found, metadata={"title": title, **found.metadata})
+                given.add(found.id)
+            yield found
 
 
 def _key(said: Mapping[str, Any], tree: _Tree) -> str:
@@ -272,3 +238,16 @@ def _attachments(about: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         name, file_id = (words(mapping(each).get(field)) for field in ("name", "id"))
         if name or file_id:
             yield {"type": "file", "file": metadata_of(file_id=file_id, filename=name)}
+
+
+# Conversations that somebody had with ChatGPT, as its export has them.
+ChatGPT = partial(
+    Export,
+    name="chatgpt",
+    files=CONVERSATION_FILES,
+    names=("conversations",),
+    form=known_by(
+        lambda said: isinstance(said.get("mapping"), dict), "conversations as trees of messages"
+    ),
+    opened=one_by_one(_conversation),
+)

@@ -6,13 +6,13 @@ taken for what the model said.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
+from recollect.importers.exports import CONVERSATION_FILES, Export, known_by, one_by_one
 from recollect.importers.fields import (
     digest,
     first,
@@ -26,63 +26,29 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Conversation, Found, Item, LeftOut, Origin, Reader, Shape
+from recollect.importers.items import Conversation, Found, Item, LeftOut
 
 ATTACHMENT_BYTES_MAX = 65_536  # of what was read out of a file that somebody attached
 
-_FILE = re.compile(r"conversations(?:[-_ ]?\d+)?\.json|.*\.zip", re.IGNORECASE)
 _KNOWN = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image"})
 _BOOKKEEPING = frozenset({"token_budget", "flag"})
 
 
-class ClaudeExport:
-    """Conversations that somebody had on Claude.ai, as its export has them."""
-
-    name = "claude"
-    shape = Shape.ELEMENTS
-    names = ("conversations",)
-
-    def places(
-        self,
-        environment: Mapping[str, str],  # noqa: ARG002
-        home: Path,  # noqa: ARG002
-    ) -> Sequence[Path]:
-        return ()  # people say where they have put it
-
-    def is_file(self, path: Path) -> bool:
-        return _FILE.fullmatch(path.name) is not None
-
-    def probe(self, entries: Sequence[object]) -> str | None:
-        if any(isinstance(mapping(entry).get("chat_messages"), list) for entry in entries):
-            return "conversations as lists of messages"
-        return None
-
-    def reader(
-        self,
-        origin: Origin,  # noqa: ARG002
-        memo: Mapping[str, Any],  # noqa: ARG002
-    ) -> Reader:
-        return _Reader()
-
-
-class _Reader:
-    memo: Mapping[str, Any] = {}
-
-    def read(self, entry: object, line: int) -> Iterator[Found]:
-        said = mapping(entry)
-        messages = said.get("chat_messages")
-        if not isinstance(messages, list):
-            yield unknown(entry, line)
-            return
-        key = label(first(said, "uuid", "id")) or _key_of_first(messages)
-        conversation = Conversation(key=("claude", key), agent="claude")
-        title = words(first(said, "name", "title"))
-        for number, message in enumerate(messages):
-            for found in _message(mapping(message), number, conversation, line):
-                if isinstance(found, Item) and title is not None:
-                    found = replace(found, metadata={"title": title, **found.metadata})
-                    title = None
-                yield found
+def _conversation(entry: object, line: int) -> Iterator[Found]:
+    said = mapping(entry)
+    messages = said.get("chat_messages")
+    if not isinstance(messages, list):
+        yield unknown(entry, line)
+        return
+    key = label(first(said, "uuid", "id")) or _key_of_first(messages)
+    conversation = Conversation(key=("claude", key), agent="claude")
+    title = words(first(said, "name", "title"))
+    for number, message in enumerate(messages):
+        for found in _message(mapping(message), number, conversation, line):
+            if isinstance(found, Item) and title is not None:
+                found = replace(found, metadata={"title": title, **found.metadata})
+                title = None
+            yield found
 
 
 def _key_of_first(messages: Sequence[object]) -> str:
@@ -166,3 +132,17 @@ def _cut(content: str | None) -> str | None:
     if content is None or len(content) * 4 <= ATTACHMENT_BYTES_MAX:
         return content
     return content.encode(errors="replace")[:ATTACHMENT_BYTES_MAX].decode(errors="ignore")
+
+
+# Conversations that somebody had on Claude.ai, as its export has them.
+ClaudeExport = partial(
+    Export,
+    name="claude",
+    files=CONVERSATION_FILES,
+    names=("conversations",),
+    form=known_by(
+        lambda said: isinstance(said.get("chat_messages"), list),
+        "conversations as lists of messages",
+    ),
+    opened=one_by_one(_conversation),
+)

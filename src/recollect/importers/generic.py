@@ -19,12 +19,13 @@ Everything else in a line is left where it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from recollect import collection
 from recollect.errors import InvalidValue
+from recollect.importers.exports import LINE_FILES, Export, known_by
 from recollect.importers.fields import (
     digest,
     first,
@@ -38,7 +39,7 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Conversation, Found, LeftOut, Origin, Reader, Shape
+from recollect.importers.items import Conversation, Found, LeftOut, Origin, Shape
 from recollect.importers.projects import known_directory
 from recollect.messages import Role, read_role
 
@@ -52,35 +53,11 @@ CONVERSATIONS_MAX = 1000  # that are remembered at once
 LATEST_MAX = 16  # of them, that are still known when the file has grown
 AGENT = "jsonl"  # whose it is where no line says it
 
-_SUFFIXES = (".jsonl", ".ndjson")
 _BESIDE = ("tool_calls", "tool_call_id")  # taken with the content, as a session knows them
 
 
-class GenericJsonl:
-    """Messages as lines of JSON."""
-
-    name = "jsonl"
-    shape = Shape.LINES
-    names = ()
-
-    def places(
-        self,
-        environment: Mapping[str, str],  # noqa: ARG002
-        home: Path,  # noqa: ARG002
-    ) -> Sequence[Path]:
-        return ()  # people say where they have put it
-
-    def is_file(self, path: Path) -> bool:
-        return path.name.casefold().endswith(_SUFFIXES)
-
-    def probe(self, entries: Sequence[object]) -> str | None:
-        found = [mapping(entry) for entry in entries]
-        if any(first(each, *CONTENTS) is not None and first(each, *ROLES) for each in found):
-            return "one message in a line"
-        return None
-
-    def reader(self, origin: Origin, memo: Mapping[str, Any]) -> Reader:
-        return _Reader(origin, memo)
+def _is_message(said: Mapping[str, Any]) -> bool:
+    return first(said, *CONTENTS) is not None and bool(first(said, *ROLES))
 
 
 class _Reader:
@@ -185,3 +162,14 @@ def _metadata(given: object) -> Mapping[str, Any] | None:
     except InvalidValue:
         return None
     return mapping(given)
+
+
+# Messages as lines of JSON.
+GenericJsonl = partial(
+    Export,
+    name="jsonl",
+    files=LINE_FILES,
+    shape=Shape.LINES,
+    form=known_by(_is_message, "one message in a line"),
+    opened=_Reader,
+)

@@ -6,12 +6,13 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from recollect import collection
 from recollect.errors import InvalidValue
+from recollect.importers.exports import JSON_FILES, Export, known_by, one_by_one
 from recollect.importers.fields import (
     digest,
     first,
@@ -23,60 +24,29 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Found, LeftOut, Origin, Reader, Shape, Statement
+from recollect.importers.items import Found, LeftOut, Statement
 
 SCOPES = ("user_id", "agent_id", "run_id", "app_id", "actor_id", "role")
 TAGS_MAX = 32  # as many as a fact may have
 TAG_CHARS_MAX = 100
 
 _RESULTS = ("results", "memories")
-_SUFFIXES = (".json", ".jsonl", ".ndjson")
 _TEXTS = ("memory", "data", "text")
 _CATEGORIES = ("categories", "custom_categories")
 
 
-class Mem0:
-    """Memories of mem0."""
-
-    name = "mem0"
-    shape = Shape.ELEMENTS
-    names = _RESULTS
-
-    def places(
-        self,
-        environment: Mapping[str, str],  # noqa: ARG002
-        home: Path,  # noqa: ARG002
-    ) -> Sequence[Path]:
-        return ()  # people say where they have put it
-
-    def is_file(self, path: Path) -> bool:
-        return path.name.casefold().endswith(_SUFFIXES)
-
-    def probe(self, entries: Sequence[object]) -> str | None:
-        found = [mapping(entry) for entry in entries]
-        if any(text(each.get("memory")) and label(each.get("id")) for each in found):
-            return "memories with ids"
-        return None
-
-    def reader(
-        self,
-        origin: Origin,  # noqa: ARG002
-        memo: Mapping[str, Any],  # noqa: ARG002
-    ) -> Reader:
-        return _Reader()
+def _is_memory(said: Mapping[str, Any]) -> bool:
+    return text(said.get("memory")) is not None and label(said.get("id")) is not None
 
 
-class _Reader:
-    memo: Mapping[str, Any] = {}
-
-    def read(self, entry: object, line: int) -> Iterator[Found]:
-        said = mapping(entry)
-        results = next((said[name] for name in _RESULTS if isinstance(said.get(name), list)), None)
-        if results is not None:  # a line that is a whole answer
-            for each in results:
-                yield from _statement(each, line)
-        else:
-            yield from _statement(entry, line)
+def _statements(entry: object, line: int) -> Iterator[Found]:
+    said = mapping(entry)
+    results = next((said[name] for name in _RESULTS if isinstance(said.get(name), list)), None)
+    if results is not None:  # a line that is a whole answer
+        for each in results:
+            yield from _statement(each, line)
+    else:
+        yield from _statement(entry, line)
 
 
 def _statement(entry: object, line: int) -> Iterator[Found]:
@@ -118,3 +88,14 @@ def _tags(said: Mapping[str, Any]) -> tuple[str, ...]:
     found = (each for name in _CATEGORIES for each in listed(said.get(name)))
     tags = (words(each, TAG_CHARS_MAX) for each in found if isinstance(each, str))
     return tuple(dict.fromkeys(tag for tag in tags if tag))[:TAGS_MAX]
+
+
+# Memories of mem0.
+Mem0 = partial(
+    Export,
+    name="mem0",
+    files=JSON_FILES,
+    names=_RESULTS,
+    form=known_by(_is_memory, "memories with ids"),
+    opened=one_by_one(_statements),
+)

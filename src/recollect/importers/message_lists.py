@@ -10,10 +10,11 @@ so that a second "yes" is one of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from recollect.importers.exports import JSON_FILES, Export
 from recollect.importers.fields import (
     digest,
     first,
@@ -28,14 +29,13 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Conversation, Found, Odd, Origin, Reader, Shape, Trouble
+from recollect.importers.items import Conversation, Found, Odd, Origin, Trouble
 from recollect.messages import Role
 
 HELD_MAX = 4  # instructions that are kept until something is said
 HELD_CHARS_MAX = 32_768
 HELD_LEVELS_MAX = 32
 
-_SUFFIXES = (".json", ".jsonl", ".ndjson")
 _INSTRUCTIONS = frozenset({Role.SYSTEM.value, Role.DEVELOPER.value})
 _TIMES = ("created_at", "timestamp", "create_time", "created")
 _OPENAI_TYPES = frozenset({"function_call", "function_call_output", "message", "reasoning"})
@@ -44,59 +44,26 @@ _ANTHROPIC_ROLES = frozenset({"user", "assistant"})
 _ANTHROPIC_PARTS = frozenset({"tool_use", "tool_result", "thinking", "document"})
 
 
-class _Lists:
-    """What the two have in common: everything but how they are told from each other."""
-
-    name = ""
-    shape = Shape.ELEMENTS
-    names: tuple[str, ...] = ()  # an object with messages is one conversation, and is read whole
-
-    def places(
-        self,
-        environment: Mapping[str, str],  # noqa: ARG002
-        home: Path,  # noqa: ARG002
-    ) -> Sequence[Path]:
-        return ()  # people say where they have put it
-
-    def is_file(self, path: Path) -> bool:
-        return path.name.casefold().endswith(_SUFFIXES)
-
-    def probe(self, entries: Sequence[object]) -> str | None:
-        found = [_messages(entry) for entry in entries]
-        messages = [
-            message
-            for entry, inside in zip(entries, found, strict=True)
-            for message in ([entry] if inside is None else inside)
-        ]
-        if not messages or not all(self._is_message(mapping(each)) for each in messages):
-            return None
-        return "messages" if None in found else "conversations of messages"
-
-    def _is_message(self, message: Mapping[str, Any]) -> bool:
-        raise NotImplementedError
-
-    def reader(self, origin: Origin, memo: Mapping[str, Any]) -> Reader:
-        return _Reader(self.name, origin, memo)
+def _form(is_message: Callable[[Mapping[str, Any]], bool], entries: Sequence[object]) -> str | None:
+    found = [_messages(entry) for entry in entries]
+    messages = [
+        message
+        for entry, inside in zip(entries, found, strict=True)
+        for message in ([entry] if inside is None else inside)
+    ]
+    if not messages or not all(is_message(mapping(each)) for each in messages):
+        return None
+    return "messages" if None in found else "conversations of messages"
 
 
-class OpenAIMessages(_Lists):
-    """Messages of the chat completions, items of the Responses API, and fine-tuning files."""
-
-    name = "openai"
-
-    def _is_message(self, message: Mapping[str, Any]) -> bool:
-        role, kind = text(message.get("role")), text(message.get("type"))
-        is_known = role in _OPENAI_ROLES or kind in _OPENAI_TYPES
-        return is_known and not _ANTHROPIC_PARTS & _part_types(message)
+def _is_openai(message: Mapping[str, Any]) -> bool:
+    role, kind = text(message.get("role")), text(message.get("type"))
+    is_known = role in _OPENAI_ROLES or kind in _OPENAI_TYPES
+    return is_known and not _ANTHROPIC_PARTS & _part_types(message)
 
 
-class AnthropicMessages(_Lists):
-    """Messages of the Messages API; the instructions stand beside them, under `system`."""
-
-    name = "anthropic"
-
-    def _is_message(self, message: Mapping[str, Any]) -> bool:
-        return text(message.get("role")) in _ANTHROPIC_ROLES and "tool_calls" not in message
+def _is_anthropic(message: Mapping[str, Any]) -> bool:
+    return text(message.get("role")) in _ANTHROPIC_ROLES and "tool_calls" not in message
 
 
 def _part_types(message: Mapping[str, Any]) -> frozenset[str]:
@@ -198,3 +165,21 @@ def _item(
         at=moment(first(message, *_TIMES)),
         metadata=metadata_of(model=words(message.get("model"))),
     )
+
+
+# Messages of the chat completions, items of the Responses API, and fine-tuning files.
+OpenAIMessages = partial(
+    Export,
+    name="openai",
+    files=JSON_FILES,
+    form=partial(_form, _is_openai),
+    opened=partial(_Reader, "openai"),
+)
+# Messages of the Messages API; the instructions stand beside them, under `system`.
+AnthropicMessages = partial(
+    Export,
+    name="anthropic",
+    files=JSON_FILES,
+    form=partial(_form, _is_anthropic),
+    opened=partial(_Reader, "anthropic"),
+)
