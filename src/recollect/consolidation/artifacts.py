@@ -83,7 +83,7 @@ def recent_of(memo: Memo, path: str) -> Recent:
 def title_of(memo: Memo) -> str:
     """What its summary is called, else what is known of it."""
     extraction = memo.extraction
-    told = heading(extraction.rollout_summary) or ""
+    told = _title(extraction.rollout_summary)
     described = read_memo(extraction.raw_memory).front.get("description", "")
     for text in (told, described, (extraction.rollout_slug or "").replace("-", " ")):
         if title := label(text, TITLE_CHARS_MAX // 2):
@@ -178,6 +178,11 @@ def _description(memo: Memo) -> str:
     where = f" in {label(memo.project)}" if memo.project else ""
     day = _day(memo.extraction.source_updated_at)
     return f"A session of {day}{where}{': ' if about else ''}{about}"
+
+
+def _title(text: str) -> str:
+    """The heading of a summary, not that of a part of it."""
+    return (heading(text) or "") if text.lstrip().startswith("# ") else ""
 
 
 def _without_title(text: str) -> str:

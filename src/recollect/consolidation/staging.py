@@ -46,9 +46,25 @@ class Stage:
         for start in range(0, len(picks), MEMOS_PAGE):
             for memo in self.inputs.memos(picks[start : start + MEMOS_PAGE]):
                 session_id = memo.extraction.session_id
-                path = self.places.setdefault(session_id, summary_path(memo))
+                path = self._place(memo)
                 self.put(summary_page(memo, path))
                 self.written.append((session_id, path))
+
+    def _place(self, memo: Memo) -> str:
+        """Where the page of a session stands, from the first time on.
+
+        One whose short name is gone, for it said what is not said any more, has another place.
+        """
+        session_id, own = memo.extraction.session_id, summary_path(memo)
+        path = self.places.setdefault(session_id, own)
+        if path == own or memo.extraction.rollout_slug is not None:
+            return path
+        if self.inputs.selection.is_forgetting:
+            self._delete(path)
+        elif self.changeset.find(path) is not None:
+            self.changeset.move(path, own)
+        self.places[session_id] = own
+        return own
 
     def put_raw(self, also: Iterable[Memo] = ()) -> None:
         """Write what sessions came to in one page; `also` of those that are being removed."""

@@ -177,6 +177,8 @@ def test_a_session_that_nothing_names_is_called_by_its_day() -> None:
     bare = memo(rollout_summary="", raw_memory="", rollout_slug=None)
     assert title_of(bare) == "Session of 2026-05-03"
     assert recent_of(bare, "~/memory/x").title == "Session of 2026-05-03"
+    parts = memo(rollout_summary="## What was asked\n- tea", raw_memory="", rollout_slug=None)
+    assert title_of(parts) == "Session of 2026-05-03", "a part of it is no name for it"
 
 
 def test_keywords_that_read_like_an_order_are_not_repeated() -> None:
