@@ -25,13 +25,14 @@ from recollect.knowledge import (
     Source,
     Trust,
     Unchanged,
+    When,
 )
 from recollect.session import Surroundings, page_size
-from recollect.store.protocol import MetadataValue, Store
 from recollect.terms import search_terms
 
 if TYPE_CHECKING:
     from recollect.redaction import Redactor
+    from recollect.store.protocol import MetadataValue, Store
 
 TAGS_MAX = 32
 TAG_CHARS_MAX = 100
@@ -140,8 +141,10 @@ class Facts:
 
         `every` lists what is superseded, over or not valid yet as well.
         """
+        at, when = self._at(as_of)
         query = FactQuery(
-            at=self._at(as_of),
+            at=at,
+            when=when,
             every=bool(every),
             tag=None if tag is None else collection.check_id(tag),
             session_id=None if session is None else collection.check_id(session),
@@ -155,8 +158,8 @@ class Facts:
         """Facts with any of a text's words, the best first. Any text is a legal query."""
         if not isinstance(query, str):
             raise InvalidValue(f"a query is text, not {type(query).__name__}")
-        terms = search_terms(query)
-        return self._store.facts.search(self._space, terms, self._at(as_of), page_size(limit))
+        terms, (at, when) = search_terms(query), self._at(as_of)
+        return self._store.facts.search(self._space, terms, at, page_size(limit), when=when)
 
     def search_metadata(
         self,
@@ -171,8 +174,9 @@ class Facts:
             raise InvalidValue(f"a value is text, a number, true, false or none: {value!r}")
         if isinstance(value, str):
             value = collection.check_id(value)
+        key, (at, when) = collection.check_id(key), self._at(as_of)
         return self._store.facts.search_metadata(
-            self._space, collection.check_id(key), value, self._at(as_of), page_size(limit)
+            self._space, key, value, at, page_size(limit), when
         )
 
     def quarantined(self, limit: int = 50, before: Fact | None = None) -> builtins.list[Fact]:
@@ -183,7 +187,7 @@ class Facts:
         limit, at = page_size(limit), self._around.now()
         found: builtins.list[Fact] = []
         while len(found) < limit:
-            query = FactQuery(at=at, trust=Trust.TOOL, before=before)
+            query = FactQuery(at=at, when=When.NOW, trust=Trust.TOOL, before=before)
             doubted = self._store.facts.list(self._space, query, DOUBTED)
             found += filter(_is_quarantined, doubted)
             if len(doubted) < DOUBTED:
@@ -212,7 +216,7 @@ class Facts:
 
     def count(self, as_of: datetime | str | None = None) -> int:
         """How many facts hold."""
-        return self._store.facts.count(self._space, self._at(as_of))
+        return self._store.facts.count(self._space, *self._at(as_of))
 
     def __len__(self) -> int:
         return self.count()
@@ -229,15 +233,16 @@ class Facts:
         fact = self.get(fact_id)
         if fact is None:
             raise _not_found(fact_id)
-        if not fact.is_valid(self._around.now()) or not _is_quarantined(fact):
+        if not fact.holds(self._around.now()) or not _is_quarantined(fact):
             raise NotQuarantined(
                 f"fact {fact.id!r} is not in quarantine: only what a tool said, reads like a "
                 "command and holds is approved or rejected; edit or delete it instead"
             )
         return fact
 
-    def _at(self, as_of: datetime | str | None) -> datetime:
-        return collection.read_time(as_of) or self._around.now()
+    def _at(self, as_of: datetime | str | None) -> tuple[datetime, When]:
+        then = collection.read_time(as_of)
+        return (self._around.now(), When.NOW) if then is None else (then, When.THEN)
 
     def _checked(self, fact: Fact) -> Fact:
         """A fact as it may be stored: within its limits, and redacted."""

@@ -51,11 +51,15 @@ class Source:
     quote: str = ""
 
 
+ENDS: Final = "ends"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFact:
     """A statement an extractor proposes, with the records of the session that bear it out.
 
     `topic` names what it is about: a newer statement on the same topic supersedes an older one.
+    One with `ENDS` in its metadata says what no longer holds, and supersedes only what names that.
     `valid_from` is when it was said; `valid_to` is when it will be over, if it says so itself.
     """
 
@@ -145,6 +149,20 @@ class Fact:
         said = self.valid_from is None or self.valid_from <= at
         return said and (self.valid_to is None or at < self.valid_to)
 
+    def holds(self, now: datetime) -> bool:
+        """Whether it holds as it stands, also if a clock that goes ahead of this one stored it."""
+        latest = max(moment for moment in (now, self.created_at, self.updated_at) if moment)
+        said = self.valid_from is None or self.valid_from <= latest
+        until = now if self.superseded_by is None else latest
+        return said and (self.valid_to is None or until < self.valid_to)
+
+
+class When(StrEnum):
+    """How the time is meant at which facts are asked for."""
+
+    THEN = "then"  # they come as they were believed at that time
+    NOW = "now"  # they come as they stand; what a clock that goes ahead has stored is so already
+
 
 class Unchanged:
     """What an edit leaves as it is."""
@@ -193,6 +211,7 @@ class FactQuery:
     """Which facts to list: those that hold at `at`, unless `every` asks for all there are."""
 
     at: datetime
+    when: When = When.THEN
     every: bool = False
     tag: str | None = None
     session_id: str | None = None
@@ -333,8 +352,9 @@ class Receipt:
     """What was forgotten, in numbers.
 
     One of `session_id`, `record`, `fact_id`, `path`, `agent_id` and `source` says what was meant;
-    none of them: everything. Not complete: somebody reads the files at this moment, and what was
-    erased is in the log of changes until they are done.
+    none of them: everything. Not complete: somebody reads the store at this moment, and what was
+    erased is in the log of changes until they are done; or published files are `left` that could
+    not be removed or written anew.
     """
 
     space: str
@@ -354,7 +374,12 @@ class Receipt:
     documents: int = 0
     versions: int = 0
     items: int = 0  # of inboxes
+    left: tuple[str, ...] = ()  # paths
     is_complete: bool = True
+
+    def leaving(self, left: tuple[str, ...]) -> Receipt:
+        """The same, with the files that may still say what was forgotten."""
+        return replace(self, left=left, is_complete=self.is_complete and not left)
 
     def plus(self, more: Receipt) -> Receipt:
         """The numbers of both; as complete as what was done last."""
@@ -369,6 +394,7 @@ class Receipt:
             documents=self.documents + more.documents,
             versions=self.versions + more.versions,
             items=self.items + more.items,
+            left=more.left,
             is_complete=more.is_complete,
         )
 
@@ -392,6 +418,17 @@ class ForgettableSession:
 
 _SPACE = re.compile(r"\s+")
 _EDGES = " \t\r\n.!?;:,'\"`*_-–—…“”‘’()[]"
+
+
+def names_what_ends(fact: NewFact, content: str) -> bool:
+    """Whether a statement may make another untrue: one that says what is over, only what names it.
+
+    "No longer lives in Rome" is nothing against "lives in Lisbon".
+    """
+    ended = fact.metadata.get(ENDS)
+    if not isinstance(ended, str):
+        return True
+    return re.search(rf"\b{re.escape(ended)}\b", content, re.IGNORECASE) is not None
 
 
 def content_key(content: str) -> str:

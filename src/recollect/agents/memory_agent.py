@@ -41,7 +41,7 @@ from recollect.extraction.run import Reader
 from recollect.extraction.spend import Budget, Purpose, Till
 from recollect.extraction.transcript import chunk, render
 from recollect.ids import Ids
-from recollect.knowledge import Fact, FactQuery, Source
+from recollect.knowledge import Fact, FactQuery, Source, When
 from recollect.messages import Role
 from recollect.models.prompts import load_prompt
 from recollect.models.protocol import Model, ToolDefinition
@@ -128,8 +128,11 @@ class MemoryAgents:
         session = None
         if item.about is not None:
             session = self.store.sessions.get(errand.ref.space, item.about.session_id)
-        if item.about is not None and (session is None or not session.remembered):
-            return NOTHING_TO_DO  # forgotten, or not to be remembered any more
+        if item.about is not None and session is None:
+            return NOTHING_TO_DO  # forgotten with all of its space
+        if session is not None and not session.remembered:
+            done = organise(changeset, (), now=self.clock.now(), gone=(session.id,))
+            return done.report if done.written else NOTHING_TO_DO
         if self.model is not None:
             return self._by_model(errand, item, session, changeset, self.model)
         if item.about is None or session is None:
@@ -160,7 +163,13 @@ class MemoryAgents:
         """The facts that a stretch of a session bears out."""
         before: Fact | None = None
         while True:
-            query = FactQuery(at=self.clock.now(), every=True, session_id=session.id, before=before)
+            query = FactQuery(
+                at=self.clock.now(),
+                when=When.NOW,
+                every=True,
+                session_id=session.id,
+                before=before,
+            )
             page = self.store.facts.list(session.space, query, FACTS_PAGE)
             for fact in page:
                 if any(_is_within(source, about) for source in fact.sources):

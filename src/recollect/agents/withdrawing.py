@@ -1,12 +1,13 @@
-"""Takes off the pages of memory what memory-agents filed there from what is forgotten or corrected.
+"""Takes off the pages of memory what memory-agents filed there: forgotten, corrected or left out.
 
 Only what goes by rules can be told from the rest of a page: every line names its sources. Earlier
-versions that say what was forgotten are removed for good; those of what was corrected stay.
+versions that say what was forgotten are removed for good; the others stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from itertools import pairwise
 from typing import TypeVar
@@ -28,6 +29,8 @@ TRIES_MAX = 8  # while others change the same pages
 VERSIONS_PAGE = 200
 REASON = "a session was forgotten"
 CORRECTED = "a fact was corrected"
+LEFT_OUT = "a session is left out of memory"
+_KEPT = (CORRECTED, LEFT_OUT)  # after which earlier versions stay
 
 
 def withdraw(documents: Documents, gone: Collection[str], *, now: datetime) -> tuple[str, ...]:
@@ -80,8 +83,23 @@ def correct(
                 return
 
 
+def leave_out(documents: Documents, session_id: str, *, now: datetime) -> None:
+    """Take off the pages what rests on a session alone that is not to be remembered any more.
+
+    Should others change the same pages all the time, it is left to the memory-agent, who was told.
+    """
+    held = _held(documents)
+    for _ in range(TRIES_MAX):
+        changeset = held.changeset(LEFT_OUT)
+        if not organise(changeset, (), now=now, gone=(session_id,)).written:
+            return
+        with suppress(StaleVersion, DocumentExists, DocumentReferenced, NotFound):
+            changeset.commit()
+            return
+
+
 def _holding(fact: Fact | None, now: datetime) -> list[Claim]:
-    return claims_of([fact]) if fact is not None and fact.is_valid(now) else []
+    return claims_of([fact]) if fact is not None and fact.holds(now) else []
 
 
 def _held(documents: Documents) -> Documents:
@@ -168,7 +186,7 @@ def _erase_history(held: Documents, gone: frozenset[str]) -> None:
 def _corrections(versions: Iterable[Version], gone: frozenset[str]) -> Iterable[datetime]:
     """When a page was corrected that named, before that, what is gone."""
     for later, earlier in pairwise(versions):
-        if later.reason == CORRECTED and not gone.isdisjoint(_named(earlier.body)):
+        if later.reason in _KEPT and not gone.isdisjoint(_named(earlier.body)):
             yield later.at
 
 
@@ -176,7 +194,7 @@ def _lost(versions: Iterable[Version], at: Collection[datetime]) -> set[str]:
     """The lines that a page lost at these times."""
     lost: set[str] = set()
     for later, earlier in pairwise(versions):
-        if later.reason == CORRECTED and later.at in at:
+        if later.reason in _KEPT and later.at in at:
             is_left = later.event is not DocumentEvent.DELETED
             lost |= _lines(earlier.body) - (_lines(later.body) if is_left else set())
     return lost

@@ -44,7 +44,7 @@ def asked_for(space: str, filters: Filters, now: datetime, chars_max: int) -> di
         "agent": agent or "",
         "any_tags": not filters.tags,
         "tags": json.dumps(list(filters.tags), ensure_ascii=False),
-        "any_time": filters.as_of is None,
+        "is_now": filters.as_of is None,
         **_asked_of(filters.trust),
         "any_fields": not (fields := plain_fields(filters.where)),
         "fields": json.dumps(fields, ensure_ascii=False),

@@ -7,7 +7,7 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.clock import to_micros
 from recollect.knowledge import (
@@ -18,14 +18,17 @@ from recollect.knowledge import (
     FactQuery,
     Trust,
     Unchanged,
+    When,
     content_key,
 )
-from recollect.stems import indexed, stems
-from recollect.store.protocol import MetadataValue, NewId
+from recollect.stems import indexed_fact, stems
 from recollect.store.relational import rows
 from recollect.store.relational.database import Connection, Database, Params, Row
-from recollect.store.relational.learning import delete, find_same_fact, note, settle_trust
+from recollect.store.relational.fact_changes import delete, find_same_fact, note, settle_trust
 from recollect.store.relational.text import storable, storable_json
+
+if TYPE_CHECKING:
+    from recollect.store.protocol import MetadataValue, NewId
 
 _LAST_MOMENT = 2**62  # later than any time
 BY_USER = "user"
@@ -33,6 +36,7 @@ TERMS_MAX = 1000  # of one search; PostgreSQL's parser goes a step deeper with e
 TERM_CHARS_MAX = 100
 SOURCES_MAX = 1000  # that come with a fact that is asked for by itself
 LISTED_SOURCES_MAX = 20  # that come with each of many
+REWORDED_MAX = 1000  # facts that are looked through for what they said before they were edited
 
 
 class RelationalFacts:
@@ -85,8 +89,11 @@ class RelationalFacts:
     def delete(self, space: str, fact_id: str, now: datetime) -> bool:
         def job(c: Connection) -> bool:
             c.run("lock_memory", {"space": space})
+            before = c.row("find_fact", {"space": space, "id": fact_id})
             if not delete(c, space, fact_id, FactEvent.DELETED, now, by=BY_USER):
                 return False
+            assert before is not None, "it was there"
+            _retell(c, {"space": space, "id": fact_id, "key": before[0]}, before[1], now)
             c.run("note_urgent", {"space": space, "now": to_micros(now)})
             return True
 
@@ -97,6 +104,7 @@ class RelationalFacts:
         page = {
             "space": space,
             "at": to_micros(query.at),
+            "is_now": query.when is When.NOW,
             "every": query.every,
             "any_tag": query.tag is None,
             "tag": query.tag or "",
@@ -119,6 +127,7 @@ class RelationalFacts:
         at: datetime,
         limit: int,
         sources_max: int = LISTED_SOURCES_MAX,
+        when: When = When.THEN,
     ) -> builtins.list[Fact]:
         sought = stems(" ".join(term[:TERM_CHARS_MAX] for term in terms[:TERMS_MAX]))
         if not sought:
@@ -127,28 +136,41 @@ class RelationalFacts:
             "space": space,
             "words": json.dumps(sought, ensure_ascii=False),
             "at": to_micros(at),
+            "is_now": when is When.NOW,
             "limit": limit,
             "sources_max": min(sources_max, LISTED_SOURCES_MAX),
         }
-        found = self._database.read(space, lambda c: c.rows("search_facts", wanted))
-        return [rows.fact(row) for row in found]
+
+        def job(c: Connection) -> builtins.list[Fact]:
+            if when is When.NOW:
+                return [rows.fact(row) for row in c.rows("search_facts", wanted)]
+            return _search_then(c, wanted, sought)
+
+        return self._database.read(space, job)
 
     def search_metadata(
-        self, space: str, key: str, value: MetadataValue, at: datetime, limit: int
+        self,
+        space: str,
+        key: str,
+        value: MetadataValue,
+        at: datetime,
+        limit: int,
+        when: When = When.THEN,
     ) -> builtins.list[Fact]:
         wanted = {
             "space": space,
             "field": storable(key),
             "value": storable_json(value),
             "at": to_micros(at),
+            "is_now": when is When.NOW,
             "limit": limit,
             "sources_max": LISTED_SOURCES_MAX,
         }
         found = self._database.read(space, lambda c: c.rows("search_fact_metadata", wanted))
         return [rows.fact(row) for row in found]
 
-    def count(self, space: str, at: datetime) -> int:
-        names = {"space": space, "at": to_micros(at)}
+    def count(self, space: str, at: datetime, when: When = When.THEN) -> int:
+        names = {"space": space, "at": to_micros(at), "is_now": when is When.NOW}
         row = self._database.read(space, lambda c: c.row("count_facts", names))
         assert row is not None
         return int(row[0])
@@ -159,8 +181,27 @@ class RelationalFacts:
         return [rows.fact_change(row) for row in found]
 
 
+def _search_then(c: Connection, wanted: Params, sought: Sequence[str]) -> list[Fact]:
+    """Facts by what they said at a time; the index has what they say now."""
+    then = {**wanted, "reworded_max": REWORDED_MAX}
+    reworded = [rows.fact(row[1:]) for row in c.rows("reworded_facts", then)]
+    limit = wanted["limit"]
+    found = c.rows("search_facts", {**wanted, "limit": limit + len(reworded)})
+    if not reworded:
+        return [rows.fact(row) for row in found]
+    words = frozenset(sought)
+    theirs = {fact.id for fact in reworded}
+    others = [fact for fact in map(rows.fact, found) if fact.id not in theirs]
+    shared = {
+        fact.id: len(words.intersection(_words(fact).split())) for fact in (*others, *reworded)
+    }
+    best = sorted((*others, *reworded), key=lambda fact: -shared[fact.id])
+    return [fact for fact in best if shared[fact.id]][:limit]
+
+
 def _find(c: Connection, space: str, fact_id: str) -> Fact | None:
-    row = c.row("get_fact", {"space": space, "id": fact_id, "sources_max": SOURCES_MAX})
+    names = {"space": space, "id": fact_id, "sources_max": SOURCES_MAX}
+    row = c.row("get_fact", {**names, "is_now": True, "at": _LAST_MOMENT})
     return None if row is None else rows.fact(row)
 
 
@@ -204,6 +245,8 @@ def _put(c: Connection, space: str, fact: Fact, now: datetime, *, is_named: bool
     if row is None:
         row = c.row("insert_fact", columns)
     assert row is not None
+    if before is not None:
+        _restate(c, {**names, "key": row[0]}, before, storable(fact.content), now)
     c.run("delete_sources", {"space": space, "fact_key": row[0]})
     _put_sources(c, space, row[0], fact, now)
     event = FactEvent.ADDED if before is None else FactEvent.EDITED
@@ -230,7 +273,24 @@ def _edit(
     replaced = None if columns["content_key"] else _statement_key(before)
     names = {"space": space, "id": fact_id}
     note(c, names, event, columns["content"], now, by=BY_USER, before=replaced)
-    c.run("note_change", {"space": space, "now": to_micros(now)})
+    is_corrected = _restate(c, {**names, "key": before[0]}, before, columns["content"], now)
+    # What memory says must not go on saying what somebody has corrected.
+    news = "note_urgent" if is_corrected else "note_change"
+    c.run(news, {"space": space, "now": to_micros(now)})
+
+
+def _restate(c: Connection, fact: Params, before: Row, content: str, now: datetime) -> bool:
+    """Let what sessions came to say what a fact says now; whether it says something else."""
+    if content_key(content) == content_key(before[1]):
+        return False
+    _retell(c, fact, before[1], now, instead=content)
+    return True
+
+
+def _retell(c: Connection, fact: Params, content: str, now: datetime, *, instead: str = "") -> None:
+    from recollect.store.relational.derived import restate_sessions  # who only reads needs none
+
+    restate_sessions(c, fact, content, now, instead=instead)
 
 
 def _statement_key(before: Row) -> str:
@@ -244,7 +304,7 @@ def _merged(edit: FactEdit, before: Row) -> dict[str, Any]:
     It keeps its key while it says the same. One that was stored under an id of its own has none:
     it is never merged.
     """
-    _, content, key, expires_at, _, tags, metadata = before
+    _, content, key, expires_at, _, tags, metadata, topic = before
     if not isinstance(edit.content, Unchanged):
         content = storable(edit.content)
     if not isinstance(edit.tags, Unchanged):
@@ -255,7 +315,7 @@ def _merged(edit: FactEdit, before: Row) -> dict[str, Any]:
         expires_at = None if edit.valid_to is None else to_micros(edit.valid_to)
     return {
         "content": content,
-        "words": indexed(content),
+        "words": indexed_fact(content, topic, json.loads(metadata)),
         "content_key": key if key == content_key(content) else None,
         "tags": tags,
         "metadata": metadata,
@@ -298,7 +358,7 @@ def _columns(space: str, fact: Fact, now: datetime, *, key: str | None) -> Param
         "id": fact.id,
         "space": space,
         "content": content,
-        "words": indexed(content),
+        "words": _words(dataclasses.replace(fact, content=content)),
         "content_key": key,
         "tags": storable_json(list(fact.tags)),
         "metadata": storable_json(dict(fact.metadata)),
@@ -311,6 +371,10 @@ def _columns(space: str, fact: Fact, now: datetime, *, key: str | None) -> Param
         "expires_at": None if fact.valid_to is None else to_micros(fact.valid_to),
         "now": to_micros(now),
     }
+
+
+def _words(fact: Fact) -> str:
+    return indexed_fact(fact.content, fact.topic, fact.metadata)
 
 
 def _created(fact: Fact, now: datetime | None = None) -> int:

@@ -17,15 +17,33 @@ from typing import Any
 
 from recollect.clock import to_micros
 from recollect.generation import RemovedBecause
-from recollect.knowledge import Draft, FactEvent, Learned, NewFact, Trust, content_key
-from recollect.stems import indexed, indexed_summary
+from recollect.knowledge import (
+    ENDS,
+    Draft,
+    FactEvent,
+    Learned,
+    NewFact,
+    Trust,
+    content_key,
+    names_what_ends,
+)
+from recollect.stems import indexed_fact, indexed_summary
 from recollect.store.protocol import NewId
 from recollect.store.relational.cursor import has_lost_records
 from recollect.store.relational.database import Asked, Connection, Params, Row
+from recollect.store.relational.derived import disputes_asked, without_disputed
+from recollect.store.relational.fact_changes import (
+    STRENGTH,
+    SameFact,
+    delete,
+    find_same_fact,
+    meant,
+    note,
+    settle_trust,
+)
 from recollect.store.relational.text import storable, storable_json
 
 EMPTIED = RemovedBecause.EMPTIED.value
-_STRENGTH = {Trust.TOOL: 0, Trust.AGENT: 1, Trust.USER: 2}
 Place = tuple[int, int, int]  # the key of a fact, and the records of the session that bear it out
 
 
@@ -55,13 +73,16 @@ def learn(c: Connection, lesson: Lesson, learned: Learned, upto: int) -> None:
     c.run("lock_memory", {"space": lesson.space})
     facts = [_as_of_now(fact, lesson) for fact in learned.draft.facts]
     statements = [_names(lesson, fact) for fact in facts]
-    earlier, disputed = _look_up(c, lesson, statements, is_whole=learned.is_whole)
+    earlier, disputed, unsaid = _look_up(c, lesson, statements, is_whole=learned.is_whole)
+    suppressed = _suppressed(c, statements, disputed)
+    learned = replace(learned, draft=without_disputed(learned.draft, *unsaid, suppressed))
     changed = _put_extraction(c, lesson, learned, upto)
     for fact, names in zip(facts, statements, strict=True):
-        key, is_news = _put_fact(c, lesson, fact, names, disputed)
+        if names["content_key"] in suppressed:
+            continue
+        key, is_news = _put_fact(c, lesson, fact, names)
         changed |= is_news
-        if key is not None:
-            earlier.discard((key, fact.seq, fact.seq_to))
+        earlier.discard((key, fact.seq, fact.seq_to))
     if earlier:
         _take_back(c, lesson, earlier)
         changed = True
@@ -76,11 +97,12 @@ def _as_of_now(fact: NewFact, lesson: Lesson) -> NewFact:
 
 def _look_up(
     c: Connection, lesson: Lesson, statements: Sequence[Params], *, is_whole: bool
-) -> tuple[set[Place], frozenset[str]]:
+) -> tuple[set[Place], frozenset[str], tuple[list[Row], list[Row]]]:
     """Where a session that is gone through as a whole said something, and what is disputed.
 
-    A statement is disputed if somebody has changed or deleted it: few are, mostly none. What is
-    known of each statement is kept in the lesson until it is made, or something changes.
+    A statement is disputed if somebody has changed or deleted it: few are, mostly none. Last, what
+    its texts must not say. What is known of each statement is kept in the lesson until it is made,
+    or something changes.
     """
     first: dict[str, Params] = {}
     for names in statements:
@@ -91,11 +113,24 @@ def _look_up(
         asked.append(("disputed_statements", keys))
     if is_whole:
         asked.append(("session_sources", lesson.session))
+    asked += disputes_asked(lesson.session)
     found = c.rows_each(asked)
+    unsaid = (found.pop(-2), found.pop())
     places = {(row[0], row[1], row[2]) for row in found.pop()} if is_whole else set[Place]()
     disputed = frozenset(row[0] for row in found.pop()) if first else frozenset[str]()
     lesson.known.update(zip(first, found, strict=True))
-    return places, disputed
+    return places, disputed, unsaid
+
+
+def _suppressed(
+    c: Connection, statements: Sequence[Params], disputed: AbstractSet[str]
+) -> frozenset[str]:
+    """The statements that the session must not bring back."""
+    return frozenset(
+        names["content_key"]
+        for names in statements
+        if names["content_key"] in disputed and c.row("is_suppressed", names) is not None
+    )
 
 
 def _names(lesson: Lesson, fact: NewFact) -> dict[str, Any]:
@@ -149,15 +184,12 @@ def _texts(draft: Draft) -> tuple[str, str, str | None]:
     )
 
 
-def _put_fact(
-    c: Connection, lesson: Lesson, fact: NewFact, names: Params, disputed: AbstractSet[str]
-) -> tuple[int | None, bool]:
+def _put_fact(c: Connection, lesson: Lesson, fact: NewFact, names: Params) -> tuple[int, bool]:
     """Add a fact, or a source to the one that says the same: its key, and whether that is news."""
     content = storable(fact.content)
+    fact = _narrowed(c, lesson, fact)
     known = lesson.known.pop(names["content_key"], None)
-    if names["content_key"] in disputed and c.row("is_suppressed", names) is not None:
-        return None, False
-    same = find_same_fact(c, names) if known is None else _meant(known, names)
+    same = find_same_fact(c, names) if known is None else meant(known, names)
     if same is not None:
         return same.key, _say_again(c, lesson, fact, same)
     fact_id = lesson.new_id()
@@ -167,7 +199,7 @@ def _put_fact(
             **names,
             "id": fact_id,
             "content": content,
-            "words": indexed(content),
+            "words": indexed_fact(content, fact.topic, fact.metadata),
             "tags": storable_json(list(fact.tags)),
             "metadata": storable_json(dict(fact.metadata)),
             "trust": fact.trust.value,
@@ -176,7 +208,7 @@ def _put_fact(
             "extractor": lesson.extractor,
             "created_at": lesson.at,
             "expires_at": None if fact.valid_to is None else to_micros(fact.valid_to),
-            "now": lesson.at,
+            "now": max(lesson.at, names["valid_from"]),  # on a host whose clock goes ahead
         },
     )
     assert row is not None
@@ -187,55 +219,12 @@ def _put_fact(
     return row[0], True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SameFact:
-    """A fact that makes the statement that is being made."""
-
-    key: int
-    id: str
-    valid_from: int
-    content: str
-    trust: Trust
-    superseded_at: int | None
-    is_replay: bool  # of these very records
-
-    def rank(self, said: int) -> tuple[bool, bool, bool, int]:
-        """The lowest is meant: the replayed, else one believed at the time, else the live one."""
-        is_later = self.valid_from > said
-        return not self.is_replay, is_later, self.superseded_at is not None, -self.valid_from
-
-
-def find_same_fact(c: Connection, names: Params) -> SameFact | None:
-    """The fact that makes a statement already.
-
-    There is hardly ever more than one, and to make SQLite sort takes it longer than to find them.
-    """
-    return _meant(c.rows("find_same_fact", names), names)
-
-
-def _meant(found: Sequence[Row], names: Params) -> SameFact | None:
-    same = [_same_fact(row) for row in found]
-    return min(same, key=lambda each: each.rank(names["valid_from"]), default=None)
-
-
-def _same_fact(row: Row) -> SameFact:
-    return SameFact(
-        key=row[0],
-        id=row[1],
-        valid_from=row[2],
-        content=row[3],
-        trust=Trust(row[4]),
-        superseded_at=row[5],
-        is_replay=bool(row[6]),
-    )
-
-
 def _say_again(c: Connection, lesson: Lesson, fact: NewFact, same: SameFact) -> bool:
     """A known statement gains a source, and its word if it is better. False: nothing is new."""
     source = _source(lesson, fact, same.key)
-    if same.is_replay or _STRENGTH[fact.trust] > _STRENGTH[same.trust]:
+    if same.is_replay or STRENGTH[fact.trust] > STRENGTH[same.trust]:
         changed = c.row("insert_source", source) is not None
-        if changed and _STRENGTH[fact.trust] > _STRENGTH[same.trust]:
+        if changed and STRENGTH[fact.trust] > STRENGTH[same.trust]:
             settle_trust(c, lesson.space, same.key, lesson.now, by=lesson.extractor)
             lesson.known.clear()
         if same.is_replay:
@@ -261,20 +250,6 @@ def _source(lesson: Lesson, fact: NewFact, key: int) -> Params:
     }
 
 
-def settle_trust(c: Connection, space: str, key: int, now: datetime, *, by: str) -> bool:
-    """Let a fact be worth as much as the best of those who make the statement still.
-
-    One that has lost a better word supersedes no better word any more.
-    """
-    row = c.row("settle_trust", {"space": space, "key": key, "now": to_micros(now)})
-    if row is None:
-        return False
-    fact_id, trust, *successor = row
-    names = {"space": space, "id": fact_id}
-    release_superseded(c, names, tuple(successor), now, by=by, above=Trust(trust))
-    return True
-
-
 def _supersede(
     c: Connection, lesson: Lesson, fact: NewFact, own: tuple[int, str, str], *, is_known: bool
 ) -> None:
@@ -291,20 +266,33 @@ def _supersede(
         older, newer = (rival, ours) if rival[3] <= said else (ours, rival)
         if older is ours and is_known:
             return
-        if _STRENGTH[Trust(newer[2])] < _STRENGTH[Trust(older[2])]:
+        if STRENGTH[Trust(newer[2])] < STRENGTH[Trust(older[2])]:
             continue
         _end(c, lesson, older, newer)
         if older is ours:
             return
 
 
+def _narrowed(c: Connection, lesson: Lesson, fact: NewFact) -> NewFact:
+    """One that says what is over leaves a topic alone on which something else holds."""
+    if ENDS not in fact.metadata:
+        return fact
+    others = _on_topic(c, lesson, fact, key=0)
+    is_meant = all(names_what_ends(fact, content) for *_, content in others)
+    return fact if is_meant else replace(fact, topic=None)
+
+
+def _on_topic(c: Connection, lesson: Lesson, fact: NewFact, key: int) -> list[Row]:
+    if fact.topic is None:
+        return []
+    topic = {"topic": fact.topic, "valid_from": to_micros(fact.valid_from)}
+    return c.rows("find_topic_facts", {"space": lesson.space, "key": key, **topic})
+
+
 def _rivals(c: Connection, lesson: Lesson, fact: NewFact, key: int) -> list[Row]:
     """Statements the new one may contradict, the oldest first."""
     names = {"space": lesson.space, "key": key}
-    found: list[Row] = []
-    if fact.topic is not None:
-        topic = {"topic": fact.topic, "valid_from": to_micros(fact.valid_from)}
-        found += c.rows("find_topic_facts", {**names, **topic})
+    found = _on_topic(c, lesson, fact, key)
     for other_id in fact.supersedes:
         found += c.rows("find_supersedable", {**names, "id": other_id})
     return sorted({row[0]: row for row in found}.values(), key=lambda row: (row[3], row[0]))
@@ -319,7 +307,7 @@ def _end(c: Connection, lesson: Lesson, older: Row, newer: Row) -> None:
             "key": older[0],
             "other_id": newer[1],
             "superseded_at": newer[3],
-            "now": lesson.at,
+            "now": max(lesson.at, newer[3]),  # on a host whose clock goes ahead
         },
     )
     note(
@@ -352,83 +340,3 @@ def _take_back(c: Connection, lesson: Lesson, places: AbstractSet[Place]) -> Non
             place = {**lesson.session, "fact_key": key, "seq": seq, "seq_to": seq_to}
             c.run("delete_source", place)
         settle_trust(c, lesson.space, key, lesson.now, by=lesson.extractor)
-
-
-def delete(
-    c: Connection, space: str, fact_id: str, event: FactEvent, now: datetime, *, by: str
-) -> bool:
-    """Take a fact out of sight; its history stays. What somebody deleted must not come back."""
-    names = {"space": space, "id": fact_id}
-    row = c.row("delete_fact", {**names, "now": to_micros(now)})
-    if row is None:
-        return False
-    content, key, successor, superseded_at = row
-    before = None if event is FactEvent.WITHDRAWN else key or content_key(content)
-    note(c, names, event, content, now, by=by, before=before)
-    release_superseded(c, names, (successor, superseded_at), now, by=by)
-    return True
-
-
-def erase_sourceless(c: Connection, space: str, key: int, now: datetime, *, by: str) -> bool:
-    """Erase a fact that has lost its last source, with its history."""
-    row = c.row("sourceless", {"space": space, "fact_key": key})
-    if row is None:
-        return False
-    names = {"space": space, "id": row[0]}
-    c.run("erase_changes", names)
-    c.run("erase_fact", {"space": space, "fact_key": key})
-    release_superseded(c, names, (row[1], row[2]), now, by=by)
-    return True
-
-
-def release_superseded(
-    c: Connection,
-    fact: Params,
-    successor: tuple[str | None, int | None],
-    now: datetime,
-    *,
-    by: str,
-    above: Trust | None = None,
-) -> None:
-    """What a vanished fact had superseded comes back to life, or passes to its successor.
-
-    `above`: only what is worth more than that, for the fact is there still.
-    """
-    space = fact["space"]
-    for key, other_id, content, same, trust in c.rows("superseded_by", fact):
-        if above is not None and _STRENGTH[Trust(trust)] <= _STRENGTH[above]:
-            continue
-        heir, since = successor
-        if heir is None and same is not None:
-            live = c.row("find_live_same", {"space": space, "content_key": same, "key": key})
-            heir, since = (None, None) if live is None else (live[0], live[1])
-        inherited = {"space": space, "key": key, "other_id": heir, "superseded_at": since}
-        c.run("inherit_superseded", {**inherited, "now": to_micros(now)})
-        if heir is None:
-            note(c, {"space": space, "id": other_id}, FactEvent.RESTORED, content, now, by=by)
-
-
-def note(
-    c: Connection,
-    fact: Params,
-    event: FactEvent,
-    content: str,
-    now: datetime,
-    *,
-    by: str,
-    other_id: str | None = None,
-    before: str | None = None,
-) -> None:
-    """Add to a fact's history. `before` is the key of a statement nobody may bring back."""
-    c.run(
-        "insert_change",
-        {
-            **fact,
-            "event": event.value,
-            "content": content,
-            "content_key": before,
-            "made_by": by,
-            "other_id": other_id,
-            "now": to_micros(now),
-        },
-    )

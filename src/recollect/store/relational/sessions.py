@@ -7,14 +7,12 @@ from datetime import datetime
 
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
-from recollect.descriptors import from_cache_key, is_remembered
 from recollect.domain import KeyRef, MarkCause, Mode, SessionBirth, SessionState
-from recollect.errors import NotFound
 from recollect.messages import Role
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
-from recollect.store.relational.cursor import skip_unprocessed
 from recollect.store.relational.database import Connection, Database
+from recollect.store.relational.session_keys import create_key, find_key, gone, insert_session
 
 _END_OF_TIME = 2**62  # above every time a clock can show
 
@@ -28,8 +26,13 @@ class RelationalSessions:
     def open_key(
         self, space: str, key: str, agent_id: str, birth: SessionBirth, now: datetime, new_id: NewId
     ) -> KeyRef:
-        found = self.find_key(space, key, agent_id)
-        if found is not None:
+        names = {"space": space, "key": key, "agent_id": agent_id}
+        row = self._database.read(space, lambda c: c.row("find_key", names))
+        if row is not None:
+            found = KeyRef(**names, key_id=row[0])
+            if row[1] and birth.project is not None:  # whoever goes on says it once more
+                project = {"space": space, "key_id": found.key_id, "project": birth.project}
+                self._database.write(space, lambda c: c.run("name_project", project))
             return found
 
         def create(c: Connection) -> KeyRef | None:
@@ -98,22 +101,13 @@ class RelationalSessions:
         return self._database.write(ref.space, job)
 
     def set_mode(self, ref: KeyRef, mode: Mode, now: datetime) -> SessionState:
+        from recollect.store.relational.modes import change_mode
+
         def job(c: Connection) -> SessionState:
             old = locked_session(c, ref)
             if old.mode is mode:
                 return old
-            if old.mode is not Mode.ENABLED and mode is Mode.ENABLED:
-                # What was said while nothing was to be learned is never learned later.
-                skip_unprocessed(c, old.space, old.id, f"mode {old.mode}", now)
-            remembered = may_be_remembered(old.agent_id, old.ephemeral, mode)
-            names = {"space": old.space, "id": old.id}
-            c.run("set_mode", {**names, "mode": mode.value, "remembered": remembered})
-            if not remembered:
-                c.run("void_pass", names)
-                c.run("drop_staged", names)
-            if remembered != old.remembered and c.row("has_memory", names) is not None:
-                c.run("lock_memory", {"space": old.space})
-                c.run("note_urgent", {"space": old.space, "now": to_micros(now)})
+            change_mode(c, old, mode, now)
             return current_session(c, ref)
 
         return self._database.write(ref.space, job)
@@ -121,36 +115,6 @@ class RelationalSessions:
     def spaces(self, after: str, limit: int) -> builtins.list[str]:
         page = {"after": after, "limit": limit}
         return [row[0] for row in self._database.read(None, lambda c: c.rows("list_spaces", page))]
-
-
-def find_key(c: Connection, space: str, key: str, agent_id: str) -> KeyRef | None:
-    names = {"space": space, "key": key, "agent_id": agent_id}
-    row = c.row("find_key", names)
-    return None if row is None else KeyRef(**names, key_id=row[0])
-
-
-def create_key(
-    c: Connection,
-    space: str,
-    key: str,
-    agent_id: str,
-    birth: SessionBirth,
-    now: datetime,
-    new_id: NewId,
-) -> KeyRef | None:
-    """A key with its first session. None: another caller created it since we looked."""
-    at = to_micros(now)
-    session_id = new_id()
-    c.run("insert_space", {"space": space, "now": at})
-    c.run("insert_agent", {"space": space, "agent_id": agent_id, "now": at})
-    names = {"space": space, "key": key, "agent_id": agent_id}
-    row = c.row("insert_key", {**names, "session_id": session_id})
-    if row is None:
-        return None
-    ref = KeyRef(**names, key_id=row[0])
-    insert_session(c, ref, session_id, 1, birth, at)
-    reach("key.created")
-    return ref
 
 
 def rotate_session(
@@ -181,10 +145,6 @@ def rotate_session(
     return current_session(c, ref)
 
 
-def may_be_remembered(agent_id: str, ephemeral: bool, mode: Mode) -> bool:
-    return mode is Mode.ENABLED and not ephemeral and is_remembered(from_cache_key(agent_id))
-
-
 def current_session(c: Connection, ref: KeyRef) -> SessionState:
     row = c.row("get_current_session", {"space": ref.space, "key_id": ref.key_id})
     if row is None:
@@ -192,42 +152,10 @@ def current_session(c: Connection, ref: KeyRef) -> SessionState:
     return rows.session_state(row)
 
 
-def expect_key(c: Connection, ref: KeyRef) -> None:
-    """NotFound: somebody holds a key that is gone."""
-    if c.row("current_session", {"space": ref.space, "key_id": ref.key_id}) is None:
-        raise gone(ref)
-
-
-def gone(ref: KeyRef) -> NotFound:
-    """A key always has a session, and both go only with everything in their space."""
-    return NotFound(f"{ref.key!r} was forgotten with all of space {ref.space!r}; open it again")
-
-
 def locked_session(c: Connection, ref: KeyRef) -> SessionState:
     """The current session, held so that nobody else rotates its key before we commit."""
     c.row("lock_key", {"space": ref.space, "key_id": ref.key_id})
     return current_session(c, ref)
-
-
-def insert_session(
-    c: Connection, ref: KeyRef, session_id: str, rotation: int, birth: SessionBirth, at: int
-) -> None:
-    c.run(
-        "insert_session",
-        {
-            "id": session_id,
-            "space": ref.space,
-            "key_id": ref.key_id,
-            "rotation": rotation,
-            "source": birth.source,
-            "project": birth.project,
-            "parent": birth.parent,
-            "ephemeral": birth.ephemeral,
-            "mode": birth.mode.value,
-            "remembered": may_be_remembered(ref.agent_id, birth.ephemeral, birth.mode),
-            "now": at,
-        },
-    )
 
 
 def close_session(

@@ -3,9 +3,20 @@
 -- of a space holds its row in consolidations.
 
 -- fragment: fact
-f.id, f.space, f.content, f.tags, f.metadata, f.trust, f.topic, f.extractor, f.created_at, f.updated_at,
+f.id, f.space, {said}, f.tags, f.metadata, f.trust, f.topic, f.extractor, f.created_at, f.updated_at,
 f.valid_from, f.expires_at, f.superseded_at, f.superseded_by, f.usage_count, f.last_usage, {sources},
 (SELECT count(*) FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key)
+
+-- fragment: said
+-- What it says or, if it is asked for at another time, said then: as its history tells from its first
+-- words on.
+CASE WHEN :is_now THEN f.content ELSE COALESCE((
+    SELECT o.content FROM {its_history} o WHERE o.space = :space AND o.fact_id = f.id AND o.id = (
+        SELECT max(n.id) FROM {its_history} n WHERE n.space = :space AND n.fact_id = f.id
+            AND n.event IN ('added', 'edited') AND n.created_at <= :at)), (
+    SELECT o.content FROM {its_history} o WHERE o.space = :space AND o.fact_id = f.id AND o.id = (
+        SELECT min(n.id) FROM {its_history} n WHERE n.space = :space AND n.fact_id = f.id
+            AND n.event IN ('added', 'edited'))), f.content) END
 
 -- fragment: sources (sqlite)
 -- Whoever asks for none does not wait for them to be sorted.
@@ -41,9 +52,30 @@ f.superseded_by IS NULL AND f.deleted_at IS NULL
 (f.extractor IS NOT NULL AND f.content_key IS NOT NULL)
 
 -- fragment: holds
--- It was said by then, and was neither over nor superseded. A deleted one never was.
-(f.deleted_at IS NULL AND f.valid_from <= :at AND (f.expires_at IS NULL OR f.expires_at > :at)
-    AND (f.superseded_at IS NULL OR f.superseded_at > :at))
+-- It was said by then, and was neither over nor superseded; and it is somebody's own, or a session that
+-- may be remembered bears it out. A deleted one never was. Who asks about now asks one clock, and who
+-- stored it had another: what was so by that one is so.
+(f.deleted_at IS NULL AND (f.expires_at IS NULL OR f.expires_at > :at)
+    AND (f.valid_from <= :at
+        OR (:is_now AND (f.valid_from <= f.created_at OR f.valid_from <= f.updated_at)))
+    AND (f.superseded_at IS NULL
+        OR (f.superseded_at > :at AND NOT (:is_now AND f.superseded_at <= f.updated_at)))
+    AND (NOT EXISTS (SELECT 1 FROM sessions n WHERE n.space = :space AND n.mode <> 'enabled')
+        OR {is_borne_out}))
+
+-- fragment: is_borne_out
+-- It is not an extractor's alone, or one of its sources is in no session that is to be left out.
+(f.extractor IS NULL OR f.content_key IS NULL OR f.own_trust IS NOT NULL OR EXISTS (
+    SELECT 1 FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key AND NOT EXISTS (
+        SELECT 1 FROM {its_own_session} n WHERE n.id = o.session_id AND n.space = :space
+            AND n.mode <> 'enabled')))
+
+-- fragment: its_own_session (sqlite)
+sessions
+
+-- fragment: its_own_session (postgres)
+-- By its id, one at a time; never all that are left out of a space.
+(SELECT * FROM sessions g WHERE g.id = o.session_id OFFSET 0)
 
 -- fragment: believed_until
 COALESCE(f.superseded_at, 4611686018427387904)
@@ -52,8 +84,8 @@ COALESCE(f.superseded_at, 4611686018427387904)
 SELECT {fact} FROM facts f WHERE f.space = :space AND f.id = :id AND f.deleted_at IS NULL;
 
 -- name: find_fact
-SELECT f.key, f.content, f.content_key, f.expires_at, f.superseded_at, f.tags, f.metadata FROM facts f
-WHERE f.space = :space AND f.id = :id AND f.deleted_at IS NULL;
+SELECT f.key, f.content, f.content_key, f.expires_at, f.superseded_at, f.tags, f.metadata, f.topic
+FROM facts f WHERE f.space = :space AND f.id = :id AND f.deleted_at IS NULL;
 
 -- name: find_same_fact
 -- The statement as it is known: what these very records bear out already, what was believed at the
@@ -228,6 +260,25 @@ FROM facts f WHERE f.space = :space AND f.key = :fact_key;
 DELETE FROM fact_sources WHERE space = :space AND fact_key = :fact_key
     AND session_id = :session_id AND seq = :seq AND seq_to = :seq_to;
 
+-- name: left_out
+-- The facts of a session that no session bears out that may be remembered.
+SELECT DISTINCT f.key, f.id, f.superseded_by, f.superseded_at
+FROM facts f JOIN fact_sources o ON o.fact_key = f.key
+WHERE f.space = :space AND {by_session} AND f.deleted_at IS NULL AND NOT {is_borne_out}
+ORDER BY f.key;
+
+-- name: superseded_once
+-- What live facts of a session had superseded, and what it was superseded by since is over.
+SELECT DISTINCT f.key, f.id, f.content, f.trust, b.id, b.trust, b.valid_from
+FROM fact_sources o JOIN facts b ON b.key = o.fact_key
+JOIN fact_history h ON h.space = b.space AND h.other_id = b.id AND h.event = 'superseded'
+JOIN facts f ON f.space = h.space AND f.id = h.fact_id
+WHERE b.space = :space AND {by_session} AND b.deleted_at IS NULL AND b.superseded_by IS NULL
+    AND b.extractor IS NOT NULL AND b.content_key IS NOT NULL
+    AND h.space = :space AND f.space = :space AND {is_live} AND {is_extracted}
+    AND f.valid_from <= b.valid_from AND f.key <> b.key
+ORDER BY b.valid_from, f.key;
+
 -- name: session_facts
 -- All that rests on a session, also what was deleted or withdrawn.
 SELECT DISTINCT f.key FROM facts f JOIN fact_sources o ON o.fact_key = f.key
@@ -294,6 +345,13 @@ ORDER BY best.score, f.created_at DESC, f.id;
 SELECT {fact} FROM facts f, {any_of} q (wanted)
 WHERE f.search @@ q.wanted AND f.space = :space AND {holds}
 ORDER BY ts_rank_cd(f.search, q.wanted) DESC, f.created_at DESC, f.id LIMIT :limit;
+
+-- name: reworded_facts
+-- Those that say something else than they did at a time, the last that were edited; as they said it.
+SELECT f.key, {fact} FROM facts f WHERE f.space = :space AND {holds} AND f.id IN (
+    SELECT h.fact_id FROM fact_history h
+    WHERE h.space = :space AND h.event = 'edited' AND h.created_at > :at
+    ORDER BY h.created_at DESC LIMIT :reworded_max);
 
 -- name: search_fact_metadata (sqlite)
 SELECT {fact} FROM facts f

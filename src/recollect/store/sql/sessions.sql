@@ -27,7 +27,16 @@ ON CONFLICT (space, key, agent_id) DO NOTHING
 RETURNING id;
 
 -- name: find_key
-SELECT id FROM session_keys WHERE space = :space AND key = :key AND agent_id = :agent_id;
+-- And whether its session was forgotten, and what project it was of with it.
+SELECT k.id, s.forgotten_at IS NOT NULL AND s.project IS NULL
+FROM session_keys k JOIN sessions s ON s.space = :space AND s.id = k.session_id
+WHERE k.space = :space AND k.key = :key AND k.agent_id = :agent_id;
+
+-- name: name_project
+-- For the sessions that come after one that was forgotten.
+UPDATE sessions SET project = :project
+WHERE space = :space AND forgotten_at IS NOT NULL AND project IS NULL
+    AND id = (SELECT k.session_id FROM session_keys k WHERE k.space = :space AND k.id = :key_id);
 
 -- name: find_key_agents
 SELECT agent_id FROM session_keys WHERE space = :space AND key = :key ORDER BY agent_id;

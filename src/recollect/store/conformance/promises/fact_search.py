@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from recollect.knowledge import Fact, Source
+from recollect.knowledge import Fact, FactQuery, Source, When
+from recollect.recollection import EntryKind
 from recollect.store.conformance.case import case
+from recollect.store.conformance.findings import at, found
 from recollect.store.conformance.harness import SPACE, Harness
 from recollect.store.conformance.lessons import add, day, edit, facts, statement, teach
 from recollect.store.protocol import MetadataValue
@@ -306,3 +308,57 @@ def a_search_gives_the_sources_it_is_asked_for(store: Harness) -> None:
         assert (found.sources, found.source_count) == (tuple(sources[:asked]), 4)
     [found] = store.handle.facts.search(SPACE, ["tea"], day(1), 10)
     assert found.sources == tuple(sources)
+
+
+@case("T4", "at another time a fact says what it said then, and is found by that")
+def facts_say_what_they_said(store: Harness) -> None:
+    handle = store.handle.facts
+    at(store, day(10))
+    fact = add(store, "tea in Rome", metadata={"a": 1})
+    add(store, "tea at noon")
+    at(store, day(20))
+    edit(store, fact.id, content="tea in Oslo")
+    for moment, then, other in ((15, "Rome", "Oslo"), (20, "Oslo", "Rome"), (30, "Oslo", "Rome")):
+        said, asked = f"tea in {then}", day(moment)
+        listed = handle.list(SPACE, FactQuery(at=asked), 10)
+        assert sorted(each.content for each in listed) == sorted(("tea at noon", said))
+        assert [each.content for each in handle.search(SPACE, [then], asked, 10)] == [said]
+        best = handle.search(SPACE, ["tea", then], asked, 10)
+        assert [each.content for each in best] == [said, "tea at noon"]
+        assert handle.search(SPACE, [other], asked, 10) == []
+        assert handle.search_metadata(SPACE, "a", 1, asked, 10)[0].content == said
+        [limited] = handle.search(SPACE, ["tea", then], asked, 1)
+        assert limited.content == said
+    at(store, day(40))
+    learned = teach(store, statement("tea for two", said=day(2)))
+    [late] = store.handle.facts.list(SPACE, FactQuery(at=day(3), session_id=learned), 10)
+    edit(store, late.id, content="tea for three")
+    [then_said] = handle.search(SPACE, ["two"], day(3), 10)
+    assert then_said.content == "tea for two", "said then, though it was found later"
+
+
+@case("T4", "what a clock that goes ahead has stored is so now, and what it ended is over")
+def clocks_may_differ(store: Harness) -> None:
+    def held(on: int) -> list[str]:
+        """What holds now, by a clock that shows this day."""
+        query = FactQuery(at=day(on), when=When.NOW)
+        listed = sorted(fact.content for fact in store.handle.facts.list(SPACE, query, 10))
+        searched = store.handle.facts.search(SPACE, ["tea"], day(on), 10, when=When.NOW)
+        assert sorted(fact.content for fact in searched) == listed
+        assert found(store, "tea", EntryKind.FACT, now=day(on)) == listed
+        assert store.handle.facts.count(SPACE, day(on), When.NOW) == len(listed)
+        return listed
+
+    at(store, day(5))
+    added = add(store, "tea at noon")
+    for city, on in (("Rome", 1), ("Oslo", 7)):  # said by a clock that goes ahead of ours
+        teach(store, statement(f"tea in {city}", said=day(on), topic="tea"), key=city)
+    later = Fact("tea from May on", valid_from=day(9))
+    store.handle.facts.add(SPACE, later, store.now(), store.new_id)
+    for on in (0, 4, 6, 8):
+        assert held(on) == ["tea at noon", "tea in Oslo"]
+    assert held(9) == ["tea at noon", "tea from May on", "tea in Oslo"]
+    then = store.handle.facts.list(SPACE, FactQuery(at=day(4)), 10)
+    assert [fact.content for fact in then] == ["tea in Rome"], "as it was believed at that time"
+    assert added.holds(day(4))
+    assert not added.is_valid(day(4))

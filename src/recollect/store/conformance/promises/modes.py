@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from recollect.agency import Span
 from recollect.domain import JobKind, JobState, Mode, NothingDue, Outcome, SessionBirth, StaleClaim
-from recollect.knowledge import Staged
+from recollect.knowledge import Fact, FactEvent, Staged
+from recollect.recollection import EntryKind
 from recollect.store.conformance.case import case
+from recollect.store.conformance.findings import found
 from recollect.store.conformance.harness import SPACE, Harness
+from recollect.store.conformance.inboxes import finish, handed_over, release, take, work
 from recollect.store.conformance.lessons import (
     POLICY,
+    add,
     claim,
     contents,
+    day,
     draft,
+    edit,
+    events,
     extraction,
+    fact_named,
+    facts,
     lesson,
     revision,
     statement,
@@ -19,6 +31,7 @@ from recollect.store.conformance.lessons import (
 )
 
 FORBIDDEN = (Mode.DISABLED, Mode.POLLUTED)
+HOMES = (("Rome", 1), ("Oslo", 5))
 
 
 @case("G12", "a mode is set, seen and set back")
@@ -172,13 +185,13 @@ def forbidding_voids_a_pass(store: Harness) -> None:
         again = claim(store)
         staged = Staged(pass_number=2, upto=1, extractor="model", draft=draft())
         leases.stage(again, staged)
-        before = contents(store), extraction(store, session)
+        before = facts(store, every=True), extraction(store, session)
         changed = revision(store).changed
         store.set_mode(ref, mode)
         made = lesson(draft(statement("a ghost")), is_whole=True, pass_number=2)
         assert leases.stage(again, staged) == StaleClaim()
         assert leases.record_pass(again, 1, made, store.now(), store.new_id) == StaleClaim()
-        assert (contents(store), extraction(store, session)) == before
+        assert (facts(store, every=True), extraction(store, session)) == before
         assert revision(store).changed == changed + 1, "of the mode, and of nothing else"
         assert store.session(session).pass_number == 1
         loaded = leases.load(again, 0, 10)
@@ -211,3 +224,85 @@ def progress_says_what_may_be_remembered(store: Harness) -> None:
         Mode.DISABLED: False,
         Mode.POLLUTED: False,
     }
+
+
+def _held(store: Harness) -> list[str]:
+    """The facts that hold, which are the same however they are asked for."""
+    listed = contents(store)
+    searched = store.handle.facts.search(SPACE, ["saffron"], day(365), 100)
+    assert sorted(fact.content for fact in searched) == listed
+    assert found(store, "saffron", EntryKind.FACT) == listed
+    assert store.handle.facts.count(SPACE, day(365)) == len(listed)
+    return listed
+
+
+@case("G11 G12", "what sessions alone say that are left out does not hold, and is back with them")
+def what_is_left_out_does_not_hold(store: Harness) -> None:
+    one, two = store.key("one"), store.key("two")
+    said = [statement(f"saffron {word}", seq) for seq, word in enumerate(("a", "b", "c", "d"), 1)]
+    session = teach(store, *said, key="one")
+    teach(store, said[1], key="two")
+    add(store, "saffron c")  # somebody says so as well
+    edit(store, fact_named(store, "saffron d").id, content="saffron e")
+    brought = Fact("saffron f", extractor="elsewhere")  # and no session of ours
+    store.handle.facts.add(SPACE, brought, store.now(), store.new_id)
+    everything = [f"saffron {word}" for word in ("a", "b", "c", "e", "f")]
+    alone = fact_named(store, "saffron a")
+    for mode in FORBIDDEN:
+        assert _held(store) == everything
+        changed = revision(store).changed
+        store.set_mode(one, mode)
+        assert _held(store) == everything[1:]
+        assert revision(store).changed == changed + 1
+        assert fact_named(store, "saffron a") == store.handle.facts.get(SPACE, alone.id) == alone
+        store.set_mode(two, mode)
+        assert _held(store) == everything[2:]
+        store.set_mode(two, Mode.ENABLED)
+        store.set_mode(one, Mode.ENABLED)
+    assert _held(store) == everything
+    assert {source.session_id for source in alone.sources} == {session}
+
+
+def _ends(store: Harness) -> list[tuple[str, datetime | None, str | None]]:
+    every = facts(store, every=True)
+    return [(fact.content, fact.valid_to, fact.superseded_by) for fact in every]
+
+
+@case("G12 T4", "what was superseded by what is left out is believed, until that is back")
+def what_was_superseded_is_believed_meanwhile(store: Harness) -> None:
+    homes = [statement(f"lives in {city}", said=day(on), topic="home") for city, on in HOMES]
+    for number, home in enumerate(homes):
+        teach(store, home, key=f"key {number}")
+    ref, rome = store.key("key 1"), fact_named(store, "lives in Rome")
+    before = [
+        (fact.content, fact.valid_to, fact.superseded_by) for fact in facts(store, every=True)
+    ]
+    assert contents(store) == ["lives in Oslo"]
+    store.set_mode(ref, Mode.POLLUTED)
+    assert contents(store) == ["lives in Rome"]
+    store.set_mode(ref, Mode.ENABLED)
+    assert _ends(store) == before
+    ended, back = FactEvent.SUPERSEDED, FactEvent.RESTORED
+    assert events(store, rome.id) == [FactEvent.ADDED, ended, back, ended]
+    store.set_mode(ref, Mode.POLLUTED)
+    teach(store, statement("lives in Rome", said=day(9), topic="home"), key="again")
+    store.set_mode(ref, Mode.ENABLED)
+    assert contents(store) == ["lives in Rome"]
+
+
+@case("A5 G12", "a memory-agent that was told of a session is told when its mode changes")
+def a_memory_agent_is_told_of_a_mode(store: Harness) -> None:
+    _, session = handed_over(store)
+    abouts = []
+    for mode in (Mode.POLLUTED, Mode.ENABLED, None):
+        claimed = work(store)
+        turn = take(store, claimed)
+        assert claimed.kind is JobKind.MEMORY_AGENT
+        abouts += [item.about for item in turn.items]
+        finish(store, claimed, turn)
+        release(store, claimed)
+        if mode is not None:
+            store.append(store.key())  # what is said meanwhile, and never read
+            store.clock.advance(1)
+            store.set_mode(store.key(), mode)
+    assert abouts == [Span(session_id=session, first=1, last=1)] * 3

@@ -1,0 +1,155 @@
+"""What becomes of a fact, whoever makes it so: extraction, somebody who edits, or forgetting.
+
+Its history is written with every change, and what it had superseded goes on where it ends. Whoever
+comes here holds the space's memory (`lock_memory`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from recollect.clock import to_micros
+from recollect.knowledge import FactEvent, Trust, content_key
+from recollect.store.relational.database import Connection, Params, Row
+
+STRENGTH = {Trust.TOOL: 0, Trust.AGENT: 1, Trust.USER: 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameFact:
+    """A fact that makes the statement that is being made."""
+
+    key: int
+    id: str
+    valid_from: int
+    content: str
+    trust: Trust
+    superseded_at: int | None
+    is_replay: bool  # of these very records
+
+    def rank(self, said: int) -> tuple[bool, bool, bool, int]:
+        """The lowest is meant: the replayed, else one believed at the time, else the live one."""
+        is_later = self.valid_from > said
+        return not self.is_replay, is_later, self.superseded_at is not None, -self.valid_from
+
+
+def find_same_fact(c: Connection, names: Params) -> SameFact | None:
+    """The fact that makes a statement already.
+
+    There is hardly ever more than one, and to make SQLite sort takes it longer than to find them.
+    """
+    return meant(c.rows("find_same_fact", names), names)
+
+
+def meant(found: Sequence[Row], names: Params) -> SameFact | None:
+    """Which of the facts that make a statement is the one."""
+    same = [_same_fact(row) for row in found]
+    return min(same, key=lambda each: each.rank(names["valid_from"]), default=None)
+
+
+def _same_fact(row: Row) -> SameFact:
+    return SameFact(
+        key=row[0],
+        id=row[1],
+        valid_from=row[2],
+        content=row[3],
+        trust=Trust(row[4]),
+        superseded_at=row[5],
+        is_replay=bool(row[6]),
+    )
+
+
+def settle_trust(c: Connection, space: str, key: int, now: datetime, *, by: str) -> bool:
+    """Let a fact be worth as much as the best of those who make the statement still.
+
+    One that has lost a better word supersedes no better word any more.
+    """
+    row = c.row("settle_trust", {"space": space, "key": key, "now": to_micros(now)})
+    if row is None:
+        return False
+    fact_id, trust, *successor = row
+    names = {"space": space, "id": fact_id}
+    release_superseded(c, names, tuple(successor), now, by=by, above=Trust(trust))
+    return True
+
+
+def delete(
+    c: Connection, space: str, fact_id: str, event: FactEvent, now: datetime, *, by: str
+) -> bool:
+    """Take a fact out of sight; its history stays. What somebody deleted must not come back."""
+    names = {"space": space, "id": fact_id}
+    row = c.row("delete_fact", {**names, "now": to_micros(now)})
+    if row is None:
+        return False
+    content, key, successor, superseded_at = row
+    before = None if event is FactEvent.WITHDRAWN else key or content_key(content)
+    note(c, names, event, content, now, by=by, before=before)
+    release_superseded(c, names, (successor, superseded_at), now, by=by)
+    return True
+
+
+def erase_sourceless(c: Connection, space: str, key: int, now: datetime, *, by: str) -> bool:
+    """Erase a fact that has lost its last source, with its history."""
+    row = c.row("sourceless", {"space": space, "fact_key": key})
+    if row is None:
+        return False
+    names = {"space": space, "id": row[0]}
+    c.run("erase_changes", names)
+    c.run("erase_fact", {"space": space, "fact_key": key})
+    release_superseded(c, names, (row[1], row[2]), now, by=by)
+    return True
+
+
+def release_superseded(
+    c: Connection,
+    fact: Params,
+    successor: tuple[str | None, int | None],
+    now: datetime,
+    *,
+    by: str,
+    above: Trust | None = None,
+) -> None:
+    """What a vanished fact had superseded comes back to life, or passes to its successor.
+
+    `above`: only what is worth more than that, for the fact is there still.
+    """
+    space = fact["space"]
+    for key, other_id, content, same, trust in c.rows("superseded_by", fact):
+        if above is not None and STRENGTH[Trust(trust)] <= STRENGTH[above]:
+            continue
+        heir, since = successor
+        if heir is None and same is not None:
+            live = c.row("find_live_same", {"space": space, "content_key": same, "key": key})
+            heir, since = (None, None) if live is None else (live[0], live[1])
+        inherited = {"space": space, "key": key, "other_id": heir, "superseded_at": since}
+        c.run("inherit_superseded", {**inherited, "now": to_micros(now)})
+        if heir is None:
+            note(c, {"space": space, "id": other_id}, FactEvent.RESTORED, content, now, by=by)
+
+
+def note(
+    c: Connection,
+    fact: Params,
+    event: FactEvent,
+    content: str,
+    now: datetime,
+    *,
+    by: str,
+    other_id: str | None = None,
+    before: str | None = None,
+) -> None:
+    """Add to a fact's history. `before` is the key of a statement nobody may bring back."""
+    c.run(
+        "insert_change",
+        {
+            **fact,
+            "event": event.value,
+            "content": content,
+            "content_key": before,
+            "made_by": by,
+            "other_id": other_id,
+            "now": to_micros(now),
+        },
+    )

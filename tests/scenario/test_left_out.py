@@ -1,0 +1,119 @@
+"""A session whose mode forbids it leaves all of memory, and comes back. Rows G11, G12 and A5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import recollect
+from recollect.domain import Mode
+
+LOVED = "I love zebrafinches."
+FORBIDDEN = pytest.mark.parametrize("mode", [Mode.DISABLED, Mode.POLLUTED])
+
+
+@pytest.fixture
+def memory(durable_store_url: str) -> Iterator[recollect.Memory]:
+    with recollect.open(durable_store_url) as memory:
+        yield memory
+
+
+def learned(memory: recollect.Memory, *texts: str, key: str = "k") -> recollect.Session:
+    session = memory.space("alice").session(key)
+    for text in texts or (LOVED,):
+        session.append("user", text, name="Alice")
+    session.sleep()
+    memory.work()
+    return session
+
+
+def saying(space: recollect.Space, word: str = "zebrafinches") -> set[str]:
+    """The pages that have a word."""
+    bodies = {node.path: space.documents.read(node.path).body for node in space.documents.tree()}
+    return {path for path, body in bodies.items() if word in body}
+
+
+def told(space: recollect.Space, word: str = "zebrafinches") -> set[str]:
+    """By which ways a word is told."""
+    ways = {str(hit.kind) for hit in space.recall(word, 50)}
+    ways |= {"context"} if word in space.context(word).text else set()
+    ways |= {"list"} if any(word in fact.content for fact in space.facts.list()) else set()
+    return ways | ({"search"} if space.facts.search(word) else set())
+
+
+@FORBIDDEN
+def test_what_one_session_said_leaves_memory_at_once_and_comes_back(
+    memory: recollect.Memory, mode: Mode
+) -> None:
+    """G11, G12: facts, pages of the memory-agent, and with the next work the handbook."""
+    space, session = memory.space("alice"), learned(memory)
+    before, pages = told(space), saying(space)
+    assert {"fact", "document", "record", "summary", "context", "list", "search"} <= before
+    assert len(pages) > 3
+    [fact] = space.facts.list()
+    session.set_mode(mode)
+    assert told(space) == set()
+    assert space.facts.get(fact.id) == fact, "it is not erased"
+    memory.work()
+    assert saying(space) == set()
+    session.set_mode(Mode.ENABLED)
+    assert {"fact", "list", "search"} <= told(space)
+    memory.work()
+    assert (told(space), saying(space)) == (before, pages)
+
+
+def test_what_others_say_as_well_or_somebody_vouches_for_stays(memory: recollect.Memory) -> None:
+    """G11, G12."""
+    session = learned(memory, LOVED, "I live in Lisbon.", "My favourite colour is teal.")
+    learned(memory, LOVED, key="other")
+    space = memory.space("alice")
+    [home] = space.facts.search("Lisbon")
+    space.facts.update(home.id, "Alice lives in Porto.")
+    session.set_mode(Mode.DISABLED)
+    memory.work()
+    assert sorted(fact.content for fact in space.facts.list()) == [
+        "Alice lives in Porto.",
+        "Alice loves zebrafinches.",
+    ]
+    assert saying(space, "teal") == set()
+    assert {"~/memory/MEMORY", "~/memory/preferences"} <= saying(space)
+
+
+def test_the_pages_follow_also_where_a_process_was_stopped_before_it_came_to_them(
+    memory: recollect.Memory,
+) -> None:
+    """G12, A5: the memory-agent is told in the same transaction."""
+    space, session = memory.space("alice"), learned(memory)
+    memory.store.sessions.set_mode(session.ref, Mode.POLLUTED, space._around.now())
+    assert "~/memory/preferences" in saying(space)
+    memory.work()
+    assert saying(space) == set()
+
+
+def test_what_was_left_out_is_gone_for_good_once_it_is_forgotten(memory: recollect.Memory) -> None:
+    """G11, P11: also from the versions of pages that stay when a mode changes."""
+    space, session = memory.space("alice"), learned(memory)
+    session.set_mode(Mode.DISABLED)
+    memory.work()
+    history = space.documents.history("~/memory/preferences")
+    assert any("zebrafinches" in version.body for version in history), "it could come back"
+    space.forget(session=session.id)
+    paths = [node.path for node in space.documents.tree()]
+    paths += [each.path for each in space.documents.deleted()]
+    bodies = [each.body for path in paths for each in space.documents.history(path)]
+    assert not any("zebrafinches" in body for body in bodies)
+
+
+def test_what_was_said_while_it_was_left_out_is_not_filed_when_it_is_back(
+    durable_store_url: str,
+) -> None:
+    """G12: a memory-agent that reads what was said reads only what it read before."""
+    with recollect.open(durable_store_url, settings={"pipeline": "memory-agent"}) as memory:
+        space, session = memory.space("alice"), learned(memory)
+        session.set_mode(Mode.DISABLED)
+        session.append("user", "I love walruses.", name="Alice")
+        session.set_mode(Mode.ENABLED)
+        memory.work()
+        assert saying(space, "walruses") == set()
+        assert saying(space) != set()
