@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
+from recollect.config import DEFAULT_SPACE as DEFAULT_SPACE  # and of this module
 from recollect.domain import NewRecord
 from recollect.errors import InvalidMessage, InvalidValue, TooLarge
 from recollect.messages import Role, ToolCall, as_plain_json, read, read_role, storable_json
 
-DEFAULT_SPACE = "default"
 KEY_BYTES_MAX = 1024
 NAME_CHARS_MAX = 256
 METADATA_BYTES_MAX = 65_536

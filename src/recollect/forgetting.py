@@ -36,9 +36,11 @@ class Household(Protocol):
 
     def documents_of(self, space: str) -> Documents: ...
 
-    def withdraw(self, space: str, gone: Collection[str], *, publish: bool = True) -> None: ...
+    def withdraw(
+        self, space: str, gone: Collection[str], *, publish: bool = True
+    ) -> tuple[str, ...]: ...
 
-    def remove_files(self, space: str) -> None: ...
+    def remove_files(self, space: str) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,9 +120,9 @@ class _Task:
         receipt = store.erasure.forget_session(self.space, session_id, self.now)
         if receipt is None:
             raise NotFound(f"space {self.space!r} has no session {session_id!r}")
-        if store is self.memory.store:
-            self.memory.withdraw(self.space, (session_id,))
-        return receipt
+        if store is not self.memory.store:
+            return receipt
+        return receipt.leaving(self.memory.withdraw(self.space, (session_id,)))
 
     def record(self, record: str | Record) -> Receipt:
         session_id, seq = read_record(record)
@@ -128,23 +130,22 @@ class _Task:
         if receipt is None:
             raise NotFound(f"space {self.space!r} has no record {session_id}:{seq}")
         # What stands on pages names sessions: the pass over what is left files the rest again.
-        self.memory.withdraw(self.space, (session_id,))
-        return receipt
+        return receipt.leaving(self.memory.withdraw(self.space, (session_id,)))
 
     def fact(self, fact_id: str) -> Receipt:
         receipt = self.memory.store.erasure.forget_fact(self.space, fact_id, self.now)
         # Also of one that is gone: whoever forgot it may not have come to the pages and the files.
-        self.memory.withdraw(self.space, (fact_id,))
+        left = self.memory.withdraw(self.space, (fact_id,))
         if receipt is None:
             raise NotFound(f"space {self.space!r} has no fact {fact_id!r}")
-        return receipt
+        return receipt.leaving(left)
 
     def document(self, path: str) -> Receipt:
         purged = self.memory.documents_of(self.space).purge(path)
-        self.memory.withdraw(self.space, ())
+        left = self.memory.withdraw(self.space, ())
         if not purged.documents:
             raise NotFound(f"space {self.space!r} has no document {path!r}")
-        return Receipt(
+        receipt = Receipt(
             space=self.space,
             at=self.now,
             path=path,
@@ -152,6 +153,7 @@ class _Task:
             versions=purged.versions,
             is_complete=purged.is_clean,
         )
+        return receipt.leaving(left)
 
     def agent(self, agent: Descriptor) -> Receipt:
         agent_id = cache_key(agent)
@@ -174,8 +176,8 @@ class _Task:
         receipt, _ = self._sessions(store, SessionsMeant(), pages=False)
         facts = store.erasure.forget_facts(self.space, self.now, self.now)
         rest = store.erasure.forget_space(self.space, self.now, self.now)
-        self.memory.remove_files(self.space)
-        return receipt.plus(replace(rest, facts=facts))
+        left = self.memory.remove_files(self.space)
+        return receipt.plus(replace(rest, facts=facts)).leaving(left)
 
     def _sessions(
         self, store: Store, meant: SessionsMeant, *, pages: bool = True
@@ -194,7 +196,7 @@ class _Task:
             count += len(page)
             tell(f"{count:,} sessions forgotten", count)
         if count and pages and store is self.memory.store:
-            self.memory.withdraw(self.space, ())
+            total = total.leaving(self.memory.withdraw(self.space, ()))
         return total, count
 
     def _pages(self, store: Store, meant: SessionsMeant) -> Iterable[list[ForgettableSession]]:

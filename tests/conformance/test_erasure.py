@@ -14,7 +14,7 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import NewRecord, SessionBirth
+from recollect.domain import MarkCause, NewRecord, SessionBirth
 from recollect.knowledge import SessionsMeant, Staged, content_key
 from recollect.messages import Role
 from recollect.store.conformance import Harness
@@ -117,6 +117,24 @@ def test_no_byte_of_a_forgotten_session_is_left_in_any_file(store: Harness, tmp_
     store.handle.erasure.forget_session(SPACE, session, store.now())
     assert left_of(list(CANARIES.values()), tmp_path) == []
     assert contents(store) == ["something else is kept"]
+
+
+def test_no_byte_of_what_is_known_about_a_forgotten_session_is_left_in_any_file(
+    store: Harness, tmp_path: Path
+) -> None:
+    """P11: neither why it ended nor where it was; its append keys are known by digests."""
+    words = ["zqprojectxv", "zqreasonxv", "zqappendxv"]
+    ref = store.key(birth=SessionBirth(project=f"/{words[0]}"))
+    keyed = replace(store.text(), append_key=words[2])
+    store.say(ref, keyed)
+    store.sessions.rotate(ref, MarkCause.RESET, store.now(), store.new_id, reason=words[1])
+    assert left_of(words, tmp_path) == words
+    for session in store.sessions.rotations(ref):
+        store.handle.erasure.forget_session(SPACE, session.id, store.now())
+    assert left_of(words, tmp_path) == []
+    [again] = store.say(ref, keyed)
+    assert again.is_forgotten
+    assert left_of(words, tmp_path) == []
 
 
 def test_no_byte_of_a_forgotten_record_is_left_in_any_file(store: Harness, tmp_path: Path) -> None:

@@ -8,17 +8,19 @@ written over; what cannot be taken up is kept beside it.
 
 from __future__ import annotations
 
+import glob
 import logging
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from recollect.config import Settings
 from recollect.config.settings import folder_of
 from recollect.consolidation.edits import NOTHING, Absorbed, absorb
 from recollect.consolidation.noticing import Watch
-from recollect.consolidation.staged_files import Show, nowhere, shown_in
+from recollect.consolidation.staged_files import Show, nowhere, shown_in, take_away
+from recollect.documents.files import Folder
 from recollect.documents.paths import memory_root
 from recollect.documents.publish import Publication
 from recollect.documents.shelf import Problem
@@ -31,6 +33,7 @@ from recollect.store.protocol import Store
 NOWHERE = "none"
 FOLDER = "memories"
 USUAL_FILE = "memory.db"
+EDITED = "-edited"  # in the names of what was kept aside
 SPACES_MAX = 100  # whose files one sweep writes
 EDITS_TOLD = 10  # of those that were not taken up
 
@@ -86,16 +89,39 @@ class MemoryFiles:
         """Make the files say what the documents say, whoever changed either; whether they do."""
         return self._write(space, None)
 
-    def remove(self, space: str) -> bool:
-        """Take a space's files away, with what people wrote there and what was kept beside it."""
+    # what is forgotten
+
+    def remove(self, space: str) -> tuple[str, ...]:
+        """Take a space's files away, with what people wrote there and what was kept beside it.
+
+        What could not be removed is named.
+        """
         directory = self.directory(space)
-        if directory is None or not directory.is_dir():
-            return False
-        beside = f".{directory.name}.recollect-"
-        for each in [*directory.parent.iterdir()]:
-            if each == directory or each.name.startswith(beside):
-                shutil.rmtree(each)
-        return True
+        if directory is None:
+            return ()
+        places = [directory, *_beside(directory)]
+        return _told_left_over(space, [*filter(_is_left, places), *take_away(directory)])
+
+    def withdraw(self, space: str, *, is_published: bool) -> tuple[str, ...]:
+        """Let no file say what was just forgotten, nor what is kept beside them.
+
+        What a run shows goes, and edits that were kept aside: they are copies of all that was
+        published. What could not be written anew or removed is named.
+        """
+        directory = self.directory(space)
+        if directory is None:
+            return ()
+        is_current = not is_published or self.refresh(space) or not _is_there(directory)
+        kept = [each for each in _beside(directory) if EDITED in each.name]
+        if kept:
+            _log.warning(
+                "edits that were kept aside of space %r may say what was forgotten; removed: %s",
+                *(space, ", ".join(map(str, kept))),
+            )
+        abandoned = [each for each in _beside(directory) if each in kept or _is_abandoned(each)]
+        left = [] if is_current else [directory]
+        left += [*filter(_is_left, abandoned), *take_away(directory)]
+        return _told_left_over(space, left)
 
     def _write(self, space: str, number: int | None) -> bool:
         directory = self.directory(space)
@@ -149,6 +175,38 @@ class MemoryFiles:
                 *(space, len(found.added), len(found.deleted), len(found.documents)),
             )
         return found
+
+
+def _beside(directory: Path) -> list[Path]:
+    """What publications have made beside a directory."""
+    prefix = glob.escape(f".{directory.name}.recollect-")
+    return sorted(directory.parent.glob(f"{prefix}*"))
+
+
+def _is_abandoned(place: Path) -> bool:
+    """Whether nobody is at work on a directory beside the published one."""
+    with suppress(OSError), Folder.named(place) as folder:
+        return folder.lock()
+    return False
+
+
+def _is_left(place: Path) -> bool:
+    """Remove a directory with all that is in it; whether that was not possible."""
+    shutil.rmtree(place, ignore_errors=True)
+    return _is_there(place)
+
+
+def _is_there(place: Path) -> bool:
+    return place.is_symlink() or place.exists()
+
+
+def _told_left_over(space: str, left: Sequence[Path]) -> tuple[str, ...]:
+    names = tuple(map(str, left))
+    if names:
+        _log.warning(
+            "files of space %r may still say what was forgotten: %s", space, ", ".join(names)
+        )
+    return names
 
 
 def _tell_left(space: str, left: Sequence[Problem], made: Publication) -> None:

@@ -94,8 +94,10 @@ class Consolidator:
         """Make the next generation of the space that was claimed."""
         space = claim.key
         was_edited = self.absorb_edits(space)
-        inputs = read_inputs(self.store.generations, space, self.settings, self.clock.now())
-        draft = self._draft(inputs, claim, lost)
+        # Before anything is read: what is forgotten from then on takes away where it is shown.
+        with self._shown(claim) as show:
+            inputs = read_inputs(self.store.generations, space, self.settings, self.clock.now())
+            draft = self._draft(inputs, claim, lost, show)
         if lost.is_set():
             return WorkReport(stale=1)
         try:
@@ -107,6 +109,10 @@ class Consolidator:
         if was_edited and isinstance(made, Published) and made.generation is None:
             self.refresh_files(space)  # what could not be taken up is written anew
         return self._told(space, made)
+
+    def _shown(self, claim: Claim) -> AbstractContextManager[Show]:
+        """Where a model is looked at while it writes; rules are done before anybody looks."""
+        return (nowhere if self.agent is None else self.staged_files)(claim.key, claim.token)
 
     def _told(self, space: str, made: Published | Outdated | StaleClaim) -> WorkReport:
         match made:
@@ -163,7 +169,9 @@ class Consolidator:
 
     # how a generation is made
 
-    def _draft(self, inputs: Inputs, claim: Claim, lost: threading.Event) -> GenerationDraft:
+    def _draft(
+        self, inputs: Inputs, claim: Claim, lost: threading.Event, show: Show
+    ) -> GenerationDraft:
         stage = self._stage(inputs)
         note, spent = "", NOTHING_SPENT
         made_by = self.made_by
@@ -175,7 +183,7 @@ class Consolidator:
                 # it nothing can be theirs, and nobody's forgetting fails for it.
                 self._check(stage, removed=())
             else:
-                note, spent = self._by_model(self.agent, stage, claim, lost)
+                note, spent = self._by_model(self.agent, stage, claim, lost, show)
         return GenerationDraft(
             made_by=made_by,
             selection=inputs.selection,
@@ -217,24 +225,28 @@ class Consolidator:
         stage.prune()
 
     def _by_model(
-        self, agent: ConsolidationAgent, stage: Stage, claim: Claim, lost: threading.Event
+        self,
+        agent: ConsolidationAgent,
+        stage: Stage,
+        claim: Claim,
+        lost: threading.Event,
+        show: Show,
     ) -> tuple[str, Spent]:
         """Let a model write, with what is being removed still there to be read."""
         selection = stage.inputs.selection
         stage.put_summaries()
         stage.put_raw(also=stage.removed_memos())
         leaving = {each.session_id: each.path for each in selection.removed if each.path}
-        with self.staged_files(selection.space, claim.token) as show:
-            show(stage.changeset, (MEMORY, SUMMARY, *leaving.values()))
-            brief = AgentBrief(
-                selection=selection,
-                pages={**leaving, **stage.places},
-                grounds=self._grounds(stage, selection.removed),
-                attempt=claim.attempt,
-                is_lost=lost.is_set,
-                changed=lambda: show(stage.changeset, ()),
-            )
-            report = agent.run(stage.changeset, brief)
+        show(stage.changeset, (MEMORY, SUMMARY, *leaving.values()))
+        brief = AgentBrief(
+            selection=selection,
+            pages={**leaving, **stage.places},
+            grounds=self._grounds(stage, selection.removed),
+            attempt=claim.attempt,
+            is_lost=lost.is_set,
+            changed=lambda: show(stage.changeset, ()),
+        )
+        report = agent.run(stage.changeset, brief)
         stage.put_raw()
         stage.prune()
         self._check(stage, removed=selection.removed)

@@ -1,12 +1,15 @@
 """A generation as files while a model writes it, for people who want to look over its shoulder.
 
 A directory beside the published one, for as long as the run lasts; nothing is ever read from it.
-What is being forgotten stands there too, until the generation is published.
+What leaves the handbook stands there too, until the generation is published. It is made before the
+run reads anything, and never again: whoever forgets something takes it away afterwards, and what
+the run had read before is shown no more.
 """
 
 from __future__ import annotations
 
 import contextlib
+import glob
 import logging
 import shutil
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +22,7 @@ from recollect.documents.paths import EXTENSION, memory_root, read_path
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
+_GONE = "-gone"
 
 _log = logging.getLogger(__name__)
 
@@ -30,11 +34,26 @@ def nowhere(_space: str, _token: int) -> contextlib.AbstractContextManager[Show]
     return contextlib.nullcontext(lambda _changeset, _others: None)
 
 
+def take_away(directory: Path) -> tuple[Path, ...]:
+    """Remove what runs show beside a published directory, also if they go on; what could not be."""
+    mine = f"{glob.escape(_prefix(directory))}*"
+    # Those first that were given another name and not removed: they stand in the way of others.
+    for each in sorted(directory.parent.glob(mine), reverse=True):
+        place = each
+        if each.is_symlink():  # nothing of ours is behind it
+            each.unlink(missing_ok=True)
+        elif not each.name.endswith(_GONE):
+            # Whoever shows something there must not find the place while it is emptied.
+            with contextlib.suppress(OSError):
+                place = each.rename(each.with_name(f"{each.name}{_GONE}"))
+        shutil.rmtree(place, ignore_errors=True)
+    return tuple(sorted(directory.parent.glob(mine)))
+
+
 @contextlib.contextmanager
 def shown_in(directory: Path, token: int) -> Iterator[Show]:
     """Show changesets beside a published directory, under a name with the token of the run."""
-    prefix = f".{directory.name}.staged-"
-    place = directory.with_name(f"{prefix}{token}")
+    place = directory.with_name(f"{_prefix(directory)}{token}")
     shown: set[str] = set()
 
     def show(changeset: Changeset, others: Iterable[str]) -> None:
@@ -45,13 +64,13 @@ def shown_in(directory: Path, token: int) -> Iterator[Show]:
             for path in sorted(paths.union(others)):
                 _write(changeset, path, place)
         except OSError as error:
-            _log.warning("what is staged is not shown: %s", error)
+            if place.is_dir():  # else somebody has taken it away
+                _log.warning("what is staged is not shown: %s", error)
         shown.update(staged)
 
     try:
         directory.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        for left in directory.parent.glob(f"{prefix}*"):  # of runs that died
-            shutil.rmtree(left, ignore_errors=True)
+        take_away(directory)  # of runs that died
         place.mkdir(mode=FOLDER_MODE)
     except OSError as error:
         _log.warning("what is staged cannot be shown: %s", error)
@@ -61,6 +80,10 @@ def shown_in(directory: Path, token: int) -> Iterator[Show]:
         yield show
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _prefix(directory: Path) -> str:
+    return f".{directory.name}.staged-"
 
 
 def _is_evidence(path: str) -> bool:
@@ -75,6 +98,9 @@ def _write(changeset: Changeset, path: str, place: Path) -> None:
     if found is None:
         file.unlink(missing_ok=True)
         return
-    file.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    folder = place
+    for slug in slugs[:-1]:
+        folder = folder / slug
+        folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
     file.write_bytes(render(found))
     file.chmod(FILE_MODE)

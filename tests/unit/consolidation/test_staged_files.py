@@ -9,7 +9,7 @@ import pytest
 
 import recollect
 from recollect.consolidation.pages import MEMORY, SUMMARIES, SUMMARY, skill_path
-from recollect.consolidation.staged_files import shown_in
+from recollect.consolidation.staged_files import shown_in, take_away
 from recollect.document import Author, AuthorKind
 from recollect.documents.changeset import Changeset
 from recollect.documents.paths import memory_root
@@ -64,6 +64,18 @@ def test_what_a_run_that_died_left_is_removed_and_nothing_else(
         show(changeset_of(held), [])
         assert not (tmp_path / ".s.staged-3").exists()
     assert sorted(each.name for each in tmp_path.iterdir()) == [".other.staged-3", "s"]
+
+
+def test_what_was_taken_away_is_not_shown_again(held: Documents, tmp_path: Path) -> None:
+    """P11: neither what a run goes on to write, nor what somebody died over taking away."""
+    changeset = changeset_of(held)
+    with shown_in(tmp_path / "s", 7) as show:
+        show(changeset, [])
+        (tmp_path / ".s.staged-7-gone" / "skills").mkdir(parents=True)
+        assert take_away(tmp_path / "s") == ()
+        changeset.write(skill_path("brewing"), "Boil water.")
+        show(changeset, [])
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_a_place_that_cannot_be_written_harms_nobody(held: Documents, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -10,13 +11,14 @@ import click
 from recollect.domain import SessionState
 from recollect.errors import NotFound
 from recollect.forgetting import read_record
+from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.completing import known_keys, known_paths
 from recollect.interfaces.cli.docs_arguments import read_given_path
 from recollect.interfaces.cli.lookup import find_session
 from recollect.interfaces.cli.output import counted, note, one_line, shortened, write, write_json
 from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.shapes import receipt_shape
-from recollect.interfaces.cli.target import Target, agent_label, read_agent, with_target
+from recollect.interfaces.cli.target import Target, read_agent, with_target
 from recollect.knowledge import Receipt
 from recollect.space import Space
 
@@ -74,7 +76,8 @@ def command(target: Target, /, agent: str | None, yes: bool, **options: Any) -> 
     [name] = given
     with target.open(agent) as memory:
         space = memory.space(target.space_name)
-        words, wanted, state = _meant(space, name, options[name], agent)
+        redact = memory.equipment.redactor().keyed(space.name).redact
+        words, wanted, state = _meant(space, name, options[name], agent, redact)
         if not yes:
             click.confirm(f"Forget {words}? This cannot be undone", abort=True, err=True)
         with progress_shown(target):
@@ -86,12 +89,15 @@ def command(target: Target, /, agent: str | None, yes: bool, **options: Any) -> 
     write(_receipt_in_words(receipt))
     if state is not None and options[name] == state.key and state.rotation > 1:
         note(f"Earlier sessions of {one_line(state.key)!r} stay; recollect sessions lists them.")
-    if not receipt.is_complete:
+    if receipt.left:
+        places = ", ".join(map(one_line, receipt.left))
+        note(f"Could not be removed, and may still say it: {places}. Remove it by hand.")
+    elif not receipt.is_complete:
         note("Somebody reads the store: its log of changes is emptied when they are done.")
 
 
 def _meant(
-    space: Space, name: str, value: Any, agent: str | None
+    space: Space, name: str, value: Any, agent: str | None, redact: Callable[[str], str]
 ) -> tuple[str, dict[str, Any], SessionState | None]:
     """What is to be forgotten: in words, as it is asked for, and the session if it is one."""
     match name:
@@ -99,10 +105,10 @@ def _meant(
             state = find_session(space, value, agent)
             return _in_words(state), {"session": state.id}, state
         case "record":
-            return _record_in_words(space, value), {"record": value}, None
+            return _record_in_words(space, value, redact), {"record": value}, None
         case "fact":
             fact = space.facts.get(value)  # one that was deleted can be forgotten as well
-            said = "" if fact is None else f" ({shortened(fact.content, SHOWN_CHARS)})"
+            said = "" if fact is None else f" ({shortened(redact(fact.content), SHOWN_CHARS)})"
             return f"fact {one_line(value)}{said}", {"fact": value}, None
         case "document":
             words = f"{one_line(value)} and what is below it, with every version"
@@ -122,14 +128,16 @@ def _in_words(state: SessionState) -> str:
     return f"session {state.id} ({who}, {counted(state.last_seq, 'record')})"
 
 
-def _record_in_words(space: Space, value: str) -> str:
+def _record_in_words(space: Space, value: str, redact: Callable[[str], str]) -> str:
     session_id, seq = read_record(value)
     found = [
         each for each in space.sessions.records(session_id, max(seq - 1, 0), 1) if each.seq == seq
     ]
     if not found:
         raise NotFound(f"no record {value!r} in space {space.name!r}; recollect history lists them")
-    return f"record {one_line(value)} ({found[0].role}: {shortened(found[0].content, SHOWN_CHARS)})"
+    # Whole, and then shortened: half a secret is not known for one.
+    said = shortened(redact(found[0].content), SHOWN_CHARS)
+    return f"record {one_line(value)} ({found[0].role}: {said})"
 
 
 def _receipt_in_words(receipt: Receipt) -> str:

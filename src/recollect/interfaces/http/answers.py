@@ -352,6 +352,7 @@ RECEIPT = obj(
         "documents": COUNT,
         "versions": COUNT,
         "items": COUNT,
+        "left": TEXTS,
         "is_complete": BOOL,
         "at": MOMENT,
     }

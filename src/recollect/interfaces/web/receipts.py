@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from recollect.knowledge import Receipt
 
 _COUNTED = (
@@ -20,8 +22,14 @@ def told(receipt: Receipt) -> str:
     """What is gone; what there was none of is not mentioned."""
     counted = [(getattr(receipt, field), one) for field, one in _COUNTED]
     gone = ", ".join(f"{count:,} {_many(count, one)}" for count, one in counted if count)
-    left = "" if receipt.is_complete else " Somebody reads the files just now: run doctor later."
-    return f"Forgotten for good: {gone or 'nothing was left of it'}.{left}"
+    return f"Forgotten for good: {gone or 'nothing was left of it'}.{_not_done(receipt)}"
+
+
+def _not_done(receipt: Receipt) -> str:
+    if receipt.left:
+        names = ", ".join(Path(each).name for each in receipt.left)
+        return f" Published files could not be removed, and may still say it: {names}."
+    return "" if receipt.is_complete else " Somebody reads the files just now: run doctor later."
 
 
 def _many(count: int, one: str) -> str:

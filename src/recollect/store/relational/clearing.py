@@ -62,7 +62,7 @@ class RelationalErasure(RelationalForgetting):
         names = {"space": space, "agent_id": agent_id}
         keys = self._database.read(space, lambda c: c.rows("keys_of_agent", names))
         items = sum(
-            self._database.write(
+            self._database.erase(
                 space, partial(_forget_life, space=space, key=row[0], before=before)
             )
             for row in keys
@@ -72,7 +72,7 @@ class RelationalErasure(RelationalForgetting):
 
     def forget_facts(self, space: str, before: datetime, now: datetime) -> int:
         facts, after = 0, _FIRST
-        while found := self._database.write(
+        while found := self._database.erase(
             space, partial(_erase_facts, space=space, before=before, now=now, after=after)
         ):
             facts, after = facts + len(found), found[-1]
@@ -81,11 +81,11 @@ class RelationalErasure(RelationalForgetting):
     def forget_space(self, space: str, before: datetime, now: datetime) -> Receipt:
         documents, versions = self._forget_documents(space, before)
         items, after = 0, _FIRST
-        while found := self._database.write(
+        while found := self._database.erase(
             space, partial(_clear_next, space=space, before=before, after=after)
         ):
             items, after = items + found[1], found[0]
-        self._database.write(space, lambda c: _drop_rest(c, space, now))
+        self._database.erase(space, lambda c: _drop_rest(c, space, now))
         return Receipt(
             space=space,
             at=now,
@@ -97,7 +97,7 @@ class RelationalErasure(RelationalForgetting):
 
     def _forget_documents(self, space: str, before: datetime) -> tuple[int, int]:
         documents, versions, after = 0, 0, _FIRST
-        while found := self._database.write(
+        while found := self._database.erase(
             space, partial(_erase_documents, space=space, before=before, after=after)
         ):
             documents, after = documents + len(found), found[-1][0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -20,13 +21,19 @@ from recollect.domain import MarkCause, Outcome
 from recollect.generation import RemovedBecause
 from recollect.knowledge import Receipt, Source, content_key
 from recollect.messages import Role
+from recollect.restating import is_telling
 from recollect.store.relational.cursor import record_range
 from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.derived import restate_sessions
 from recollect.store.relational.document_rows import provenance, read_provenance
-from recollect.store.relational.learning import erase_sourceless, release_superseded, settle_trust
+from recollect.store.relational.fact_changes import (
+    erase_sourceless,
+    release_superseded,
+    settle_trust,
+)
+from recollect.store.relational.forgotten_keys import INBOX, bury_keys
 
 _EVERY = 2**62
-_INBOX = "inbox:"  # what an item of an inbox is appended under
 FORGOTTEN = "forgotten"
 _EMPTIED = '{"forgotten": true}'  # the metadata of a record that was
 
@@ -42,16 +49,16 @@ class RelationalForgetting:
         return None if receipt is None else self._scrubbed(receipt)
 
     def _erase_session(self, space: str, session_id: str, now: datetime) -> Receipt | None:
-        return self._database.write(space, lambda c: _forget_session(c, space, session_id, now))
+        return self._database.erase(space, lambda c: _forget_session(c, space, session_id, now))
 
     def forget_record(self, space: str, session_id: str, seq: int, now: datetime) -> Receipt | None:
-        receipt = self._database.write(
+        receipt = self._database.erase(
             space, lambda c: _forget_record(c, space, session_id, seq, now)
         )
         return None if receipt is None else self._scrubbed(receipt)
 
     def forget_fact(self, space: str, fact_id: str, now: datetime) -> Receipt | None:
-        receipt = self._database.write(space, lambda c: _forget_fact(c, space, fact_id, now))
+        receipt = self._database.erase(space, lambda c: _forget_fact(c, space, fact_id, now))
         # Also of one that is gone: whoever forgot it may have died before this.
         is_complete = self._database.scrub()
         return None if receipt is None else replace(receipt, is_complete=is_complete)
@@ -68,7 +75,7 @@ def _forget_session(c: Connection, space: str, session_id: str, now: datetime) -
         return None
     # Before the key, as in a turn: whoever is at work on them has lost them.
     _revoke_agent(c, space, key[0])
-    c.run("forget_own_items", {**names, "said": _INBOX})
+    c.run("forget_own_items", {**names, "said": INBOX})
     # Whoever appends or rotates relies on a session to stay open while they hold its key.
     c.row("lock_key", {"space": space, "key_id": key[0]})
     before = c.row("lock_session", names)
@@ -85,6 +92,7 @@ def _forget_session(c: Connection, space: str, session_id: str, now: datetime) -
     facts = _forget_facts(c, space, session_id, now)
     c.run("forget_statements", names)
     buried, extraction = _bury(c, space, session_id, at)
+    bury_keys(c, {**names, "first": 1, "last": _EVERY}, now)
     c.run("delete_records", {**names, "upto": _EVERY})
     reach("forget.deleted")
     c.run("delete_retained", names)
@@ -190,7 +198,7 @@ def _forget_record(
         return None
     _revoke_agent(c, space, found[0])
     if found[2] is not None:
-        said = {"said": _INBOX, "append_key": found[2]}
+        said = {"said": INBOX, "append_key": found[2]}
         c.run("forget_own_item", {"space": space, "key_id": found[0], **said})
     c.row("lock_key", {"space": space, "key_id": found[0]})
     before = c.row("lock_session", names)
@@ -213,6 +221,7 @@ def _forget_record(
         own = {"space": space, "session_id": session_id}
         extraction = c.row("delete_extraction", own) is not None
         buried = _bury_piece(c, space, f"record {session_id} {seq}", to_micros(now))
+    bury_keys(c, {**names, "first": seq, "last": seq}, now)
     _empty_record(c, space, session_id, seq, found)
     reach("forget.deleted")
     c.run("count_turns", names)
@@ -308,10 +317,13 @@ def _forget_fact(c: Connection, space: str, fact_id: str, now: datetime) -> Rece
     counted = c.row("foundation", own)
     assert counted is not None
     known = {content_key(content), *(row[0] for row in c.rows("statements_of_fact", names))}
+    restated = restate_sessions(
+        c, {**names, "key": key}, content, now, because=RemovedBecause.FORGOTTEN
+    )
     # Its sessions still say it, and would bring it back.
-    for row in c.rows("sessions_of_fact", own):
-        for statement in sorted(known):
-            grave = {"space": space, "content_key": statement, "session_id": row[0]}
+    for session_id, said in _words_of_fact(c, own).items():
+        for statement in sorted(known | said):
+            grave = {"space": space, "content_key": statement, "session_id": session_id}
             c.run("bury_statement", {**grave, "by": FORGOTTEN, "now": at})
     c.run("erase_changes", names)
     c.run("erase_fact", own)
@@ -323,8 +335,25 @@ def _forget_fact(c: Connection, space: str, fact_id: str, now: datetime) -> Rece
     # An id may say something itself.
     digest = sha256(fact_id.encode(errors="surrogatepass")).hexdigest()
     _bury_piece(c, space, f"fact {digest[:32]}", at)
+    for session_id in restated.changed:  # whose pages said it
+        _bury_piece(c, space, f"record {session_id} of a fact", at)
     c.run("note_urgent", {"space": space, "now": at})
-    return Receipt(space=space, at=now, fact_id=fact_id, facts=1, sources=int(counted[2]))
+    return Receipt(
+        space=space,
+        at=now,
+        fact_id=fact_id,
+        facts=1,
+        sources=int(counted[2]),
+        extractions=len(restated.emptied),
+    )
+
+
+def _words_of_fact(c: Connection, fact: Params) -> dict[str, set[str]]:
+    """The sessions a fact was learned from, and the words that say it there, as their keys."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for session_id, quote in c.rows("quotes_of_fact", fact):
+        found[session_id] |= {content_key(quote)} if is_telling(quote) else set()
+    return found
 
 
 def _forget_grounds(

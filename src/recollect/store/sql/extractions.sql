@@ -212,10 +212,11 @@ SELECT value FROM properties WHERE name = :name;
 SELECT key_id FROM sessions WHERE space = :space AND id = :id;
 
 -- name: close_forgotten
--- Over, and all of it dealt with.
+-- Over, and all of it dealt with. Nobody's words stay: neither why it had ended, nor a directory.
 UPDATE sessions SET
     ended_by = CASE WHEN ended_at IS NULL THEN :cause ELSE ended_by END,
-    ended_reason = CASE WHEN ended_at IS NULL THEN :reason ELSE ended_reason END,
+    ended_reason = :reason,
+    project = NULL,
     ended_at = COALESCE(ended_at, :now),
     processed_until = NULLIF(last_seq, 0),
     unprocessed_turns = 0,

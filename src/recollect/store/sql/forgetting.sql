@@ -8,6 +8,15 @@ SELECT s.key_id FROM told_records t JOIN sessions s ON s.id = t.session_id
 WHERE t.space = :space AND t.about_session = :id
 ORDER BY 1;
 
+-- name: memory_agents_told
+-- The same, with what else they are known by.
+SELECT k.id, k.space, k.key, k.agent_id FROM session_keys k WHERE k.space = :space AND k.id IN (
+    SELECT i.key_id FROM inbox i WHERE i.space = :space AND i.about_session = :id
+    UNION
+    SELECT s.key_id FROM told_records t JOIN sessions s ON s.id = t.session_id
+    WHERE t.space = :space AND t.about_session = :id)
+ORDER BY k.id;
+
 -- name: revoke_agent
 -- Whoever has read what is forgotten stores nothing of it; what is left to do is due at once. The row
 -- is held also where nobody is at work, for it is locked before what waits in the inbox.

@@ -31,11 +31,34 @@ INSERT INTO session_history (
 SELECT {record} FROM session_history h
 WHERE h.space = :space AND h.key_id = :key_id AND h.append_key = :append_key;
 
+-- name: append_keys
+-- What records were appended under, by names, and whether an agent is at home behind their key.
+SELECT k.agent_id, k.key, h.append_key, EXISTS (
+    SELECT 1 FROM agent_lives l WHERE l.space = :space AND l.key_id = h.key_id)
+FROM session_history h JOIN session_keys k ON k.id = h.key_id
+WHERE h.space = :space AND k.space = :space AND h.session_id = :id
+    AND h.seq BETWEEN :first AND :last AND h.append_key IS NOT NULL;
+
 -- name: recent_records
 -- The newest first; the caller turns them round.
 SELECT {record} FROM session_history h
 WHERE h.space = :space AND h.session_id = :id
 ORDER BY h.seq DESC LIMIT :limit;
+
+-- name: current_records
+-- The newest of a key's current session.
+SELECT {record} FROM session_history h
+WHERE h.space = :space AND h.session_id = {current}
+ORDER BY h.seq DESC LIMIT :limit;
+
+-- name: current_retained
+SELECT {record} FROM retained_records r
+JOIN session_history h ON h.session_id = r.source_session_id AND h.seq = r.source_seq
+WHERE r.space = :space AND h.space = :space AND r.session_id = {current}
+ORDER BY r.position DESC LIMIT :limit;
+
+-- name: current_summary
+SELECT content FROM summaries WHERE space = :space AND session_id = {current};
 
 -- name: records_after
 SELECT {record} FROM session_history h

@@ -6,11 +6,12 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from recollect.domain import NewRecord
+from recollect.domain import KeyRef, NewRecord
 from recollect.errors import AppendKeyReused
+from recollect.knowledge import SessionsMeant
 from recollect.messages import Role
 from recollect.store.conformance.case import case, refused
-from recollect.store.conformance.harness import Harness, seqs
+from recollect.store.conformance.harness import SPACE, Harness, seqs
 
 
 def _keyed(key: str, content: str = "hello") -> NewRecord:
@@ -141,3 +142,44 @@ def append_keys_are_told_apart_exactly(store: Harness) -> None:
     assert seqs(said) == list(range(1, len(names) + 1))
     assert store.say(ref, *(_keyed(name, f"for {name}") for name in names)) == said
     assert [record.key for record in store.everything(ref)] == names
+
+
+@case("P11 T1", "a retry of what was forgotten stores nothing, and an empty note comes back")
+def a_retry_brings_nothing_back(store: Harness) -> None:
+    ref = store.key()
+    store.say(ref, _keyed("a", "saffron"), _keyed("b", "thyme"))
+    session = store.current(ref).id
+    assert store.handle.erasure.forget_record(SPACE, session, 1, store.now())
+    _comes_back_empty(store, ref, "a")
+    assert store.words(ref) == ["", "thyme"]
+    assert store.handle.erasure.forget_session(SPACE, session, store.now())
+    _comes_back_empty(store, ref, "a", "b")
+    assert [each.id for each in store.sessions.rotations(ref)] == [session], "a session was opened"
+    said = store.say(ref, _keyed("b", "thyme"), _keyed("c"), _keyed("a"), store.text(), _keyed("c"))
+    assert seqs(said) == [0, 1, 0, 2, 1]
+    assert store.everything(ref) == [said[1], said[3]]
+    store.records.purge(ref, store.now())
+    _comes_back_empty(store, ref, "a", "b")
+
+
+def _comes_back_empty(store: Harness, ref: KeyRef, *keys: str) -> None:
+    before = store.everything(ref)
+    said = store.say(ref, *(_keyed(key, "said again") for key in keys))
+    assert [(each.key, each.seq, each.is_forgotten) for each in said] == [
+        (key, 0, True) for key in keys
+    ]
+    assert {each.session_id for each in said} == {store.current(ref).id}
+    assert store.everything(ref) == before
+
+
+@case("P11 T1 P9", "the key of what was forgotten is that of one conversation, while its space is")
+def a_forgotten_key_is_of_one_conversation(store: Harness) -> None:
+    ref, erasure = store.key(), store.handle.erasure
+    store.say(ref, _keyed("k", "saffron"))
+    assert erasure.forget_session(SPACE, store.current(ref).id, store.now())
+    others = (store.key("another"), store.key(agent="/user/another"), store.key(space="another"))
+    assert [seqs(store.say(each, _keyed("k"))) for each in (ref, *others)] == [[0], [1], [1], [1]]
+    rest = erasure.forgettable(SPACE, SessionsMeant(), store.now(), None, 10)
+    erasure.forget_sessions(SPACE, [each.id for each in rest], store.now())
+    erasure.forget_space(SPACE, store.now(), store.now())
+    assert seqs(store.say(store.key(), _keyed("k", "thyme"))) == [1], "the space begins anew"

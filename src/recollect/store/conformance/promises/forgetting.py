@@ -14,6 +14,7 @@ from recollect.domain import (
     Outcome,
     Recorded,
     Renewed,
+    SessionBirth,
     StaleClaim,
 )
 from recollect.knowledge import (
@@ -357,14 +358,24 @@ def any_session_can_be_forgotten(store: Harness) -> None:
     assert store.session(state.id).ended_at == state.ended_at
 
 
-@case("P11 T1", "an append key of a forgotten record is free again")
-def a_forgotten_append_key_is_free(store: Harness) -> None:
-    ref = store.key()
-    keyed = replace(store.text(), append_key="k")
-    store.say(ref, keyed)
+@case("P11", "a forgotten session does not say what project it was of")
+def a_forgotten_session_names_no_project(store: Harness) -> None:
+    ref = store.key(birth=SessionBirth(project="/saffron"))
+    store.append(ref)
+    session = store.current(ref).id
+    store.reset(ref)
+    _forget(store, session)
+    assert store.session(session).project is None
+    assert store.current(ref).project == "/saffron", "the next session is another"
     _forget(store, store.current(ref).id)
-    [said] = store.say(ref, replace(keyed, content="something else"))
-    assert said.content == "something else"
+    assert store.key() == ref
+    assert store.current(ref).project is None
+    birth = SessionBirth(project="/thyme")
+    assert store.key(birth=birth) == store.key(birth=SessionBirth(project="/rye")) == ref
+    store.append(ref)
+    assert store.current(ref).project == "/thyme", "what is said from then on is of no project"
+    store.key(birth=SessionBirth(project="/rye"))
+    assert store.current(ref).project == "/thyme"
 
 
 @case("P11 P5", "a run and its forgetting at once: either it is stored and erased, or refused")
