@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,11 +15,14 @@ import pytest
 
 import recollect
 from recollect.errors import StoreFull
+from recollect.operations.doctor import examine
+from recollect.store.sqlite.reserve import RESERVE_BYTES
 from tests.crash.soundness import assert_store_is_sound
 from tests.crash.vfs import FaultyVFS
 
 SPACE = "s"
 TEXT_CHARS = 5000  # more than a page, so that every append needs room
+SMALL_DISK = "6m"
 _vfs_numbers = count(1)
 
 
@@ -157,3 +162,122 @@ def test_a_full_disk_at_the_first_opening_leaves_nothing_in_the_way(
     with recollect.open(f"sqlite:///{path}?vfs={vfs.name}", settings=settings) as memory:
         memory.space(SPACE).session("k", agent="a").append("user", "one")
         assert assert_store_is_sound(memory, SPACE, stored=["one"]) == 1
+
+
+# forgetting: room is kept for it
+
+
+class LowDisk(FaultyVFS):
+    """A disk that is full from some moment on, until the reserve of that moment is given up."""
+
+    reserve: Path | None = None
+    _inode = 0
+
+    def fill(self, reserve: Path) -> None:
+        self.reserve, self._inode = reserve, reserve.stat().st_ino
+        # While it has another name, a file that is made after it is not the same.
+        reserve.with_name(f"held-{next(_vfs_numbers)}").hardlink_to(reserve)
+
+    def has_room(self) -> bool:
+        reserve = self.reserve
+        return reserve is None or not reserve.exists() or reserve.stat().st_ino != self._inode
+
+    @property
+    def disk_full(self) -> bool:
+        return not self.has_room()
+
+    @disk_full.setter
+    def disk_full(self, value: bool) -> None:
+        assert not value
+
+
+@pytest.mark.parametrize("audit", ["off", "writes"])
+def test_on_a_full_disk_one_can_forget_and_nothing_else(
+    tmp_path: Path, settings: dict[str, bool], audit: str
+) -> None:
+    """P11: the reserve is for deletions alone, and is kept again afterwards."""
+    path, vfs = tmp_path / "memory.db", LowDisk(f"low-disk-{next(_vfs_numbers)}")
+    reserve = tmp_path / "memory.db-reserve"
+    given = {**settings, "audit": audit}
+    with recollect.open(f"sqlite:///{path}?vfs={vfs.name}", settings=given) as memory:
+        space = memory.space(SPACE)
+        kept, gone, purged = (space.session(name, agent="a") for name in ("kept", "gone", "purged"))
+        for session in (kept, gone, purged):
+            session.append("user", text(1))
+        assert (reserve.stat().st_mode & 0o777, reserve.stat().st_size) == (0o600, RESERVE_BYTES)
+        assert reserve.stat().st_blocks * 512 >= RESERVE_BYTES
+        for forget in (lambda: space.forget(session=gone.id), purged.purge):
+            vfs.fill(reserve)
+            append_until_full(kept, iter(range(100)))
+            assert not vfs.has_room()
+            forget()
+            assert vfs.has_room()
+            assert reserve.stat().st_size == RESERVE_BYTES
+        assert (len(gone.all()), len(purged.all())) == (0, 0)
+        assert kept.all()
+    vfs.unregister()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own. Mounting one needs root."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounting = ["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK}", "tmpfs", str(place)]
+    try:
+        mounted = subprocess.run(mounting, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("this user may not mount a file system")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def fill_up(place: Path) -> None:
+    """Take every byte that is left, as somebody else on the same disk would."""
+    with (place / "ballast").open("wb", buffering=0) as ballast, contextlib.suppress(OSError):
+        while True:
+            ballast.write(bytes(4096))
+
+
+def test_half_of_a_store_that_fills_its_disk_can_be_forgotten_to_the_last_byte(
+    small_disk: Path,
+) -> None:
+    """P11: a deletion that takes many times the reserve is done in little room, and wiped."""
+    path = small_disk / "memory.db"
+    with recollect.open(path) as memory:
+        space = memory.space(SPACE)
+        kept, gone = space.session("kept", agent="a"), space.session("gone", agent="a")
+        stored: list[str] = []
+
+        def append_both() -> None:
+            for number in count():
+                gone.append_many([{"role": "user", "content": "zirconium " + text(number)}] * 20)
+                kept.append_many([{"role": "user", "content": text(number)}] * 20)
+                stored.extend([text(number)] * 20)
+
+        with pytest.raises(StoreFull):
+            append_both()
+        receipt = space.forget(session=gone.id)
+        assert receipt.is_complete
+        assert receipt.records * TEXT_CHARS > RESERVE_BYTES
+        assert [record.content for record in kept.all()] == stored
+        kept.append("user", "there is room again")
+        assert examine(memory.store, memory.clock.now()).findings == ()
+    left = [file.name for file in small_disk.iterdir() if b"zirconium" in file.read_bytes()]
+    assert left == []
+    assert (small_disk / "memory.db-reserve").exists()
+
+
+def test_a_store_on_a_full_disk_can_be_opened_in_order_to_forget(small_disk: Path) -> None:
+    path = small_disk / "memory.db"
+    with recollect.open(path) as memory:
+        memory.space(SPACE).session("k", agent="a").append("user", "zirconium")
+    fill_up(small_disk)
+    with recollect.open(path) as memory:
+        session = memory.space(SPACE).session("k", agent="a")
+        with pytest.raises(StoreFull):
+            session.append("user", text(1) * 40)
+        assert memory.space(SPACE).forget(session=session.id).is_complete
+    assert b"zirconium" not in path.read_bytes()

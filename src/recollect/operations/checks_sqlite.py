@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from recollect.operations.checks import EXAMPLES, Finding, Gravity, Mending
-from recollect.store.whole import Whole
+from recollect.store.sqlite.reserve import Reserve
+from recollect.store.whole import Whole, first
 
 PROBLEMS_MAX = 100
 # What is wrong with an index alone: made anew from its table it is right.
@@ -75,6 +77,7 @@ RECORDS = _RecordIndex(
 
 def examine(whole: Whole) -> Iterator[Finding]:
     yield from _pages(whole)
+    yield from _reserve(whole)
     yield from _references(whole)
     whole.run(f"DROP TABLE IF EXISTS {_WORDS_OF_RECORDS}")
     whole.run(
@@ -101,6 +104,24 @@ def _pages(whole: Whole) -> Iterator[Finding]:
         mending=Mending.STATEMENTS if is_index else Mending.NONE,
         repairs=("REINDEX",) if is_index else (),
     )
+
+
+def _reserve(whole: Whole) -> Iterator[Finding]:
+    is_precious = first(whole.stream("PRAGMA synchronous")) != (0,)
+    if (
+        whole.location != ":memory:"
+        and is_precious
+        and not Reserve(Path(whole.location)).size_bytes
+    ):
+        yield Finding(
+            check="no-reserve",
+            gravity=Gravity.NOTE,
+            count=1,
+            says="no room is kept to forget with when the disk is full",
+            examples=(),
+            advice="see that there is room on the disk: it is kept with the next write",
+            mending=Mending.NONE,
+        )
 
 
 def _references(whole: Whole) -> Iterator[Finding]:

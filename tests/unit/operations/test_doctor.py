@@ -137,3 +137,12 @@ def test_every_question_has_its_harm() -> None:
     cannot_be_done = {"cursor-beyond-end"}  # the tables themselves refuse it
     expected = {check.name for check in CHECKS} - cannot_be_done - {"broken-link"}
     assert set(HARM) == expected
+
+
+def test_a_file_without_room_kept_for_forgetting_is_worth_a_note(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", clock=ManualClock()) as memory:
+        memory.space().session("k").append("user", "hello")
+        assert looked_at(memory).findings == ()
+        (tmp_path / "memory.db-reserve").unlink()
+        assert [each.check for each in looked_at(memory).findings] == ["no-reserve"]
+        assert looked_at(memory).is_sound

@@ -78,6 +78,23 @@ def test_what_was_loaded_works_on(archive: Path, store_url: str) -> None:
         assert restored.body == "Old."
 
 
+def test_what_was_forgotten_does_not_come_back_with_a_retry_after_a_load(
+    store_url: str, tmp_path: Path
+) -> None:
+    """P11, T1: in another store the keys of conversations have other numbers."""
+    with opened() as memory:
+        session = memory.space("alice").session("chat")
+        session.append("user", "I have a dog called Pixel.", key="k")
+        memory.space("alice").forget(session=session)
+        memory.export(tmp_path / "alice.zip")
+    with opened(store_url) as memory:
+        memory.space("bob").session("chat")
+        memory.load(tmp_path / "alice.zip")
+        session = memory.space("alice").session("chat")
+        assert session.append("user", "I have a dog called Pixel.", key="k").is_forgotten
+        assert session.all(rotations=True) == []
+
+
 def test_one_space_can_be_taken_out_and_put_in_beside_others(archive: Path, tmp_path: Path) -> None:
     with opened() as memory:
         memory.space("carol").facts.add("Carol is here")

@@ -22,11 +22,16 @@ import apsw
 from recollect.clock import Clock
 from recollect.crashpoints import reach
 from recollect.domain import StoreDescription
-from recollect.errors import StoreClosed, StoreForked
+from recollect.errors import StoreClosed, StoreForked, StoreFull
 from recollect.store.relational import Connection
 from recollect.store.relational.database import Asked, Params, Row
 from recollect.store.sql import queries
-from recollect.store.sqlite.errors import as_recollect_error, outcome_unknown, translate
+from recollect.store.sqlite.errors import (
+    as_recollect_error,
+    outcome_unknown,
+    translate,
+    wants_room,
+)
 from recollect.store.sqlite.files import (
     Snapshot,
     check,
@@ -35,6 +40,8 @@ from recollect.store.sqlite.files import (
     set_journal_mode,
     wait_for_lock,
 )
+from recollect.store.sqlite.reserve import Reserve
+from recollect.store.sqlite.scrubbing import Scrubber
 from recollect.store.sqlite.whole import SqliteWhole, transaction
 from recollect.store.whole import Access
 
@@ -42,18 +49,6 @@ T = TypeVar("T")
 Synchronous = Literal["full", "off"]
 
 STATEMENTS_CACHED = 512  # every query we have, and room
-COMPACTED_BYTES_MAX = 64 * 1024 * 1024  # of a file that is written anew in less than a second
-# An index of words that was merged may still name what is gone, as gone. Made anew it does not.
-_WORDS_ANEW = (
-    "INSERT INTO documents_fts (documents_fts) VALUES ('delete-all')",
-    """
-    INSERT INTO documents_fts (rowid, called, about, words)
-    SELECT d.key, replace(' ' || d.called, ' ', ' ' || s.number || 'z'),
-        replace(' ' || d.about, ' ', ' ' || s.number || 'z'),
-        replace(' ' || d.words, ' ', ' ' || s.number || 'z')
-    FROM documents d JOIN spaces s ON s.space = d.space
-    """,
-)
 BATCH_MAX = 64  # turns that one leader commits together
 _QUERIES = queries("sqlite")
 _log = logging.getLogger(__name__)
@@ -77,6 +72,9 @@ class SqliteConnection:
 
     def rows_each(self, asked: Sequence[Asked]) -> list[list[Row]]:
         return [self._execute(_QUERIES[name], params).fetchall() for name, params in asked]
+
+    def last_rows(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        return self.rows_each(asked)
 
     def run(self, name: str, params: Params) -> None:
         self._execute(_QUERIES[name], params)
@@ -129,19 +127,39 @@ class SqliteDatabase:
         self._readers: deque[apsw.Connection] = deque()
         self._wakes: list[Callable[[], None]] = []
         self._jobs_touched = False
-        self._owes_scrub = False  # somebody was reading when the log was to be emptied
+        # Who does not wait for the disk does not mind losing it all, either.
+        reserve = Reserve(path) if path is not None and synchronous == "full" else None
         if path is not None:
             prepare_file(path)
         try:
-            self._writer = self._connect()
-            with _closed_on_failure(self._writer):
-                check(self._writer, self.location)
-                self._make_durable(self._writer)
-                self._version = migrate(self._writer, clock, self.location)
+            self._version = self._begin(clock)
+        except apsw.Error as error:
+            if reserve is None or not wants_room(error) or not reserve.lend():
+                raise translate(error, self.location) from error
+            self._version = self._begin_again(clock)
+        self._connection = SqliteConnection(self._writer)
+        self._scrubber = Scrubber(
+            self._writer,
+            self.location,
+            reserve,
+            is_file=path is not None,
+            busy_timeout_ms=busy_timeout_ms,
+        )
+        _open_databases.add(self)
+
+    def _begin(self, clock: Clock) -> int:
+        """Open the file to write to it; the version of its schema."""
+        self._writer = self._connect()
+        with _closed_on_failure(self._writer):
+            check(self._writer, self.location)
+            self._make_durable(self._writer)
+            return migrate(self._writer, clock, self.location)
+
+    def _begin_again(self, clock: Clock) -> int:
+        try:
+            return self._begin(clock)
         except apsw.Error as error:
             raise translate(error, self.location) from error
-        self._connection = SqliteConnection(self._writer)
-        _open_databases.add(self)
 
     @property
     def location(self) -> str:
@@ -179,6 +197,31 @@ class SqliteDatabase:
             raise as_recollect_error(turn.error, self.location)
         return cast(T, turn.result)
 
+    def erase(self, space: str | None, job: Callable[[Connection], T]) -> T:
+        """Like write, for what makes room in the end: on a full disk it gets what is kept for it.
+
+        If that is not enough, it is done in less room, and `scrub` has more to do.
+        """
+        try:
+            return self.write(space, job)
+        except StoreFull:
+            with self._alone():
+                if not self._scrubber.make_room():
+                    raise
+        try:
+            return self._erase_in_little_room(space, job)
+        finally:
+            with self._alone():
+                self._scrubber.done()
+
+    def _erase_in_little_room(self, space: str | None, job: Callable[[Connection], T]) -> T:
+        try:
+            return self.write(space, job)
+        except StoreFull:
+            with self._alone():
+                self._scrubber.overwrite_later()
+        return self.write(space, job)
+
     def read(self, space: str | None, job: Callable[[Connection], T]) -> T:
         """Run a job on one snapshot of the database."""
         self._check_usable()
@@ -197,6 +240,9 @@ class SqliteDatabase:
             self._readers.append(reader)
             if self._closed:
                 self._close_readers()
+
+    def ask(self, space: str | None, asked: Sequence[Asked]) -> list[list[Row]]:
+        return self.read(space, lambda c: c.rows_each(asked))
 
     @contextlib.contextmanager
     def whole(self, access: Access) -> Iterator[SqliteWhole]:
@@ -238,54 +284,10 @@ class SqliteDatabase:
             self._jobs_touched = True
 
     def scrub(self) -> bool:
-        """Move everything out of the log, so that what was deleted is not there either.
-
-        The deleted bytes themselves are overwritten as they are deleted (`secure_delete`). Copies
-        of them that were left behind when a page was split are not; only writing the file anew is
-        rid of those. False: somebody reads; every write from now on tries again, until nobody does.
-        """
+        """See to it that what was deleted is in no file any more. False: not while it is read."""
         with self._alone():
             self._check_usable()
-            self._compact()
-            try:
-                self._empty_log()
-            except apsw.Error as error:
-                raise translate(error, self.location) from error
-            if self._owes_scrub:
-                _log.warning(
-                    "%s is being read; the log is emptied at the next chance", self.location
-                )
-            return not self._owes_scrub
-
-    def _compact(self) -> None:
-        """Write the file anew, unless it is so large that everybody would wait for it."""
-        if self._path is None:
-            return
-        try:
-            size = self._writer.pragma("page_count") * self._writer.pragma("page_size")
-            if size <= COMPACTED_BYTES_MAX:
-                with self._writer:
-                    for statement in _WORDS_ANEW:
-                        self._writer.execute(statement)
-                self._writer.execute("VACUUM")
-        except apsw.Error as error:  # what was deleted is deleted: nobody is told otherwise
-            _log.warning("%s was not compacted after a deletion: %s", self.location, error)
-
-    def _empty_log(self) -> None:
-        self._owes_scrub = True
-        with contextlib.suppress(apsw.BusyError):
-            self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            self._owes_scrub = False
-
-    def _make_good(self) -> None:
-        """Empty the log if nobody reads any more; whoever has just written does not wait for it."""
-        self._writer.set_busy_handler(None)
-        try:
-            # The disk's trouble is told to whoever writes next.
-            with contextlib.suppress(apsw.Error):
-                self._empty_log()
-        finally:
-            self._writer.set_busy_handler(partial(wait_for_lock, self._busy_timeout_ms))
+            return self._scrubber.scrub()
 
     def close(self) -> None:
         if self._forked or self._closed:
@@ -349,8 +351,7 @@ class SqliteDatabase:
                 # One of them failed and took the rest along. Alone, each gets its own outcome.
                 for turn in batch:
                     self._commit([turn], room=1)
-            if self._owes_scrub:
-                self._make_good()
+            self._scrubber.after_commit()
         except BaseException:
             # The leader itself was interrupted. The others are still waiting for somebody.
             self._waiting.extendleft(t for t in reversed(batch) if t is not own and not t.done)

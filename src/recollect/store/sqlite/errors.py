@@ -44,6 +44,13 @@ def translate(error: apsw.Error | UnicodeDecodeError, location: str) -> Recollec
     return StoreError(f"{location}: {error}")
 
 
+def wants_room(error: apsw.Error) -> bool:
+    """Whether it is for want of room on the disk; what processes share of the log needs some."""
+    return isinstance(error, apsw.FullError) or (
+        getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE
+    )
+
+
 def outcome_unknown(error: apsw.IOError, location: str) -> OutcomeUnknown:
     """A commit whose sync failed: a crash now may bring it back, the next commit may bury it."""
     unknown = OutcomeUnknown(

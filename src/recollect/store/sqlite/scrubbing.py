@@ -1,0 +1,199 @@
+"""Sees to it that what was deleted is in no file any more, and that deleting works on a full disk.
+
+Whoever calls it leads: nobody else writes on this connection meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from functools import partial
+
+import apsw
+
+from recollect.store.sqlite.errors import translate
+from recollect.store.sqlite.files import wait_for_lock
+from recollect.store.sqlite.reserve import Reserve
+
+COMPACTED_BYTES_MAX = 64 * 1024 * 1024  # of a file that is written anew in less than a second
+LOG_PAGES = 1000  # after which it is moved into the file: what SQLite itself holds to be right
+LOG_PAGES_LOW = 64
+WIPED_BYTES = 256 * 1024  # at a time, so that there is always room for it
+# An index of words that was merged may still name what is gone, as gone. Made anew it does not.
+_WORDS_ANEW = (
+    "INSERT INTO documents_fts (documents_fts) VALUES ('delete-all')",
+    """
+    INSERT INTO documents_fts (rowid, called, about, words)
+    SELECT d.key, replace(' ' || d.called, ' ', ' ' || s.number || 'z'),
+        replace(' ' || d.about, ' ', ' ' || s.number || 'z'),
+        replace(' ' || d.words, ' ', ' ' || s.number || 'z')
+    FROM documents d JOIN spaces s ON s.space = d.space
+    """,
+)
+_WIPE = "INSERT OR REPLACE INTO properties (name, value) VALUES (?, printf('%*s', ?, ''))"
+_WIPED = "DELETE FROM properties WHERE name LIKE 'wiping %'"
+_log = logging.getLogger(__name__)
+
+
+class Scrubber:
+    """One connection's duty to leave nothing behind; in memory there is nothing to see to."""
+
+    def __init__(
+        self,
+        writer: apsw.Connection,
+        location: str,
+        reserve: Reserve | None,
+        *,
+        is_file: bool,
+        busy_timeout_ms: int,
+    ) -> None:
+        self._writer = writer
+        self._location = location
+        self._reserve = reserve
+        self._is_file = is_file
+        self._busy_timeout_ms = busy_timeout_ms
+        self._is_reserved = reserve is None  # as far as this process knows
+        self._is_low = False  # the disk has little room left
+        self._owes_log = False  # somebody was reading when the log was to be emptied
+        self._owes_pages = False  # what was deleted was not overwritten
+
+    def scrub(self) -> bool:
+        """Move everything out of the log, so that what was deleted is not there either.
+
+        The deleted bytes themselves are overwritten as they are deleted (`secure_delete`). Copies
+        of them that were left behind when a page was split are not; only writing the file anew is
+        rid of those. False: somebody reads; every write from now on tries again, until nobody does.
+        """
+        if self._owes_pages:  # the log takes room that the file needs now
+            self._fold(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        if self._compact() or (self._owes_pages and self._wipe()):
+            self._owes_pages = False
+        try:
+            self._empty_log()
+        except apsw.FullError as error:
+            self._empty_full_log(error)
+        except apsw.Error as error:
+            raise translate(error, self._location) from error
+        if self._owes_log:
+            _log.warning("%s is being read; the log is emptied at the next chance", self._location)
+        self._keep_reserve()
+        return not self._owes_log and not self._owes_pages
+
+    def after_commit(self) -> None:
+        """What whoever has just written can do on the way; they do not wait for anybody."""
+        if self._owes_log:
+            self._make_good()
+        if self._reserve is not None:
+            self._mind_the_disk(self._reserve)
+
+    # a full disk
+
+    def make_room(self) -> bool:
+        """Give up what was kept for a deletion, and have the log's own room used once more.
+
+        False: nothing was kept.
+        """
+        if self._reserve is None or not self._reserve.give_up():
+            return False
+        self._is_reserved = True  # nobody takes that room again before the deletion is done
+        _log.warning("%s: the disk is full; the reserve is given up to forget", self._location)
+        self._fold()
+        return True
+
+    def overwrite_later(self) -> None:
+        """Let large parts be deleted in little room: what they said is overwritten afterwards."""
+        self._owes_pages = True
+        self._fold()
+        self._writer.pragma("secure_delete", "FAST")
+
+    def done(self) -> None:
+        """A deletion has had its room, or has failed: what is left of it is kept again."""
+        self._writer.pragma("secure_delete", "ON")
+        self._fold(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        self._keep_reserve()
+
+    def _fold(self, mode: int = apsw.SQLITE_CHECKPOINT_RESTART) -> None:
+        """Move the log into the file; unless it is cut off, its room is used again for the log."""
+        with contextlib.suppress(apsw.Error):
+            self._writer.wal_checkpoint(mode=mode)
+
+    def _wipe(self) -> bool:
+        """Overwrite the free pages piece by piece, by taking them for something that says nothing.
+
+        One piece more than there are: none is left out, whatever else a piece takes.
+        """
+        pieces = self._writer.pragma("freelist_count") * self._page_bytes() // WIPED_BYTES + 1
+        try:
+            for number in range(pieces):
+                self._writer.execute(_WIPE, (f"wiping {number}", WIPED_BYTES))
+                self._fold(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            is_wiped = True
+        except apsw.Error as error:
+            _log.warning("%s: not all that was deleted is overwritten: %s", self._location, error)
+            is_wiped = False
+        with contextlib.suppress(apsw.Error):
+            self._writer.pragma("secure_delete", "FAST")
+            self._writer.execute(_WIPED)
+        self._writer.pragma("secure_delete", "ON")
+        return is_wiped
+
+    # every day
+
+    def _mind_the_disk(self, reserve: Reserve) -> None:
+        """Keep the reserve; and the log short where it could soon not be moved into the file."""
+        if not self._is_reserved:
+            self._keep_reserve()
+        is_low = reserve.is_low()
+        if is_low == self._is_low:
+            return
+        self._is_low = is_low
+        self._writer.wal_autocheckpoint(LOG_PAGES_LOW if is_low else LOG_PAGES)
+        if is_low:
+            self._fold(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+    def _keep_reserve(self) -> None:
+        if self._reserve is not None:
+            self._is_reserved = self._reserve.keep()
+
+    def _page_bytes(self) -> int:
+        return int(self._writer.pragma("page_size"))
+
+    def _compact(self) -> bool:
+        """Write the file anew, unless it is so large that everybody would wait for it."""
+        if not self._is_file:
+            return True
+        try:
+            if self._writer.pragma("page_count") * self._page_bytes() > COMPACTED_BYTES_MAX:
+                return False
+            with self._writer:
+                for statement in _WORDS_ANEW:
+                    self._writer.execute(statement)
+            self._writer.execute("VACUUM")
+        except apsw.Error as error:  # what was deleted is deleted: nobody is told otherwise
+            _log.warning("%s was not compacted after a deletion: %s", self._location, error)
+            return False
+        return True
+
+    def _empty_log(self) -> None:
+        self._owes_log = True
+        with contextlib.suppress(apsw.BusyError):
+            self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            self._owes_log = False
+
+    def _empty_full_log(self, error: apsw.FullError) -> None:
+        if not self.make_room():
+            raise translate(error, self._location) from error
+        try:
+            self._empty_log()
+        except apsw.Error as again:
+            raise translate(again, self._location) from again
+
+    def _make_good(self) -> None:
+        """Empty the log if nobody reads any more; whoever has just written does not wait for it."""
+        self._writer.set_busy_handler(None)
+        try:
+            # The disk's trouble is told to whoever writes next.
+            with contextlib.suppress(apsw.Error):
+                self._empty_log()
+        finally:
+            self._writer.set_busy_handler(partial(wait_for_lock, self._busy_timeout_ms))
