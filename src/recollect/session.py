@@ -26,13 +26,13 @@ from recollect.domain import (
 )
 from recollect.errors import InvalidValue
 from recollect.ids import Ids
-from recollect.importing import Adopted, Arrival, Cursor
 from recollect.knowledge import Call, Extraction
 from recollect.messages import Attachment, storable_json
-from recollect.store.protocol import Store
 
 if TYPE_CHECKING:
+    from recollect.importing import Adopted, Arrival, Cursor
     from recollect.redaction import Redactor
+    from recollect.store.protocol import Store
 
 LIST_MAX = 1000  # rows of one page, whoever asks
 
@@ -41,7 +41,8 @@ LIST_MAX = 1000  # rows of one page, whoever asks
 class Surroundings:
     """What every verb needs besides a store: the settings, the time, new ids, and a redactor.
 
-    `began` is told when a session has its first record.
+    `began` is told when a session has its first record, `left_out` of one, by its space and its id,
+    that was read and is not to be remembered any more.
     """
 
     settings: Settings
@@ -49,6 +50,7 @@ class Surroundings:
     ids: Ids
     redactor: Callable[[], Redactor]
     began: Callable[[Callable[[], SessionState], datetime], None]
+    left_out: Callable[[str, str], None] = lambda _space, _session_id: None
 
     def now(self) -> datetime:
         return self.clock.now()
@@ -197,7 +199,8 @@ class Session:
     ) -> Record:
         """Add one record, durably: it is stored when this returns.
 
-        `key` makes a retry safe: the same key stores once, and returns what is stored.
+        `key` makes a retry safe: the same key stores once, and returns what is stored. If that was
+        forgotten, nothing is stored, and an empty note comes back (`is_forgotten`).
         """
         limit = self._around.settings.record_bytes_max
         if isinstance(content, str) and not (
@@ -236,9 +239,10 @@ class Session:
         """Add what another program's file holds, each item once in a space, and move the cursor."""
         around = self._around
         now = around.now()
-        records = self._admitted([each.record for each in arrivals])
+        records = self.admitted([each.record for each in arrivals])
         admitted = [
-            Arrival(each.item, record) for each, record in zip(arrivals, records, strict=True)
+            dataclasses.replace(each, record=record)
+            for each, record in zip(arrivals, records, strict=True)
         ]
         adopted = self._store.imports.adopt(
             self._ref, admitted, cursor, around.settings.mark_policy, now, around.ids.new
@@ -250,21 +254,31 @@ class Session:
         around = self._around
         now = around.now()
         stored = self._store.records.append(
-            self._ref, self._admitted(records), around.settings.mark_policy, now, around.ids.new
+            self._ref, self.admitted(records), around.settings.mark_policy, now, around.ids.new
         )
         self._added(stored, now)
         return stored
 
-    def _admitted(self, records: list[NewRecord]) -> list[NewRecord]:
+    def admitted(self, records: Sequence[NewRecord]) -> Sequence[NewRecord]:
         """Records as they may be stored; what they bring in is said before anybody learns of it."""
-        settings = self._around.settings
-        if settings.redact_on_append:
-            redactor = self._around.redactor().keyed(self._ref.space)
+        redactor = self._redactor()
+        if redactor is not None:
             records = [_redacted(record, redactor) for record in records]
-        polluting = settings.polluting_tools
+        polluting = self._around.settings.polluting_tools
         if polluting and collection.calls_any(records, polluting) and self.mode is Mode.ENABLED:
             self.set_mode(Mode.POLLUTED)
         return records
+
+    def admitted_text(self, text: str) -> str:
+        """What is said in a conversation or about it, as it may be stored."""
+        redactor = self._redactor()
+        return text if redactor is None else redactor.redact(text)
+
+    def _redactor(self) -> Redactor | None:
+        """What redacts all that is to be stored here; none: it is stored as it was said."""
+        if not self._around.settings.redact_on_append:
+            return None
+        return self._around.redactor().keyed(self._ref.space)
 
     def _added(self, stored: Sequence[Record], now: datetime) -> None:
         around = self._around
@@ -272,7 +286,7 @@ class Session:
             return
         if not self._is_kept:
             self._store.records.trim(self._ref, around.settings.max_history_len)
-        elif stored[0].seq == 1:
+        elif next((each.seq for each in stored if each.seq), 0) == 1:
             around.began(lambda: self.state, now)
 
     # read
@@ -319,8 +333,11 @@ class Session:
 
     def set_summary(self, text: str) -> None:
         """Replace the current session's summary."""
+        self._store.records.set_summary(self._ref, self._checked_summary(text), self._around.now())
+
+    def _checked_summary(self, text: str) -> str:
         checked = collection.check_summary(text, self._around.settings.record_bytes_max)
-        self._store.records.set_summary(self._ref, checked, self._around.now())
+        return self.admitted_text(checked)
 
     # life
 
@@ -330,12 +347,13 @@ class Session:
 
     def reset(self, reason: str | None = None) -> SessionState:
         """Mark the conversation and start an empty one under the same key."""
+        checked = collection.check_label(reason, "a reason")
         return self._store.sessions.rotate(
             self._ref,
             MarkCause.RESET,
             self._around.now(),
             self._around.ids.new,
-            reason=collection.check_label(reason, "a reason"),
+            reason=None if checked is None else self.admitted_text(checked),
         )
 
     def compact(self, summary: str | None = None, retain: int | None = None) -> SessionState:
@@ -346,15 +364,12 @@ class Session:
         """
         settings = self._around.settings
         keep = settings.retain_recent if retain is None else collection.check_seq(retain, "retain")
-        text = None
-        if summary is not None:
-            text = collection.check_summary(summary, settings.record_bytes_max)
         return self._store.sessions.rotate(
             self._ref,
             MarkCause.COMPACTION,
             self._around.now(),
             self._around.ids.new,
-            summary=text,
+            summary=None if summary is None else self._checked_summary(summary),
             retain=keep,
         )
 
@@ -376,11 +391,16 @@ class Session:
         self.set_mode(mode)
 
     def set_mode(self, mode: Mode | str) -> None:
-        """Change the mode. What was said while it was not enabled is never learned later."""
+        """Change the mode. What was said while it was not enabled is never learned later.
+
+        While it is not enabled, nothing is recalled that was learned from this session alone.
+        """
         if not isinstance(mode, str) or mode not in set(Mode):
             raise InvalidValue(f"a mode is one of {', '.join(Mode)}: {mode!r}")
         if self._is_kept:
-            self._store.sessions.set_mode(self._ref, Mode(mode), self._around.now())
+            state = self._store.sessions.set_mode(self._ref, Mode(mode), self._around.now())
+            if state.processed_until is not None and not state.remembered:
+                self._around.left_out(state.space, state.id)
 
 
 def _redacted(record: NewRecord, redactor: Redactor) -> NewRecord:

@@ -17,17 +17,19 @@ import pytest
 import recollect
 from recollect.agents.profile import AgentProfile
 from recollect.agents.system import AgentSystem
-from recollect.domain import JobState
+from recollect.domain import JobState, Mode
 from recollect.errors import OutcomeUnknown, StoreBusy, StoreError, StoreUnavailable
 from recollect.messages import Role
 from recollect.models.protocol import ChatRole
 from recollect.models.scripted import ScriptedServer, calls
 from recollect.models.scripted_frames import Received
-from tests.hosted_agents import AGENT, ON_BOTH, SPACE, Hosted, hosted, tool
+from tests.hosted_agents import AGENT, ON_BOTH, SPACE, Hosted, hosted, raw, tool
 from tests.postgres_server import PostgresServer, url_with
 
 SECONDS = 30.0
 HOUR = 3600.0
+# Put together here, so that no file of ours looks as if it held a live key.
+SECRET = "sk-" + "proj-" + "Zq8vT3mK" * 6
 
 
 def eventually(condition: Callable[[], object]) -> None:
@@ -239,6 +241,45 @@ def test_a_bad_moment_in_the_middle_delays_and_doubles_nothing(store_url: str, n
         assert texts(here, Role.USER) == ["hello"]
         assert len(rung) == 1
         assert here.state().job_state is JobState.IDLE
+
+
+@ON_BOTH
+def test_nothing_of_a_turn_keeps_a_secret_where_none_is_to_be_kept(store_url: str) -> None:
+    """P10: what is said to an agent, what it calls, what it is told and what it answers."""
+
+    def script(received: Received) -> Any:
+        last = received.messages[-1]
+        is_called = last.role is ChatRole.USER and not last.text.startswith("again")
+        return calls(("ring", {"token": SECRET})) if is_called else f"I used {SECRET}."
+
+    profile = {"tools": [tool("ring", lambda _: f"rung with {SECRET}")]}
+    with hosted(store_url, script, profile=profile, redact_on_append=True) as here:
+        assert SECRET in here.say(f"my key is {SECRET}").text  # it is not stored: it is given
+        here.system.signal(AGENT, "later", 3600, f"use {SECRET}", space=SPACE)
+        here.system.notify(AGENT, f"{SECRET} works", origin="ci", space=SPACE)
+        with store_down(here.memory):
+            here.post(f"again {SECRET}").result(SECONDS)
+        eventually(lambda: here.system.unstored == 0)
+        here.pass_time(HOUR)
+        records = here.session().all()
+        assert {each.role for each in records} == {*Role} - {Role.SYSTEM, Role.DEVELOPER}
+        assert SECRET not in repr(records)
+        for table in ("inbox", "signals", "session_history"):
+            assert SECRET not in repr(raw(here.memory, f"SELECT * FROM {table}"))
+
+
+@ON_BOTH
+def test_an_agent_that_calls_what_pollutes_is_not_learned_from(store_url: str) -> None:
+    """G12: as where a host appends the call."""
+
+    def script(received: Received) -> Any:
+        last = received.messages[-1]
+        return calls(("ring", {})) if last.role is ChatRole.USER else "done"
+
+    profile = {"tools": [tool("ring", lambda _: "rung")]}
+    with hosted(store_url, script, profile=profile, polluting_tools="ri*") as here:
+        here.say("hello")
+        assert here.session().mode is Mode.POLLUTED
 
 
 @ON_BOTH

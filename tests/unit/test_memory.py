@@ -435,6 +435,7 @@ WITHOUT_STORE |= {"Session.key", "Session.agent", "Documents.held_by", "Space.me
 CLASSES: tuple[type, ...] = (recollect.Memory, recollect.Space, recollect.Facts, Generations)
 CLASSES += (Sessions, Session, Documents)
 SEAMS = {"Memory.clock", "Memory.store", "Memory.store_of", "Session.store", "Session.ref"}
+SEAMS |= {"Session.admitted", "Session.admitted_text"}
 
 
 def test_the_calls_after_closing_are_all_there_are() -> None:

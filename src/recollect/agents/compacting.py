@@ -42,13 +42,19 @@ class Compactor:
         claim: Claim,
         till: Callable[[str], Till] | None,
         is_lost: Callable[[], bool],
+        *,
+        seen: Sequence[Record] | None = None,
     ) -> SessionState | StaleClaim | None:
-        """The new session, if there is one now. `till` pays for the summary of a session."""
-        newest = self.store.records.recent(ref, self.settings.compaction_threshold + 1)
-        # Mostly nothing is near: then the summary, which takes no half of the room, is not read.
-        if self._planned(newest, share=2) is None:
+        """The new session, if there is one now. `till` pays for the summary of a session.
+
+        `seen` is the conversation as it was a moment ago, where that is known.
+        """
+        # Mostly nothing is near: then the summary, which takes no half of the room, is not read,
+        # and what was just shown is not read again.
+        if seen is not None and self._planned(seen, share=2) is None:
             return None
-        summary = self.store.records.summary(ref)
+        enough = self.settings.compaction_threshold + 1
+        newest, summary = self.store.records.recent_with_summary(ref, enough)
         if self._planned(newest, summary) is None:
             return None
         planned = self._planned(self.store.records.recent(ref, COMPACTED_MAX), summary)

@@ -87,7 +87,9 @@ class Conversations:
         """Compact the conversation where it has grown too long."""
         model = self._profile(ref).model or self.around.model()
         till = None if model is None else partial(self._till, ref, model)
-        compacted = self._compactor.compact_if_due(ref, claim, till, is_lost)
+        compacted = self._compactor.compact_if_due(
+            ref, claim, till, is_lost, seen=self._seen_whole(ref)
+        )
         if isinstance(compacted, StaleClaim):
             raise LostClaimError
 
@@ -105,7 +107,7 @@ class Conversations:
         # Without a model nobody sees the conversation: what was said in it is remembered as well.
         block = self._recalled(ref, turn.text, None if model is None else turn.session.id)
         # One more than is shown, so that a turn that is not there as a whole is not shown in part.
-        history = store.records.recent(ref, settings.max_history_len + 1)
+        history, summary = store.records.recent_with_summary(ref, settings.max_history_len + 1)
         self._remember(ref, history)
         if model is None:
             asked = {(record.session_id, record.seq) for record in turn.records}
@@ -116,18 +118,18 @@ class Conversations:
                 is_offline=True,
             )
         else:
-            reply = self._thought(errand, model, block, history, note)
+            reply = self._thought(errand, model, _Given(block, note, summary), history)
         return Done(records=(_answer(reply),), told=_Told(reply=reply, block=block))
 
     def _thought(
-        self, errand: Errand, model: Model, block: Context, history: Sequence[Record], note: str
+        self, errand: Errand, model: Model, given: _Given, history: Sequence[Record]
     ) -> Reply:
         ref, turn = errand.ref, errand.turn
         settings = self.around.settings
         till = self._till(ref, model, turn.session.id, attempt=turn.items[0].attempts + 1)
         loop = Loop(
             ask=lambda request: till.ask(request, "chat"),
-            assemble=self._assembling(ref, block, note),
+            assemble=self._assembling(ref, given),
             toolbox=Toolbox(self._profile(ref).tools, redact=self._redact(ref.space)),
             limits=LoopLimits(
                 turns=settings.agent_turns_max,
@@ -137,17 +139,19 @@ class Conversations:
                 reply_tokens=settings.reply_tokens,
             ),
             clock=self.around.clock,
-            keep=errand.keep,
+            keep=partial(self._kept, errand),
             turn_id=turn.id,
             is_cancelled=errand.is_lost,
         )
         try:
             result = loop.run(history, turns_before=_steps_before(turn, history))
         except PromptTooLong as error:
-            result = self._in_emergency(errand, loop, error)
-        return _reply(turn, result, block)
+            result = self._in_emergency(errand, loop, given.summary, error)
+        return _reply(turn, result, given.block)
 
-    def _in_emergency(self, errand: Errand, loop: Loop, error: PromptTooLong) -> LoopResult:
+    def _in_emergency(
+        self, errand: Errand, loop: Loop, summary: str, error: PromptTooLong
+    ) -> LoopResult:
         """Go on with the last messages alone, where a window is smaller than it was said to be."""
         ref, settings = errand.ref, self.around.settings
         for share in EMERGENCY_SHARES:
@@ -159,7 +163,8 @@ class Conversations:
                 reply_tokens=settings.reply_tokens // share,
                 max_history_len=settings.emergency_retain,
             )
-            smaller = replace(loop, assemble=self._assembling(ref, NOTHING, "", limits))
+            given = _Given(summary=summary)
+            smaller = replace(loop, assemble=self._assembling(ref, given, limits))
             history = self.around.store.records.recent(ref, settings.max_history_len + 1)
             try:
                 return smaller.run(history, turns_before=_steps_before(errand.turn, history))
@@ -168,14 +173,14 @@ class Conversations:
         raise error
 
     def _assembling(
-        self, ref: KeyRef, block: Context, note: str, limits: Limits | None = None
+        self, ref: KeyRef, given: _Given, limits: Limits | None = None
     ) -> Callable[[Sequence[Record]], Assembled]:
         settings, profile = self.around.settings, self._profile(ref)
-        memory = "\n\n".join(part for part in (block.text, note) if part)
+        memory = "\n\n".join(part for part in (given.block.text, given.note) if part)
         return partial(
             assemble,
             system=self._system(ref, profile),
-            summary=self._summary(ref),
+            summary=given.summary,
             memory_block=memory,
             tools=tuple(tool.definition for tool in profile.tools),
             limits=limits
@@ -266,7 +271,7 @@ class Conversations:
         if model is None:
             return Reply(text=respond(NOTHING), turn_id=turn_id, is_offline=True)
         history = [*self._recent.get(ref.key_id, ()), said]
-        shown = self._assembling(ref, NOTHING, "")(history)
+        shown = self._assembling(ref, _Given(summary=self._summary(ref)))(history)
         request = Request(
             system=shown.system,
             messages=shown.messages,
@@ -287,6 +292,16 @@ class Conversations:
         self._recent[ref.key_id] = tuple(history[-self.around.settings.max_history_len :])
         while len(self._recent) > RECENT_MAX:
             self._recent.popitem(last=False)
+
+    def _seen_whole(self, ref: KeyRef) -> Sequence[Record] | None:
+        """The conversation as this process has seen it; none where it has not, or in part."""
+        seen = self._recent.get(ref.key_id, ())
+        return seen if 0 < len(seen) < self.around.settings.max_history_len else None
+
+    def _kept(self, errand: Errand, records: Sequence[NewRecord]) -> Sequence[Record]:
+        kept = errand.keep(records)
+        self._remember_too(errand.ref, *kept)
+        return kept
 
     def _remember_too(self, ref: KeyRef, *records: Record) -> None:
         self._remember(ref, [*self._recent.get(ref.key_id, ()), *records])
@@ -337,6 +352,15 @@ class Conversations:
 
     def _redact(self, space: str) -> Callable[[str], str]:
         return self.around.redacting.of(space)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a model is shown beside the messages: from memory, from the host, from before."""
+
+    block: Context = NOTHING
+    note: str = ""
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,6 +95,10 @@ class Doer(Protocol):
         ...
 
 
+# What a turn leaves behind in a conversation, as it may be stored.
+Admit = Callable[[KeyRef, Sequence[NewRecord]], Sequence[NewRecord]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runner:
     """Runs claimed agents with one doer."""
@@ -105,6 +109,7 @@ class Runner:
     ids: Ids
     doer: Doer
     redact: Callable[[str], str]
+    admit: Admit = lambda _ref, records: records
     redo_max: int = 0  # times a turn is done again because others have changed its documents
 
     def run(self, claim: Claim, holder: Leaseholder, lost: threading.Event) -> WorkReport:
@@ -125,7 +130,7 @@ class Runner:
                         ref=ref,
                         claim=claim,
                         turn=taken,
-                        keep=lambda records: self._kept(claim, records, lost),
+                        keep=lambda records: self._kept(claim, self.admit(ref, records), lost),
                         is_lost=lost.is_set,
                     ),
                     holder,
@@ -192,7 +197,7 @@ class Runner:
             stored = self.store.agents.finish(
                 errand.claim,
                 errand.turn,
-                done.records,
+                self.admit(errand.ref, done.records),
                 self.settings.mark_policy,
                 self.clock.now(),
                 self.ids.new,

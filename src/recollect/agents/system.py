@@ -11,7 +11,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -253,7 +253,7 @@ class AgentSystem:
         now = self._around.now()
         due = now + timedelta(seconds=delay_seconds)
         job = _job_of(session.agent)
-        signal = Signal(name=name, due_at=due, body=body)
+        signal = Signal(name=name, due_at=due, body=session.admitted_text(body))
         session.store.agents.set_signal(session.ref, signal, job, now)
         if delay_seconds < self._around.settings.signals_every_seconds:
             session.store.leases.make_due(JobKind.SIGNALS)
@@ -306,6 +306,7 @@ class AgentSystem:
 
     def _posted(self, session: Session, item: NewItem) -> Ticket:
         hosting = self._hosting(session.store)
+        item = replace(item, text=session.admitted_text(item.text))
         ticket = Ticket(item.id, lambda: self._look(session, item.id))
         known = (id(session.store), session.ref.key_id, item.id)
         with self._lock:
@@ -407,9 +408,12 @@ class AgentSystem:
         settings = around.settings
         is_kept = store is memory.store
 
+        def admitted(ref: KeyRef, records: Sequence[NewRecord]) -> Sequence[NewRecord]:
+            return Session(around, store, ref, is_kept=is_kept).admitted(records)
+
         def append(ref: KeyRef, records: Sequence[NewRecord]) -> object:
-            policy = settings.mark_policy
-            return store.records.append(ref, records, policy, around.now(), around.ids.new)
+            policy, now = settings.mark_policy, around.now()
+            return store.records.append(ref, admitted(ref, records), policy, now, around.ids.new)
 
         outbox = Outbox(append)
         conversations = Conversations(
@@ -437,6 +441,7 @@ class AgentSystem:
             ids=around.ids,
             doer=conversations,
             redact=memory.redacted,
+            admit=admitted,
         )
         lanes: list[str | None] = [None] if self._default is not None else [*self._profiles]
         workers = tuple(

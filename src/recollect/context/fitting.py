@@ -7,9 +7,8 @@ newest turn is there whatever it takes: first its middle is left out, then texts
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import pairwise, takewhile
 from typing import Any
 
@@ -50,13 +49,24 @@ class Shown:
     positions: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
     """What is shown or left out together; its messages are made when they are first asked for."""
 
-    is_users: bool
-    positions: tuple[int, ...]
-    show: Callable[[], Shown]
+    __slots__ = ("_showing", "_shown", "_step", "is_users", "positions")
+
+    def __init__(self, step: Step, showing: Showing) -> None:
+        self.is_users = step.is_users
+        self.positions = step.positions
+        self._step = step
+        self._showing = showing
+        self._shown: Shown | None = None
+
+    def show(self) -> Shown:
+        shown = self._shown
+        if shown is None:
+            messages = self._showing.messages(self._step)
+            shown = self._shown = Shown(messages, tokens_of(messages), self.positions)
+        return shown
 
     def squeezed(self, room: Room) -> Shown | None:
         """Shortened to the room; with fewer calls where they are too many. None: it cannot be."""
@@ -81,6 +91,11 @@ class Room:
         """What is left beside these; none: they do not fit."""
         tokens = self.tokens - sum(shown.tokens for shown in kept)
         messages = self.messages - sum(len(shown.messages) for shown in kept)
+        return None if tokens < 0 or messages < 0 else Room(tokens, messages)
+
+    def without_one(self, kept: Shown) -> Room | None:
+        """The same beside one, as it is asked for every stretch of a history."""
+        tokens, messages = self.tokens - kept.tokens, self.messages - len(kept.messages)
         return None if tokens < 0 or messages < 0 else Room(tokens, messages)
 
     def is_above_half(self, whole: Room) -> bool:
@@ -135,19 +150,10 @@ def stretches(records: Sequence[Record], redact: Redact) -> list[Stretch]:
     first = next((at for at, step in enumerate(found) if step.is_users), len(found))
     showing = Showing(redact)
     return [
-        _stretch(step, showing)
+        Stretch(step, showing)
         for at, step in enumerate(found)
         if at > first or step.said is None or step.said.role not in _UNHEARD
     ]
-
-
-def _stretch(step: Step, showing: Showing) -> Stretch:
-    @cache
-    def show() -> Shown:
-        messages = showing.messages(step)
-        return Shown(messages, tokens_of(messages), step.positions)
-
-    return Stretch(is_users=step.is_users, positions=step.positions, show=show)
 
 
 def _turns(found: Sequence[Stretch]) -> list[Turn]:
@@ -169,34 +175,29 @@ def _newest_turns(turns: Sequence[Turn], whole: Room) -> Kept:
     kept: Kept = []
     room = whole
     for turn in reversed(turns):
-        shown = _whole(turn, room)
-        if shown is None:
+        shown, left = _newest(turn, room)
+        if len(shown) < len(turn):
             if not kept:
                 return _part(turn, room) or _least(turn, room)
             if turn[0].is_users and room.is_above_half(whole):
                 kept = (_part(turn, room) or []) + kept
             break
         kept = shown + kept
-        room = room.without(*shown) or Room(0, 0)
+        room = left
     return kept
 
 
-def _whole(turn: Turn, room: Room) -> Kept | None:
-    """All of a turn, if it fits; looked at from its end, and no further than the room reaches."""
-    kept = _newest(turn, room)
-    return kept if len(kept) == len(turn) else None
-
-
-def _newest(found: Turn, room: Room) -> Kept:
-    """As many of the newest stretches as fit."""
+def _newest(found: Turn, room: Room) -> tuple[Kept, Room]:
+    """As many of the newest stretches as fit, and what they leave."""
     kept: Kept = []
     for stretch in reversed(found):
-        left = room.without(stretch.show())
+        shown = stretch.show()
+        left = room.without_one(shown)
         if left is None:
             break
         room = left
-        kept.append(stretch.show())
-    return kept[::-1]
+        kept.append(shown)
+    return kept[::-1], room
 
 
 def _part(turn: Turn, room: Room) -> Kept | None:
@@ -208,7 +209,7 @@ def _part(turn: Turn, room: Room) -> Kept | None:
     beside = left.without(*head)
     if beside is None:
         return None
-    end = _newest(rest, beside)
+    end, _ = _newest(rest, beside)
     if not any(shown.messages for shown in end):
         return None
     return [*head, *_gap(rest[: len(rest) - len(end)], reserved), *end]
@@ -222,14 +223,14 @@ def _least(turn: Turn, room: Room) -> Kept:
     rest = turn[len(head) :]
     at = next((at for at in reversed(range(len(rest))) if rest[at].show().messages), None)
     if at is None or room.messages == 1:
-        return _newest(head, room) or _newest_squeezed(head[-1:], room)
+        return _newest(head, room)[0] or _newest_squeezed(head[-1:], room)
     reserved = _gap_room(room) if at else Room(0, 0)
     words = min(head[-1].show().tokens, (room.tokens - reserved.tokens) // 2)
     step = rest[at].squeezed(
         Room(room.tokens - reserved.tokens - words, room.messages - reserved.messages - 1)
     )
     if step is None:
-        return _newest(head, room) or _newest_squeezed(head[-1:], room)
+        return _newest(head, room)[0] or _newest_squeezed(head[-1:], room)
     left = room.tokens - reserved.tokens - step.tokens
     first = _newest_squeezed(head[-1:], Room(left, 1))
     return [*first, *_gap(rest[:at], reserved), step]

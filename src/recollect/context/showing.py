@@ -8,7 +8,7 @@ front of every line.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,12 @@ INTERRUPTED = "[Interrupted: no result was recorded. It is not known whether the
 NO_WORDS = "[A message without words.]"
 
 _IN_BRACKETS = str.maketrans("[]\n", "() ")
-_ASIDES = {Role.NOTE: "Note", Role.SYSTEM: "System message", Role.DEVELOPER: "System message"}
+_ASIDES = {
+    Role.NOTE: "Note",
+    Role.SYSTEM: "System message",
+    Role.DEVELOPER: "System message",
+    Role.TOOL: "Tool",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +42,26 @@ class Showing:
         """The messages of a step; none where there is nothing to show."""
         if step.said is None:
             return tuple(self._lone(answer) for answer in step.answers if answer is not None)
-        return tuple(self._said(step.said, step))
+        return (*self._spoken(step.said, step), *self._answers(step))
 
     def words(self, text: str) -> str:
         """Cleaned first: what cannot be seen takes a secret apart."""
         return self.redact(cleaned(text)).strip()
 
-    def _said(self, said: Said, step: Step) -> Iterator[ChatMessage]:
+    def _spoken(self, said: Said, step: Step) -> tuple[ChatMessage, ...]:
         text = self._text(said)
-        match said.role:
-            case Role.USER:
-                yield ChatMessage(role=ChatRole.USER, text=self._by(said) + (text or NO_WORDS))
-            case Role.ASSISTANT:
-                if text or said.calls:
-                    yield self._assistants(said, text, step)
-            case Role.NOTE | Role.SYSTEM | Role.DEVELOPER:
-                if text:
-                    yield _aside(_ASIDES[said.role], text)
-            case Role.TOOL:
-                if text:
-                    yield _aside("Tool", text)
+        if said.role is Role.USER:
+            words = self._by(said) + (text or NO_WORDS)
+            return (ChatMessage(role=ChatRole.USER, text=words),)
         if said.role is Role.ASSISTANT:
-            for call_id, answer in zip(step.call_ids, step.answers, strict=True):
-                yield self._answer(call_id, answer)
+            return (self._assistants(said, text, step),) if text or said.calls else ()
+        return (_aside(_ASIDES[said.role], text),) if text else ()
+
+    def _answers(self, step: Step) -> Iterable[ChatMessage]:
+        """Nobody but an assistant makes calls, so that nobody else's are answered."""
+        if not step.call_ids:
+            return ()
+        return map(self._answer, step.call_ids, step.answers)
 
     def _assistants(self, said: Said, text: str, step: Step) -> ChatMessage:
         calls = tuple(
@@ -91,6 +93,8 @@ class Showing:
 
     def _text(self, said: Said) -> str:
         """Texts in a row are redacted as one, so that a secret cannot be parted by them."""
+        if len(said.parts) == 1 and isinstance(said.parts[0], Text):
+            return self.words(said.parts[0].text)
         shown: list[str] = []
         texts: list[str] = []
         for part in said.parts:

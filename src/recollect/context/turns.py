@@ -124,13 +124,15 @@ def _parted(records: Sequence[Record]) -> set[int]:
 
 def _pieces(record: Record, position: int) -> list[Said | Answered]:
     """A record as what was said and what tools answered, in order; reasoning is left out."""
+    if record.body is None and record.role is not Role.TOOL:  # mostly: words, and nothing else
+        return [_said(record, position, (Text(record.content),))]
     found: list[Said | Answered] = []
     words: list[Text | Attachment] = []
     calls: list[ToolCall] = []
 
     def finish() -> None:
         if words or calls:
-            found.append(_said(record, position, words, calls))
+            found.append(_said(record, position, tuple(words), tuple(calls)))
             words.clear()
             calls.clear()
 
@@ -153,20 +155,17 @@ def _pieces(record: Record, position: int) -> list[Said | Answered]:
                 assert_never(part)
     finish()
     if not found and record.role is Role.USER:
-        return [_said(record, position, [], [])]
+        return [_said(record, position)]
     return found
 
 
 def _said(
-    record: Record, position: int, words: list[Text | Attachment], calls: list[ToolCall]
+    record: Record,
+    position: int,
+    words: tuple[Text | Attachment, ...] = (),
+    calls: tuple[ToolCall, ...] = (),
 ) -> Said:
-    return Said(
-        position=position,
-        role=record.role,
-        name=record.name,
-        parts=tuple(words),
-        calls=tuple(calls),
-    )
+    return Said(position=position, role=record.role, name=record.name, parts=words, calls=calls)
 
 
 def tool_calls(record: Record) -> tuple[ToolCall, ...]:
@@ -208,19 +207,23 @@ class _Pairing:
     made_ids: Counter[int] = field(default_factory=Counter)
 
     def speak(self, said: Said, seq: int) -> None:
-        step = len(self.said)
         if said.role is Role.USER:
             self.of_turn = []
-        for number, call in enumerate(said.calls):
+        self.said.append(said)
+        self.answers.append([None] * len(said.calls))
+        if said.calls:
+            self._open(said.calls, len(self.said) - 1)
+            self.call_ids.append(tuple(self._shown_id(call, seq) for call in said.calls))
+        else:
+            self.call_ids.append(())
+
+    def _open(self, calls: Sequence[ToolCall], step: int) -> None:
+        for number, call in enumerate(calls):
             opened = self.by_id.setdefault(call.id, [])
             if not opened or opened[-1].step != step:
                 opened.append(_Open(step, deque()))
             opened[-1].calls.append(number)
-        if said.calls:
-            self.of_turn.append(_Open(step, deque(range(len(said.calls)))))
-        self.said.append(said)
-        self.answers.append([None] * len(said.calls))
-        self.call_ids.append(tuple(self._shown_id(call, seq) for call in said.calls))
+        self.of_turn.append(_Open(step, deque(range(len(calls)))))
 
     def answer(self, answered: Answered) -> None:
         call_id = answered.result.call_id

@@ -12,7 +12,7 @@ import selectors
 import socket
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -39,7 +39,7 @@ from recollect.errors import (
     StoreFull,
     StoreUnavailable,
 )
-from recollect.store.address import without_password
+from recollect.store.address import without_password, without_secrets
 from recollect.store.migrations import (
     CREATE_VERSION_TABLE,
     migrations,
@@ -55,6 +55,7 @@ from recollect.store.postgres_statements import (
 )
 from recollect.store.postgres_whole import PostgresWhole
 from recollect.store.relational import Connection
+from recollect.store.relational.database import Asked, Row
 from recollect.store.whole import Access
 
 T = TypeVar("T")
@@ -94,7 +95,9 @@ class PostgresDatabase:
                 self._version = self._migrate(connection, clock)
                 self._role = _application_role(connection)
         except psycopg.Error as error:
-            raise translate(error, self._location) from error
+            # What libpq itself says quotes the URL as it took it apart, and the password with it.
+            cause = None if error.sqlstate is None else error
+            raise translate(error, self._location, url) from cause
         self._pool: ConnectionPool[PreparingConnection] = ConnectionPool(
             self._conninfo,
             connection_class=PreparingConnection,
@@ -129,8 +132,14 @@ class PostgresDatabase:
     def write(self, space: str | None, job: Callable[[Connection], T]) -> T:
         return self._transact(WRITE, space, job)
 
+    erase = write  # room on the server's disk is the server's to keep
+
     def read(self, space: str | None, job: Callable[[Connection], T]) -> T:
         return self._transact(READ, space, job)
+
+    def ask(self, space: str | None, asked: Sequence[Asked]) -> list[list[Row]]:
+        """In one exchange, the end of the transaction included."""
+        return self._transact(READ, space, lambda c: c.last_rows(asked))
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Pass on the server's notifications, from whatever host they come."""
@@ -152,7 +161,9 @@ class PostgresDatabase:
         """Called in a forked child: the sockets belong to the parent."""
         self._forked = True
 
-    def _transact(self, begin: Statement, space: str | None, job: Callable[[Connection], T]) -> T:
+    def _transact(
+        self, begin: Statement, space: str | None, job: Callable[[PostgresConnection], T]
+    ) -> T:
         """Run a job until it neither loses a conflict nor finds its connection dead.
 
         Connections that died while they lay in the pool are thrown away here, where nothing has
@@ -161,7 +172,7 @@ class PostgresDatabase:
         conflicts, spares = 0, self._pool.max_size
         while True:
             connection = self._get()
-            statements = PostgresConnection(connection)
+            statements = PostgresConnection(connection, is_reading=begin is READ)
             try:
                 self._begin(statements, begin, space)
                 result = job(statements)
@@ -463,9 +474,9 @@ _ADVICE: tuple[tuple[type[psycopg.Error], type[RecollectError], str], ...] = (
 )
 
 
-def translate(error: psycopg.Error, location: str) -> RecollectError:
+def translate(error: psycopg.Error, location: str, url: str = "") -> RecollectError:
     """An error of the database as one of ours: the type says what it means, the text what to do."""
-    detail = " ".join(str(error).split())
+    detail = without_secrets(" ".join(str(error).split()), url)
     if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
         detail = detail.partition(': "')[0]  # libpq quotes the URL, and the password in it
     for theirs, ours, advice in _ADVICE:

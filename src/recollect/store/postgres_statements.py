@@ -99,13 +99,23 @@ class PostgresConnection:
     its pipelines longer still; its adaptation of values, its waiting and its errors are used.
     """
 
-    __slots__ = ("_adapt", "_connection", "_pgconn", "_waiting", "has_answered")
+    __slots__ = (
+        "_adapt",
+        "_connection",
+        "_is_over",
+        "_is_reading",
+        "_pgconn",
+        "_waiting",
+        "has_answered",
+    )
 
-    def __init__(self, connection: PreparingConnection) -> None:
+    def __init__(self, connection: PreparingConnection, *, is_reading: bool = False) -> None:
+        self._is_reading = is_reading
         self._connection = connection
         self._pgconn: PGconn = connection.pgconn
         self._adapt = Transformer(connection)
         self._waiting: list[_Waiting] = []
+        self._is_over = False
         self.has_answered = False  # the server, and did the first of what it was asked
 
     def rows(self, name: str, params: Params) -> list[Row]:
@@ -123,6 +133,17 @@ class PostgresConnection:
                 self._put(_STATEMENTS[name], params)
             found += [self._loaded(result) for result in self._send()[-len(together) :]]
         return found
+
+    def last_rows(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        """The same, with the end of a transaction that only reads."""
+        if not self._is_reading or len(asked) >= TOGETHER_MAX:
+            return self.rows_each(asked)
+        for name, params in asked:
+            self._put(_STATEMENTS[name], params)
+        self._put(_COMMIT, _NOTHING)
+        results = self._send()[-len(asked) - 1 : -1]
+        self._is_over = True
+        return [self._loaded(result) for result in results]
 
     def run(self, name: str, params: Params) -> None:
         self.put(_STATEMENTS[name], params)
@@ -143,13 +164,19 @@ class PostgresConnection:
             self._send()
 
     def commit(self) -> None:
-        """Commit, with what waits. Never with the first: who has not answered may be long gone."""
+        """Commit, with what waits. Never with the first: who has not answered may be long gone.
+
+        What was only read is over already where its last rows were asked for.
+        """
+        if self._is_over:
+            return
         if not self.has_answered:
             self._send()
         self._put(_COMMIT, _NOTHING)
         self._send()
 
     def _put(self, asked: Statement, params: Params) -> None:
+        assert not self._is_over, "nothing is asked after what comes last"
         adapt = self._adapt
         values = adapt.dump_sequence([params[name] for name in asked.names], asked.formats)
         key = (asked.text, adapt.types or ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +12,15 @@ from recollect.agency import ItemKind, NewItem
 from recollect.agents.compacting import Compactor
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import Claim, JobKind, LeasePolicy, MarkCause, SessionState, StaleClaim
+from recollect.domain import (
+    Claim,
+    JobKind,
+    LeasePolicy,
+    MarkCause,
+    Record,
+    SessionState,
+    StaleClaim,
+)
 from recollect.errors import CallCancelled, ModelUnavailable, SpendCapReached
 from recollect.extraction.spend import Till
 from recollect.ids import Ids
@@ -60,6 +69,7 @@ class Table:
             self.session.append("assistant", f"answer {number}")
 
     def compact(self, paying: Any = None, **changes: Any) -> SessionState | StaleClaim | None:
+        seen: Sequence[Record] | None = changes.pop("seen", None)
         compactor = Compactor(
             store=self.memory.store,
             settings=SETTINGS if not changes else Settings(**{"data_dir": "", **changes}),
@@ -67,7 +77,9 @@ class Table:
             ids=Ids(self.clock),
             redact=lambda _space: lambda text: text.replace("hunter2", "[secret]"),
         )
-        return compactor.compact_if_due(self.session.ref, self.claim, paying, lambda: False)
+        return compactor.compact_if_due(
+            self.session.ref, self.claim, paying, lambda: False, seen=seen
+        )
 
 
 @pytest.fixture
@@ -96,6 +108,16 @@ def test_above_it_the_session_rotates_with_a_summary_and_the_newest_turns(table:
     assert before is not None
     assert (before.ended_by, before.invalidated_at) == (MarkCause.COMPACTION, before.last_seq)
     assert paying.sessions == [old], "it is paid for on the account of what it sums up"
+
+
+def test_what_was_seen_decides_whether_the_store_is_asked_and_the_store_what_is_done(
+    table: Table,
+) -> None:
+    table.say(6)
+    long = table.session.all()
+    assert table.compact(Paying(), seen=long[-4:]) is None
+    assert isinstance(table.compact(Paying(), seen=long), SessionState)
+    assert table.compact(Paying(), seen=long) is None, "it was compacted meanwhile"
 
 
 def test_what_leaves_is_what_is_summarised(table: Table) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from recollect.agency import AgentState, Item, ItemKind, ItemState, Life, Signal, Span
-from recollect.clock import from_micros
+from datetime import datetime
+
+from recollect.agency import AgentState, Item, ItemKind, ItemState, Life, NewItem, Signal, Span
+from recollect.clock import from_micros, to_micros
 from recollect.domain import JobKind, JobState, KeyRef
 from recollect.store.relational.database import Row
 from recollect.store.relational.rows import moment
+from recollect.store.relational.text import storable
 
 
 def names(ref: KeyRef) -> dict[str, object]:
@@ -30,6 +33,22 @@ def item(row: Row) -> Item:
         attempts=row[9],
         last_error=row[10],
         created_at=from_micros(row[11]),
+    )
+
+
+def posted(new: NewItem, now: datetime) -> Item:
+    """What a reader would see of an item that was just stored, without reading it back."""
+    return Item(
+        id=new.id,
+        kind=new.kind,
+        text=storable(new.text),
+        origin=storable(new.origin),
+        about=new.about,
+        state=ItemState.QUEUED,
+        turn_id=None,
+        attempts=0,
+        last_error=None,
+        created_at=from_micros(to_micros(now)),
     )
 
 

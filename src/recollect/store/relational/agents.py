@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from recollect.agency import (
     DocumentChanges,
@@ -43,18 +44,19 @@ from recollect.domain import (
 from recollect.messages import Role
 from recollect.store.protocol import NewId
 from recollect.store.relational import agent_rows, rows
-from recollect.store.relational.database import Connection
+from recollect.store.relational.database import Asked, Connection, Row
 from recollect.store.relational.documents import apply_edits
 from recollect.store.relational.inbox import post
 from recollect.store.relational.lives import RelationalLives, put_signals
-from recollect.store.relational.records import append_keyed
-from recollect.store.relational.sessions import current_session, rotate_session
+from recollect.store.relational.records import append_keyed, asking_for
+from recollect.store.relational.sessions import rotate_session
 from recollect.store.relational.telling import begin_told, carry_told, end_told
 from recollect.store.relational.text import storable
 
 MERGED_MAX = 50  # user messages that one turn answers
 MERGED_CHARS_MAX = 200_000
 DONE_KEPT = timedelta(hours=1)  # for those who ask what became of an item
+RECORDS_MAX = 10_000  # that a turn has so far
 ERROR_CHARS_MAX = 2000
 
 
@@ -63,35 +65,32 @@ class RelationalAgents(RelationalLives):
 
     def post(self, ref: KeyRef, item: NewItem, job: JobKind, now: datetime) -> Item:
         def work(c: Connection) -> Item:
-            post(c, ref, item, job, now)
-            row = c.row("get_item", {**agent_rows.names(ref), "item_id": item.id})
-            assert row is not None
-            return agent_rows.item(row)
+            known = post(c, ref, item, job, now)
+            return agent_rows.posted(item, now) if known is None else known
 
         return self._database.write(ref.space, work)
 
     def ref(self, claim: Claim) -> KeyRef | None:
-        names = {"space": claim.space, "key_id": int(claim.key)}
-        row = self._database.read(claim.space, lambda c: c.row("agent_of_job", names))
-        return None if row is None else agent_rows.key_ref(row)
+        [found] = self._database.ask(claim.space, [("agent_of_job", _agent(claim))])
+        return agent_rows.key_ref(found[0]) if found else None
 
     def take(
         self, claim: Claim, policy: MarkPolicy, now: datetime, new_id: NewId
     ) -> Turn | NoTurn | StaleClaim:
-        agent = {"space": claim.space, "key_id": int(claim.key)}
+        names = _agent(claim)
+        lock: Asked = ("lock_life", names)
+        waiting: Asked = ("waiting_items", {**names, "limit": MERGED_MAX})
 
         def work(c: Connection) -> Turn | NoTurn | StaleClaim:
-            life = c.row("lock_life", agent)
-            ref = _held(c, claim)
+            lives, *held, found = c.rows_each([lock, *_holding(claim), waiting])
+            ref = _holder(held)
             if ref is None:
                 return StaleClaim()
-            names = agent_rows.names(ref)
-            found = c.rows("waiting_items", {**names, "limit": MERGED_MAX})
             items = _of_one_turn([agent_rows.item(row) for row in found])
             if not items:
                 return NoTurn()
-            if life is not None and life[0] != Life.ACTIVE:  # what it could not do was revived
-                c.run("wake_agent", {**names, "job": life[1], "now": to_micros(now)})
+            if lives and lives[0][0] != Life.ACTIVE:  # what it could not do was revived
+                c.run("wake_agent", {**names, "job": lives[0][1], "now": to_micros(now)})
                 c.run("cancel_own_signals", names)
             turn_id = items[0].turn_id or items[0].id
             if items[0].state is ItemState.QUEUED:
@@ -101,12 +100,8 @@ class RelationalAgents(RelationalLives):
             begun = append_keyed(c, ref, said, policy, now, new_id) if said else []
             begin_told(c, ref, items, begun)
             reach("agent.taken")
-            return Turn(
-                id=turn_id,
-                items=items,
-                session=current_session(c, ref),
-                records=tuple(_since(c, ref, begun)),
-            )
+            session, records = _so_far(c, ref, begun)
+            return Turn(id=turn_id, items=items, session=session, records=records)
 
         return self._database.write(claim.space, work)
 
@@ -119,8 +114,8 @@ class RelationalAgents(RelationalLives):
         new_id: NewId,
     ) -> list[Record] | StaleClaim:
         def work(c: Connection) -> list[Record] | StaleClaim:
-            ref = _held(c, claim)
-            if ref is None or not _has_turn(c, claim, ref):
+            ref, items, _ = _working(c, claim)
+            if ref is None or not _is_at_work(c, claim, items, None):
                 return StaleClaim()
             return append_keyed(c, ref, records, policy, now, new_id)
 
@@ -136,11 +131,14 @@ class RelationalAgents(RelationalLives):
         new_id: NewId,
         documents: DocumentChanges | None = None,
     ) -> list[Record] | StaleClaim:
+        spoken_to = KeyRef(key=turn.session.key, agent_id=turn.session.agent_id, **_agent(claim))
+        asked = asking_for(spoken_to, records) if records else []
+
         def work(c: Connection) -> list[Record] | StaleClaim:
-            ref = _held(c, claim)
-            if ref is None or not _has_turn(c, claim, ref, turn):
+            ref, items, found = _working(c, claim, asked)
+            if ref is None or not _is_at_work(c, claim, items, turn):
                 return StaleClaim()
-            answer = append_keyed(c, ref, records, policy, now, new_id) if records else []
+            answer = append_keyed(c, ref, records, policy, now, new_id, found) if records else []
             reach("agent.answered")
             if answer and turn.records and answer[-1].session_id != turn.records[0].session_id:
                 carry_told(c, ref, turn.items, answer[-1].session_id)
@@ -164,10 +162,9 @@ class RelationalAgents(RelationalLives):
         retain: int = 0,
     ) -> SessionState | StaleClaim:
         def work(c: Connection) -> SessionState | StaleClaim:
-            ref = _held(c, claim)
-            if ref is None or (turn is not None and not _has_turn(c, claim, ref, turn)):
+            ref, items, _ = _working(c, claim)
+            if ref is None or (turn is not None and not _is_at_work(c, claim, items, turn)):
                 return StaleClaim()
-            items = [agent_rows.item(row) for row in c.rows("lock_turn", agent_rows.names(ref))]
             end_told(c, ref, items)
             session = rotate_session(c, ref, cause, now, new_id, summary=summary, retain=retain)
             if turn is not None:
@@ -194,11 +191,10 @@ class RelationalAgents(RelationalLives):
         failure = {"is_final": is_final, "failures_max": policy.failures_max, "error": told}
 
         def work(c: Connection) -> BackedOff | Parked | Released | StaleClaim:
-            ref = _held(c, claim)
+            ref, items, _ = _working(c, claim)
             if ref is None:
                 return StaleClaim()
             names = agent_rows.names(ref)
-            items = [agent_rows.item(row) for row in c.rows("lock_turn", names)]
             failed = c.rows("fail_items", {**names, **failure, "turn_id": turn_id})
             is_parked = any(row[0] == ItemState.PARKED for row in failed)
             if is_parked:
@@ -226,14 +222,16 @@ class RelationalAgents(RelationalLives):
     def release(
         self, claim: Claim, signals: Sequence[Signal], now: datetime
     ) -> Released | MoreWork | StaleClaim:
-        names = {"space": claim.space, "key_id": int(claim.key)}
+        names = _agent(claim)
 
         def work(c: Connection) -> Released | MoreWork | StaleClaim:
-            c.row("lock_life", names)
-            ref = _held(c, claim)
+            _, *held, waiting = c.rows_each(
+                [("lock_life", names), *_holding(claim), ("has_items", names)]
+            )
+            ref = _holder(held)
             if ref is None:
                 return StaleClaim()
-            if c.row("has_items", names) is not None:
+            if waiting:
                 return MoreWork()
             put_signals(c, ref, signals)
             c.run("drop_done_items", {**names, "before": to_micros(now - DONE_KEPT)})
@@ -244,22 +242,33 @@ class RelationalAgents(RelationalLives):
 
     def item(self, ref: KeyRef, item_id: str) -> Item | None:
         names = {**agent_rows.names(ref), "item_id": item_id}
-        row = self._database.read(ref.space, lambda c: c.row("get_item", names))
-        return None if row is None else agent_rows.item(row)
+        [found] = self._database.ask(ref.space, [("get_item", names)])
+        return agent_rows.item(found[0]) if found else None
 
     def find_record(self, ref: KeyRef, append_key: str) -> Record | None:
         names = {**agent_rows.names(ref), "append_key": append_key}
-        row = self._database.read(ref.space, lambda c: c.row("find_append_key", names))
-        return None if row is None else rows.record(row)
+        [found] = self._database.ask(ref.space, [("find_append_key", names)])
+        return rows.record(found[0]) if found else None
 
 
-def _held(c: Connection, claim: Claim) -> KeyRef | None:
-    """Whose claim it is, if it is still held; nobody else takes it until we commit."""
+def _holding(claim: Claim) -> tuple[Asked, Asked]:
+    """What tells whether a claim is still held, and whose; nobody else takes it until we commit."""
     names = {**_token(claim), "space": claim.space, "key": claim.key}
-    if c.row("lock_claim", names) is None:
-        return None
-    row = c.row("agent_of_job", {"space": claim.space, "key_id": int(claim.key)})
-    return None if row is None else agent_rows.key_ref(row)
+    return ("lock_claim", names), ("agent_of_job", _agent(claim))
+
+
+def _holder(held: Sequence[Sequence[Row]]) -> KeyRef | None:
+    locked, agents = held
+    return agent_rows.key_ref(agents[0]) if locked and agents else None
+
+
+def _working(
+    c: Connection, claim: Claim, then: Sequence[Asked] = ()
+) -> tuple[KeyRef | None, list[Item], list[list[Row]]]:
+    """Whose claim it is, if it is still held, what that agent works on, and what is asked then."""
+    held = [*_holding(claim), ("lock_turn", _agent(claim))]
+    locked, agents, taken, *found = c.rows_each([*held, *then])
+    return _holder((locked, agents)), [agent_rows.item(row) for row in taken], found
 
 
 def _of_one_turn(waiting: Sequence[Item]) -> tuple[Item, ...]:
@@ -292,21 +301,23 @@ def _said(item: Item) -> NewRecord:
     )
 
 
-def _since(c: Connection, ref: KeyRef, begun: Sequence[Record]) -> list[Record]:
-    """The records of a turn so far, from its first on."""
-    if not begun:
-        return []
-    first = begun[0]
-    page = {"space": ref.space, "id": first.session_id, "after": first.seq - 1, "limit": 10_000}
-    return [rows.record(row) for row in c.rows("records_after", page)]
+def _so_far(
+    c: Connection, ref: KeyRef, begun: Sequence[Record]
+) -> tuple[SessionState, tuple[Record, ...]]:
+    """The current session, and the records of a turn so far, from its first on."""
+    asked: list[Asked] = [("get_current_session", agent_rows.names(ref))]
+    for first in begun[:1]:
+        page = {"space": ref.space, "id": first.session_id, "after": first.seq - 1}
+        asked.append(("records_after", {**page, "limit": RECORDS_MAX}))
+    [current], *since = c.rows_each(asked)
+    return rows.session_state(current), tuple(rows.record(row) for found in since for row in found)
 
 
-def _has_turn(c: Connection, claim: Claim, ref: KeyRef, turn: Turn | None = None) -> bool:
+def _is_at_work(c: Connection, claim: Claim, taken: Sequence[Item], turn: Turn | None) -> bool:
     """Whether what the agent works on is still to be done; if not, the claim is over at once.
 
     What a session said that was forgotten must not be stored by those who have read it before.
     """
-    taken = [agent_rows.item(row) for row in c.rows("lock_turn", agent_rows.names(ref))]
     if any(turn is None or item.turn_id == turn.id for item in taken):
         return True
     _give_back(c, claim)
@@ -319,9 +330,13 @@ def _give_back(c: Connection, claim: Claim) -> None:
 
 def _finish_items(c: Connection, claim: Claim, ref: KeyRef, turn: Turn, now: datetime) -> None:
     names = agent_rows.names(ref)
-    c.rows("finish_items", {**names, "turn_id": turn.id, "now": to_micros(now)})
+    c.run("finish_items", {**names, "turn_id": turn.id, "now": to_micros(now)})
     c.run("note_progress", {"id": claim.job_id, "is_last": False, "now": to_micros(now)})
     end_told(c, ref, turn.items, turn.records)
+
+
+def _agent(claim: Claim) -> dict[str, Any]:
+    return {"space": claim.space, "key_id": int(claim.key)}
 
 
 def _token(claim: Claim) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+from collections.abc import Callable
 from datetime import datetime
 
 from recollect.clock import from_micros, to_micros
@@ -29,7 +30,7 @@ class RelationalAudit:
             "verb": entry.verb,
             "targets": json.dumps(entry.targets),
         }
-        self._database.write(entry.space, lambda c: c.run("begin_audit", names))
+        self._writing(entry.verb)(entry.space, lambda c: c.run("begin_audit", names))
 
     def end(self, entry: AuditEntry) -> None:
         names = {
@@ -37,7 +38,13 @@ class RelationalAudit:
             "targets": json.dumps(entry.targets),
             "outcome": entry.outcome,
         }
-        self._database.write(entry.space, lambda c: c.run("end_audit", names))
+        self._writing(entry.verb)(entry.space, lambda c: c.run("end_audit", names))
+
+    def _writing(self, verb: str) -> Callable[[str | None, Callable[[Connection], None]], None]:
+        """What is said of a deletion has the room that the deletion has."""
+        aggregate, _, name = verb.partition(".")
+        is_erasing = aggregate == "erasure" or name.startswith(("erase", "purge"))
+        return self._database.erase if is_erasing else self._database.write
 
     def list(
         self, query: AuditQuery, limit: int, before: AuditEntry | None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from recollect.domain import StoreDescription
-from recollect.recollection import NewVector
 from recollect.store.vector_protocol import VectorSearch
+
+if TYPE_CHECKING:
+    from recollect.domain import StoreDescription
+    from recollect.recollection import NewVector
 
 T = TypeVar("T")
 Params = Mapping[str, Any]
@@ -24,6 +26,10 @@ class Connection(Protocol):
 
     def rows_each(self, asked: Sequence[Asked]) -> list[list[Row]]:
         """The rows of each of several queries, asked one after the other and answered together."""
+        ...
+
+    def last_rows(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        """The same, where nothing is asked after them."""
         ...
 
     def run(self, name: str, params: Params) -> None:
@@ -54,7 +60,15 @@ class Database(Protocol):
 
     def write(self, space: str | None, job: Callable[[Connection], T]) -> T: ...
 
+    def erase(self, space: str | None, job: Callable[[Connection], T]) -> T:
+        """Write something that makes room in the end: it may use what is kept for a full disk."""
+        ...
+
     def read(self, space: str | None, job: Callable[[Connection], T]) -> T: ...
+
+    def ask(self, space: str | None, asked: Sequence[Asked]) -> list[list[Row]]:
+        """The rows of each of several queries, where that is all there is to be read at once."""
+        ...
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` after commits that touched the jobs; returns a function that ends it."""

@@ -55,12 +55,10 @@ class RelationalDocuments:
 
     def find(self, space: str, place: Place) -> Document | None:
         names = {"space": space, "path_key": place.key}
-
-        def job(c: Connection) -> Row | None:
-            return c.row("find_document", names) or c.row("find_moved_document", names)
-
-        row = self._database.read(space, job)
-        return None if row is None else document(row)
+        asked = [("find_document", names), ("find_moved_document", names)]
+        found, moved = self._database.ask(space, asked)
+        rows = found or moved
+        return document(rows[0]) if rows else None
 
     def get(self, space: str, document_id: str) -> Document | None:
         names = {"space": space, "id": document_id}
@@ -187,7 +185,7 @@ class RelationalDocuments:
                 for number in numbers
             )
 
-        erased = self._database.write(space, job) if numbers else 0
+        erased = self._database.erase(space, job) if numbers else 0
         if erased:
             self._database.scrub()
         return erased
@@ -200,7 +198,7 @@ class RelationalDocuments:
                 c.run("note_purge", {"space": space, "version": row[0]})
             return row is not None
 
-        is_erased = self._database.write(space, job)
+        is_erased = self._database.erase(space, job)
         if is_erased:
             self._database.scrub()
         return is_erased
@@ -219,7 +217,7 @@ class RelationalDocuments:
                 c.run("count_documents", {"space": space, "more": -live})
             return Purged(documents=len(found), versions=sum(row[3] for row in found))
 
-        purged = self._database.write(space, job)
+        purged = self._database.erase(space, job)
         # Also when nothing was there: a purge before this one may have left something in the log.
         return replace(purged, is_clean=self._database.scrub())
 

@@ -21,6 +21,7 @@ from recollect.recollection import (
     Operator,
     Where,
 )
+from recollect.stems import indexed_fact
 from recollect.store.relational.database import Row
 from recollect.store.relational.document_rows import read_provenance
 
@@ -41,7 +42,7 @@ _RECORD, _AGENT = EntryKind.RECORD, Trust.AGENT  # asked for hundreds of times f
 def record_entry(row: Row) -> Entry:
     key, session_id, seq, role, name, content, words, said_at, metadata, is_child = row
     trust = _AGENT if is_child and role == _PERSON else _TRUST_OF_ROLE[role]
-    # By position up to what a record has: by name, making one takes twice as long.
+    # By position up to what a record has: one name among them, and it takes twice as long.
     return Entry(
         _RECORD,
         key,
@@ -55,26 +56,30 @@ def record_entry(row: Row) -> Entry:
         0,
         role,
         name or "",
-        metadata={} if metadata is None else json.loads(metadata),
+        "",
+        None,
+        (),
+        {} if metadata is None else json.loads(metadata),
     )
 
 
 def _fact_entry(row: Row) -> Entry:
     sources = read_sources(row[11])
     ends = [end for end in row[12:14] if end is not None]
+    metadata = {} if row[7] == "{}" else json.loads(row[7])
     return Entry(
         kind=EntryKind.FACT,
         key=row[0],
         id=row[1],
         text=row[2],
-        stems=row[3],
+        stems=row[3] or indexed_fact(row[2], row[9], metadata),
         at=from_micros(row[4]),
         trust=Trust(row[5]),
         session_id=sources[0].session_id if sources else "",
         seq=sources[0].seq if sources else 0,
         topic=row[9],
         tags=() if row[6] == "[]" else tuple(json.loads(row[6])),
-        metadata={} if row[7] == "{}" else json.loads(row[7]),
+        metadata=metadata,
         usage_count=row[8],
         is_superseded=row[10] is not None,
         until=from_micros(min(ends)) if ends else None,

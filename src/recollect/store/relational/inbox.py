@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from recollect.agency import HandOver, NewItem
+from recollect.agency import HandOver, Item, NewItem
 from recollect.clock import to_micros
 from recollect.domain import JobKind, KeyRef, SessionBirth
 from recollect.store.protocol import NewId
 from recollect.store.relational import agent_rows
 from recollect.store.relational.database import Connection
-from recollect.store.relational.sessions import create_key, expect_key, find_key
+from recollect.store.relational.session_keys import create_key, expect_key, find_key
 from recollect.store.relational.text import storable
 
 
-def post(c: Connection, ref: KeyRef, item: NewItem, job: JobKind, now: datetime) -> bool:
-    """Put something into an inbox, inside a transaction. False: it was there already."""
+def post(c: Connection, ref: KeyRef, item: NewItem, job: JobKind, now: datetime) -> Item | None:
+    """Put something into an inbox, inside a transaction; what was there already, if it was."""
     at = to_micros(now)
     names = agent_rows.names(ref)
     known = {**names, "item_id": item.id}
-    if c.row("lock_life", names) is None:
+    life, found = c.rows_each([("lock_life", names), ("get_item", known)])
+    if not life:
         expect_key(c, ref)
-    elif c.row("get_item", known) is not None:
-        return False  # and the agent is left as it is, whatever became of it since
+    elif found:
+        return agent_rows.item(found[0])  # and the agent is left as it is, whatever became of it
     c.run("wake_agent", {**names, "job": job.value, "now": at})
     about = item.about
     inserted = c.row(
@@ -39,13 +40,15 @@ def post(c: Connection, ref: KeyRef, item: NewItem, job: JobKind, now: datetime)
             "now": at,
         },
     )
-    if inserted is None:
-        return False
+    if inserted is None:  # by somebody who was quicker
+        row = c.row("get_item", known)
+        assert row is not None
+        return agent_rows.item(row)
     c.run("cancel_own_signals", names)
     lane = ref.agent_id if job is JobKind.AGENT else ""
     due = {"space": ref.space, "job": job.value, "job_key": str(ref.key_id), "lane": lane}
     c.run("make_agent_due", {**due, "now": at})
-    return True
+    return None
 
 
 def hand_over(c: Connection, space: str, given: HandOver, now: datetime, new_id: NewId) -> None:

@@ -62,6 +62,7 @@ class RelationalLeases:
             "now": at,
             "any_lane": lane is None,
             "lane": lane or "",
+            **_scope(policy.space),
             "consolidates": policy.consolidates,
             "patience_micros": _span(policy.patience_seconds),
         }

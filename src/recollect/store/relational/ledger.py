@@ -10,10 +10,14 @@ from datetime import datetime
 from recollect.clock import from_micros, to_micros
 from recollect.knowledge import Call, CallOutcome, Caps, NewCall, OverCap, Reserved, Spent
 from recollect.store.relational import rows
-from recollect.store.relational.database import Connection, Database
+from recollect.store.relational.database import Asked, Connection, Database
 
 _DAY_MICROS = 86_400_000_000
 _LAST_ID = 2**62
+
+
+class _OverCapError(Exception):
+    """There is no room for a call that was entered in the same transaction."""
 
 
 class RelationalLedger:
@@ -26,25 +30,27 @@ class RelationalLedger:
         today = {"space": call.space, "day": to_micros(now) // _DAY_MICROS}
         tokens = {"input_tokens": call.input_tokens, "output_tokens": call.output_tokens}
 
-        def job(c: Connection) -> Reserved | OverCap:
-            most = {"calls_max": caps.calls_per_day, "tokens_max": caps.tokens_per_day}
-            if c.row("reserve_spending", {**today, **tokens, **most}) is None:
-                row = c.row("spent_on_day", {**today, "any_space": False})
-                assert row is not None
-                spent = rows.spent(row)
-                return OverCap(spent, _cap_in_the_way(spent, caps))
-            entry = {
-                "session_id": call.session_id,
-                "purpose": call.purpose,
-                "model": call.model,
-                "attempt": call.attempt,
-                "now": to_micros(now),
-            }
-            made = c.row("insert_call", {**today, **tokens, **entry})
-            assert made is not None
-            return Reserved(made[0])
+        most = {"calls_max": caps.calls_per_day, "tokens_max": caps.tokens_per_day}
+        entry = {
+            "session_id": call.session_id,
+            "purpose": call.purpose,
+            "model": call.model,
+            "attempt": call.attempt,
+            "now": to_micros(now),
+        }
 
-        return self._database.write(call.space, job)
+        def job(c: Connection) -> Reserved:
+            reserve: Asked = ("reserve_spending", {**today, **tokens, **most})
+            reserved, made = c.rows_each([reserve, ("insert_call", {**today, **tokens, **entry})])
+            if not reserved:
+                raise _OverCapError  # which takes the call back: mostly there is room for it
+            return Reserved(made[0][0])
+
+        try:
+            return self._database.write(call.space, job)
+        except _OverCapError:
+            spent = self.spent(call.space, now)
+            return OverCap(spent, _cap_in_the_way(spent, caps))
 
     def settle(self, space: str, call_id: int, spent: Spent, outcome: CallOutcome) -> bool:
         took = {

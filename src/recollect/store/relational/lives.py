@@ -29,7 +29,7 @@ from recollect.store.protocol import NewId
 from recollect.store.relational import agent_rows
 from recollect.store.relational.database import Connection, Database
 from recollect.store.relational.inbox import post
-from recollect.store.relational.sessions import expect_key
+from recollect.store.relational.session_keys import expect_key
 from recollect.store.relational.telling import end_told
 from recollect.store.relational.text import storable
 

@@ -14,12 +14,12 @@ from recollect.errors import AppendKeyReused
 from recollect.messages import Role
 from recollect.stems import indexed_record
 from recollect.store.protocol import NewId
-from recollect.store.relational import rows
+from recollect.store.relational import forgotten_keys, rows
 from recollect.store.relational.cursor import skip_unprocessed
-from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.database import Asked, Connection, Database, Params, Row
+from recollect.store.relational.session_keys import gone
 from recollect.store.relational.sessions import (
     current_session,
-    gone,
     locked_session,
     open_next_session,
 )
@@ -63,17 +63,13 @@ class RelationalRecords:
         return self._database.write(ref.space, with_the_key)
 
     def recent(self, ref: KeyRef, limit: int | None) -> list[Record]:
-        wanted = _NO_LIMIT if limit is None else limit
+        found = self._database.ask(ref.space, _recent(ref, limit))
+        return _in_order(ref, found, limit)
 
-        def job(c: Connection) -> list[Row]:
-            names = _current(c, ref)
-            newest = c.rows("recent_records", {**names, "limit": wanted})
-            if len(newest) < wanted:
-                rest = wanted - len(newest)
-                newest += c.rows("recent_retained", {**names, "limit": rest})
-            return newest
-
-        return [rows.record(row) for row in reversed(self._database.read(ref.space, job))]
+    def recent_with_summary(self, ref: KeyRef, limit: int) -> tuple[list[Record], str]:
+        asked = [*_recent(ref, limit), ("current_summary", _names(ref))]
+        *found, summary = self._database.ask(ref.space, asked)
+        return _in_order(ref, found, limit), str(summary[0][0]) if summary else ""
 
     def after(self, space: str, session_id: str, seq: int, limit: int) -> list[Record]:
         page = {"space": space, "id": session_id, "after": seq, "limit": limit}
@@ -112,11 +108,15 @@ class RelationalRecords:
             c.run("delete_retained", names)
             c.run("delete_summary", names)
 
-        self._database.write(ref.space, job)
+        self._database.erase(ref.space, job)
 
     def summary(self, ref: KeyRef) -> str:
-        row = self._database.read(ref.space, lambda c: c.row("get_summary", _current(c, ref)))
-        return "" if row is None else str(row[0])
+        names = _names(ref)
+        asked = [("current_session", names), ("current_summary", names)]
+        session, summary = self._database.ask(ref.space, asked)
+        if not session:
+            raise gone(ref)
+        return str(summary[0][0]) if summary else ""
 
     def set_summary(self, ref: KeyRef, content: str, now: datetime) -> None:
         def job(c: Connection) -> None:
@@ -134,11 +134,15 @@ def append_keyed(
     policy: MarkPolicy,
     now: datetime,
     new_id: NewId,
+    found: Sequence[Sequence[Row]] | None = None,
 ) -> list[Record]:
-    """Append inside a transaction; what is stored already under its key comes back as it is."""
+    """Append inside a transaction; what is stored already under its key comes back as it is.
+
+    Of what was forgotten under its key nothing is stored, and an empty note comes back. `found` is
+    the answer to `asking_for`, of who has asked already.
+    """
     index(records)
-    c.row("lock_key", {"space": ref.space, "key_id": ref.key_id})
-    known = _known(c, ref, records)
+    known = _known(ref, records, now, found or c.rows_each(asking_for(ref, records)))
     fresh = _first_uses(records, known)
     stored = iter(_store(c, ref, fresh, policy, now, new_id) if fresh else ())
     taken: dict[str, Record] = dict(known)
@@ -160,22 +164,61 @@ def index(records: Sequence[NewRecord]) -> None:
         record.words = record.words or indexed_record(record.content)
 
 
+def _names(ref: KeyRef) -> dict[str, object]:
+    return {"space": ref.space, "key_id": ref.key_id}
+
+
 def _current(c: Connection, ref: KeyRef) -> dict[str, object]:
-    row = c.row("current_session", {"space": ref.space, "key_id": ref.key_id})
+    row = c.row("current_session", _names(ref))
     if row is None:
         raise gone(ref)
     return {"space": ref.space, "id": row[0]}
 
 
-def _known(c: Connection, ref: KeyRef, records: Sequence[NewRecord]) -> dict[str, Record]:
-    """The records stored before under the append keys of these."""
-    known = {}
-    for key in {record.append_key for record in records if record.append_key is not None}:
-        names = {"space": ref.space, "key_id": ref.key_id, "append_key": key}
-        row = c.row("find_append_key", names)
-        if row is not None:
-            known[key] = rows.record(row)
-    return known
+def _recent(ref: KeyRef, limit: int | None) -> list[Asked]:
+    """What tells the newest records of a key's session: its own, and those it goes on from."""
+    names = _names(ref)
+    page = {**names, "limit": _NO_LIMIT if limit is None else limit}
+    return [("current_session", names), ("current_records", page), ("current_retained", page)]
+
+
+def _in_order(ref: KeyRef, found: Sequence[Sequence[Row]], limit: int | None) -> list[Record]:
+    session, newest, retained = found
+    if not session:
+        raise gone(ref)
+    return [rows.record(row) for row in reversed([*newest, *retained][:limit])]
+
+
+def asking_for(ref: KeyRef, records: Sequence[NewRecord]) -> list[Asked]:
+    """What tells what is there under the append keys of these; the key is held from then on."""
+    keys = _keys(records)
+    names = _names(ref)
+    asked: list[Asked] = [("find_append_key", {**names, "append_key": key}) for key in keys]
+    return [("lock_key", names), *asked, *([forgotten_keys.asking(ref, keys)] if keys else [])]
+
+
+def _keys(records: Sequence[NewRecord]) -> list[str]:
+    return sorted({record.append_key for record in records if record.append_key is not None})
+
+
+def _known(
+    ref: KeyRef, records: Sequence[NewRecord], now: datetime, told: Sequence[Sequence[Row]]
+) -> dict[str, Record]:
+    """What is there under the append keys of these: records, or notes for what is gone."""
+    keys = _keys(records)
+    current, *found = told
+    if not current:
+        raise gone(ref)
+    if not keys:
+        return {}
+    buried = {row[0] for row in found.pop()}
+    known = {
+        key: forgotten_keys.emptied(current[0][0], key, now)
+        for key in keys
+        if forgotten_keys.is_buried(ref, key, buried)
+    }
+    stored = {key: rows.record(of[0]) for key, of in zip(keys, found, strict=True) if of}
+    return known | stored
 
 
 def _first_uses(records: Sequence[NewRecord], known: dict[str, Record]) -> list[NewRecord]:
@@ -191,6 +234,8 @@ def _first_uses(records: Sequence[NewRecord], known: dict[str, Record]) -> list[
 
 
 def _same(stored: Record, given: NewRecord) -> Record:
+    if stored.seq == forgotten_keys.NOWHERE:
+        return stored  # nobody knows any more what it said
     metadata = {} if given.metadata is None else json.loads(given.metadata)
     if (stored.role, stored.name, stored.body, stored.metadata) != (
         given.role,

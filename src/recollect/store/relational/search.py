@@ -1,4 +1,4 @@
-"""Finding entries by words: posting lists, newest first and never to their end, then the entries.
+"""Finding entries by words: posting lists, then the entries that they name, and those beside.
 
 A question costs the same however much a space holds: of each word only the newest entries are
 taken, so that a common word cannot be slow, and it says so little that nothing is lost by it.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import builtins
 import json
-import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, islice
 
 from recollect.clock import to_micros
+from recollect.knowledge import Fact
 from recollect.recollection import (
     AllOf,
     Entry,
@@ -29,32 +29,30 @@ from recollect.recollection import (
     Usage,
     UsageKind,
 )
-from recollect.stems import indexed, indexed_record, indexed_summary
-from recollect.store.relational.asked import SOURCES_MAX, WORDS_CHARS, asked_for, plain_fields
+from recollect.stems import indexed_fact, indexed_record, indexed_summary
+from recollect.store.relational import rows as rows_of
+from recollect.store.relational.asked import SOURCES_MAX, WORDS_CHARS, asked_for
 from recollect.store.relational.database import Asked, Connection, Database, Params, Row
 from recollect.store.relational.entries import READ, passes, read_sources, record_entry
+from recollect.store.relational.postings import (
+    ASKED_POSTINGS,
+    Lookup,
+    Postings,
+    Reworded,
+    is_picky,
+    lookup,
+    ranked,
+)
+from recollect.store.relational.text import storable_json
 
-POSTINGS_MIN = 100  # of one word, however many words a question has
 POSTINGS_MAX = 1000
 TRIED_SHARE = 2  # so many times as many entries are tried as are wanted
 TRIED_MIN = 20
-SPLIT_STEMS_MIN = 8
 WHOLE_TEXT = 1_000_000
 CONDITIONS_FACTOR = 20  # more entries are loaded where metadata then leaves out most of them
 CAUGHT_UP_CHARS_MAX = 65_536
+REWORDED_MAX = 1000  # facts that are looked through for what they said before they were edited
 
-_POSTINGS = {
-    EntryKind.RECORD: "record_postings",
-    EntryKind.FACT: "fact_postings",
-    EntryKind.SUMMARY: "summary_postings",
-    EntryKind.DOCUMENT: "document_postings",
-}
-# The same, without those that may not be found: dearer, since each is looked at.
-_ASKED_POSTINGS = {
-    **_POSTINGS,
-    EntryKind.RECORD: "asked_record_postings",
-    EntryKind.FACT: "asked_fact_postings",
-}
 _EXTENTS = {
     EntryKind.RECORD: "record_extent",
     EntryKind.FACT: "fact_extent",
@@ -88,20 +86,28 @@ class RelationalSearch:
             )
         # A stem is letters and digits; anything else would mean something to a database.
         stems = [stem for stem in sought.stems if stem.isalnum()]
+        kinds = sorted(filters.kinds)
+        # There nearly always are records: their postings come with the first answer.
+        has_records = EntryKind.RECORD in kinds
+        ahead = lookup(EntryKind.RECORD, stems, filters, reach) if has_records else None
 
         def job(c: Connection) -> Found:
             c.run("steer", {})
             entries: list[Entry] = []
             extents: dict[EntryKind, Extent] = {}
-            for kind, room in _rooms(c, sorted(filters.kinds), asked).items():
-                found, extents[kind] = _worded(c, room, stems, asked, filters, reach)
-                alike = sought.alike.get(kind, ())
+            rooms, postings = _rooms(c, kinds, asked, ahead)
+            for kind, room in rooms.items():
+                given = postings if kind is EntryKind.RECORD else None
+                found, extents[kind] = _worded(c, room, stems, asked, filters, reach, given)
+                alike = [key for key in sought.alike.get(kind, ()) if key not in room.reworded]
                 timed = _timed(c, sought, asked, reach) if kind is EntryKind.RECORD else []
                 known = {entry.key for entry in found}
                 others = [key for key in dict.fromkeys((*timed, *alike)) if key not in known]
                 found += _load(c, kind, others, asked, filters)
                 if kind is EntryKind.RECORD:
-                    found += _beside(c, found, alike, asked, filters, reach)
+                    later = kinds[kinds.index(kind) + 1 :]
+                    is_last = not any(rooms[each].entries or each in sought.alike for each in later)
+                    found += _beside(c, found, alike, asked, filters, reach, is_last=is_last)
                 entries += found
             return Found(entries=tuple(entries), extents=extents)
 
@@ -169,8 +175,9 @@ class RelationalSearch:
 
 
 def _fact_words(row: Row) -> Params:
-    space, key, content = row
-    return {"space": space, "key": key, "content": content, "words": indexed(content)}
+    space, key, content, topic, metadata = row
+    words = indexed_fact(content, topic, json.loads(metadata))
+    return {"space": space, "key": key, "content": content, "words": words}
 
 
 def _summary_words(row: Row) -> Params:
@@ -197,8 +204,9 @@ def _use(c: Connection, space: str, usage: Usage, hits: Sequence[Hit]) -> int:
         "kind": usage.kind.value,
         "now": to_micros(usage.at),
     }
-    inserted = c.rows_each([("insert_usage", {**names, **_named(hit)}) for hit in hits])
-    counted = [hit for hit, rows in zip(hits, inserted, strict=True) if rows]
+    told = storable_json([_named(hit) for hit in hits])
+    new = {(row[0], row[1]) for row in c.rows("insert_usages", {**names, "hits": told})}
+    counted = [hit for hit in _once(hits) if (hit.kind.value, hit.id) in new]
     facts = [{**names, "entry_id": hit.id} for hit in counted if hit.kind is EntryKind.FACT]
     grounds = Counter(
         session_id
@@ -214,33 +222,23 @@ def _use(c: Connection, space: str, usage: Usage, hits: Sequence[Hit]) -> int:
     return len(counted)
 
 
-def _named(hit: Hit) -> Params:
+def _once(hits: Sequence[Hit]) -> Iterable[Hit]:
+    """Each that is named, in the same order; of those that are named alike the first."""
+    known: dict[tuple[EntryKind, str], Hit] = {}
+    for hit in hits:
+        known.setdefault((hit.kind, hit.id), hit)
+    return known.values()
+
+
+def _named(hit: Hit) -> tuple[str, str, str | None, int]:
     """A hit by its name, and by the first of what it rests on."""
     grounds = ((source.session_id, source.seq) for source in hit.sources)
     session_id, seq = min(grounds, default=(None, 0))
-    return {
-        "entry_kind": hit.kind.value,
-        "entry_id": hit.id,
-        "session_id": session_id,
-        "seq": seq,
-    }
-
-
-def _is_narrow(kind: EntryKind, filters: Filters) -> bool:
-    """Whether entries are left out because of what is asked, and not just here and there."""
-    named = (filters.agent, filters.project, filters.session_id, filters.trust)
-    if any(each is not None for each in (filters.since, filters.until, filters.as_of, *named)):
-        return True
-    return bool(plain_fields(filters.where)) or (kind is EntryKind.FACT and _is_picky(filters))
+    return hit.kind.value, hit.id, session_id, seq
 
 
 def _loaded(reach: Reach, kind: EntryKind, filters: Filters) -> int:
     return reach.loaded[kind] * (CONDITIONS_FACTOR if filters.where != AllOf() else 1)
-
-
-def _is_picky(filters: Filters) -> bool:
-    """Whether entries are looked at one by one after they are found."""
-    return bool(filters.tags) or filters.trust is not None or filters.where != AllOf()
 
 
 def _worded(
@@ -250,28 +248,30 @@ def _worded(
     asked: Params,
     filters: Filters,
     reach: Reach,
+    given: Postings | None,
 ) -> tuple[list[Entry], Extent]:
     """The entries that have the rarest of the stems, best first, and how many there are."""
     kind = room.kind
     if not room.entries:
         return [], Extent(entries=0, holders=dict.fromkeys(stems, 0))
     limit = _loaded(reach, kind, filters)
-    name = (_ASKED_POSTINGS if _is_narrow(kind, filters) else _POSTINGS)[kind]
-    postings = _postings(c, kind, name, stems, asked, reach)
+    asking = lookup(kind, stems, filters, reach)
+    postings = given or asking.read(c.rows_each(asking.asked(asked)), room.reworded)
     extent = _extent(room, postings)
-    ranked = _ranked(postings, extent)
-    found, are_missing = _first(c, kind, ranked, limit, asked, filters)
-    is_cut = bool(postings.cut) or next(ranked, None) is not None
-    if are_missing and is_cut and name != _ASKED_POSTINGS[kind]:
+    in_order = ranked(postings, extent)
+    found, are_missing = _first(c, kind, in_order, limit, asked, filters)
+    is_cut = bool(postings.cut) or next(in_order, None) is not None
+    if are_missing and is_cut and asking.name != ASKED_POSTINGS[kind]:
         # Those that may not be found have taken the place of others.
-        postings = _postings(c, kind, _ASKED_POSTINGS[kind], stems, asked, reach)
+        asking = replace(asking, name=ASKED_POSTINGS[kind])
+        postings = asking.read(c.rows_each(asking.asked(asked)), room.reworded)
         extent = _extent(room, postings)
-        found, _ = _first(c, kind, _ranked(postings, extent), limit, asked, filters)
+        found, _ = _first(c, kind, ranked(postings, extent), limit, asked, filters)
     _add_words(found, postings)
     return found, extent
 
 
-def _add_words(entries: Sequence[Entry], postings: _Postings) -> None:
+def _add_words(entries: Sequence[Entry], postings: Postings) -> None:
     """What long entries were found by counts, also if it stands behind what is loaded of them."""
     long = [entry for entry in entries if len(entry.stems) >= WORDS_CHARS]
     for stem, keys in postings.keys.items() if long else ():
@@ -291,7 +291,7 @@ def _first(
 ) -> tuple[list[Entry], bool]:
     """So many of the first that may be found; and whether they are fewer, because some may not."""
     found: list[Entry] = []
-    tried, tried_max = 0, limit if _is_picky(filters) else limit * TRIED_SHARE
+    tried, tried_max = 0, limit if is_picky(filters) else limit * TRIED_SHARE
     while len(found) < limit and tried < tried_max:
         wanted = max(limit - len(found), TRIED_MIN)
         some = list(islice(ranked, min(wanted, tried_max - tried)))
@@ -303,47 +303,6 @@ def _first(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Postings:
-    """For each stem the keys of the newest entries that have it, newest first.
-
-    `cut` are the stems that more entries have.
-    """
-
-    keys: Mapping[str, Sequence[int]]
-    cut: frozenset[str]
-
-
-def _postings(
-    c: Connection, kind: EntryKind, name: str, stems: Sequence[str], asked: Params, reach: Reach
-) -> _Postings:
-    if not stems:
-        return _Postings(keys={}, cut=frozenset())
-    limit = max(POSTINGS_MIN, min(reach.postings_of_one, reach.postings // len(stems)))
-    wanted: list[Asked] = [(name, {**asked, "word": stem, "limit": limit}) for stem in stems]
-    if kind is EntryKind.RECORD:
-        wanted.append(("unindexed_records", asked))
-    found = c.rows_each(wanted)
-    lists = {stem: [row[0] for row in rows] for stem, rows in zip(stems, found, strict=False)}
-    cut = frozenset(stem for stem, keys in lists.items() if len(keys) >= limit)
-    if kind is EntryKind.RECORD:
-        _add_unindexed(lists, found[-1])
-    return _Postings(keys=lists, cut=cut)
-
-
-def _add_unindexed(lists: Mapping[str, list[int]], fresh: Sequence[Row]) -> None:
-    """The records that are too new for the index, looked through one by one."""
-    # Taken apart once where there is much to look for; else it is quicker to look.
-    if len(lists) > SPLIT_STEMS_MIN:
-        apart = [(key, lists.keys() & stems.split()) for key, stems in fresh]
-        for stem, keys in lists.items():
-            keys[:0] = [key for key, stems in apart if stem in stems]
-        return
-    joined = [(key, f" {stems} ") for key, stems in fresh]
-    for stem, keys in lists.items():
-        keys[:0] = [key for key, stems in joined if f" {stem} " in stems]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Room:
     """How many entries of a kind a space has, about, and the keys of the first and the last."""
 
@@ -351,12 +310,27 @@ class _Room:
     entries: int
     first: int
     last: int
+    # Facts that said something else at the time that is asked for, by the stems of that.
+    reworded: Reworded = field(default_factory=dict)
 
 
-def _rooms(c: Connection, kinds: Sequence[EntryKind], asked: Params) -> dict[EntryKind, _Room]:
+def _rooms(
+    c: Connection, kinds: Sequence[EntryKind], asked: Params, ahead: Lookup | None
+) -> tuple[dict[EntryKind, _Room], Postings | None]:
+    """How much there is of each kind, and the postings that are asked for with it."""
     limited = {**asked, "limit": POSTINGS_MAX}
-    found = c.rows_each([(_EXTENTS[kind], limited) for kind in kinds])
-    return {kind: _room(kind, rows) for kind, rows in zip(kinds, found, strict=True)}
+    extents: list[Asked] = [(_EXTENTS[kind], limited) for kind in kinds]
+    found = c.rows_each([*extents, *(ahead.asked(asked) if ahead is not None else ())])
+    rooms = {kind: _room(kind, rows) for kind, rows in zip(kinds, found, strict=False)}
+    if EntryKind.FACT in rooms and not asked["is_now"]:
+        rows = c.rows("reworded_facts", {**asked, "reworded_max": REWORDED_MAX})
+        reworded = {row[0]: _stems_then(rows_of.fact(row[1:])) for row in rows}
+        rooms[EntryKind.FACT] = replace(rooms[EntryKind.FACT], reworded=reworded)
+    return rooms, None if ahead is None else ahead.read(found[len(kinds) :], {})
+
+
+def _stems_then(fact: Fact) -> frozenset[str]:
+    return frozenset(indexed_fact(fact.content, fact.topic, fact.metadata).split())
 
 
 def _room(kind: EntryKind, rows: Sequence[Row]) -> _Room:
@@ -366,7 +340,7 @@ def _room(kind: EntryKind, rows: Sequence[Row]) -> _Room:
     return _Room(kind=kind, entries=count, first=first, last=high)
 
 
-def _extent(room: _Room, postings: _Postings) -> Extent:
+def _extent(room: _Room, postings: Postings) -> Extent:
     holders = {stem: len(keys) for stem, keys in postings.keys.items()}
     for stem in postings.cut:
         count = holders[stem]
@@ -379,34 +353,6 @@ def _extent(room: _Room, postings: _Postings) -> Extent:
 def _spread(count: int, low: int, high: int, first: int) -> int:
     """How many there are, if they are as dense below as in the newest part."""
     return max(count, count * (high - first + 1) // max(high - low + 1, 1))
-
-
-def _ranked(postings: _Postings, extent: Extent) -> Iterator[int]:
-    """The keys that have the rarest words first, the newest of equals before the others.
-
-    Most keys have one of the words, and most of those are never asked for: they stay in their
-    lists.
-    """
-    seen: set[int] = set()
-    shared: set[int] = set()
-    for keys in postings.keys.values():
-        shared |= seen.intersection(keys)
-        seen.update(keys)
-    worth = dict.fromkeys(shared, 0.0)
-    words: dict[float, list[str]] = defaultdict(list)
-    for word, keys in postings.keys.items():
-        rarity = math.log1p(extent.entries / (extent.holders[word] + 0.5))
-        words[rarity].append(word)
-        for key in shared.intersection(keys):
-            worth[key] += rarity
-    equals: dict[float, list[int]] = defaultdict(list)
-    for key, value in worth.items():
-        equals[value].append(key)
-    for value in sorted(equals.keys() | words.keys(), reverse=True):
-        alone = (key for word in words.get(value, ()) for key in postings.keys[word])
-        yield from sorted(
-            {*equals.get(value, ()), *(key for key in alone if key not in shared)}, reverse=True
-        )
 
 
 def _load(
@@ -433,7 +379,7 @@ def _follow_facts(c: Connection, entries: Sequence[Entry], asked: Params) -> Non
 
 
 def _passing(entries: list[Entry], filters: Filters) -> list[Entry]:
-    if not _is_picky(filters):
+    if not is_picky(filters):
         return entries
     return [entry for entry in entries if passes(entry, filters)]
 
@@ -454,6 +400,8 @@ def _beside(
     asked: Params,
     filters: Filters,
     reach: Reach,
+    *,
+    is_last: bool,
 ) -> list[Entry]:
     """What was said just before and after the best records: by words, and by likeness."""
     known = {entry.key for entry in entries}
@@ -461,6 +409,7 @@ def _beside(
     nearest.update(key for key in alike[: reach.beside] if key in known)
     if not nearest:
         return []
-    rows = c.rows("load_neighbours", {**asked, "keys": json.dumps(sorted(nearest))})
+    wanted: list[Asked] = [("load_neighbours", {**asked, "keys": json.dumps(sorted(nearest))})]
+    [rows] = c.last_rows(wanted) if is_last else c.rows_each(wanted)
     found = {row[0]: record_entry(row) for row in rows if row[0] not in known}
     return _passing(list(found.values()), filters)

@@ -136,6 +136,7 @@ def standings(
     wanted = {
         "space": space,
         "at": to_micros(now),
+        "is_now": True,
         "sessions": sessions,
         "sources_max": SOURCES_MAX,
         "limit": limit,

@@ -4,50 +4,88 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from recollect.domain import StoreDescription
 from recollect.errors import StoreError
-from recollect.store.relational.agents import RelationalAgents
-from recollect.store.relational.audit import RelationalAudit
-from recollect.store.relational.clearing import RelationalErasure
-from recollect.store.relational.database import Connection, Database
-from recollect.store.relational.documents import RelationalDocuments
-from recollect.store.relational.extractions import RelationalExtractions
-from recollect.store.relational.facts import RelationalFacts
-from recollect.store.relational.generations import RelationalGenerations
-from recollect.store.relational.imports import RelationalImports
-from recollect.store.relational.keys import RelationalApiKeys
-from recollect.store.relational.leases import RelationalLeases
-from recollect.store.relational.ledger import RelationalLedger
-from recollect.store.relational.marks import RelationalMarks
-from recollect.store.relational.records import RelationalRecords
-from recollect.store.relational.search import RelationalSearch
-from recollect.store.relational.sessions import RelationalSessions
-from recollect.store.relational.vectors import RelationalVectors
 from recollect.store.whole import Access, Whole, WholeDatabase
+
+if TYPE_CHECKING:
+    from recollect.domain import StoreDescription
+    from recollect.store.relational.agents import RelationalAgents
+    from recollect.store.relational.audit import RelationalAudit
+    from recollect.store.relational.clearing import RelationalErasure
+    from recollect.store.relational.database import Connection, Database
+    from recollect.store.relational.documents import RelationalDocuments
+    from recollect.store.relational.extractions import RelationalExtractions
+    from recollect.store.relational.facts import RelationalFacts
+    from recollect.store.relational.generations import RelationalGenerations
+    from recollect.store.relational.imports import RelationalImports
+    from recollect.store.relational.keys import RelationalApiKeys
+    from recollect.store.relational.leases import RelationalLeases
+    from recollect.store.relational.ledger import RelationalLedger
+    from recollect.store.relational.marks import RelationalMarks
+    from recollect.store.relational.records import RelationalRecords
+    from recollect.store.relational.search import RelationalSearch
+    from recollect.store.relational.sessions import RelationalSessions
+    from recollect.store.relational.vectors import RelationalVectors
+
+# Where each aggregate is at home.
+_HOMES = {
+    "sessions": "sessions.RelationalSessions",
+    "records": "records.RelationalRecords",
+    "marks": "marks.RelationalMarks",
+    "leases": "leases.RelationalLeases",
+    "extractions": "extractions.RelationalExtractions",
+    "facts": "facts.RelationalFacts",
+    "ledger": "ledger.RelationalLedger",
+    "documents": "documents.RelationalDocuments",
+    "search": "search.RelationalSearch",
+    "vectors": "vectors.RelationalVectors",
+    "agents": "agents.RelationalAgents",
+    "generations": "generations.RelationalGenerations",
+    "imports": "imports.RelationalImports",
+    "api_keys": "keys.RelationalApiKeys",
+    "erasure": "clearing.RelationalErasure",
+    "audit": "audit.RelationalAudit",
+}
 
 
 class RelationalStore:
-    """Implements `recollect.store.protocol.Store`."""
+    """Implements `recollect.store.protocol.Store`.
+
+    An aggregate is loaded when it is first asked for: a hook needs one or two, and an agent waits.
+    """
+
+    sessions: RelationalSessions
+    records: RelationalRecords
+    marks: RelationalMarks
+    leases: RelationalLeases
+    extractions: RelationalExtractions
+    facts: RelationalFacts
+    ledger: RelationalLedger
+    documents: RelationalDocuments
+    search: RelationalSearch
+    vectors: RelationalVectors
+    agents: RelationalAgents
+    generations: RelationalGenerations
+    imports: RelationalImports
+    api_keys: RelationalApiKeys
+    erasure: RelationalErasure
+    audit: RelationalAudit
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.sessions = RelationalSessions(database)
-        self.records = RelationalRecords(database)
-        self.marks = RelationalMarks(database)
-        self.leases = RelationalLeases(database)
-        self.extractions = RelationalExtractions(database)
-        self.facts = RelationalFacts(database)
-        self.ledger = RelationalLedger(database)
-        self.documents = RelationalDocuments(database)
-        self.search = RelationalSearch(database)
-        self.vectors = RelationalVectors(database)
-        self.agents = RelationalAgents(database)
-        self.generations = RelationalGenerations(database)
-        self.imports = RelationalImports(database)
-        self.api_keys = RelationalApiKeys(database)
-        self.erasure = RelationalErasure(database)
-        self.audit = RelationalAudit(database)
+
+    if not TYPE_CHECKING:  # checkers go by the names above
+
+        def __getattr__(self, name: str) -> object:
+            if name not in _HOMES:
+                raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+            module, _, kind = _HOMES[name].partition(".")
+            home = import_module(f"recollect.store.relational.{module}")
+            # Whoever comes first: an aggregate may know what it has seen.
+            return self.__dict__.setdefault(name, getattr(home, kind)(self._database))
 
     def describe(self) -> StoreDescription:
         return self._database.describe()

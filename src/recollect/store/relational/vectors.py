@@ -50,20 +50,24 @@ class RelationalVectors:
         self._database = database
         self._seen = _Seen(0, 0, 0)
 
-    def pending(self, model: str, limit: int) -> builtins.list[Unembedded]:
+    def pending(
+        self, model: str, limit: int, space: str | None = None
+    ) -> builtins.list[Unembedded]:
+        which: dict[str, object] = {"model": model, "chars_max": TEXT_CHARS_MAX}
+        which |= {"any_space": space is None, "space": space or ""}
+
         def job(c: Connection) -> list[Unembedded]:
             found: list[Unembedded] = []
             for kind, name in _PENDING.items():
-                page = {"model": model, "limit": limit - len(found), "chars_max": TEXT_CHARS_MAX}
                 found += [
                     Unembedded(space=row[0], kind=kind, key=row[1], text=row[2], mark=row[3])
-                    for row in c.rows(name, page)
+                    for row in c.rows(name, {**which, "limit": limit - len(found)})
                 ]
                 if len(found) >= limit:
                     return found
-            return found + _pending_records(c, model, limit - len(found))
+            return found + _pending_records(c, {**which, "limit": limit - len(found)})
 
-        return self._database.read(None, job)
+        return self._database.read(space, job)
 
     def put(self, model: str, vectors: Sequence[NewVector]) -> int:
         by_space = sorted(vectors, key=lambda each: each.entry.space)
@@ -201,10 +205,9 @@ def _prune_dropped(c: Connection, space: str) -> None:
         c.run("set_pruned", {"space": space, "upto": row[0]})
 
 
-def _pending_records(c: Connection, model: str, limit: int) -> list[Unembedded]:
-    row = c.row("embedded_upto", {"model": model})
-    after = 0 if row is None else row[0]
-    page = {"model": model, "after": after, "limit": limit, "chars_max": TEXT_CHARS_MAX}
+def _pending_records(c: Connection, page: dict[str, object]) -> list[Unembedded]:
+    row = c.row("embedded_upto", {"model": page["model"]})
+    page = {**page, "after": 0 if row is None else row[0]}
     return [
         # A text that nothing may be learned from is empty here, and so is its vector.
         Unembedded(

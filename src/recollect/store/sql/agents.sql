@@ -72,8 +72,7 @@ WHERE i.space = :space AND i.key_id = :key_id AND i.item_id = :item_id;
 
 -- name: finish_items
 UPDATE inbox SET state = 'done', text = '', done_at = :now, last_error = NULL
-WHERE space = :space AND key_id = :key_id AND turn_id = :turn_id AND state = 'taken'
-RETURNING item_id;
+WHERE space = :space AND key_id = :key_id AND turn_id = :turn_id AND state = 'taken';
 
 -- name: drop_items
 DELETE FROM inbox WHERE space = :space AND key_id = :key_id AND state <> 'done';

@@ -9,6 +9,9 @@ s.last_activity_at, s.ended_at, s.ended_by, s.pass
 h.session_id, h.seq, h.role, h.content, h.name, h.body, h.said_at, h.created_at, h.append_key,
 h.metadata
 
+-- fragment: current
+(SELECT k.session_id FROM session_keys k WHERE k.space = :space AND k.id = :key_id)
+
 -- fragment: over_threshold
 (remembered AND CASE WHEN :by_turns
     THEN unprocessed_turns + :turns - 1  -- the turn that has just begun is not complete

@@ -2,8 +2,9 @@
 -- {now} is the database's clock, unless a clock was handed in.
 
 -- fragment: in_lane
--- What any worker can run, what one agent's host can, or what all of them can.
-CASE WHEN :any_lane THEN lane <> '' ELSE lane = :lane END
+-- What any worker can run, what one agent's host can, or what all of them can; and only of one space,
+-- where somebody works for that one alone.
+CASE WHEN :any_lane THEN lane <> '' ELSE lane = :lane END AND (:any_space OR space = :space)
 
 -- fragment: has_its_turn
 -- A space is consolidated when nothing of it is left to distil, by those who can; one in which there

@@ -12,7 +12,6 @@
 -- fragment: asked_fact
 ({holds} AND f.valid_from >= :since AND f.valid_from < :until
     AND (:any_trust OR {trust_asked}) AND (:any_tags OR {fact_tagged}) AND (:any_fields OR {fact_has})
-    AND (:any_time OR {said_so})
     AND ((:any_session AND :any_agent AND :any_project) OR EXISTS (
         SELECT 1 FROM {its_grounds}
         WHERE o.space = :space AND s.space = :space AND k.space = :space AND o.fact_key = f.key
@@ -32,13 +31,6 @@ json_extract(f.metadata, '$.project')
 -- fragment: of_project
 -- Said in the project that is asked for or, if that is asked for as well, in none.
 (:any_project OR s.project = :project OR (:or_no_project AND s.project IS NULL))
-
--- fragment: said_so
--- It said the same at that time; what it said before is known to its history alone.
-(COALESCE((
-    SELECT o.content FROM {its_history} o WHERE o.space = :space AND o.fact_id = f.id AND o.id = (
-        SELECT max(n.id) FROM {its_history} n WHERE n.space = :space AND n.fact_id = f.id
-            AND n.event IN ('added', 'edited') AND n.created_at <= :known)), f.content) = f.content)
 
 -- fragment: is_background
 -- No person takes part: an agent that another one started, or one that nobody talks to.
@@ -334,7 +326,7 @@ WHERE s.id = h.session_id AND k.id = s.key_id
 ORDER BY h.said_at DESC, h.id DESC LIMIT :limit;
 
 -- name: load_facts
-SELECT f.key, f.id, f.content, f.words, f.valid_from, f.trust, f.tags, f.metadata, f.usage_count,
+SELECT f.key, f.id, {said}, CASE WHEN :is_now THEN f.words ELSE '' END, f.valid_from, f.trust, f.tags, f.metadata, f.usage_count,
     f.topic, f.superseded_by, {sources}, f.expires_at, f.superseded_at
 FROM {keys} wanted CROSS JOIN {its_fact}
 WHERE f.key = wanted.key AND f.space = :space AND {asked_fact};
@@ -387,27 +379,41 @@ UPDATE extractions SET words = :words WHERE space = :space AND key = :key AND wo
 
 -- name: wordless_facts
 -- Those that are indexed by their words as they stand there.
-SELECT f.space, f.key, f.content FROM facts f WHERE NOT f.stemmed ORDER BY f.key LIMIT :limit;
+SELECT f.space, f.key, f.content, f.topic, f.metadata FROM facts f
+WHERE NOT f.stemmed ORDER BY f.key LIMIT :limit;
 
 -- name: set_fact_words
 UPDATE facts SET words = :words, stemmed = TRUE
 WHERE space = :space AND key = :key AND NOT stemmed AND content = :content;
 
--- name: insert_usage
--- Of what this space has, and has still.
+-- fragment: used (sqlite)
+(SELECT n.key AS place, n.value ->> 0 AS entry_kind, n.value ->> 1 AS entry_id,
+    n.value ->> 2 AS session_id, n.value ->> 3 AS seq
+FROM json_each(:hits) n)
+
+-- fragment: used (postgres)
+-- Not to be pulled up, as the keys above.
+(SELECT n.place, n.hit ->> 0 AS entry_kind, n.hit ->> 1 AS entry_id,
+    n.hit ->> 2 AS session_id, CAST(n.hit ->> 3 AS BIGINT) AS seq
+FROM json_array_elements(CAST(:hits AS json)) WITH ORDINALITY n (hit, place) OFFSET 0)
+
+-- name: insert_usages
+-- Of what this space has, and has still, in the order in which they are given.
 INSERT INTO usages (space, turn_id, kind, entry_kind, entry_id, session_id, created_at)
-SELECT :space, :turn_id, :kind, :entry_kind, :entry_id, :session_id, :now WHERE CASE :entry_kind
+SELECT :space, :turn_id, :kind, u.entry_kind, u.entry_id, u.session_id, :now
+FROM {used} u WHERE CASE u.entry_kind
     WHEN 'fact' THEN EXISTS (
-        SELECT 1 FROM facts f WHERE f.space = :space AND f.id = :entry_id AND f.deleted_at IS NULL)
+        SELECT 1 FROM facts f WHERE f.space = :space AND f.id = u.entry_id AND f.deleted_at IS NULL)
     WHEN 'document' THEN EXISTS (
-        SELECT 1 FROM documents d WHERE d.space = :space AND d.path = :entry_id)
+        SELECT 1 FROM documents d WHERE d.space = :space AND d.path = u.entry_id)
     WHEN 'summary' THEN EXISTS (
-        SELECT 1 FROM extractions e WHERE e.space = :space AND e.session_id = :entry_id)
+        SELECT 1 FROM extractions e WHERE e.space = :space AND e.session_id = u.entry_id)
     ELSE EXISTS (
         SELECT 1 FROM session_history h
-        WHERE h.space = :space AND h.session_id = :session_id AND h.seq = :seq) END
+        WHERE h.space = :space AND h.session_id = u.session_id AND h.seq = u.seq) END
+ORDER BY u.place
 ON CONFLICT (space, turn_id, kind, entry_kind, entry_id) DO NOTHING
-RETURNING 1;
+RETURNING entry_kind, entry_id;
 
 -- name: use_fact
 UPDATE facts SET usage_count = usage_count + 1, last_usage = :now

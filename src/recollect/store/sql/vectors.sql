@@ -30,19 +30,19 @@ ORDER BY h.id LIMIT 1;
 -- In their order, from the first that may have none on.
 SELECT h.space, h.id, substr(h.content, 1, :chars_max), 0, s.remembered
 FROM session_history h JOIN sessions s ON s.id = h.session_id
-WHERE h.id > :after AND NOT EXISTS (
+WHERE h.id > :after AND (:any_space OR h.space = :space) AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE v.kind = 'record' AND v.entry_key = h.id AND v.model = :model)
 ORDER BY h.id LIMIT :limit;
 
 -- name: unembedded_facts
 SELECT f.space, f.key, f.content, 0 FROM facts f
-WHERE f.deleted_at IS NULL AND NOT EXISTS (
+WHERE f.deleted_at IS NULL AND (:any_space OR f.space = :space) AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE v.kind = 'fact' AND v.entry_key = f.key AND v.model = :model)
 ORDER BY f.key LIMIT :limit;
 
 -- name: unembedded_summaries
 SELECT e.space, e.key, substr(e.rollout_summary, 1, :chars_max), 0 FROM extractions e
-WHERE e.rollout_summary <> '' AND NOT EXISTS (
+WHERE e.rollout_summary <> '' AND (:any_space OR e.space = :space) AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE v.kind = 'summary' AND v.entry_key = e.key AND v.model = :model)
 ORDER BY e.key LIMIT :limit;
 
@@ -51,7 +51,7 @@ SELECT d.space, d.key, d.title || '. ' || d.description || ' ' || substr(d.body,
     d.version
 FROM documents d
 WHERE d.deleted_at IS NULL AND (d.body <> '' OR d.description <> '') AND NOT {says_again}
-    AND NOT EXISTS (
+    AND (:any_space OR d.space = :space) AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE v.kind = 'document' AND v.entry_key = d.key AND v.model = :model)
 ORDER BY d.key LIMIT :limit;
 
