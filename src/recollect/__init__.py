@@ -8,6 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from recollect import aio as aio
+    from recollect import compat as compat
     from recollect.collection import Message
     from recollect.config import Settings
     from recollect.domain import Job, JobState, MarkCause, Mode, Outcome, Record, SessionState
@@ -108,12 +110,13 @@ _HOMES = {
     "status": "Status",
     "worker": "Processor Verdict Work WorkReport Worker",
 }
+_PARTS = ("aio", "compat")  # modules to be used by these names, as in recollect.aio.open()
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 if not TYPE_CHECKING:  # checkers go by the imports above, and see a name that is not there
 
     def __getattr__(name: str) -> object:
-        if name in _HOMES:  # `recollect.errors` asks for no import of its own
+        if name in _HOMES or name in _PARTS:  # `recollect.errors` asks for no import of its own
             return import_module(f"{__name__}.{name}")
         if name not in _HOME_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -123,4 +126,4 @@ if not TYPE_CHECKING:  # checkers go by the imports above, and see a name that i
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_PARTS})

@@ -135,7 +135,7 @@ class NewRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One entry of a session's history."""
+    """One entry of a session's history; `seq` counts from 1, and is 0 for what is not in it."""
 
     session_id: str
     seq: int
@@ -147,6 +147,12 @@ class Record:
     created_at: datetime
     key: str | None
     metadata: Mapping[str, Any]
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether it is the empty note that stands for what was forgotten."""
+        is_empty = self.role is Role.NOTE and not self.content and self.body is None
+        return is_empty and self.metadata == {"forgotten": True}
 
     @property
     def message(self) -> dict[str, Any]:
@@ -269,7 +275,8 @@ class LeasePolicy:
     """How long a claim lives, and when to give up on a job.
 
     `consolidates`: whether spaces are consolidated by this worker; one in which there is always
-    something left to distil, after `patience_seconds` all the same.
+    something left to distil, after `patience_seconds` all the same. `space`: the only one of which
+    anything is claimed.
     """
 
     lease_seconds: float = 60.0
@@ -280,6 +287,7 @@ class LeasePolicy:
     running_max: int = 64
     consolidates: bool = False
     patience_seconds: float = 3600.0
+    space: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.document import Author, AuthorKind
-from recollect.domain import Claim
 from recollect.errors import (
     DocumentExists,
     ModelError,
@@ -25,12 +23,8 @@ from recollect.errors import (
     StoreClosed,
 )
 from recollect.ids import SYSTEM_RANDOMNESS, Ids
-from recollect.leases import Leaseholder
 from recollect.observing.telling import told
-from recollect.processing import LoggingProcessor, Processor, WorkReport
 from recollect.recall.speakers import KnownSpeakers
-from recollect.store.protocol import Store
-from recollect.worker import Duties
 
 if TYPE_CHECKING:
     from recollect.agents.runner import Runner
@@ -38,14 +32,19 @@ if TYPE_CHECKING:
     from recollect.consolidation.files import MemoryFiles
     from recollect.consolidation.run import Consolidator
     from recollect.documents.tree import Documents
+    from recollect.domain import Claim
     from recollect.embedding.protocol import Embedder
     from recollect.extraction.plan import WorkPlan
     from recollect.extraction.run import ExtractionProcessor
     from recollect.facts import Facts
     from recollect.knowledge import Fact
+    from recollect.leases import Leaseholder
     from recollect.models.protocol import Model
+    from recollect.processing import Processor, WorkReport
     from recollect.recall.meaning import Meaning
     from recollect.redaction import Redactor
+    from recollect.store.protocol import Store
+    from recollect.worker import Duties
 
 _log = logging.getLogger(__name__)
 
@@ -153,7 +152,7 @@ class Equipment:
                 self._meaning = Meaning(self._store, asked, self._settings.vectors_bytes_max)
             return self._meaning
 
-    def embed_some(self) -> int:
+    def embed_some(self, space: str | None = None) -> int:
         """Embed a batch of what has no vector yet; how many entries were looked at."""
         embedder = self.embedder()
         if embedder is None:
@@ -163,16 +162,16 @@ class Equipment:
 
         till = EmbeddingTill(self._store().ledger, self._settings, self._clock)
         now = self._clock.now()
-        return embed_pending(self._store(), embedder, till, now, embedder.batch_texts)
+        return embed_pending(self._store(), embedder, till, now, embedder.batch_texts, space)
 
-    def embed_all(self) -> None:
+    def embed_all(self, space: str | None = None) -> None:
         """Embed until nothing is left. What somebody changes all the time is left to a worker.
 
         So is what cannot be embedded now: whatever else was done stays, and recall goes by words.
         """
         for _ in range(EMBED_BATCHES_MAX):
             try:
-                if not self.embed_some():
+                if not self.embed_some(space):
                     return
             except ModelError as error:
                 _log.warning("vectors are left for later: %s", told(error))
@@ -183,6 +182,8 @@ class Equipment:
 
     def processor(self) -> Processor:
         """What distils sessions, for one worker: by extraction, the memory-agent, or both."""
+        from recollect.processing import LoggingProcessor
+
         path = self._settings.pipeline
         extraction = self.extraction() if path in ("extraction", "both") else None
         if path in ("extraction", "none"):
@@ -208,17 +209,22 @@ class Equipment:
             self.model() if is_wanted else None,
         )
 
-    def duties(self) -> Duties:
-        """What a worker does besides, for one worker."""
+    def duties(self, space: str | None = None) -> Duties:
+        """What a worker does besides, for one worker: of a space alone, or of all."""
+        from recollect.worker import Duties
+
         return Duties(
             embed_some=self.embed_some if self.has_embedder else None,
             run_agent=self._run_memory_agent,
             consolidate=self._consolidate if self._settings.consolidation == "on" else None,
             upkeep=self._write_missing_files,
+            space=space,
         )
 
     def consolidation_duties(self) -> Duties:
         """What a worker does that consolidates by hand, whatever the settings say of others."""
+        from recollect.worker import Duties
+
         return Duties(consolidate=self._consolidate)
 
     def _run_memory_agent(
@@ -337,22 +343,26 @@ class Equipment:
         for space in files.noticed():
             self._store().generations.note_edits(space, self._clock.now())
 
-    def withdraw(self, space: str, gone: Collection[str], *, publish: bool = True) -> None:
+    def withdraw(
+        self, space: str, gone: Collection[str], *, publish: bool = True
+    ) -> tuple[str, ...]:
         """Take what forgotten sessions and facts said off the pages of memory, whoever wrote them.
 
         `gone` are their ids; `publish` makes the pages and files of consolidation anew as well.
+        The files that could not be are named.
         """
         from recollect.agents.withdrawing import finish, withdraw
+        from recollect.leases import Leaseholder
 
         if gone:
             withdraw(self._documents(space), gone, now=self._clock.now())
         if not publish:
-            return
+            return ()
         finish(self._documents(space))
         holder = Leaseholder(self._store(), self._settings.lease_policy, self._clock)
-        consolidator = self.consolidator()
-        if consolidator.withdraw(space, holder):
-            consolidator.refresh_files(space)  # a page may be gone that no generation has
+        is_published = self.consolidator().withdraw(space, holder)
+        # Also where a generation has it all: a page may be gone that none has.
+        return self._memory_files().withdraw(space, is_published=is_published)
 
     def correct(self, space: str, fact_id: str, fact: Fact | None) -> None:
         """Let the pages that memory-agents wrote follow a fact that somebody edits or deletes."""
@@ -363,12 +373,19 @@ class Equipment:
 
         correct(self._documents(space), fact_id, read, now=self._clock.now())
 
-    def remove_files(self, space: str) -> None:
-        """Take the published files of a space away."""
-        self._memory_files().remove(space)
+    def leave_out(self, space: str, session_id: str) -> None:
+        """Take what memory-agents filed from a session off their pages: its mode forbids it."""
+        from recollect.agents.withdrawing import leave_out
+
+        leave_out(self._documents(space), session_id, now=self._clock.now())
+
+    def remove_files(self, space: str) -> tuple[str, ...]:
+        """Take the published files of a space away; those that could not be are named."""
+        return self._memory_files().remove(space)
 
     def _ensure_root(self, space: str) -> None:
         """Give a space the root of its memory documents, if it has none."""
+        from recollect.document import Author, AuthorKind
         from recollect.documents.paths import memory_root
         from recollect.documents.scope import Holder
 

@@ -19,27 +19,16 @@ from recollect import collection, config
 from recollect.clock import Clock, SystemClock
 from recollect.collection import StableKey
 from recollect.config import Settings
-from recollect.descriptors import (
-    Descriptor,
-    SubAgent,
-    from_cache_key,
-)
+from recollect.descriptors import Descriptor, SubAgent, from_cache_key
 from recollect.domain import JobKind, JobState, SessionState
 from recollect.equipment import Equipment
-from recollect.errors import (
-    InvalidSetting,
-    StoreClosed,
-)
+from recollect.errors import InvalidSetting, StoreClosed
 from recollect.facts import Facts
 from recollect.ids import Ids
 from recollect.session import LIST_MAX, Session, Surroundings, page_size
 from recollect.space import Space
-from recollect.status import Status
-from recollect.store.audit_protocol import AuditEntry, AuditQuery
 from recollect.store.opening import open_store
-from recollect.store.protocol import Store
-from recollect.sweeps import index_all, sweep_idle
-from recollect.worker import Duties, Processor, Worker, WorkReport
+from recollect.sweeps import sweep_idle, work_off
 
 if TYPE_CHECKING:
     from recollect.agents.profile import AgentProfile, Hooks
@@ -53,6 +42,10 @@ if TYPE_CHECKING:
     from recollect.operations.exporting import Exported, Loaded
     from recollect.operations.migrating import Migrated
     from recollect.recall.recaller import Recaller
+    from recollect.status import Status
+    from recollect.store.audit_protocol import AuditEntry
+    from recollect.store.protocol import Store
+    from recollect.worker import Duties, Processor, Worker, WorkReport
 
 _log = logging.getLogger(__name__)
 
@@ -129,6 +122,7 @@ class Memory:
             ids=Ids(clock),
             redactor=self.equipment.redactor,
             began=self._startup.session_began,
+            left_out=self.equipment.leave_out,
         )
 
     def space(self, name: str = DEFAULT_SPACE) -> Space:
@@ -159,6 +153,8 @@ class Memory:
     def _add_worker(
         self, store: Store, processor: Processor | None, duties: Duties, owner: str | None = None
     ) -> Worker:
+        from recollect.worker import Worker
+
         settings = self._around.settings
         if duties.lane != "":  # it hosts agents
             settings = dataclasses.replace(settings, worker_concurrency=settings.agent_concurrency)
@@ -203,23 +199,21 @@ class Memory:
         *,
         all: bool = False,  # noqa: A002
         again: bool = False,
+        space: str | None = None,
     ) -> WorkReport:
-        """Run every due job now, until nothing is due.
+        """Run every due job now, until nothing is due; with a `space`, of that one alone.
 
         `all` first marks every session with unprocessed records; `again` goes once more through
         what has been processed, and replaces what was learned from it.
         """
-        worker = self.worker(processor)
+        space = None if space is None else collection.check_space(space)
+        duties = self.equipment.duties(space)
+        worker = self._add_worker(self.store, processor or self.equipment.processor(), duties)
         if all:
-            sweep_idle(self.store, self._around.now(), self.settings, idle_seconds=0)
+            sweep_idle(self.store, self._around.now(), self.settings, space=space, idle_seconds=0)
         if again:
-            self.request_again()
-        index_all(self.store)
-        report = worker.drain()
-        while self.store.generations.hurry(None):  # nobody who works by hand waits for a cooldown
-            report.add(worker.drain())
-        self.equipment.embed_all()
-        return report
+            self.request_again(space)
+        return work_off(self.store, worker.drain, self.equipment.embed_all, space)
 
     def request_again(self, space: str | None = None, session: str | None = None) -> int:
         """Make a new pass due: over one session, those of a space, or all. How many it are."""
@@ -249,6 +243,8 @@ class Memory:
 
     def status(self, space: str | None = None, limit: int = 100) -> Status:
         """What is due and what waits, in one space or all; clean sessions cost it nothing."""
+        from recollect.status import Status
+
         space = None if space is None else collection.check_space(space)
         marked, waiting = self.store.marks.counts(space)
         return Status(
@@ -284,6 +280,8 @@ class Memory:
 
         A page begins after the entry `before`.
         """
+        from recollect.store.audit_protocol import AuditQuery
+
         space = None if space is None else collection.check_space(space)
         begun = collection.read_time(since)
         query = AuditQuery(space=space, actor=actor, verb=verb, since=begun)
@@ -406,16 +404,18 @@ class _Household:
         around, equipment = self._memory._around, self._memory.equipment
         return Recaller(around, self.store, space, equipment.meaning, equipment.speakers)
 
-    def withdraw(self, space: str, gone: Collection[str], *, publish: bool = True) -> None:
+    def withdraw(
+        self, space: str, gone: Collection[str], *, publish: bool = True
+    ) -> tuple[str, ...]:
         """Take what was filed from forgotten sessions and facts off the pages of memory."""
-        self._memory.equipment.withdraw(space, gone, publish=publish)
+        return self._memory.equipment.withdraw(space, gone, publish=publish)
 
     def correct(self, space: str, fact_id: str, fact: Fact | None) -> None:
         """Let the pages of memory follow a fact that somebody edits or deletes."""
         self._memory.equipment.correct(space, fact_id, fact)
 
-    def remove_files(self, space: str) -> None:
-        self._memory.equipment.remove_files(space)
+    def remove_files(self, space: str) -> tuple[str, ...]:
+        return self._memory.equipment.remove_files(space)
 
     def model(self) -> Model | None:
         return self._memory.equipment.model()
@@ -435,6 +435,8 @@ class _Household:
 
         What lives only as long as the process is not learned from.
         """
+        from recollect.worker import Duties
+
         if duties is None and store is self.store:
             return self._memory.worker()
         return self._memory._add_worker(store, None, duties or Duties())

@@ -16,22 +16,21 @@ from recollect.descriptors import (
     from_cache_key,
     read_descriptor,
 )
-from recollect.document import Author, AuthorKind
 from recollect.domain import Mode, Record, SessionBirth
 from recollect.errors import AmbiguousKey
 from recollect.facts import Facts
-from recollect.forgetting import Wanted, forget
 from recollect.knowledge import Fact, Receipt
 from recollect.session import Session, Sessions, Surroundings
-from recollect.store.protocol import Store
 
 if TYPE_CHECKING:
     from recollect.adapters.anthropic_memory import MemoryTool
     from recollect.consolidation.generations import Generations
+    from recollect.document import Author
     from recollect.documents.tree import Documents
     from recollect.recall.recaller import Recaller
     from recollect.recall.usage import Opened, Used
     from recollect.recollection import Context, EntryKind, Filters, Hit
+    from recollect.store.protocol import Store
 
 DEFAULT_AGENT = "assistant"
 
@@ -50,11 +49,13 @@ class Household(Protocol):
 
     def recaller(self, space: str) -> Recaller: ...
 
-    def withdraw(self, space: str, gone: Collection[str], *, publish: bool = True) -> None: ...
+    def withdraw(
+        self, space: str, gone: Collection[str], *, publish: bool = True
+    ) -> tuple[str, ...]: ...
 
     def correct(self, space: str, fact_id: str, fact: Fact | None) -> None: ...
 
-    def remove_files(self, space: str) -> None: ...
+    def remove_files(self, space: str) -> tuple[str, ...]: ...
 
 
 class Space:
@@ -191,6 +192,7 @@ class Space:
         `author` is the agent's name, or who else writes; `root` is what it sees as `/memories`.
         """
         from recollect.adapters.anthropic_memory import MemoryTool
+        from recollect.document import Author, AuthorKind
 
         if isinstance(author, str):
             author = Author(kind=AuthorKind.AGENT, name=author)
@@ -213,6 +215,8 @@ class Space:
         and `source` stand for all their sessions up to now; `everything` for all that is here.
         Facts that other sessions bear out as well keep those sources. NotFound: nothing is there.
         """
+        from recollect.forgetting import Wanted, forget
+
         wanted = Wanted(
             session=session,
             record=record,

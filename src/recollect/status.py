@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from recollect.agency import AgentState
-from recollect.domain import Job, JobState, SessionProgress, SessionState, StoreDescription
-from recollect.generation import ConsolidationState
 from recollect.knowledge import NOTHING_SPENT, Spent
+
+if TYPE_CHECKING:
+    from recollect.agency import AgentState
+    from recollect.domain import Job, JobState, SessionProgress, SessionState, StoreDescription
+    from recollect.generation import ConsolidationState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

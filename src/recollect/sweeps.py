@@ -1,14 +1,22 @@
-"""What is done by and by: marks nobody made, entries no index has, old uses, delayed signals."""
+"""What is done by and by: marks nobody made, entries no index has, old uses, delayed signals.
+
+And all of it at once, for whoever works by hand.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.domain import MarkCause, SessionState
 from recollect.ids import Ids
-from recollect.store.protocol import Store
+
+if TYPE_CHECKING:
+    from recollect.processing import WorkReport
+    from recollect.store.protocol import Store
 
 BATCH = 500  # sessions marked in one transaction
 INDEX_BATCH = 500  # entries of a kind indexed at once
@@ -65,6 +73,21 @@ def index_all(store: Store) -> None:
     """The same, to the end."""
     while not index_some(store):
         pass
+
+
+def work_off(
+    store: Store,
+    drain: Callable[[], WorkReport],
+    embed_all: Callable[[str | None], None],
+    space: str | None = None,
+) -> WorkReport:
+    """Do what is due in a space, or in all, until nothing is: nobody waits for a cooldown."""
+    index_all(store)
+    report = drain()
+    while store.generations.hurry(space):
+        report.add(drain())
+    embed_all(space)
+    return report
 
 
 def drop_old_uses(store: Store, now: datetime, settings: Settings) -> int:

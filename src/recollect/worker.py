@@ -77,7 +77,7 @@ class Duties:
     """What a worker does besides distilling sessions.
 
     One with a lane hosts agents, and leaves everything else to others: the agent's id, or none for
-    all of them.
+    all of them. One with a space leaves all other spaces to others.
     """
 
     embed_some: Callable[[], int] | None = None
@@ -85,6 +85,7 @@ class Duties:
     consolidate: RunClaim | None = None
     upkeep: Callable[[], None] | None = None  # with every sweep
     lane: str | None = ""
+    space: str | None = None
 
 
 class Worker:
@@ -106,16 +107,16 @@ class Worker:
         self._settings = settings
         self._clock = clock
         self._processor = processor or LoggingProcessor()
-        self._duties = duties or Duties()
+        self._duties = own = duties or Duties()
         self._holder = Leaseholder(
             store,
             dataclasses.replace(
-                settings.lease_policy, consolidates=self._duties.consolidate is not None
+                settings.lease_policy, consolidates=own.consolidate is not None, space=own.space
             ),
             clock,
             owner=owner,
             randomness=randomness,
-            lane=self._duties.lane,
+            lane=own.lane,
         )
         self._changed = threading.Condition()  # guards what follows; notified on every change
         self._running: dict[int, _Running] = {}

@@ -122,6 +122,25 @@ def test_a_failed_command_says_so_in_one_line_and_exits_1() -> None:
     assert re.fullmatch(rb"Error: no store speaks mysql://;[^\n]*\n", result.stderr)
 
 
+@pytest.mark.parametrize(
+    ("output", "reason"), [(">&-", "it is closed"), (">/dev/full", "No space left on device")]
+)
+def test_an_answer_that_cannot_be_printed_is_said_in_one_line_and_nothing_else_is_lost(
+    tmp_path: Path, output: str, reason: str
+) -> None:
+    store = str(tmp_path / "memory.db")
+    command = [sys.executable, "-c", ENTRY_POINT, "append", "k", "kept", "--store", store]
+    result = subprocess.run(
+        ["sh", "-c", f'exec "$@" {output}', "sh", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert re.fullmatch(rf"Error: standard output [^\n]*{reason}[^\n]*\n", result.stderr)
+    assert [each["content"] for each in run_json("history", "k", "--store", store)] == ["kept"]
+
+
 def test_a_failed_command_says_so_in_json_when_asked() -> None:
     result = process("status", "--json", "--store", "mysql://nowhere")
     assert result.returncode == 1
@@ -149,8 +168,6 @@ def test_a_failed_command_says_so_in_json_when_asked() -> None:
         ("sessions", "--marked", "--after", "x"),
         ("--store", "", "status"),
         ("demo", "--keep", "a.db", "--store", "b.db"),
-        ("work", "--space", "alice"),
-        ("worker", "--space", "alice"),
         ("worker", "--concurrency", "0"),
         ("worker", "--verbose", "--quiet"),
         ("worker", "--name", " "),

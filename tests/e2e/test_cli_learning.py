@@ -223,6 +223,16 @@ def test_a_session_that_was_never_processed_cannot_be_gone_through_again() -> No
     assert (missing.exit_code, "no session 'nobody'" in missing.stderr) == (1, True)
 
 
+def test_work_for_one_space_leaves_the_others_as_they_are() -> None:
+    for space in ("a", "b"):
+        say("I live in Lisbon.", "--space", space)
+    report = run_json("work", "--all", "--space", "a")
+    assert (report["processed"], report["new_facts"], report["still_marked"]) == (1, 1, 0)
+    assert run_json("facts", "--space", "b") == []
+    assert run_json("status", "--space", "b")["waiting_count"] == 1
+    assert run_json("work", "--all")["processed"] == 1
+
+
 def test_again_takes_one_space_when_it_is_named(use_model: Callable[..., ScriptedServer]) -> None:
     for space in ("a", "b"):
         say("I live in Lisbon.", "--space", space)
@@ -433,7 +443,6 @@ def test_a_dry_run_of_a_new_pass_can_be_about_one_session_or_one_space(
         ("work", "--show-prompts"),
         ("work", "--session", "k"),
         ("work", "--dry-run", "--session", "k"),
-        ("work", "--all", "--space", "a"),
         ("forget",),
         ("forget", "--yes"),
         ("forget", "--session", "k"),
@@ -494,6 +503,37 @@ def test_records_facts_documents_sources_agents_and_everything_can_be_forgotten(
     result = run("forget", "--everything", "--yes")
     assert "Forgot everything in space default: sessions, facts and documents." in result.stdout
     assert run_json("sessions") == []
+
+
+def test_what_is_forgotten_is_not_printed_as_it_was_and_not_stored_again_under_its_key() -> None:
+    """P11, P8: a secret is redacted as a whole, also where the line is cut in the middle of it."""
+    secret = "".join(("ghp", "_", "A1b2C3d4E5f6" * 3))
+    said = f"This is the token that I have to use from now on: {secret}."
+    session_id = say(said, "--key", "u1")
+    result = run("forget", "--record", f"{session_id}:1", "--yes")
+    assert "(user: This is the token" in result.stdout
+    assert secret[:8] not in result.output
+    again = run("append", KEYED, said, "--key", "u1")
+    assert (again.exit_code, again.stdout) == (0, "")
+    assert "Forgotten, and not stored again under this key: 1 message." in again.stderr
+    [record] = run_json("history", KEYED)
+    assert record["content"] == ""
+
+
+def test_files_that_could_not_be_removed_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P11: nobody takes for erased what is not."""
+    monkeypatch.setenv("RECOLLECT_MEMORIES_ROOT", str(tmp_path / "published"))
+    session_id = say("I live in Lisbon.")
+    kept = tmp_path / "published" / ".default.recollect-1-edited"
+    (tmp_path / "elsewhere").mkdir()
+    kept.parent.mkdir()
+    kept.symlink_to(tmp_path / "elsewhere")
+    receipt = run_json("forget", "--record", f"{session_id}:1", "--yes")
+    assert (receipt["is_complete"], receipt["left"]) == (False, [str(kept)])
+    result = run("forget", "--everything", "--yes")
+    assert f"may still say it: {kept}." in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import recollect
+from recollect.agents.reply import Reply, Ticket
 from tests.e2e.http_canaries import Seen
 from tests.e2e.http_fuzzer import SPACE, fuzz
 from tests.e2e.http_world import STREAMS, World
@@ -13,6 +14,18 @@ SEEDS = (1, 2, 3)
 REQUESTS = 400
 POSTGRES_REQUESTS = 150
 TORTURE_REQUESTS = 10_000
+WAIT_SECONDS_MAX = 0.05
+
+
+@pytest.fixture(autouse=True)
+def nobody_waits_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No agent is run here: who would wait a minute for its answer learns the same in a moment."""
+    wait = Ticket.result
+
+    def result(ticket: Ticket, timeout: float | None = None) -> Reply:
+        return wait(ticket, min(timeout or 0, WAIT_SECONDS_MAX))
+
+    monkeypatch.setattr(Ticket, "result", result)
 
 
 def fuzzed(store: str, seed: int, requests: int) -> None:

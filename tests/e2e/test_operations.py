@@ -66,12 +66,33 @@ def test_what_would_be_written_over_is_refused_in_one_line(tmp_path: Path) -> No
         assert result.exit_code == (0 if arguments[0] == "migrate" else 1), result.output
     replaced = run("restore", backup, "--store", store, "--replace")
     assert ".before-" in replaced.stdout
-    for command in ("backup x", "migrate --to x", "doctor"):
-        assert run(*command.split(), "--store", store, "--space", "alice").exit_code == 2
     (tmp_path / "letter.zip").write_text("Dear Ana")
     result = run("load", str(tmp_path / "letter.zip"), "--store", store, "--json")
     assert result.exit_code == 1
     assert json.loads(result.stderr)["error"]["type"] == "InvalidArchive"
+
+
+def test_commands_about_whole_stores_take_a_space_and_say_that_it_is_not_heeded(
+    tmp_path: Path,
+) -> None:
+    store, backup = str(tmp_path / "memory.db"), str(tmp_path / "backup.db")
+    fill(store, "telegram:1", space="alice")
+    fill(store, "telegram:2", space="bob")
+    for command in (
+        ("backup", backup),
+        ("restore", backup, "--store", str(tmp_path / "restored.db")),
+        ("migrate", "--to", str(tmp_path / "other.db")),
+        ("doctor",),
+    ):
+        result = run("--store", store, *command, "--space", "alice", "--json")
+        assert result.exit_code == 0, result.output
+        json.loads(result.stdout)
+        assert "the whole store" in json.loads(result.stderr)["note"]
+    for copy in ("restored.db", "other.db"):
+        spaces = run_json("spaces", "--store", str(tmp_path / copy))["spaces"]
+        assert [each["space"] for each in spaces] == ["alice", "bob"]
+    said = run("doctor", "--store", store, "--space", "alice").stderr
+    assert (said.count("\n"), "the whole store" in said) == (1, True)
 
 
 def test_the_doctor_says_what_is_wrong_and_exits_1_until_it_is_repaired(

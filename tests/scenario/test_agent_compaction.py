@@ -242,6 +242,22 @@ def assert_pairs(messages: Sequence[ChatMessage]) -> None:
     assert waiting == []
 
 
+def test_what_tools_said_in_a_turn_counts_at_its_end(store_url: str) -> None:
+    def script(received: Received) -> Any:
+        if is_summary(received):
+            return SUMMARY
+        said = [each.role for each in received.messages].count(ChatRole.TOOL)
+        is_looking = "look" in received.messages[2].text if len(received.messages) > 2 else False
+        return calls(("look", {"at": said})) if is_looking and said < 4 else "ok"
+
+    profile = {"tools": [tool("look", lambda _: "seen")]}
+    with hosted(store_url, script, profile=profile, **SHORT) as here:
+        here.say("good morning")
+        assert here.session().state.rotation == 1
+        here.say("look around")
+        assert here.session().state.rotation == 2, "two turns, and more than eight messages"
+
+
 def test_no_compaction_parts_a_call_from_its_result(store_url: str) -> None:
     def script(received: Received) -> Any:
         if is_summary(received):

@@ -5,16 +5,13 @@ The "bad input" of step 3, end to end, on both databases and over real HTTP. Row
 
 from __future__ import annotations
 
-import itertools
 import json
-import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-import psycopg
 import pytest
 
 import recollect
@@ -40,7 +37,6 @@ from recollect.models.scripted import (
     truncated,
 )
 from recollect.models.scripted_frames import Received
-from tests.postgres_server import url_with
 from tests.scripted_answers import NOTHING, extracted, fact
 
 HOME = "I live in Lisbon."
@@ -60,21 +56,11 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
-@pytest.fixture(
-    scope="module", params=["sqlite-file", pytest.param("postgres", marks=pytest.mark.postgres)]
-)
-def shared_store_url(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    """One store of each kind for all of these tests: each has spaces of its own in it."""
+@pytest.fixture(params=["sqlite-file", pytest.param("postgres", marks=pytest.mark.postgres)])
+def empty_store_url(request: pytest.FixtureRequest) -> str:
     if request.param == "sqlite-file":
-        path = tmp_path_factory.mktemp("store") / "memory.db"
-        yield f"sqlite:///{path}?synchronous=off"
-        return
-    server, schema = request.getfixturevalue("postgres_url"), f"t_{secrets.token_hex(8)}"
-    yield url_with(server, schema=schema)
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE'.encode())
+        return f"sqlite:///{request.getfixturevalue('lent_store_path')}?synchronous=off"
+    return str(request.getfixturevalue("lent_store_url"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +98,7 @@ class World:
 
 
 @pytest.fixture
-def served(shared_store_url: str, clock: ManualClock) -> Iterator[Served]:
+def served(empty_store_url: str, clock: ManualClock) -> Iterator[Served]:
     """Opens the store with a script; its model is told nothing twice unless the test says so."""
     with ExitStack() as stack:
 
@@ -122,29 +108,21 @@ def served(shared_store_url: str, clock: ManualClock) -> Iterator[Served]:
                 "model": "openai:scripted",
                 "model_base_url": server.url,
                 "model_retries": 0,
-                "consolidation": "off",  # of the spaces that every test before has left
+                "consolidation": "off",
                 "extract_repairs": 0,
                 "job_failures_max": FAILURES_MAX,
                 "backoff_seconds": BACKOFF_SECONDS,
                 "backoff_seconds_max": BACKOFF_SECONDS,
             }
-            memory = recollect.open(shared_store_url, settings=given | settings, clock=clock)
+            memory = recollect.open(empty_store_url, settings=given | settings, clock=clock)
             stack.enter_context(memory)
-            number = next(NUMBERS)
-            alice, bob = (memory.space(f"{name} {number}") for name in ("alice", "bob"))
+            alice, bob = memory.space("alice"), memory.space("bob")
             bob.facts.add(Fact(BOB, id="fact-of-bob"))
-            stack.callback(leave_nothing_to_do, alice)
             return World(memory=memory, server=server, alice=alice, bob=bob)
 
         yield serve
 
 
-def leave_nothing_to_do(space: recollect.Space) -> None:
-    for session in space.sessions.list():
-        space.forget(session=session.id)
-
-
-NUMBERS = itertools.count(1)
 Served = Callable[..., World]
 
 
@@ -374,7 +352,7 @@ def test_a_bad_answer_stores_nothing_blocks_nobody_and_is_tried_again(
     assert len(world.alice.sessions.calls(session.id)) == tries
 
 
-@pytest.mark.parametrize("shared_store_url", ["sqlite-file"], indirect=True)
+@pytest.mark.parametrize("empty_store_url", ["sqlite-file"], indirect=True)
 @cases(REPAIRABLE)
 def test_a_model_that_is_told_what_is_wrong_may_put_it_right(served: Served, bad: Bad) -> None:
     world = served([bad.step, GOOD], extract_repairs=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from recollect.config import Described, Settings, described, load, read_file
 from recollect.config.sources import FILE_NAMES
 from recollect.domain import MarkPolicy, MarkUnit
 from recollect.errors import InvalidSetting
+from recollect.generation import SelectionClock
 
 EVERY = list(described())
 BOUNDED = [setting for setting in EVERY if setting.minimum is not None]
@@ -323,6 +325,15 @@ def test_a_choice_is_one_of_its_words(setting: Described) -> None:
         load({setting.name: "neither"}, environ={})
 
 
+@pytest.mark.parametrize(
+    ("name", "words"), [("mark_unit", MarkUnit), ("consolidation_clock", SelectionClock)]
+)
+def test_a_choice_between_words_is_between_all_there_are(name: str, words: type[StrEnum]) -> None:
+    """Settings name them without loading them: many a process needs settings alone."""
+    (setting,) = (each for each in CHOSEN if each.name == name)
+    assert setting.choices == tuple(words)
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**400])
 def test_what_is_no_finite_number_is_out_of_bounds(value: float) -> None:
     for name in ("idle_sweep_seconds", "postgres_timeout_seconds"):
@@ -388,6 +399,23 @@ def test_agents_may_be_given_as_an_argument() -> None:
     settings = load({"agents": {"a": False}}, environ={})
     assert not settings.is_memory_enabled("a")
     assert settings.is_memory_enabled("b")
+
+
+def test_what_a_file_holds_may_be_given_as_an_argument(tmp_path: Path) -> None:
+    """T10: the document's settings, as a file and as the mapping that the file is."""
+    content = {
+        "data_dir": str(tmp_path),
+        "modules": {"memory.sqlite": {"path": "{data_dir}/memory.db", "wal": False}},
+        "agents": {"a": {"memory": {"enabled": False}}, "b": True, "c": {}},
+    }
+    settings = load(content, environ={})
+    assert settings.agents == {"a": False, "b": True, "c": True}
+    assert (settings.path(), settings.sqlite_wal) == (tmp_path / "memory.db", False)
+    assert settings.origins["sqlite_wal"] == "argument"
+    assert set(content) == {"data_dir", "modules", "agents"}
+    for wrong in ({"modules": 5}, {"modules": {"memory.sqlite": {"pfad": "x"}}}):
+        with pytest.raises(InvalidSetting, match="argument: modules"):
+            load(wrong, environ={})
 
 
 @pytest.mark.parametrize("agents", [["a"], "a", None, 5, {"a": "off"}, {"a": None}, {"a": 0}])

@@ -19,6 +19,8 @@ from recollect.equipment import Equipment
 from recollect.errors import AppendKeyReused, InvalidSetting, StoreClosed
 from recollect.models.protocol import Completion, Model, Request, Usage
 from recollect.models.scripted import ScriptedServer
+from recollect.operations.migrating import whole_of
+from recollect.store.whole import Access
 
 # Put together here, so that no file of ours looks as if it held a live key.
 SECRET = "sk-" + "proj-" + "Zq8vT3mK" * 6
@@ -237,6 +239,24 @@ def test_nothing_of_a_record_keeps_a_secret(strict: recollect.Session) -> None:
     assert placeholder in json.dumps(called.arguments)
     assert third.content == f"connected with {placeholder}"
     assert placeholder in strict.all()[3].content
+
+
+def test_nothing_that_is_said_about_a_conversation_keeps_a_secret(
+    strict: recollect.Session,
+) -> None:
+    """P10: summaries and reasons are written by hosts, and whoever exports takes them along."""
+    strict.append("user", "hello")
+    strict.set_summary(f"uses {SECRET}")
+    assert strict.summary.startswith("uses [redacted:")
+    strict.compact(summary=f"still uses {SECRET}")
+    assert strict.summary.startswith("still uses [redacted:")
+    strict.append("user", "hello again")
+    strict.reset(f"leaked {SECRET}")
+    with whole_of(strict.store).whole(Access.READ) as whole:
+        stored = repr([[*whole.stream(f"SELECT * FROM {table}")] for table in whole.tables()])
+    assert "still uses [redacted:" in stored
+    assert "leaked [redacted:" in stored
+    assert SECRET not in stored
 
 
 def test_what_is_no_secret_is_kept_to_the_letter(strict: recollect.Session) -> None:

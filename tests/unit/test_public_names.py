@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +18,16 @@ import recollect
 # What a start need not wait for: drivers, the web, and what takes long in the standard library.
 HEAVY = {"apsw", "asyncio", "dataclasses", "httpx2", "inspect", "numpy", "psycopg", "yaml"}
 OF_CLICK = {"dataclasses", "inspect"}
+# Words that only those need who work, consolidate, host agents, import or forget.
+OF_OTHERS = {
+    f"recollect.{name}"
+    for name in ("agency", "generation", "importing", "forgetting", "status", "phase1", "worker")
+} | {f"recollect.{name}" for name in ("leases", "processing", "models.protocol")}
+# What all parts of a relational store are made of.
+SHARED = {"store", "database", "rows", "text", "fact_changes"}
+PARTS = ("aio", "compat")  # modules that are used by name
 STARTING = """
-import sys
+import json, sys
 
 bare = set(sys.modules)
 
@@ -36,11 +45,24 @@ import recollect.interfaces.cli.hook
 
 hooked = sys.modules.keys() - bare
 
-assert recollect.resolver.AgentMemories  # the modules of the names need no import of their own
 
-import json
+def called(name):
+    told = {"hook_event_name": name, "session_id": "1", "cwd": "/", "prompt": "who likes oranges?"}
+    call = ["hook", "claude-code", "--timeout", "60", "--verbose", json.dumps(told)]
+    cli(call, standalone_mode=False)
+    return sys.modules.keys() - bare
 
-print(json.dumps([list(imported), list(helped), list(hooked)]))
+
+handed_on, begun, asked = called("Stop"), called("SessionStart"), called("UserPromptSubmit")
+
+# The modules of the names need no import of their own, nor do those that are used by name.
+assert recollect.resolver.AgentMemories
+assert recollect.aio.open
+assert recollect.compat.mem0.Memory
+assert "mem0" in dir(recollect.compat)
+assert {"aio", "compat"} <= set(dir(recollect))
+
+print(json.dumps([list(each) for each in (imported, helped, hooked, handed_on, begun, asked)]))
 """
 
 
@@ -57,12 +79,23 @@ def declared() -> dict[str, str]:
     }
 
 
-def test_nothing_is_loaded_before_it_is_asked_for() -> None:
+def test_nothing_is_loaded_before_it_is_asked_for(tmp_path: Path) -> None:
     """An agent waits for every hook, and most of them only hand on what they were told."""
+    store = tmp_path / "memory.db"
+    with recollect.open(store) as memory:
+        memory.space().facts.add("Anna likes oranges.", tags=["preference"])
+    settings = {"RECOLLECT_STORE": str(store), "RECOLLECT_DATA_DIR": str(tmp_path / "data")}
     found = subprocess.run(
-        [sys.executable, "-c", STARTING], capture_output=True, text=True, check=True
+        [sys.executable, "-c", STARTING],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | settings,
     )
-    imported, helped, hooked = map(set, json.loads(found.stdout.splitlines()[-1]))
+    *printed, loaded = found.stdout.splitlines()
+    assert found.stderr == ""
+    assert [line.count("Anna likes oranges.") for line in printed if "SessionStart" in line] == [1]
+    imported, helped, hooked, handed_on, begun, asked = map(set, json.loads(loaded))
     assert own(imported) == {"recollect"}
     assert not HEAVY & imported
     outside = {name for name in own(helped) if not name.startswith("recollect.interfaces")}
@@ -71,6 +104,20 @@ def test_nothing_is_loaded_before_it_is_asked_for() -> None:
     assert not {f"recollect.{name}" for name in ("memory", "agency", "document")} & hooked
     assert not {name for name in hooked if name.startswith("recollect.store.relational")}
     assert not (HEAVY - OF_CLICK) & hooked
+    assert not {f"recollect.{name}" for name in ("memory", "domain", "knowledge")} & handed_on
+    assert not {"apsw", "recollect.document", "recollect.recall.recaller"} & handed_on
+    others = OF_OTHERS | {"recollect.document", "recollect.store.protocol"}
+    assert others & begun == set()
+    assert aggregates(begun) == {"facts"}
+    assert "recollect.recall.recaller" in asked - begun
+    assert OF_OTHERS & asked == set()
+    assert not {"agents", "documents", "generations", "leases", "learning"} & aggregates(asked)
+
+
+def aggregates(modules: set[str]) -> set[str]:
+    """The parts of a relational store that are loaded, by their modules."""
+    home = "recollect.store.relational."
+    return {name.removeprefix(home) for name in modules if name.startswith(home)} - SHARED
 
 
 def own(modules: set[str]) -> set[str]:
@@ -79,7 +126,7 @@ def own(modules: set[str]) -> set[str]:
 
 def test_a_name_is_what_the_type_checker_takes_it_for() -> None:
     names = declared()
-    assert set(names) == set(recollect.__all__)
+    assert set(names) == {*recollect.__all__, *PARTS}
     for name, module in names.items():
         assert getattr(recollect, name) is getattr(importlib.import_module(module), name)
 

@@ -57,7 +57,9 @@ def said(memory: recollect.Memory, agent: str) -> list[str]:
 
 
 def files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+    """What was made there; the room that is kept beside a database is nobody's memory."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in found if not path.name.endswith("-reserve"))
 
 
 # where

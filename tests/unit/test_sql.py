@@ -107,22 +107,24 @@ def test_only_what_must_differ_differs() -> None:
         *("lock_consolidation", "complete_consolidation", "lost_memories"),
         *("selected_before", "standing_facts", "standing_sources", "newest_record"),
         *("note_imported", "find_imported", "insert_key", "record_facts"),
+        *("session_statements", "session_disputes"),
+        "insert_usages",
+        *("count_facts", "reworded_facts", "left_out", "superseded_once"),
     }
 
 
 def test_every_query_is_about_one_space_unless_it_says_otherwise() -> None:
     unbound = {name for name in SQLITE if "space" not in parameters(SQLITE[name], "sqlite")}
     operators = {"list_spaces", "waiting_newest", "store_progress"}
-    # Claims are made over all spaces; from then on a job has its id and its token.
-    claims = {"lock_claims", "park_exhausted", "count_running", "claim_expired", "claim_due"}
+    # A job that was claimed has its id and its token from then on.
+    claims = {"lock_claims", "park_exhausted", "count_running"}
     by_id = {"renew_claim", "give_back", "fail_claim", "defer_claim"}
-    notes = {"note_progress", "next_due"}
+    notes = {"note_progress"}
     upkeep = {"ensure_recurring", "make_due", "finish_recurring", "finish_pass"}
     properties = {"put_property", "get_property"}  # of the store itself
     # What has to be done is found in all spaces, and done in one after the other.
     indexing = {"wordless_facts", "wordless_extractions", "wordless_records", "aged_usages"}
-    pending = {"unembedded_facts", "unembedded_summaries", "unembedded_documents"}
-    embedding = {"unembedded_records", "first_unembedded", "newest_record", *pending}
+    embedding = {"first_unembedded", "newest_record"}
     come_to = {"embedded_upto", "set_embedded_upto", "lock_embedded"}
     models = {"models", "use_model", "delete_vectors_of", "forget_model"} | come_to
     # So is what comes later; a job that is revived is found by the name of its agent's key.
@@ -135,7 +137,10 @@ def test_every_query_is_about_one_space_unless_it_says_otherwise() -> None:
     assert unbound == of_the_store | indexing | embedding | models | agents | memories | {"steer"}
 
 
-@pytest.mark.parametrize("name", ["session_sources", "session_facts", "is_suppressed"])
+@pytest.mark.parametrize(
+    "name",
+    ["session_sources", "session_facts", "is_suppressed", "session_statements", "session_disputes"],
+)
 def test_what_a_session_bears_out_is_found_without_going_through_the_whole_space(name: str) -> None:
     connection = apsw.Connection(":memory:")
     for migration in migrations("sqlite"):

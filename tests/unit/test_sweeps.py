@@ -404,6 +404,18 @@ def test_a_started_worker_indexes_everything_bit_by_bit(
     assert len(unindexed.space("alice").recall("saffron", 20)) == 12
 
 
+def test_a_fact_that_waits_for_the_index_gets_the_words_of_its_topic(
+    unindexed: recollect.Memory, path: Path
+) -> None:
+    space = unindexed.space("alice")
+    space.facts.add(recollect.Fact("Alice has settled in Faro.", topic="alice:home"))
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        connection.execute("UPDATE facts SET words = 'alice has settl in faro', stemmed = 0")
+    assert not space.facts.search("where does she live?")
+    assert unindexed.store.search.catch_up(100)
+    assert space.facts.search("where does she live?")
+
+
 def test_one_sweep_indexes_a_bounded_part_and_comes_round_at_once(
     unindexed: recollect.Memory, path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

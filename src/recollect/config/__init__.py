@@ -6,7 +6,15 @@ against its bounds wherever it comes from; an unknown name is an error, not a si
 """
 
 from recollect.config.describing import Described
-from recollect.config.settings import Settings, described
+from recollect.config.settings import DEFAULT_SPACE, Settings, described
 from recollect.config.sources import load, read_file, user_config_dir
 
-__all__ = ["Described", "Settings", "described", "load", "read_file", "user_config_dir"]
+__all__ = [
+    "DEFAULT_SPACE",
+    "Described",
+    "Settings",
+    "described",
+    "load",
+    "read_file",
+    "user_config_dir",
+]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from recollect.config.describing import setting
-from recollect.generation import SelectionClock, SelectionPolicy
+
+if TYPE_CHECKING:
+    from recollect.generation import SelectionPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +34,7 @@ class ConsolidationSettings:
         "generated_at",
         "The age of a memory that was never used: from when it was made, or from what was said "
         "last in its session.",
-        choices=tuple(clock.value for clock in SelectionClock),
+        choices=("generated_at", "source_updated_at"),
     )
     consolidation_facts_max: int = setting(
         1000,
@@ -42,7 +45,7 @@ class ConsolidationSettings:
     consolidation_cooldown_seconds: float = setting(
         1800.0,
         "How long after a generation a worker waits before it makes the next. `work`, "
-        "`consolidate --now`, forgetting and changes of mode do not wait.",
+        "`consolidate --now`, forgetting, corrections and changes of mode do not wait.",
         minimum=0,
         maximum=31_536_000,
     )
@@ -78,6 +81,8 @@ class ConsolidationSettings:
 
     @property
     def selection_policy(self) -> SelectionPolicy:
+        from recollect.generation import SelectionClock, SelectionPolicy  # where it is done
+
         return SelectionPolicy(
             top_n=self.consolidation_top_n,
             max_unused_days=self.max_unused_days,

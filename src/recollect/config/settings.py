@@ -13,12 +13,13 @@ from urllib.parse import quote
 
 from recollect.config.consolidating import ConsolidationSettings
 from recollect.config.describing import Described, checked, setting
-from recollect.domain import LeasePolicy, MarkPolicy, MarkUnit
 from recollect.errors import InvalidSetting
 
 if TYPE_CHECKING:
     from recollect.agency import LifePolicy
+    from recollect.domain import LeasePolicy, MarkPolicy
 
+DEFAULT_SPACE = "default"  # where nobody names one
 FOLDER_BYTES_MAX = 200  # file systems stop at 255
 _LATER = frozenset(each.name for each in dataclasses.fields(ConsolidationSettings))
 
@@ -31,6 +32,8 @@ def _user_data_dir() -> str:
 
 @cache
 def _mark_policy(threshold: int, unit: str) -> MarkPolicy:
+    from recollect.domain import MarkPolicy, MarkUnit
+
     return MarkPolicy(threshold=threshold, unit=MarkUnit(unit))
 
 
@@ -74,9 +77,7 @@ class Settings(ConsolidationSettings):
         minimum=0,
         maximum=100_000,
     )
-    mark_unit: str = setting(
-        "records", "What the threshold counts.", choices=tuple(unit.value for unit in MarkUnit)
-    )
+    mark_unit: str = setting("records", "What the threshold counts.", choices=("records", "turns"))
     idle_sweep_seconds: float = setting(
         600.0,
         "Sessions with unprocessed records and no activity for this long are marked by the sweep.",
@@ -293,7 +294,9 @@ class Settings(ConsolidationSettings):
         "", "Values that are not secret whatever they look like, separated by commas."
     )
     redact_on_append: bool = setting(
-        False, "Redact records before they are stored; what was redacted is gone."
+        False,
+        "Redact records, given summaries and reasons before they are stored; what was redacted is"
+        " gone.",
     )
     usage_days: float = setting(
         90.0,
@@ -403,6 +406,8 @@ class Settings(ConsolidationSettings):
 
     @property
     def lease_policy(self) -> LeasePolicy:
+        from recollect.domain import LeasePolicy  # and the next: many a process needs none
+
         return LeasePolicy(
             lease_seconds=self.lease_seconds,
             failures_max=self.job_failures_max,

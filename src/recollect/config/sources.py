@@ -31,7 +31,8 @@ def load(
 ) -> Settings:
     """Settings from all sources. `explicit` is settings, a mapping of some, or a file to read.
 
-    Complete settings are taken as they are; a file that is named replaces the search for one.
+    Complete settings are taken as they are; a file that is named replaces the search for one. A
+    mapping may be what such a file holds, the `modules` and `agents` sections included.
     """
     if isinstance(explicit, Settings):
         return explicit
@@ -40,7 +41,7 @@ def load(
     sources = [
         ({}, "") if file is None else (read_file(file), str(file)),
         _from_environment(os.environ if environ is None else environ),
-        (_known(explicit, "argument") if isinstance(explicit, Mapping) else {}, "argument"),
+        (_from_argument(explicit) if isinstance(explicit, Mapping) else {}, "argument"),
     ]
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -61,7 +62,7 @@ def _working_directory() -> Path:
 
 
 def read_file(file: Path) -> dict[str, Any]:
-    """The settings in a TOML or YAML file, the `modules` and `agents` sections included."""
+    """The settings in a TOML or YAML file."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -69,16 +70,35 @@ def read_file(file: Path) -> dict[str, Any]:
     content = _parse_toml(file, text) if file.suffix == ".toml" else _parse_yaml(file, text)
     if not isinstance(content, dict):
         raise InvalidSetting(f"{file}: expected settings by name, found {type(content).__name__}")
-    modules = _section(content.pop("modules", None), file, "modules")
-    agents = _section(content.pop("agents", None), file, "agents")
-    values = _known(content, str(file))
-    if SQLITE_MODULE in modules:
-        values |= _sqlite_module(_section(modules[SQLITE_MODULE], file, SQLITE_MODULE), file)
+    origin = str(file)
+    agents = _section(content.pop("agents", None), origin, "agents")
+    values = _flat(content, origin)
     if agents:
         values["agents"] = {
-            str(name): _is_enabled(_section(agent, file, f"agents.{name}"), file, name)
+            str(name): _is_enabled(agent, origin, name) for name, agent in agents.items()
+        }
+    return values
+
+
+def _from_argument(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by name, or as a file has them: an agent is a switch then, or a section."""
+    values = _flat(given, "argument")
+    agents = values.get("agents")
+    if isinstance(agents, Mapping):
+        values["agents"] = {
+            name: _is_enabled(agent, "argument", name) if isinstance(agent, Mapping) else agent
             for name, agent in agents.items()
         }
+    return values
+
+
+def _flat(given: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """Settings by name, those of the `modules` section among them."""
+    content = dict(given)
+    modules = _section(content.pop("modules", None), origin, "modules")
+    values = _known(content, origin)
+    if SQLITE_MODULE in modules:
+        values |= _sqlite_module(_section(modules[SQLITE_MODULE], origin, SQLITE_MODULE), origin)
     return values
 
 
@@ -115,15 +135,15 @@ def _parse_yaml(file: Path, text: str) -> Any:
         raise InvalidSetting(f"{file} is not YAML: {error}") from error
 
 
-def _section(value: Any, file: Path, name: str) -> dict[str, Any]:
+def _section(value: Any, origin: str, name: str) -> Mapping[str, Any]:
     if value is None:
         return {}
-    if not isinstance(value, dict):
-        raise InvalidSetting(f"{file}: {name} is a section, not {value!r}")
+    if not isinstance(value, Mapping):
+        raise InvalidSetting(f"{origin}: {name} is a section, not {value!r}")
     return value
 
 
-def _sqlite_module(section: Mapping[str, Any], file: Path) -> dict[str, Any]:
+def _sqlite_module(section: Mapping[str, Any], origin: str) -> dict[str, Any]:
     names = {
         "path": "sqlite_path",
         "wal": "sqlite_wal",
@@ -132,13 +152,14 @@ def _sqlite_module(section: Mapping[str, Any], file: Path) -> dict[str, Any]:
     for name in section:
         if name not in names:
             raise InvalidSetting(
-                f"{file}: modules.{SQLITE_MODULE} has no {name!r}; it has {', '.join(names)}"
+                f"{origin}: modules.{SQLITE_MODULE} has no {name!r}; it has {', '.join(names)}"
             )
     return {names[name]: value for name, value in section.items() if value is not None}
 
 
-def _is_enabled(agent: Mapping[str, Any], file: Path, name: str) -> Any:
-    enabled = _section(agent.get("memory"), file, f"agents.{name}.memory").get("enabled")
+def _is_enabled(agent: Any, origin: str, name: str) -> Any:
+    section = _section(agent, origin, f"agents.{name}")
+    enabled = _section(section.get("memory"), origin, f"agents.{name}.memory").get("enabled")
     return True if enabled is None else enabled
 
 

@@ -31,24 +31,29 @@ _log = logging.getLogger(__name__)
 
 
 def embed_pending(
-    store: Store, embedder: Embedder, till: EmbeddingTill, now: datetime, limit: int
+    store: Store,
+    embedder: Embedder,
+    till: EmbeddingTill,
+    now: datetime,
+    limit: int,
+    space: str | None = None,
 ) -> int:
-    """Embed up to so many entries that have no vector; how many were looked at.
+    """Embed up to so many entries, of a space or of all, without a vector; how many were looked at.
 
     SpendCapReached: none of those spaces may use more today. Where others may, they go on.
     """
     store.vectors.use(embedder.name, now)
-    pending = store.vectors.pending(embedder.name, limit)
+    pending = store.vectors.pending(embedder.name, limit, space)
     if not pending:
         if not store.vectors.delete_others(embedder.name, now, OTHERS_AT_A_TIME):
             store.vectors.tend(embedder.name)
         return 0
     over: SpendCapReached | None = None
     is_any = False
-    for space in dict.fromkeys(entry.space for entry in pending):
-        batch = _Batch(embedder, till, space)
+    for name in dict.fromkeys(entry.space for entry in pending):
+        batch = _Batch(embedder, till, name)
         try:
-            batch.embed([each for each in pending if each.space == space])
+            batch.embed([each for each in pending if each.space == name])
         except SpendCapReached as error:
             over = error
         finally:

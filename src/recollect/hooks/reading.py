@@ -12,12 +12,12 @@ from hashlib import blake2b
 from typing import Any
 
 from recollect.hooks.events import PAYLOAD_BYTES_MAX, Agent, Event, Moment, Said, Unusable
-from recollect.messages import Role
 
 ID_CHARS_MAX = 500
 PATH_CHARS_MAX = 4096
 MESSAGES_MAX = 1000
 TURN_COMPLETE = "agent-turn-complete"
+USER, ASSISTANT = "user", "assistant"  # the roles of messages
 
 _CLAUDE_CODE = {
     "SessionStart": Moment.START,
@@ -90,8 +90,8 @@ def _notified(told: Mapping[str, Any]) -> Event | Unusable:
     if told.get("type") != TURN_COMPLETE or not session:
         return Unusable(reason="the payload tells of no event that is known")
     asked = told.get("input-messages")
-    texts = [(Role.USER, text) for text in (asked if isinstance(asked, list) else ())]
-    texts.append((Role.ASSISTANT, told.get("last-assistant-message")))
+    texts = [(USER, text) for text in (asked if isinstance(asked, list) else ())]
+    texts.append((ASSISTANT, told.get("last-assistant-message")))
     turn = _text(told.get("turn-id"), ID_CHARS_MAX)
     return Event(
         agent=Agent.CODEX,
@@ -109,7 +109,7 @@ def _gemini_said(told: Mapping[str, Any]) -> tuple[Said, ...]:
         return ()
     turn = _text(told.get("timestamp"), ID_CHARS_MAX)
     asked, answered = told.get("prompt"), told.get("prompt_response")
-    return _in_turn(turn, [_plain(Role.USER, asked), _plain(Role.ASSISTANT, answered)])
+    return _in_turn(turn, [_plain(USER, asked), _plain(ASSISTANT, answered)])
 
 
 def _generic_said(told: Mapping[str, Any]) -> tuple[Said, ...]:
@@ -125,9 +125,9 @@ _SAID: Mapping[Agent, Callable[[Mapping[str, Any]], tuple[Said, ...]]] = {
 }
 
 
-def _plain(role: Role, text: object) -> object:
+def _plain(role: str, text: object) -> object:
     is_said = isinstance(text, str) and text.strip()
-    return {"role": role.value, "content": text} if is_said else None
+    return {"role": role, "content": text} if is_said else None
 
 
 def _in_turn(turn: str, messages: Sequence[object]) -> tuple[Said, ...]:

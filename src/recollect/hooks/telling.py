@@ -25,6 +25,7 @@ START_TOKENS = 800
 PROMPT_TOKENS = 400
 TOKENS_MAX = 2000  # an agent cuts what is over some ten thousand characters
 START_LINES = 20
+CONSIDERED = 3 * START_LINES  # some say the same as others, some are too long
 PROMPT_LINES = 6
 LISTED = 200  # of the newest facts
 OLDER = 100  # of the project, and of each kind that goes with people
@@ -66,13 +67,13 @@ def at_start(
     if len(listed) == LISTED:  # there is more than that
         listed += _older(space, homes.place)
     known = {fact.id: fact for fact in listed if fact.trust in TOLD_BY and homes.has(fact)}
-    hits = {fact.id: _hit(fact, redact) for fact in known.values()}
+    told = _by_worth(known.values())[:CONSIDERED]
     standings = {
         fact.id: Standing(topic=fact.topic, since=fact.valid_from, until=fact.valid_to)
-        for fact in known.values()
+        for fact in told
     }
     block = pack(
-        _by_worth(hits.values()),
+        [_hit(fact, redact) for fact in told],
         max_tokens=max_tokens,
         max_facts=START_LINES,
         now=now,
@@ -139,9 +140,13 @@ def _is_about(hit: Hit, asked: Collection[str]) -> bool:
     return len(set(asked).intersection(stems(f"{hit.title}\n{hit.text}"))) >= STEMS_MIN
 
 
-def _hit(fact: Fact, redact: Redact) -> Hit:
+def _since(fact: Fact) -> datetime:
     at = fact.valid_from or fact.updated_at or fact.created_at
     assert at is not None  # a stored fact has its times
+    return at
+
+
+def _hit(fact: Fact, redact: Redact) -> Hit:
     return Hit(
         id=fact.id,
         kind=EntryKind.FACT,
@@ -149,20 +154,20 @@ def _hit(fact: Fact, redact: Redact) -> Hit:
         score=0.0,
         why={},
         sources=fact.sources,
-        at=at,
+        at=_since(fact),
         trust=fact.trust,
         tags=fact.tags,
         usage_count=fact.usage_count,
     )
 
 
-def _by_worth(hits: Iterable[Hit]) -> Sequence[Hit]:
+def _by_worth(facts: Iterable[Fact]) -> Sequence[Fact]:
     """Rules first, then choices, commands and lessons, some of each; used and new ones first."""
-    newest = sorted(hits, key=lambda hit: (hit.usage_count, hit.at), reverse=True)
-    ordered: list[tuple[int, int, Hit]] = []
+    newest = sorted(facts, key=lambda fact: (fact.usage_count, _since(fact)), reverse=True)
+    ordered: list[tuple[int, int, Fact]] = []
     counts: dict[int, int] = {}
-    for hit in newest:
-        worth = min((_WORTH.get(tag, len(_KINDS)) for tag in hit.tags), default=len(_KINDS))
+    for fact in newest:
+        worth = min((_WORTH.get(tag, len(_KINDS)) for tag in fact.tags), default=len(_KINDS))
         counts[worth] = counts.get(worth, 0) + 1
-        ordered.append(((counts[worth] - 1) // ROUND, worth, hit))
-    return [hit for _, _, hit in sorted(ordered, key=lambda each: each[:2])]
+        ordered.append(((counts[worth] - 1) // ROUND, worth, fact))
+    return [fact for _, _, fact in sorted(ordered, key=lambda each: each[:2])]

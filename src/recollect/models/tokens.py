@@ -10,9 +10,11 @@ import json
 import math
 import threading
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from recollect.messages import ToolCall
-from recollect.models.protocol import ChatMessage, Request, ToolDefinition
+if TYPE_CHECKING:
+    from recollect.messages import ToolCall
+    from recollect.models.protocol import ChatMessage, Request, ToolDefinition
 
 BYTES_PER_TOKEN = 4.0
 BYTES_PER_TOKEN_OF_CODE = 3.3  # brackets and operators are tokens of their own

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from recollect.patterns import LazyPattern
 from recollect.redaction import values
 from recollect.redaction.names import NameKind, name_around, name_kind, words_of
-from recollect.redaction.patterns import LazyPattern
 from recollect.redaction.rules import Check
 
 Words = Mapping[str, frozenset[str]]

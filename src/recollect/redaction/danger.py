@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from recollect.redaction.patterns import LazyPattern
+from recollect.patterns import LazyPattern
 
 REPEAT_MAX = 512  # where a repetition without an end ends
 EXPLICIT_MAX = 4096  # the most that a pattern may ask for itself

@@ -11,8 +11,8 @@ from typing import Any
 
 from recollect.config import Settings
 from recollect.errors import InvalidSetting
+from recollect.patterns import LazyPattern
 from recollect.redaction.danger import bounded, why_dangerous
-from recollect.redaction.patterns import LazyPattern
 from recollect.redaction.redactor import Redactor
 from recollect.redaction.rules import At, Check, Rule, RuleSet
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from string import ascii_letters, digits
 
-from recollect.redaction.patterns import LazyPattern
+from recollect.patterns import LazyPattern
 
 Words = Mapping[str, frozenset[str]]
 

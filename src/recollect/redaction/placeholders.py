@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from recollect.errors import InvalidValue
-from recollect.redaction.patterns import LazyPattern
+from recollect.patterns import LazyPattern
 
 PLACEHOLDER = LazyPattern(r"\[redacted:[a-z0-9-]{1,64}:[0-9a-f]{8}\]")
 

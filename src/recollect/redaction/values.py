@@ -9,8 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
+from recollect.patterns import LazyPattern
 from recollect.redaction.names import words_of
-from recollect.redaction.patterns import LazyPattern
 
 Words = Mapping[str, frozenset[str]]
 

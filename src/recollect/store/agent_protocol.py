@@ -5,37 +5,38 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from recollect.agency import (
-    AgentState,
-    Delivery,
-    DocumentChanges,
-    DueSignal,
-    Item,
-    Life,
-    LifePolicy,
-    MoreWork,
-    NewItem,
-    NoTurn,
-    Signal,
-    Turn,
-)
-from recollect.domain import (
-    BackedOff,
-    Claim,
-    JobKind,
-    KeyRef,
-    LeasePolicy,
-    MarkCause,
-    MarkPolicy,
-    NewRecord,
-    Parked,
-    Record,
-    Released,
-    SessionState,
-    StaleClaim,
-)
+if TYPE_CHECKING:
+    from recollect.agency import (
+        AgentState,
+        Delivery,
+        DocumentChanges,
+        DueSignal,
+        Item,
+        Life,
+        LifePolicy,
+        MoreWork,
+        NewItem,
+        NoTurn,
+        Signal,
+        Turn,
+    )
+    from recollect.domain import (
+        BackedOff,
+        Claim,
+        JobKind,
+        KeyRef,
+        LeasePolicy,
+        MarkCause,
+        MarkPolicy,
+        NewRecord,
+        Parked,
+        Record,
+        Released,
+        SessionState,
+        StaleClaim,
+    )
 
 NewId = Callable[[], str]
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from recollect.domain import Claim, StaleClaim
-from recollect.generation import (
-    ConsolidationState,
-    Generation,
-    GenerationDocument,
-    GenerationDraft,
-    Memo,
-    Outdated,
-    Published,
-    Selection,
-    SelectionPolicy,
-    Standing,
-)
+if TYPE_CHECKING:
+    from recollect.domain import Claim, StaleClaim
+    from recollect.generation import (
+        ConsolidationState,
+        Generation,
+        GenerationDocument,
+        GenerationDraft,
+        Memo,
+        Outdated,
+        Published,
+        Selection,
+        SelectionPolicy,
+        Standing,
+    )
 
 NewId = Callable[[], str]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from recollect.domain import KeyRef, MarkPolicy
-from recollect.importing import Adopted, Arrival, Cursor
+if TYPE_CHECKING:
+    from recollect.domain import KeyRef, MarkPolicy
+    from recollect.importing import Adopted, Arrival, Cursor
 
 
 class Imports(Protocol):

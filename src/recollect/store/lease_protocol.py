@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from recollect.agency import HandOver
-from recollect.domain import (
-    BackedOff,
-    Behind,
-    CapReached,
-    Claim,
-    Deferred,
-    Job,
-    JobKind,
-    JobState,
-    LeasePolicy,
-    Loaded,
-    NothingDue,
-    Outcome,
-    Overtaken,
-    Parked,
-    Recorded,
-    Released,
-    Renewed,
-    StaleClaim,
-)
-from recollect.knowledge import Learned, Staged
+if TYPE_CHECKING:
+    from recollect.agency import HandOver
+    from recollect.domain import (
+        BackedOff,
+        Behind,
+        CapReached,
+        Claim,
+        Deferred,
+        Job,
+        JobKind,
+        JobState,
+        LeasePolicy,
+        Loaded,
+        NothingDue,
+        Outcome,
+        Overtaken,
+        Parked,
+        Recorded,
+        Released,
+        Renewed,
+        StaleClaim,
+    )
+    from recollect.knowledge import Learned, Staged
 
 NewId = Callable[[], str]
 

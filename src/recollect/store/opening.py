@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.errors import InvalidUrl, MissingExtra
-from recollect.store.protocol import Store
 from recollect.store.relational import Database, RelationalStore
 from recollect.store.sqlite import SqliteDatabase, Synchronous
+
+if TYPE_CHECKING:
+    from recollect.store.protocol import Store
 
 FORMS = "use a path, sqlite:///path, postgresql://user@host/database or :memory:"
 

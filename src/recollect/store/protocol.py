@@ -42,6 +42,7 @@ from recollect.knowledge import (
     Revision,
     SessionsMeant,
     Spent,
+    When,
 )
 from recollect.store.agent_protocol import Agents as Agents  # and the next: names of this module
 from recollect.store.audit_protocol import Audit as Audit
@@ -63,7 +64,10 @@ class Sessions(Protocol):
     def open_key(
         self, space: str, key: str, agent_id: str, birth: SessionBirth, now: datetime, new_id: NewId
     ) -> KeyRef:
-        """Find a stable key, or create it with its first session."""
+        """Find a stable key, or create it with its first session.
+
+        Behind a session that was forgotten the next one is of the project that is given now.
+        """
         ...
 
     def key_agents(self, space: str, key: str) -> builtins.list[str]:
@@ -131,12 +135,17 @@ class Records(Protocol):
         """Append to the key's current session and mark it if the policy says so.
 
         A record whose append key is known already is not stored again; it comes back as it was
-        stored, and AppendKeyReused is raised if it says something else.
+        stored, and AppendKeyReused is raised if it says something else. Of one that was forgotten
+        an empty note with the seq 0 comes back, whatever is said.
         """
         ...
 
     def recent(self, ref: KeyRef, limit: int | None) -> list[Record]:
         """The newest records of the current session (all for None), oldest first."""
+        ...
+
+    def recent_with_summary(self, ref: KeyRef, limit: int) -> tuple[list[Record], str]:
+        """The same, with the summary of what came before: what an agent's turn begins with."""
         ...
 
     def after(self, space: str, session_id: str, seq: int, limit: int) -> list[Record]:
@@ -252,7 +261,8 @@ class Facts(Protocol):
         """Change what a fact says; it is somebody's own from then on. None: there is none.
 
         Edits that are made at once lose nothing of each other. A statement that still says the same
-        is still known by it, and gains sources.
+        is still known by it, and gains sources. What its sessions came to says the new one, also
+        where it is learned again.
         """
         ...
 
@@ -264,7 +274,10 @@ class Facts(Protocol):
         ...
 
     def delete(self, space: str, fact_id: str, now: datetime) -> bool:
-        """Delete a fact; its history stays, and its session does not bring it back."""
+        """Delete a fact; its history stays, and its session does not bring it back.
+
+        What its sessions came to does not say it any more.
+        """
         ...
 
     def list(self, space: str, query: FactQuery, limit: int) -> builtins.list[Fact]:
@@ -278,8 +291,11 @@ class Facts(Protocol):
         at: datetime,
         limit: int,
         sources_max: int = 20,
+        when: When = When.THEN,
     ) -> builtins.list[Fact]:
         """Facts that hold at a time and have any of the words, the best first.
+
+        `when` says how the time is meant: facts that were edited since are found by what they said.
 
         Each with the earliest of its sources, no more than asked for: whoever needs none asks for
         none.
@@ -287,12 +303,18 @@ class Facts(Protocol):
         ...
 
     def search_metadata(
-        self, space: str, key: str, value: MetadataValue, at: datetime, limit: int
+        self,
+        space: str,
+        key: str,
+        value: MetadataValue,
+        at: datetime,
+        limit: int,
+        when: When = When.THEN,
     ) -> builtins.list[Fact]:
         """Facts that hold at a time and whose metadata has this value under this very key."""
         ...
 
-    def count(self, space: str, at: datetime) -> int: ...
+    def count(self, space: str, at: datetime, when: When = When.THEN) -> int: ...
 
     def history(self, space: str, fact_id: str) -> builtins.list[FactChange]: ...
 
@@ -329,7 +351,8 @@ class Erasure(Protocol):
     def forget_session(self, space: str, session_id: str, now: datetime) -> Receipt | None:
         """Erase a session and what rests on it alone.
 
-        The summaries of the sessions that compactions carried its words into go with it.
+        The summaries of the sessions that compactions carried its words into go with it. Its append
+        keys are known from then on, and nothing is stored under them.
         """
         ...
 
@@ -341,7 +364,10 @@ class Erasure(Protocol):
         ...
 
     def forget_fact(self, space: str, fact_id: str, now: datetime) -> Receipt | None:
-        """Erase a fact with its history and its sources; its sessions do not bring it back."""
+        """Erase a fact with its history and its sources; its sessions do not bring it back.
+
+        What its sessions came to does not say it any more.
+        """
         ...
 
     def forgettable(

@@ -5,18 +5,19 @@ from __future__ import annotations
 import builtins
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from recollect.recollection import (
-    Entry,
-    EntryKind,
-    Filters,
-    Found,
-    Reach,
-    Sought,
-    Usage,
-    UsageKind,
-)
+if TYPE_CHECKING:
+    from recollect.recollection import (
+        Entry,
+        EntryKind,
+        Filters,
+        Found,
+        Reach,
+        Sought,
+        Usage,
+        UsageKind,
+    )
 
 
 class Search(Protocol):

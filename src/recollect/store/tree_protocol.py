@@ -5,20 +5,21 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from recollect.document import (
-    Because,
-    DeletedDocument,
-    Document,
-    Edit,
-    Node,
-    Place,
-    Purged,
-    Reference,
-    TreeLimits,
-    Version,
-)
+if TYPE_CHECKING:
+    from recollect.document import (
+        Because,
+        DeletedDocument,
+        Document,
+        Edit,
+        Node,
+        Place,
+        Purged,
+        Reference,
+        TreeLimits,
+        Version,
+    )
 
 
 class Documents(Protocol):

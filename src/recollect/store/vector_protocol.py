@@ -5,9 +5,10 @@ from __future__ import annotations
 import builtins
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from recollect.recollection import EntryKind, NewVector, Unembedded, VectorChanges
+if TYPE_CHECKING:
+    from recollect.recollection import EntryKind, NewVector, Unembedded, VectorChanges
 
 
 class VectorSearch(Protocol):
@@ -37,8 +38,10 @@ class VectorSearch(Protocol):
 class Vectors(Protocol):
     """Vectors of entries by model. A vector goes with its entry, and when that changes."""
 
-    def pending(self, model: str, limit: int) -> builtins.list[Unembedded]:
-        """Entries of every space that have no vector of a model yet."""
+    def pending(
+        self, model: str, limit: int, space: str | None = None
+    ) -> builtins.list[Unembedded]:
+        """Entries of a space, or of all, that have no vector of a model yet."""
         ...
 
     def put(self, model: str, vectors: Sequence[NewVector]) -> int:

@@ -37,7 +37,7 @@ AGGREGATES: Mapping[str, type] = {
 
 _READS: Mapping[str, str] = {
     "sessions": "key_agents find_key current get list rotations spaces",
-    "records": "recent after all_rotations count summary",
+    "records": "recent recent_with_summary after all_rotations count summary",
     "marks": "find_invalidated max_seq count_since ranges marked waiting",
     "leases": "load jobs get",
     "extractions": "get list progress",

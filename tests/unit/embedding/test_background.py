@@ -132,3 +132,13 @@ def test_work_says_what_it_did_though_nothing_can_be_embedded(
             report = memory.work()
         assert report.processed == 1
         assert "vectors are left for later" in caplog.text
+
+
+def test_work_for_one_space_shows_no_text_of_another_to_the_embedder(store_url: str) -> None:
+    embedder = Picky("of bob")
+    with recollect.open(store_url, embedder=embedder) as memory:
+        for name in ("a", "b"):
+            memory.space(name).facts.add("of bob" if name == "b" else "of alice")
+        memory.work(space="a")
+        assert embedder.requests == 1
+        assert (len(vectors_of(memory)), len(vectors_of(memory, "b"))) == (1, 0)

@@ -11,8 +11,8 @@ import click
 from recollect.agency import AgentState, Life, Signal
 from recollect.descriptors import from_cache_key, type_of
 from recollect.domain import JobState
+from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.output import moment, one_line, shortened
-from recollect.interfaces.cli.target import agent_label
 
 ERROR_CHARS = 200
 _COLOURS = {Life.ACTIVE: "green", Life.SLEEPING: "cyan", Life.DEAD: "red"}

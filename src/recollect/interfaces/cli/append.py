@@ -12,12 +12,13 @@ import recollect
 from recollect.clock import SystemClock
 from recollect.domain import MarkUnit, Mode, Record, SessionState
 from recollect.errors import RecollectError
+from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.completing import known_keys
 from recollect.interfaces.cli.given_text import read_text
 from recollect.interfaces.cli.messages_file import Entry, check_entries, read_entries
 from recollect.interfaces.cli.output import counted, harmless, note, one_line, write, write_json
 from recollect.interfaces.cli.shapes import record_shape, session_shape
-from recollect.interfaces.cli.target import Target, agent_label, read_agent, with_target
+from recollect.interfaces.cli.target import Target, read_agent, with_target
 from recollect.messages import Role
 
 
@@ -108,8 +109,13 @@ def command(
         if target.as_json:
             _write_shapes(records, state, as_list=messages is not None)
         else:
-            is_known = append_key is not None and all(r.created_at < started for r in records)
-            _write_words(records, state, memory.settings, is_known=is_known)
+            stored = [record for record in records if record.seq]
+            is_known = append_key is not None and all(r.created_at < started for r in stored)
+            if len(stored) < len(records):
+                said = counted(len(records) - len(stored), "message")
+                note(f"Forgotten, and not stored again under this key: {said}.")
+            if stored or not records:
+                _write_words(stored, state, memory.settings, is_known=is_known)
 
 
 def _refuse_with_messages(text: str | None, given: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import click
 from recollect.interfaces.cli.output import counted, one_line, write, write_json
 from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.cli.whole_store import refuse_space
+from recollect.interfaces.cli.whole_store import note_whole_store
 from recollect.operations.backup import back_up
 
 
@@ -22,14 +22,15 @@ def command(target: Target, path: Path) -> None:
     A store on SQLite becomes a database file: a copy of its pages, examined before it gets its
     name. A store on PostgreSQL becomes an archive of all spaces, as recollect export writes it,
     read in one snapshot: without vectors, API keys and the salt of redaction; for a copy of the
-    server use its own tools. recollect restore makes a store of either, on either.
+    server use its own tools. recollect restore makes a store of either, on either. It is always the
+    whole store, whatever --space says; recollect export takes one space.
 
     \b
     Examples:
       recollect backup memory-2026-01-01.db
       recollect backup memory.zip --store postgresql://localhost/recollect
     """
-    refuse_space(target)
+    note_whole_store(target)
     with target.open() as memory, progress_shown(target):
         done = back_up(memory.store, path)
     if target.as_json:

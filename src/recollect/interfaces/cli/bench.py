@@ -101,7 +101,8 @@ def recall(
     of this process, in milliseconds.
 
     Without --store every file gets a temporary SQLite file; RECOLLECT_STORE is not touched. A store
-    that is given has to be empty, and keeps what was appended.
+    that is given has to be empty, and keeps what was appended: every conversation in a space of its
+    own, whatever --space says.
 
     \b
     Examples:
@@ -109,8 +110,7 @@ def recall(
       recollect bench recall --data data/ --split development --embedder local --plot recall.svg
       recollect bench recall --data data/ --limit-questions 50 --json
     """
-    if target.space is not None:
-        raise click.UsageError("Every conversation has a space of its own; leave --space out.")
+    target.note_all_spaces("every conversation has a space of its own")
     settings = dataclasses.replace(
         target.settings(embedder=embedder), agents={}, extract_on_session_start="off"
     )

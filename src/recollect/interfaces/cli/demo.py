@@ -18,6 +18,7 @@ from recollect.clock import ManualClock
 from recollect.documents.links import unlinked
 from recollect.domain import SessionState
 from recollect.errors import InvalidValue
+from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.docs_shapes import document_shape
 from recollect.interfaces.cli.fact_lines import history_lines, source_in_words, standing
 from recollect.interfaces.cli.history import digest, indented
@@ -32,7 +33,7 @@ from recollect.interfaces.cli.shapes import (
 )
 from recollect.interfaces.cli.states import mark_in_words, state_in_words
 from recollect.interfaces.cli.status import overview_lines, overview_shape, read_overview
-from recollect.interfaces.cli.target import Target, agent_label, with_target
+from recollect.interfaces.cli.target import Target, with_target
 
 WIDTH = 88
 SHOWN_MAX = 100

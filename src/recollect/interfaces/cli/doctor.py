@@ -8,7 +8,7 @@ import click
 
 from recollect.interfaces.cli.output import counted, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.cli.whole_store import refuse_space
+from recollect.interfaces.cli.whole_store import note_whole_store
 from recollect.operations.checks import Finding, Gravity
 from recollect.operations.doctor import Diagnosis, examine, repair
 
@@ -21,7 +21,8 @@ def command(target: Target, is_repair: bool) -> None:
 
     Exits with 1 if something is wrong; a note is only worth knowing. --repair makes indexes anew,
     binds links, counts documents, puts marks and jobs in step and gives parked jobs another chance.
-    It deletes nothing that was remembered. What it cannot put right it says how to.
+    It deletes nothing that was remembered. What it cannot put right it says how to. Whatever
+    --space says, it looks at all spaces.
 
     \b
     Examples:
@@ -29,7 +30,7 @@ def command(target: Target, is_repair: bool) -> None:
       recollect doctor --repair
       recollect doctor --store postgresql://localhost/recollect --json
     """
-    refuse_space(target)
+    note_whole_store(target)
     with target.open() as memory:
         look = repair if is_repair else examine
         diagnosis = look(memory.store, memory.clock.now())

@@ -37,7 +37,7 @@ def fact_in_full(
         "Trust": fact.trust.value,
         "Topic": fact.topic or NONE,
         "Metadata": json.dumps(dict(fact.metadata), ensure_ascii=False) if fact.metadata else NONE,
-        "Holds": "yes" if fact.is_valid(now) and fact.superseded_by is None else "no",
+        "Holds": "yes" if fact.holds(now) and fact.superseded_by is None else "no",
         "Valid": f"from {moment(fact.valid_from)}" + ("" if over == NONE else f" until {over}"),
         "Superseded": _superseded(fact, newer),
         "Made by": fact.extractor or "somebody, by hand",

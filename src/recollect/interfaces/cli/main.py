@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import io
 import os
 import sys
@@ -11,6 +13,7 @@ import click
 import recollect
 from recollect.interfaces.cli.lazy import LazyGroup
 from recollect.interfaces.cli.options import target_options
+from recollect.interfaces.cli.printing import CannotPrintError, report_unprinted, watch_output
 from recollect.interfaces.cli.see_also import advice
 
 COMMANDS = {
@@ -50,6 +53,10 @@ COMMANDS = {
     "config": "Show every setting, its value and where it came from.",
     "completion": "Print the script that lets a shell complete all this.",
 }
+
+# A command loads much that stays: looked through every so many new objects, and not once more when
+# it all goes at the end.
+OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 @click.group(
@@ -94,4 +101,11 @@ def main() -> None:
         # Where a character cannot be shown its number is, not a traceback.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    cli(prog_name="recollect")
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    atexit.register(gc.freeze)
+    watch_output()
+    try:
+        cli(prog_name="recollect")
+    except CannotPrintError as error:
+        report_unprinted(error, as_json="--json" in sys.argv)
+        sys.exit(1)

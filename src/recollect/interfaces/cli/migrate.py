@@ -7,7 +7,7 @@ import click
 from recollect.interfaces.cli.output import one_line, write, write_json
 from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.cli.whole_store import in_words, refuse_space
+from recollect.interfaces.cli.whole_store import in_words, note_whole_store
 
 
 @click.command("migrate")
@@ -19,14 +19,15 @@ def command(target: Target, to: str) -> None:
     The other one must be empty, or hold what an interrupted migration from here left there: run it
     again, and it goes on. At the end both are read and compared, table by table. The store itself
     is only read. Stop whoever writes to it first; what is written meanwhile is noticed, and the
-    migration says that it has to be run once more. API keys come along; vectors are made anew.
+    migration says that it has to be run once more. API keys come along; vectors are made anew. All
+    spaces are copied, whatever --space says.
 
     \b
     Examples:
       recollect migrate --to postgresql://localhost/recollect
       recollect migrate --store postgresql://localhost/recollect --to memory.db
     """
-    refuse_space(target)
+    note_whole_store(target)
     with target.open() as memory, progress_shown(target):
         migrated = memory.migrate(to)
     if target.as_json:

@@ -11,11 +11,12 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from recollect.knowledge import Spent
+if TYPE_CHECKING:
+    from recollect.knowledge import Spent
 
 NONE = "–"
 

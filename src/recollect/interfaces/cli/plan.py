@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import recollect
+from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.history import indented
 from recollect.interfaces.cli.output import counted, harmless, one_line, spent_in_words
 from recollect.interfaces.cli.shapes import spent_shape
-from recollect.interfaces.cli.target import agent_label
 
 if TYPE_CHECKING:  # what `work --help` need not load
     from recollect.extraction.plan import PlannedSession, WorkPlan

@@ -10,7 +10,7 @@ from recollect.clock import SystemClock
 from recollect.interfaces.cli.output import counted, one_line, write, write_json
 from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.cli.whole_store import address_of, refuse_space
+from recollect.interfaces.cli.whole_store import address_of, note_whole_store
 from recollect.operations.backup import Restoring
 
 
@@ -25,7 +25,8 @@ def command(target: Target, path: Path, replace: bool) -> None:
 
     A store that is there is never written over. With --replace a file that nobody has open is
     kept as <name>.before-<time>, and the restored one gets its name in one step. A backup is
-    examined before anything happens. On a server, restore into a new schema (?schema=<name>).
+    examined before anything happens. On a server, restore into a new schema (?schema=<name>). It is
+    always the whole store, whatever --space says; recollect load takes one space.
 
     \b
     Examples:
@@ -33,7 +34,7 @@ def command(target: Target, path: Path, replace: bool) -> None:
       recollect restore memory-2026-01-01.db --replace
       recollect restore memory.zip --store 'postgresql://localhost/recollect?schema=restored'
     """
-    refuse_space(target)
+    note_whole_store(target)
     restoring = Restoring(path, target.settings(), SystemClock())
     with progress_shown(target):
         restored = restoring.restore(address_of(target), replace=replace)

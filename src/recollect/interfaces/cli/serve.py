@@ -88,7 +88,8 @@ def command(target: Target, /, **options: Any) -> None:
 
     Every request needs a key, on this machine as well: recollect keys makes them. Where there is
     none yet, the first one is made and shown on the terminal, this once; it opens every space. A
-    worker distils what sessions leave, unless --no-work says that other processes do.
+    worker distils what sessions leave, unless --no-work says that other processes do. All spaces
+    are served, whatever --space says: a key says which one is seen.
 
     SIGTERM and Ctrl-C stop it: it takes no more requests and lets those under way finish. Put a
     proxy that speaks TLS before it where others can reach it.
@@ -101,8 +102,7 @@ def command(target: Target, /, **options: Any) -> None:
       curl -H "Authorization: Bearer $KEY" http://127.0.0.1:8400/v1/spaces
     """
     asked = _Asked(**options)
-    if target.space is not None:
-        raise click.UsageError("It serves all spaces; keys are bound to them. Leave --space out.")
+    target.note_all_spaces("all of them are served, and keys are bound to one")
     app, server = (
         _needed("recollect.interfaces.http.app"),
         _needed("recollect.interfaces.http.server"),

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from recollect.domain import Range, Record, SessionState
+from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.fact_lines import standing
 from recollect.interfaces.cli.history import digest, indented
 from recollect.interfaces.cli.output import (
@@ -31,7 +32,6 @@ from recollect.interfaces.cli.shapes import (
     session_shape,
 )
 from recollect.interfaces.cli.states import mark_in_words, state_in_words
-from recollect.interfaces.cli.target import agent_label
 from recollect.knowledge import Call, Extraction, Fact, Spent
 from recollect.session import LIST_MAX
 from recollect.space import Space

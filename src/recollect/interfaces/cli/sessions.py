@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from recollect.domain import SessionState
+from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.completing import known_keys
 from recollect.interfaces.cli.lookup import find_session
 from recollect.interfaces.cli.output import (
@@ -19,7 +20,7 @@ from recollect.interfaces.cli.output import (
 from recollect.interfaces.cli.session_report import read_report, report_lines, report_shape
 from recollect.interfaces.cli.shapes import session_shape
 from recollect.interfaces.cli.states import mark_in_words, state_in_words
-from recollect.interfaces.cli.target import Target, agent_label, with_target
+from recollect.interfaces.cli.target import Target, with_target
 from recollect.session import LIST_MAX
 
 HEADERS = ("SESSION", "KEY", "AGENT", "RECORDS", "MARK", "CURSOR", "STATE", "LAST ACTIVITY")

@@ -13,10 +13,8 @@ from recollect.domain import (
     SessionProgress,
     SessionState,
 )
-from recollect.interfaces.cli.agent_lines import agent_shape
-from recollect.interfaces.cli.target import agent_label
+from recollect.interfaces.cli.agent_names import agent_label
 from recollect.knowledge import Call, Extraction, Fact, FactChange, Receipt, Source, Spent
-from recollect.status import Status
 
 
 def record_shape(record: Record) -> dict[str, Any]:
@@ -177,6 +175,7 @@ def receipt_shape(receipt: Receipt) -> dict[str, Any]:
         "documents": receipt.documents,
         "versions": receipt.versions,
         "items": receipt.items,
+        "left": list(receipt.left),
         "is_complete": receipt.is_complete,
         "at": receipt.at,
     }
@@ -235,30 +234,4 @@ def progress_shape(progress: SessionProgress) -> dict[str, Any]:
         "next_try_at": progress.next_try_at,
         "last_error": progress.last_error,
         "handed_over": progress.handed_over,
-    }
-
-
-def status_shape(status: Status) -> dict[str, Any]:
-    return {
-        "store": {
-            "kind": status.store.kind,
-            "location": status.store.location,
-            "schema_version": status.store.schema_version,
-        },
-        "at": status.at,
-        "marked_count": status.marked_count,
-        "marked": [session_shape(state) for state in status.marked],
-        "waiting_count": status.waiting_count,
-        "waiting": [session_shape(state) for state in status.waiting],
-        "job_counts": {
-            state.value: status.job_counts.get(state, 0)
-            for state in JobState
-            if state is not JobState.IDLE
-        },
-        "jobs": [job_shape(job, status.at) for job in status.jobs],
-        "idle_sweep_seconds": status.idle_sweep_seconds,
-        "sessions": [progress_shape(progress) for progress in status.sessions],
-        "agents": [agent_shape(state) for state in status.agents],
-        "spent_today": spent_shape(status.spent_today),
-        "consolidations_due": status.consolidations_due,
     }

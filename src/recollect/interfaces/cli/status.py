@@ -23,6 +23,7 @@ from recollect.domain import (
     SessionState,
 )
 from recollect.interfaces.cli.agent_lines import agent_lines, lives_in_words
+from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.consolidation_lines import (
     Consolidation,
     consolidation_lines,
@@ -40,8 +41,9 @@ from recollect.interfaces.cli.output import (
     write,
     write_json,
 )
-from recollect.interfaces.cli.shapes import job_shape, next_attempt, status_shape
-from recollect.interfaces.cli.target import Target, agent_label, with_target
+from recollect.interfaces.cli.shapes import job_shape, next_attempt
+from recollect.interfaces.cli.status_shapes import status_shape
+from recollect.interfaces.cli.target import Target, with_target
 from recollect.knowledge import Caps
 from recollect.session import LIST_MAX
 from recollect.status import Status

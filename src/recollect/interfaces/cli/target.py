@@ -15,11 +15,9 @@ import click
 
 import recollect
 from recollect import config
-from recollect.collection import DEFAULT_SPACE
-from recollect.descriptors import from_cache_key
 from recollect.errors import InvalidSetting, InvalidValue, RecollectError
 from recollect.interfaces.cli.options import TARGET_NAMES, target_options
-from recollect.interfaces.cli.output import note, one_line, write_json
+from recollect.interfaces.cli.output import json_line, note, one_line, write_json
 from recollect.observing.actors import acting
 from recollect.store.address import without_password
 
@@ -45,7 +43,7 @@ class Target:
 
     @property
     def space_name(self) -> str:
-        return DEFAULT_SPACE if self.space is None else self.space
+        return config.DEFAULT_SPACE if self.space is None else self.space
 
     @property
     def arguments(self) -> str:
@@ -74,10 +72,11 @@ class Target:
             )
         return recollect.open_agents(settings).memory(_agent_name(agent))
 
-    def refuse_space(self) -> None:
-        """For commands that are about the whole store: a space would be heard and not heeded."""
+    def note_all_spaces(self, what: str) -> None:
+        """For commands that are not about one space: say so, if one was named all the same."""
         if self.space is not None:
-            raise click.UsageError("Workers work for all spaces of a store; leave --space out.")
+            said = f"--space is not heeded: {what}."
+            note(json_line({"note": said}) if self.as_json else said)
 
 
 def with_target(function: Callable[Concatenate[Target, P], None]) -> Callable[P, None]:
@@ -119,12 +118,6 @@ def read_agent(name: str | None) -> str | Mapping[str, str] | None:
         return name
     _, type_name, agent_id = (*name.split("/", 2), "")[:3]
     return {"type": type_name, "id": agent_id}
-
-
-def agent_label(agent_id: str) -> str:
-    """An agent as the user may write it: plain names for those that talk to people."""
-    agent = from_cache_key(agent_id)
-    return agent.id if agent_id == f"/user/{agent.id}" else agent_id
 
 
 def _actor(context: click.Context) -> str:

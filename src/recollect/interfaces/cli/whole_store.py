@@ -1,11 +1,9 @@
-"""What the commands share that are about whole stores: how counts are said, and no single space."""
+"""What the commands share that are about whole stores: how counts are said, and that it is all."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-
-import click
 
 from recollect.errors import InvalidSetting
 from recollect.interfaces.cli.output import counted
@@ -14,12 +12,9 @@ from recollect.interfaces.cli.target import Target
 Counts = Mapping[str, Mapping[str, int]]
 
 
-def refuse_space(target: Target) -> None:
-    """A space would be heard and not heeded."""
-    if target.space is not None:
-        raise click.UsageError(
-            "This is about the whole store; leave --space out. recollect export takes one space."
-        )
+def note_whole_store(target: Target) -> None:
+    """A space that was named is heard, and said not to be heeded."""
+    target.note_all_spaces("this concerns the whole store; recollect export takes one space")
 
 
 def address_of(target: Target) -> str | Path:

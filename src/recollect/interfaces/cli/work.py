@@ -62,17 +62,18 @@ def command(
     It goes on until nothing is due: sessions, then the memory of every space in which something
     changed, without a cooldown (see recollect consolidate). What backs off after a failure, is
     parked, paused or being processed elsewhere is left alone; recollect status says which and why.
-    It works for all spaces of the store, beside any number of workers. The exit code is 1 if a
-    session, or a consolidation, failed.
+    It works for all spaces of the store or, with --space, for that one alone, beside any number of
+    workers. The exit code is 1 if a session, or a consolidation, failed.
 
     Without a model the rules distil sessions, offline. After setting one, --again has it go through
-    everything once more; --session, or --space, narrows that. --dry-run sends nothing and changes
+    everything once more, or with --session through that one. --dry-run sends nothing and changes
     nothing.
 
     \b
     Examples:
       recollect work
       recollect work --all --json
+      recollect work --space alice
       recollect work --dry-run --again --show-prompts
       recollect work --again --session telegram:42:main
     """
@@ -80,8 +81,6 @@ def command(
         raise click.UsageError("--session goes with --again.")
     if show_prompts and not dry_run:
         raise click.UsageError("--show-prompts goes with --dry-run.")
-    if not again and not dry_run:
-        target.refuse_space()
     with (
         logged(logging.WARNING, as_json=target.as_json),
         target.open() as memory,
@@ -119,12 +118,13 @@ def _write_plan(
 
 
 def _work(target: Target, memory: recollect.Memory, *, is_all: bool) -> None:
-    before = _facts_of_sessions(memory)
-    with _progress(memory, is_shown=not target.as_json and sys.stderr.isatty()):
-        report = memory.work(all=is_all)
-    after = _facts_of_sessions(memory)
+    space = target.space
+    before = _facts_of_sessions(memory, space)
+    with _progress(memory, space, is_shown=not target.as_json and sys.stderr.isatty()):
+        report = memory.work(all=is_all, space=space)
+    after = _facts_of_sessions(memory, space)
     facts = sum(max(count - before.get(each, 0), 0) for each, count in after.items())
-    left = memory.status(limit=0).marked_count
+    left = memory.status(space, limit=0).marked_count
     if target.as_json:
         write_json(_report_shape(report) | {"new_facts": facts, "still_marked": left})
     else:
@@ -134,9 +134,9 @@ def _work(target: Target, memory: recollect.Memory, *, is_all: bool) -> None:
         click.get_current_context().exit(1)
 
 
-def _facts_of_sessions(memory: recollect.Memory) -> dict[str, int]:
+def _facts_of_sessions(memory: recollect.Memory, space: str | None) -> dict[str, int]:
     """How many facts rest on each session, of those that began last."""
-    progress = memory.store.extractions.progress(None, LIST_MAX)
+    progress = memory.store.extractions.progress(space, LIST_MAX)
     return {each.session_id: each.facts for each in progress}
 
 
@@ -179,14 +179,14 @@ def _explain(report: WorkReport, left: int) -> None:
 
 
 @contextmanager
-def _progress(memory: recollect.Memory, *, is_shown: bool) -> Iterator[None]:
+def _progress(memory: recollect.Memory, space: str | None, *, is_shown: bool) -> Iterator[None]:
     """While it takes long, say on the terminal how many sessions are left."""
     over = threading.Event()
 
     def show() -> None:
         while not over.wait(PROGRESS_SECONDS):
             try:
-                left = _sessions_to_go(memory)
+                left = _sessions_to_go(memory, space)
             except StoreError:
                 continue  # whoever works meets it too, and says so
             click.echo(f"{ERASE_LINE}{counted(left, 'session')} to go …\r", err=True, nl=False)
@@ -203,7 +203,7 @@ def _progress(memory: recollect.Memory, *, is_shown: bool) -> Iterator[None]:
             click.echo(ERASE_LINE, err=True, nl=False)
 
 
-def _sessions_to_go(memory: recollect.Memory) -> int:
-    jobs = memory.store.leases.jobs(None, LIST_MAX)
+def _sessions_to_go(memory: recollect.Memory, space: str | None) -> int:
+    jobs = memory.store.leases.jobs(space, LIST_MAX)
     passes = sum(job.kind is JobKind.EXTRACT_AGAIN for job in jobs)
-    return memory.status(limit=0).marked_count + passes
+    return memory.status(space, limit=0).marked_count + passes

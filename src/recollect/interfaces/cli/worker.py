@@ -64,7 +64,7 @@ def command(
     SIGTERM and Ctrl-C stop it: it claims nothing more, lets what runs finish, and after
     worker_grace_seconds gives back what has not. A second one ends it at once, which costs the
     others no more than the time of a lease. It logs a line for each session on standard error;
-    with --json each is an object.
+    with --json each is an object. It works for all spaces, whatever --space says.
 
     \b
     Examples:
@@ -73,7 +73,7 @@ def command(
       RECOLLECT_LEASE_SECONDS=300 recollect worker --quiet
       recollect worker --metrics-port 9464
     """
-    target.refuse_space()
+    target.note_all_spaces("a worker works for all of them; recollect work takes one")
     if verbose and quiet:
         raise click.UsageError("Give --verbose or --quiet, not both.")
     if name is not None and not name.strip():

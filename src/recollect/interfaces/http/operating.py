@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from recollect.errors import InvalidValue
@@ -11,7 +12,8 @@ from recollect.interfaces.cli.generation_shapes import (
     generation_shape,
     state_shape,
 )
-from recollect.interfaces.cli.shapes import job_shape, receipt_shape, status_shape
+from recollect.interfaces.cli.shapes import job_shape, receipt_shape
+from recollect.interfaces.cli.status_shapes import status_shape
 from recollect.interfaces.http.answers import (
     CONSOLIDATION,
     COUNT,
@@ -124,7 +126,10 @@ def forget(ask: Ask) -> Reply:
     }
     if len(wanted) != 1:
         raise InvalidValue(f"body says one of what is to be forgotten: {', '.join(FORGOTTEN)}")
-    return Reply(content=receipt_shape(ask.space.forget(**wanted)))
+    receipt = ask.space.forget(**wanted)
+    # By their names alone: where a server keeps its files is nobody's concern who asks it.
+    names = [Path(each).name for each in receipt.left]
+    return Reply(content=receipt_shape(receipt) | {"left": names})
 
 
 def events(ask: Ask) -> Watch:

@@ -94,7 +94,7 @@ def _one(asked: Asked, wrong: InvalidValue | None = None) -> Page:
             "fact_id": fact_id,
             "history": history,
             "after": after,
-            "holds": found is not None and found.is_valid(asked.now),
+            "holds": found is not None and found.holds(asked.now),
             "typed": asked.form,
             "wrong": wrong,
         },

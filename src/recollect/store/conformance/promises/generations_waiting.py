@@ -64,7 +64,7 @@ def a_change_waits_for_the_cooldown(store: Harness) -> None:
     later = store.handle.leases.claim("a", POLICY, store.now())
     assert later == NothingDue(COOLDOWN - 60)
     remember(store, "three")
-    edit(store, add(store, "by hand").id, content="otherwise")
+    edit(store, add(store, "by hand").id, tags=("mine",))
     assert claims(store) is None
     store.clock.advance(COOLDOWN - 60)
     begin(store)
@@ -111,6 +111,14 @@ def what_is_urgent_does_not_wait(store: Harness) -> None:
     assert handbook(store) == []
     remember(store, "two")
     assert waits(store) is Waiting.COOLDOWN
+
+
+@case("G12", "a change of mode does not wait where a session came to words and to no fact")
+def a_mode_does_not_wait_without_facts(store: Harness) -> None:
+    remember(store, "one")
+    consolidate(store, cooldown_seconds=COOLDOWN)
+    store.set_mode(store.key("one"), Mode.DISABLED)
+    assert is_due(store)
 
 
 @case("G12", "what is urgent takes what waits along, before and after it")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from recollect.domain import (
     BackedOff,
     CapReached,
@@ -253,6 +255,25 @@ def no_more_jobs_run_than_may(store: Harness) -> None:
     assert isinstance(outcomes[0], Claim)
     assert isinstance(outcomes[1], Claim)
     assert outcomes[2] == CapReached(2)
+
+
+@case("P8", "who works for one space alone takes nothing of another, due or left behind")
+def a_claim_may_be_for_one_space(store: Harness) -> None:
+    others = store.marked("elsewhere", space="space-b")
+    narrow = replace(POLICY, space=SPACE)
+    leases = store.handle.leases
+    assert leases.claim("a", narrow, store.now()) == NothingDue(None)
+    store.clock.advance(1)
+    own = store.marked("here")
+    claim = leases.claim("a", narrow, store.now())
+    assert isinstance(claim, Claim)
+    assert (claim.space, claim.key) == (SPACE, own.id)
+    assert _claim(store, "b").key == others.id
+    store.clock.advance(POLICY.lease_seconds + 1)
+    again = leases.claim("a", narrow, store.now())
+    assert isinstance(again, Claim)
+    assert again.key == own.id
+    assert leases.claim("a", narrow, store.now()) == NothingDue(POLICY.lease_seconds)
 
 
 @case("M12", "however many ask at once, each job has one owner")

@@ -84,6 +84,27 @@ def an_empty_summary_replaces_the_old(store: Harness) -> None:
     assert store.records.summary(ref) == ""
 
 
+@case("T1 T7", "the newest records and the summary are one answer, of one session")
+def the_newest_come_with_the_summary(store: Harness) -> None:
+    ref, other = store.key(), store.key("other")
+    assert store.records.recent_with_summary(ref, 3) == ([], "")
+    store.append(ref, 4)
+    store.append(other)
+    store.records.set_summary(ref, "so far", store.now())
+    newest = store.records.recent(ref, 3)
+    assert [record.seq for record in newest] == [2, 3, 4]
+    assert store.records.recent_with_summary(ref, 3) == (newest, "so far")
+    store.compact(ref, retain=2, summary="before")
+    store.append(ref)
+    shown = store.records.recent(ref, 10)
+    assert [record.content for record in shown[:2]] == [record.content for record in newest[-2:]]
+    for limit in (1, 2, 3, 10):
+        assert store.records.recent_with_summary(ref, limit) == (shown[-limit:], "before")
+    store.reset(ref)
+    assert store.records.recent_with_summary(ref, 10) == ([], "")
+    assert store.records.recent_with_summary(other, 10) == (store.records.recent(other, 10), "")
+
+
 @case("T1", "after the end the summary stays until the next session opens")
 def after_the_end_the_summary_stays(store: Harness) -> None:
     ref = store.key()

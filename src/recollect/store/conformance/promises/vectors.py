@@ -69,6 +69,20 @@ def every_kind_is_embedded(store: Harness) -> None:
     assert _texts(store) == {"another record"}
 
 
+@case("N1", "what one space has without a vector is found without that of another")
+def one_space_is_embedded_alone(store: Harness) -> None:
+    for space in (SPACE, "space-b"):
+        tell(store, f"a record of {space}", space=space)
+        add(store, f"a fact of {space}", space=space)
+        write(store, "page", f"a page of {space}", title="Title", space=space)
+        sum_up(store, f"a summary of {space}", key="summed up", space=space)
+    every = [each for each in store.handle.vectors.pending(MODEL, MANY) if each.text]
+    for space in (SPACE, "space-b"):
+        found = [each for each in store.handle.vectors.pending(MODEL, MANY, space) if each.text]
+        assert {each.kind for each in found} == set(EntryKind)
+        assert found == [each for each in every if each.space == space]
+
+
 @case("N1", "a batch is as large as asked for, and the next goes on from there")
 def embedding_comes_in_batches(store: Harness) -> None:
     for number in range(5):
