@@ -41,7 +41,7 @@ test-realmodel: $(READY) ## The way to a language model and back with a real, sm
 check: $(READY) ## Lint, formatting and types, without the tests
 	@$(RUN) -m ruff check $(SOURCES)
 	@$(RUN) -m ruff format --check $(SOURCES)
-	@$(RUN) -m mypy $(SOURCES)
+	@$(RUN) -m mypy --num-workers 2 $(SOURCES)
 
 bench: $(READY) ## Measure against the raw database and against other libraries
 	@$(RUN) -m bench $(ARGS)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +40,9 @@ class SharedPostgres:
     problem: str = ""
 
 
+MEMORY = Path("/dev/shm")
+MEMORY_BYTES_MIN = 4 * 2**30  # a whole run leaves a tenth of it
+
 SHARED_POSTGRES = pytest.StashKey[SharedPostgres]()
 
 
@@ -54,7 +59,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    _keep_files_in_memory(config)
     # A job in the background inherits an ignored Ctrl-C, and would hand it on to what it starts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -97,6 +104,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         tortures = [item for item in items if item.get_closest_marker("torture")]
         items[:] = [item for item in items if not item.get_closest_marker("torture")]
         config.hook.pytest_deselected(items=tortures)
+
+
+def _keep_files_in_memory(config: pytest.Config) -> None:
+    """Where nobody looks at them afterwards and there is room: no test is about a real disk.
+
+    A killed process loses nothing that it wrote, to either kind, and power cuts are made up.
+    """
+    is_worker, is_chosen = hasattr(config, "workerinput"), config.option.basetemp is not None
+    if not os.environ.get("CI") or _torture() or is_worker or is_chosen or not _has_room(MEMORY):
+        return
+    directory = tempfile.mkdtemp(prefix="recollect-", dir=MEMORY)
+    config.option.basetemp = directory
+    config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
+
+
+def _has_room(directory: Path) -> bool:
+    return directory.is_dir() and shutil.disk_usage(directory).free > MEMORY_BYTES_MIN
 
 
 def _torture() -> bool:

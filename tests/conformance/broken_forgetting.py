@@ -33,6 +33,7 @@ MUTED_FORGETTING: dict[str, str] = {
     "drop_import_cursors": "a_space_is_forgotten",
     "settle_consolidation": "a_forgotten_space_rests",
     "drop_space": "a_space_is_forgotten",
+    "name_project": "a_forgotten_session_names_no_project",
 }
 # What is left of these leads nowhere; test_erasure.py looks for it.
 NOT_MUTED_FORGETTING = frozenset({"forget_statements", "drop_generation_documents"})

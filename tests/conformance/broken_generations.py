@@ -213,7 +213,7 @@ MUTED_GENERATIONS: dict[str, str] = {
     "lost_memories": "a_run_is_outdated_by_what_it_retained",
     "bury_memory": "the_emptied_is_removed",
     "note_urgent": "what_is_urgent_does_not_wait",
-    "has_memory": "what_is_urgent_does_not_wait",
+    "has_memory": "a_mode_does_not_wait_without_facts",
     "consume_memory": "a_generation_is_published_whole",
     "deselect_memory": "the_unselected_is_removed",
     "drop_tombstone": "nothing_to_remember_empties_memory",

@@ -33,6 +33,7 @@ from recollect.knowledge import (
     Reserved,
     Spent,
     Trust,
+    When,
 )
 from recollect.store.protocol import MetadataValue, NewId
 from recollect.store.relational.database import (
@@ -219,37 +220,61 @@ class PresentFacts(RelationalFacts):
     """Knows no other time than the newest."""
 
     def search(
-        self, space: str, terms: Sequence[str], at: datetime, limit: int, sources_max: int = 20
+        self,
+        space: str,
+        terms: Sequence[str],
+        at: datetime,
+        limit: int,
+        sources_max: int = 20,
+        when: When = When.THEN,
     ) -> list[Fact]:
-        return super().search(space, terms, at + timedelta(days=9999), limit, sources_max)
+        return super().search(space, terms, at + timedelta(days=9999), limit, sources_max, when)
 
 
 class TalkativeFacts(RelationalFacts):
     """Gives its sources unasked."""
 
     def search(
-        self, space: str, terms: Sequence[str], at: datetime, limit: int, sources_max: int = 20
+        self,
+        space: str,
+        terms: Sequence[str],
+        at: datetime,
+        limit: int,
+        sources_max: int = 20,
+        when: When = When.THEN,
     ) -> list[Fact]:
-        return super().search(space, terms, at, limit, max(sources_max, 20))
+        return super().search(space, terms, at, limit, max(sources_max, 20), when)
 
 
 class PathFacts(RelationalFacts):
     """Takes a key for a path."""
 
     def search_metadata(
-        self, space: str, key: str, value: MetadataValue, at: datetime, limit: int
+        self,
+        space: str,
+        key: str,
+        value: MetadataValue,
+        at: datetime,
+        limit: int,
+        when: When = When.THEN,
     ) -> list[Fact]:
-        return super().search_metadata(space, key.split(".")[0], value, at, limit)
+        return super().search_metadata(space, key.split(".")[0], value, at, limit, when)
 
 
 class LooseFacts(RelationalFacts):
     """True is one."""
 
     def search_metadata(
-        self, space: str, key: str, value: MetadataValue, at: datetime, limit: int
+        self,
+        space: str,
+        key: str,
+        value: MetadataValue,
+        at: datetime,
+        limit: int,
+        when: When = When.THEN,
     ) -> list[Fact]:
         number = int(value) if isinstance(value, bool) else value
-        return super().search_metadata(space, key, number, at, limit)
+        return super().search_metadata(space, key, number, at, limit, when)
 
 
 class EstimatingLedger(RelationalLedger):
@@ -293,6 +318,9 @@ class MutedConnection:
     def rows_each(self, asked: Sequence[Asked]) -> list[list[Row]]:
         return [self.rows(name, params) for name, params in asked]
 
+    def last_rows(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        return self.rows_each(asked)
+
     def run(self, name: str, params: Params) -> None:
         if name != self._muted:
             self._connection.run(name, params)
@@ -312,8 +340,14 @@ class MutedDatabase:
     def write(self, space: str | None, job: Callable[[Connection], T]) -> T:
         return self._database.write(space, lambda c: job(MutedConnection(c, self._muted)))
 
+    def erase(self, space: str | None, job: Callable[[Connection], T]) -> T:
+        return self._database.erase(space, lambda c: job(MutedConnection(c, self._muted)))
+
     def read(self, space: str | None, job: Callable[[Connection], T]) -> T:
         return self._database.read(space, lambda c: job(MutedConnection(c, self._muted)))
+
+    def ask(self, space: str | None, asked: Sequence[Asked]) -> list[list[Row]]:
+        return self.read(space, lambda c: c.rows_each(asked))
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         return self._database.listen(wake)
@@ -340,6 +374,10 @@ MUTED: dict[str, str] = {
     "settle_trust": "the_best_trust_wins",
     "edit_fact": "an_edited_fact_is_somebodys_own",
     "reword_sources": "an_edits_word_outlives_a_source",
+    "reword_extraction": "a_correction_is_in_the_texts",
+    "session_disputes": "a_run_brings_no_text_back",
+    "buried_statements": "a_run_brings_no_text_back",
+    "session_statements": "other_texts_stay",
     "supersede_fact": "a_newer_statement_supersedes",
     "insert_source": "the_same_statement_is_one_fact",
     "delete_sources": "adding_under_an_id_replaces",

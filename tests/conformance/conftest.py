@@ -18,11 +18,6 @@ pytest.register_assert_rewrite("recollect.store.conformance")
 
 
 @pytest.fixture
-def durable_store_url(new_store_url: str) -> str:
-    return new_store_url
-
-
-@pytest.fixture
 def catalogue(durable_store_url: str, tmp_path: Path) -> Iterator[Catalogue]:
     """The catalogue behind `durable_store_url`, without opening the store."""
     if durable_store_url.startswith("sqlite"):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from recollect.clock import ManualClock, to_micros
 from recollect.config import Settings
+from recollect.store import postgres
 from recollect.store.conformance.harness import AGENT, KEY, SPACE
 from recollect.store.conformance.lessons import day
 from recollect.store.migrations import migrations
@@ -38,10 +40,19 @@ def make_earlier(
     version: int, url: str, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store of an earlier schema, from the third on, with a session and what came of it."""
+    _remove(url, catalogue)
     with known_up_to(version, catalogue, monkeypatch):
         open_store(url, Settings(), ManualClock()).close()
     for statement in (*_session(), *_records(), *_learned()):
         catalogue.run(statement)
+
+
+def _remove(url: str, catalogue: Catalogue) -> None:
+    """The empty store of today that the test was given."""
+    if catalogue.is_sqlite:
+        Path(url.removeprefix("sqlite:///")).unlink()
+    else:
+        catalogue.run(f'DROP SCHEMA "{postgres.split_schema(url, "")[1]}" CASCADE')
 
 
 def _session() -> Iterator[str]:

@@ -77,6 +77,8 @@ class CountingDatabase(MutedDatabase):
     def read(self, space: str | None, job: Callable[[Connection], T]) -> T:
         def counted(c: Connection) -> T:
             before = _rows_read(c)
+            assert isinstance(c, PostgresConnection)
+            c._is_reading = False  # its last rows are not to end what is counted
             result = job(c)
             self.rows_read = _rows_read(c) - before
             return result

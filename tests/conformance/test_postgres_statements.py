@@ -72,6 +72,17 @@ def test_an_error_of_what_nobody_waited_for_is_raised_and_nothing_is_committed(
     assert in_one(database, noted) == []
 
 
+def test_what_is_only_asked_is_over_when_it_is_answered(database: PostgresDatabase) -> None:
+    database.write(None, lambda c: c.run(PUT, {"name": "note", "value": "0001"}))
+    key = {"space": "nobody", "key_id": 1}
+    asked = [("current_session", key), ("next_signal", {}), ("current_session", key)]
+    assert database.ask(None, asked) == [[], [(None,)], []]
+    with pytest.raises(StoreError, match="invalid input"):
+        database.ask(None, [("current_session", {**key, "key_id": "none"}), *asked])
+    assert database.ask("nobody", asked[:1]) == [[]], "its one connection is as good as before"
+    assert in_one(database, noted) == ["0001"]
+
+
 def test_a_job_that_fails_sends_nothing_more(database: PostgresDatabase) -> None:
     def job(c: PostgresConnection) -> list[str]:
         note(c, 1)

@@ -26,6 +26,12 @@ from tests.conformance.catalogue import Catalogue
 TABLES = {"sessions", "session_history", "summaries", "schema_version"}
 
 
+@pytest.fixture
+def durable_store_url(new_store_url: str) -> str:
+    """All of this is about the making."""
+    return new_store_url
+
+
 def open_at(address: str | Path, settings: Settings | None = None) -> Store:
     return open_store(address, settings or Settings(), ManualClock())
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import recollect
@@ -29,16 +26,7 @@ SAID = "My favourite colour is teal."
 class AgentChildren(Children):
     """Children that know the lives of this module."""
 
-    def __init__(self, directory: Path, url: str, settings: Mapping[str, object]) -> None:
-        super().__init__(directory, url, settings)
-        self._nursery.communicate()
-        self._nursery = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.agent_child"],
-            cwd=Path(__file__).parents[2],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    module = "tests.crash.agent_child"
 
 
 def opened(order: Order) -> recollect.Memory:

@@ -1,10 +1,15 @@
-"""What the crash tests share: every store is one that nobody has opened before."""
+"""What the crash tests share: the warm processes that others are forked from."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from tests.crash.worker_child import close_nurseries
 
-@pytest.fixture
-def durable_store_url(new_store_url: str) -> str:
-    return new_store_url
+
+@pytest.fixture(scope="session", autouse=True)
+def nurseries_are_closed() -> Iterator[None]:
+    yield
+    close_nurseries()

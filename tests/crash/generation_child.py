@@ -5,11 +5,6 @@ Each life does one thing and dies at the n-th point it reaches, or at its n-th s
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Mapping
-from pathlib import Path
-
 from recollect import crashpoints
 from tests.crash.agent_child import arm, opened, warm_up
 from tests.crash.test_publish import Death
@@ -20,16 +15,7 @@ from tests.hosted_agents import SPACE
 class GenerationChildren(Children):
     """Children that know the lives of this module."""
 
-    def __init__(self, directory: Path, url: str, settings: Mapping[str, object]) -> None:
-        super().__init__(directory, url, settings)
-        self._nursery.communicate()
-        self._nursery = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.generation_child"],
-            cwd=Path(__file__).parents[2],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    module = "tests.crash.generation_child"
 
 
 def consolidate(order: Order, journal: Journal) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from recollect import crashpoints
@@ -19,16 +16,7 @@ from tests.hosted_agents import SPACE
 class ImportChildren(Children):
     """Children that know the life of this module."""
 
-    def __init__(self, directory: Path, url: str, settings: Mapping[str, object]) -> None:
-        super().__init__(directory, url, settings)
-        self._nursery.communicate()
-        self._nursery = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.import_child"],
-            cwd=Path(__file__).parents[2],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    module = "tests.crash.import_child"
 
 
 def take_in(order: Order, journal: Journal) -> None:

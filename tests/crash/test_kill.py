@@ -77,17 +77,17 @@ def check(url: str, writers: Writers, kills: int) -> None:
 
 
 def test_no_acknowledged_append_is_lost_to_kill_9_at_random_instants(
-    nursery: Nursery, durable_store_url: str, tmp_path: Path
+    nursery: Nursery, new_store_url: str, tmp_path: Path
 ) -> None:
-    kill_at_random(nursery, durable_store_url, tmp_path, 100, SEED)
+    kill_at_random(nursery, new_store_url, tmp_path, 100, SEED)
 
 
 @pytest.mark.torture
 def test_no_acknowledged_append_is_lost_to_2_000_kills(
-    nursery: Nursery, durable_store_url: str, tmp_path: Path
+    nursery: Nursery, new_store_url: str, tmp_path: Path
 ) -> None:
     seed = random.SystemRandom().randrange(2**32)
-    kill_at_random(nursery, durable_store_url, tmp_path, 2_000, seed)
+    kill_at_random(nursery, new_store_url, tmp_path, 2_000, seed)
 
 
 def expected(writers: Writers, point: str) -> tuple[set[str], set[str]]:
@@ -101,15 +101,15 @@ def expected(writers: Writers, point: str) -> tuple[set[str], set[str]]:
 
 @pytest.mark.parametrize("point", POINTS)
 def test_no_moment_is_a_bad_one_to_die_at(
-    nursery: Nursery, durable_store_url: str, tmp_path: Path, point: str
+    nursery: Nursery, new_store_url: str, tmp_path: Path, point: str
 ) -> None:
     """One store, killed each time it reaches the point, until a life passes without."""
-    with Writers(nursery, tmp_path, durable_store_url) as writers:
+    with Writers(nursery, tmp_path, new_store_url) as writers:
         for nth in range(1, REACHED_MAX):
             writer = writers.start("points", point=point, nth=nth)
             code = writers.wait(writer.pid)
             assert code in (0, KILLED), writer.failures()
-            with recollect.open(durable_store_url) as memory:
+            with recollect.open(new_store_url) as memory:
                 stored, absent = expected(writers, point)
                 assert_store_is_sound(memory, SPACE, stored=stored, absent=absent, purged=True)
             if code == 0:

@@ -33,16 +33,16 @@ def killed_until_done(life: str, source: Path, target: str) -> list[str]:
 
 
 def test_no_moment_of_a_migration_is_a_bad_one_to_die_at(
-    durable_store_url: str, tmp_path: Path
+    new_store_url: str, tmp_path: Path
 ) -> None:
     source = tmp_path / "source.db"
     with opened(source) as memory:
         fill(memory)
         memory.export(tmp_path / "before.zip")
-    died_at = killed_until_done("migrate", source, durable_store_url)
+    died_at = killed_until_done("migrate", source, new_store_url)
     assert len(died_at) > len(SPACES)
     assert set(died_at) == {"write.committing", "write.committed"}
-    with opened(durable_store_url) as memory:
+    with opened(new_store_url) as memory:
         memory.export(tmp_path / "after.zip")
     with opened(source) as memory:
         memory.export(tmp_path / "source.zip")

@@ -32,17 +32,15 @@ def storm(url: str, directory: Path, seconds: float) -> None:
     assert records == len(acknowledged)
 
 
-def test_no_busy_error_reaches_one_of_sixteen_writers(
-    durable_store_url: str, tmp_path: Path
-) -> None:
-    storm(durable_store_url, tmp_path, 3)
+def test_no_busy_error_reaches_one_of_sixteen_writers(new_store_url: str, tmp_path: Path) -> None:
+    storm(new_store_url, tmp_path, 3)
 
 
 @pytest.mark.torture
 def test_no_busy_error_reaches_one_of_sixteen_writers_in_ten_minutes(
-    durable_store_url: str, tmp_path: Path
+    new_store_url: str, tmp_path: Path
 ) -> None:
-    storm(durable_store_url, tmp_path, 600)
+    storm(new_store_url, tmp_path, 600)
 
 
 def open_together(url: str, directory: Path, settings: dict[str, bool]) -> None:
@@ -61,9 +59,9 @@ def open_together(url: str, directory: Path, settings: dict[str, bool]) -> None:
 
 
 def test_sixteen_processes_open_and_migrate_a_fresh_store_at_once(
-    durable_store_url: str, tmp_path: Path
+    new_store_url: str, tmp_path: Path
 ) -> None:
-    open_together(durable_store_url, tmp_path, {})
+    open_together(new_store_url, tmp_path, {})
 
 
 def test_sixteen_processes_open_a_fresh_file_without_a_write_ahead_log(tmp_path: Path) -> None:

@@ -87,17 +87,17 @@ def check(url: str, children: Children) -> None:
 
 
 def test_nothing_is_lost_doubled_or_stuck_when_workers_are_killed(
-    durable_store_url: str, tmp_path: Path
+    new_store_url: str, tmp_path: Path
 ) -> None:
-    kill_at_random(durable_store_url, tmp_path, KILLS, SEED)
+    kill_at_random(new_store_url, tmp_path, KILLS, SEED)
 
 
 @pytest.mark.torture
 def test_nothing_is_lost_doubled_or_stuck_after_2_000_kills(
-    durable_store_url: str, tmp_path: Path
+    new_store_url: str, tmp_path: Path
 ) -> None:
     seed = random.SystemRandom().randrange(2**32)
-    kill_at_random(durable_store_url, tmp_path, max(KILLS, 2_000), seed)
+    kill_at_random(new_store_url, tmp_path, max(KILLS, 2_000), seed)
 
 
 @pytest.mark.parametrize("point", POINTS)

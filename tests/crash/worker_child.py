@@ -307,8 +307,33 @@ class Child:
         os.kill(self.pid, number)
 
 
+NURSERIES: dict[str, subprocess.Popen[str]] = {}
+ROOT = Path(__file__).parents[2]
+
+
+def nursery_of(module: str) -> subprocess.Popen[str]:
+    """The nursery of a module's lives: one for all tests of a process, since a start takes long."""
+    found = NURSERIES.get(module)
+    if found is None or found.poll() is not None:
+        found = NURSERIES[module] = subprocess.Popen(
+            [sys.executable, "-m", module],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+    return found
+
+
+def close_nurseries() -> None:
+    while NURSERIES:
+        NURSERIES.popitem()[1].communicate()
+
+
 class Children:
-    """Forks processes from one warm nursery; none outlives the `with` block."""
+    """Forks processes from a warm nursery; none outlives the `with` block."""
+
+    module = "tests.crash.worker_child"
 
     def __init__(
         self, directory: Path, url: str, settings: Mapping[str, object] | None = None
@@ -316,9 +341,7 @@ class Children:
         self._directory = directory
         self._order = {"url": url, "settings": SETTINGS | dict(settings or {})}
         self._alive: set[int] = set()
-        self._nursery = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self._nursery = nursery_of(self.module)
         self.started: list[Child] = []
 
     def __enter__(self) -> Self:
@@ -332,7 +355,6 @@ class Children:
     ) -> None:
         for pid in list(self._alive):
             self.kill(pid)
-        self._nursery.communicate()
 
     def start(self, life: str, **order: object) -> Child:
         name = f"{life}-{len(self.started)}"

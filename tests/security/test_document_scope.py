@@ -70,7 +70,10 @@ class World:
         ] + [self.gone]
 
     def fingerprint(self) -> list[object]:
-        """All that is outside, deleted things and every version included."""
+        """All that is outside, deleted things and every version included.
+
+        Whatever was changed and changed back shows in it, so that one look sees many calls.
+        """
         live = [node.path for top in ("~/memory", "~/desk") for node in self.owner.tree(top)]
         kept = [path for path in live if not read_path(path).is_within(read_path(PART))]
         return [kept, *(self.owner.history(document_id) for document_id in self.outside)]
@@ -184,7 +187,7 @@ def tool_of(documents: Editor) -> Callable[..., str]:
 @pytest.fixture(params=[":memory:", pytest.param("postgres", marks=pytest.mark.postgres)])
 def memory(request: pytest.FixtureRequest) -> Iterator[recollect.Memory]:
     is_postgres = request.param == "postgres"
-    url = request.getfixturevalue("postgres_store_url") if is_postgres else request.param
+    url = request.getfixturevalue("lent_store_url") if is_postgres else request.param
     with recollect.open(url, clock=ManualClock()) as opened:
         yield opened
 
@@ -209,8 +212,8 @@ def test_no_verb_changes_what_is_outside(memory: recollect.Memory, name: str) ->
     other = (f"{PART}/other",) * (places - 1)
     worlds = (World(memory, str(number)) for number in itertools.count())
     world = next(worlds)
+    before, inside = world.fingerprint(), world.agent.tree()
     for kind in KINDS:
-        before, inside = world.fingerprint(), world.agent.tree()
         argument = KINDS[kind](world)
         for arguments in sorted({(argument, *other), (*other, argument)}):
             said = outcome(call, world.agent, *arguments)
@@ -218,6 +221,7 @@ def test_no_verb_changes_what_is_outside(memory: recollect.Memory, name: str) ->
             assert world.fingerprint() == before, kind
         if world.agent.tree() != inside:
             world = next(worlds)  # the next kind finds everything as this one did
+            before, inside = world.fingerprint(), world.agent.tree()
 
 
 def test_no_purge_reaches_outside(memory: recollect.Memory) -> None:
@@ -238,7 +242,6 @@ def test_no_tool_reads_or_changes_what_is_outside(memory: recollect.Memory, name
         arguments = [KINDS[kind](world) for kind in kinds]
         said = outcome(call, tool_of(world.agent), *arguments)
         assert CANARY not in said, (kinds, said)
-        assert places > 1 or world.fingerprint() == before, kinds
     assert world.fingerprint() == before
 
 
@@ -336,4 +339,4 @@ def test_the_memory_tool_stays_inside(memory: recollect.Memory, command: dict[st
             if command["command"] == "rename":
                 said = tool({**command, "old_path": "/memories/mine.md", "new_path": path})
                 assert CANARY not in said, (path, said)
-            assert world.fingerprint() == before, path
+        assert world.fingerprint() == before, argument

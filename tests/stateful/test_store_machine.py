@@ -15,7 +15,6 @@ from pathlib import Path
 
 import hypothesis
 import hypothesis.strategies as st
-import psycopg
 import pytest
 from hypothesis import Phase
 from hypothesis.stateful import (
@@ -44,7 +43,9 @@ from recollect.store.conformance import Harness, OpenStore
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from tests.conformance.broken_stores import BROKEN, broken_store
+from tests.postgres_schemas import Schemas
 from tests.postgres_server import url_with
+from tests.sqlite_stores import put_empty_store
 from tests.stateful.model import Model, ModelKey, ModelSession, Reused
 
 FreshStore = Callable[[], AbstractContextManager[OpenStore]]
@@ -339,6 +340,7 @@ def fresh_in_files(directory: Path) -> FreshStore:
     @contextmanager
     def fresh_store() -> Iterator[OpenStore]:
         path = directory / f"{next(numbers)}.db"
+        put_empty_store(path)
         yield lambda: open_store(f"sqlite:///{path}?synchronous=off", Settings(), SystemClock())
         for file in directory.glob(f"{path.name}*"):
             file.unlink()
@@ -346,16 +348,13 @@ def fresh_in_files(directory: Path) -> FreshStore:
     return fresh_store
 
 
-def fresh_in_schemas(postgres_url: str, name: str) -> FreshStore:
-    numbers = itertools.count()
-
+def fresh_in_schemas(postgres_url: str, schemas: Schemas) -> FreshStore:
     @contextmanager
     def fresh_store() -> Iterator[OpenStore]:
-        schema = f"{name}_{next(numbers)}"
+        schema = schemas.lend()
         url = url_with(postgres_url, schema=schema)
         yield lambda: open_store(url, Settings(), SystemClock())
-        with psycopg.connect(postgres_url, autocommit=True) as connection:
-            connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE".encode())
+        schemas.take_back(schema)
 
     return fresh_store
 
@@ -401,9 +400,9 @@ def test_a_store_in_a_file_does_as_the_model_does(tmp_path: Path) -> None:
 
 
 def test_a_store_in_postgresql_does_as_the_model_does(
-    postgres_url: str, postgres_schema: str
+    postgres_url: str, postgres_schemas: Schemas
 ) -> None:
-    assert run_machine(fresh_in_schemas(postgres_url, postgres_schema), short(15)) > 200
+    assert run_machine(fresh_in_schemas(postgres_url, postgres_schemas), short(15)) > 200
 
 
 @pytest.mark.torture
@@ -418,7 +417,7 @@ def test_a_million_steps_do_as_the_model_does(
             fresh_store = fresh_in_files(tmp_path)
         case _:
             url = request.getfixturevalue("postgres_url")
-            fresh_store = fresh_in_schemas(url, request.getfixturevalue("postgres_schema"))
+            fresh_store = fresh_in_schemas(url, request.getfixturevalue("postgres_schemas"))
     steps = run_machine(fresh_store, TORTURE, volatile=kind == "sqlite-memory")
     assert steps > 300_000
 

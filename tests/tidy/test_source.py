@@ -18,8 +18,8 @@ TREE = SourceTree(root=ROOT / "src", package="recollect")
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "domain", "knowledge", "document", "descriptors", "messages", "terms"})
     | frozenset({"recollection", "fences", "stems", "irregular", "agency", "generation", "status"})
-    | frozenset({"importing", "progress"})
-    | frozenset({"clock", "ids", "crashpoints"}),
+    | frozenset({"importing", "progress", "restating"})
+    | frozenset({"clock", "ids", "crashpoints", "patterns", "topic_words"}),
     frozenset({"config", "observing"}),
     frozenset({"store"}),
     frozenset({"collection", "redaction", "models", "embedding"}),
@@ -41,14 +41,20 @@ LAYERS: tuple[frozenset[str], ...] = (
 LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
     {
         ("recollect", "<dynamic>"),  # each public name when it is asked for
+        ("recollect.compat", "<dynamic>"),  # other libraries' verbs, when they are asked for
         ("recollect.config.sources", "yaml"),  # only for settings written in YAML
         ("recollect.config.settings", "platformdirs"),  # when settings are made
         ("recollect.config.settings", "recollect.agency"),  # where there are agents
+        ("recollect.config.settings", "recollect.domain"),  # a hook has settings, often no more
+        ("recollect.config.consolidating", "recollect.generation"),
         ("recollect.config.sources", "platformdirs"),
         ("recollect.config.sources", "tomllib"),  # only for settings written in TOML
         ("recollect.config.sources", "difflib"),  # only for the hint about a name that is not known
         ("recollect.store.opening", "recollect.store.postgres"),  # psycopg is an extra
         ("recollect.store.opening", "recollect.store.observers"),  # where somebody looks
+        ("recollect.store.relational.store", "<dynamic>"),  # each aggregate when it is asked for
+        ("recollect.store.relational.facts", "recollect.store.relational.derived"),  # for edits
+        ("recollect.store.relational.sessions", "recollect.store.relational.modes"),  # changed
         ("recollect.observing.traces", "opentelemetry"),  # an extra
         ("recollect.observing.traces", "opentelemetry.trace"),
         ("recollect.equipment", "recollect.redaction"),  # what many a process never needs
@@ -67,7 +73,12 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.embedding.opening", "recollect.embedding.local"),
         ("recollect.memory", "recollect.documents.tree"),  # what many a process never needs
         ("recollect.space", "recollect.adapters.anthropic_memory"),
+        ("recollect.space", "recollect.document"),
+        ("recollect.space", "recollect.forgetting"),
         ("recollect.memory", "recollect.agents.profile"),
+        ("recollect.memory", "recollect.status"),
+        ("recollect.memory", "recollect.store.audit_protocol"),
+        ("recollect.memory", "recollect.worker"),
         ("recollect.memory", "recollect.agents.system"),
         ("recollect.equipment", "recollect.agents.handover"),
         ("recollect.equipment", "recollect.agents.memory_agent"),
@@ -78,6 +89,10 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.equipment", "recollect.consolidation.agent"),
         ("recollect.equipment", "recollect.consolidation.files"),
         ("recollect.equipment", "recollect.agents.loop"),
+        ("recollect.equipment", "recollect.document"),
+        ("recollect.equipment", "recollect.leases"),
+        ("recollect.equipment", "recollect.processing"),
+        ("recollect.equipment", "recollect.worker"),
         ("recollect.memory", "recollect.consolidation.generations"),
         ("recollect.memory", "recollect.operations.exporting"),
         ("recollect.memory", "recollect.operations.migrating"),
