@@ -35,6 +35,7 @@ class Question:
     asked_at: datetime
     times: tuple[TimeRange, ...] = ()
     phrases: tuple[Phrase, ...] = ()
+    asks_agent: bool = False  # what the agent said is asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

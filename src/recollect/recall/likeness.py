@@ -26,6 +26,11 @@ _NEGATIONS = frozenset(
 )
 
 
+def denies(text: str) -> bool:
+    """Whether something is said not to be so."""
+    return not _NEGATIONS.isdisjoint(words(text).split())
+
+
 class Likeness(Enum):
     """How what comes later relates to what is there already."""
 

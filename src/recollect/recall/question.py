@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice, pairwise
 
+from recollect.recall.addressing import asks_agent, matter
 from recollect.recall.candidates import Candidates, Corpus, Phrase, Question, Term
 from recollect.recall.times import time_ranges
 from recollect.recollection import Entry, EntryKind, Found, Sought
@@ -31,7 +32,9 @@ _ID_OF_KIND = {kind: f"{kind}:" for kind in EntryKind}
 
 def ask(text: str, now: datetime) -> Question:
     """What a text asks for: its stems, those that stand together, and the times it names."""
-    asked = asked_stems(text)
+    every = asked_stems(text)
+    about = asked_stems(matter(text))
+    asked = {stem: word for stem, word in every.items() if stem in about} or every
     capitals = {words(each) for each in _WORD.findall(text) if each[0].isupper()}
     return Question(
         terms=tuple(
@@ -40,6 +43,7 @@ def ask(text: str, now: datetime) -> Question:
         asked_at=now,
         times=tuple(time_ranges(text, now)),
         phrases=tuple(islice(_phrases(text, asked), PHRASES_MAX)),
+        asks_agent=asks_agent(text),
     )
 
 

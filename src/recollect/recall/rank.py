@@ -47,7 +47,7 @@ def rank(
     told = [term for term in question.terms if not _is_named(term, names, corpus.holders)]
     stems = [term.stem for term in told or question.terms]
     lexical = score_words(stems, corpus, candidates, weights)
-    voice_of = _voices(weights)
+    voice_of = _voices(question, weights)
     voices = [voice_of[trust] for trust in candidates.trusts]
     # What an entry says weighs by whose word it is; the sum does once more, with all around it.
     said = list(map(mul, voices, lexical.scores))
@@ -110,8 +110,9 @@ def _is_named(term: Term, speakers: frozenset[str], holders: Mapping[str, int]) 
     return any(_names(term, speaker, holders) for speaker in speakers)
 
 
-def _voices(weights: Weights) -> dict[Trust, float]:
-    return {Trust.USER: 1.0, Trust.AGENT: weights.agent, Trust.TOOL: weights.tool}
+def _voices(question: Question, weights: Weights) -> dict[Trust, float]:
+    agent = 1.0 if question.asks_agent else weights.agent
+    return {Trust.USER: 1.0, Trust.AGENT: agent, Trust.TOOL: weights.tool}
 
 
 def _alike(similarities: Similarities, weights: Weights) -> Column:

@@ -216,8 +216,3 @@ def _range(row: Row, place: int, reading: Reading, zone: tzinfo) -> TimeRange:
         span=(first, last),
         precision=span.precision,
     )
-
-
-_AUXILIARY = (
-    r"(?:did|do|does|was|were|is|are|am|will|would|has|have|had|can|could|should|shall|might|must)"
-)

@@ -32,8 +32,9 @@ class Weights:
     time: float = 0.7
     # A session about the matter: the question's words that its entries have together.
     session: float = 0.35
-    # People tell; what an agent or a tool says mostly restates and advises.
-    agent: float = 0.7
+    # People tell; what an agent or a tool says mostly restates and advises. What the agent said
+    # counts in full where a question asks for it.
+    agent: float = 0.6
     tool: float = 0.7
     # Between equals the newer and the more often used goes first; never more than that.
     recency: float = 0.02

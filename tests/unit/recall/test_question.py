@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recollect.knowledge import Trust
+from recollect.recall.addressing import ADDRESSED_CHARS_MAX
 from recollect.recall.candidates import Phrase
 from recollect.recall.question import PHRASES_MAX, ask, candidates, without_names
 from recollect.recollection import Entry, EntryKind
@@ -36,6 +37,58 @@ def test_of_equals_a_fact_goes_first_and_of_two_of_a_kind_the_newer() -> None:
 )
 def test_names_are_taken_out_of_what_is_embedded(text: str, left: str) -> None:
     assert without_names(text, ["ana maria"]) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "about"),
+    [
+        ("Can you recommend some recent conferences?", "recent conferences"),
+        ("Could you please suggest activities for the evening?", "activities evening"),
+        ("I'm planning a trip to Denver. Any suggestions?", "planning trip denver"),
+        ("I've been thinking about baking bread. Any advice on flour?", "baking bread flour"),
+        ("Do you think it would be a good idea to see Ana?", "see ana"),
+        ("I mentioned visiting a museum. When?", "visiting museum"),
+        ("What did I tell you about my sister?", "sister"),
+        (
+            "I'm going through our last chat about tea and was wondering if you could show me pots",
+            "tea pots",
+        ),
+        # What others said and did is the matter itself.
+        ("What did Ana recommend?", "ana recommend"),
+        ("Which tips did the guide give us?", "tips guide give"),
+        ("Did Tom mention a chat?", "tom mention chat"),
+        # Where nothing else is asked, it is asked by what there is.
+        ("Any suggestions?", "suggestions"),
+        ("Can you help me with this?", "help"),
+        ("Do you remember?", "remember"),
+    ],
+)
+def test_what_is_said_to_whoever_is_asked_is_not_searched_for(text: str, about: str) -> None:
+    found = ask(text, datetime(2026, 5, 1, tzinfo=UTC)).terms
+    assert [term.word for term in found] == about.split()
+
+
+def test_a_long_text_is_searched_for_by_all_its_words() -> None:
+    text = "Can you suggest a name? " + "x " * ADDRESSED_CHARS_MAX
+    found = ask(text, datetime(2026, 5, 1, tzinfo=UTC)).terms
+    assert [term.word for term in found] == ["suggest", "name", "x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_asked"),
+    [
+        ("Which hostel did you recommend?", True),
+        ("What was the pot that you specifically suggested?", True),
+        ("What did the assistant say about tea?", True),
+        ("In our last conversation about tea, which pot was it?", True),
+        ("In our last conversation, what did I tell you about tea?", False),
+        ("You know what Ana said about tea?", False),
+        ("Can you recommend a hostel?", False),
+        ("Which hostel did Ana recommend?", False),
+    ],
+)
+def test_what_the_agent_said_is_asked_for(text: str, is_asked: bool) -> None:
+    assert ask(text, datetime(2026, 5, 1, tzinfo=UTC)).asks_agent is is_asked
 
 
 @pytest.mark.parametrize(

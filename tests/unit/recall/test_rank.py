@@ -276,6 +276,20 @@ def test_a_person_goes_before_an_agent_and_a_tool() -> None:
     assert tool.score < ranked(asked("harbour"), entry("person", "harbour"))[0].score
 
 
+def test_what_the_agent_said_counts_in_full_where_it_is_asked_for() -> None:
+    told = (
+        entry("person", "harbour", trust=Trust.USER),
+        entry("agent", "harbour paint", trust=Trust.AGENT),
+    )
+    question = asked("harbour paint")
+    by_agent = replace(question, asks_agent=True)
+    agent, person = (ranked(by_agent, *told)[at] for at in (0, 1))
+    assert (agent.id, person.id) == ("agent", "person")
+    plain = {each.id: each.score for each in ranked(question, *told)}
+    assert agent.score > plain["agent"]
+    assert person.score == plain["person"]
+
+
 def test_a_session_that_has_the_words_together_lifts_its_entries() -> None:
     found = order(
         asked("harbour paint"),
