@@ -16,6 +16,8 @@ Words = Mapping[str, frozenset[str]]
 _QUOTES = frozenset("\"'`“‘«")
 _AFTER_ORDERS = frozenset({"please", "yesterday", "today", "now", "thanks"})
 _NEXT_WORD = LazyPattern(r"[ \t]+([^\W\d_]+)")
+_WORD = LazyPattern(r"[^\W\d_]+")
+_CLAUSE_END = LazyPattern(r"[ \t]*(?:[.!?;)]|[\r\n]|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +152,19 @@ def _ends_there(found: Candidate, words: Words) -> bool:
     return word is None or word[1].lower() in words["connectors"]
 
 
+def _labelled(found: Candidate, words: Words) -> str | None:
+    """What a password opens may be named; what is done about passwords has no value to hide."""
+    label = _WORD.findall(found.text[found.keyword : found.start].lower())[1:]
+    opens_at = next((place for place, word in enumerate(label) if word in words["openers"]), None)
+    about = label[:opens_at]
+    if words["not_after"] & {*about, *(word.removesuffix("s") for word in about)}:
+        return None
+    is_word = found.value.isalpha() and not found.is_quoted
+    if is_word and (opens_at is None or _CLAUSE_END.match(found.following) is None):
+        return None
+    return _told(found, words)
+
+
 def _told_before(found: Candidate, words: Words) -> str | None:
     value = found.value
     has_inner_capital = value.isalpha() and value[1:].lower() != value[1:] and not value.isupper()
@@ -210,6 +225,7 @@ _CHECKS: Mapping[Check, Callable[[Candidate, Words], str | None]] = {
     Check.NAMED: _named,
     Check.SHOWN: _shown,
     Check.TOLD: _told,
+    Check.LABELLED: _labelled,
     Check.TOLD_BEFORE: _told_before,
     Check.TOLD_KEY: _told_key,
     Check.PHRASE: _phrase,

@@ -29,6 +29,7 @@ class Check(StrEnum):
     NAMED = "named"  # the name in front of it is telling and the value fits the name
     SHOWN = "shown"  # the same with nothing but a blank between: the value has to be plainly one
     TOLD = "told"  # prose: "the password is …"
+    LABELLED = "labelled"  # prose: "password for the laptop: …"
     TOLD_BEFORE = "told-before"  # prose: "… is the password"
     TOLD_KEY = "told-key"  # prose: "the api key is …"
     PHRASE = "phrase"  # words that make no sentence

@@ -48,6 +48,13 @@ def bare(text: str) -> str:
         ("the PIN is 4821.", "the PIN is <pin>."),
         ("use Tr0ub4dor&3 as the password", "use <password> as the password"),
         ("the code to the front door is 4821", "the code to the front door is <pin>"),
+        ("my password for Netflix: hunter2x", "my password for Netflix: <password>"),
+        ("Passwort für den Laptop: sommerwind", "Passwort für den Laptop: <password>"),
+        ("password for bob@x.example: hunter2x", "password for bob@x.example: <password>"),
+        ("the password for the wifi:\n\nhunter2x", "the password for the wifi:\n\n<password>"),
+        ("Note: PIN for my phone: 4821", "Note: PIN for my phone: <pin>"),
+        ("code for the garage: 4821", "code for the garage: <pin>"),
+        ("API key for the maps: q7MTX6T5bC6O3hDpHJ", "API key for the maps: <api-key>"),
     ],
 )
 def test_only_the_secret_goes_and_what_is_around_it_stays(
@@ -69,6 +76,9 @@ def test_only_the_secret_goes_and_what_is_around_it_stays(
         '"integrity": "sha512-' + "Ab3+" * 20 + '=="',
         "session 0ccf1a04-1b4c-43b6-8aa5-79e41db43a68 at 2026-03-01T10:00:00Z, version 1.22.3",
         "PASSWORD_FILE=/run/secrets/db token_file: ./conf/token.txt",
+        "I forgot the passwords for three accounts: Netflix, Hulu and Gmail",
+        "password managers of note: KeePass. Password rules for admins: minimum12 characters",
+        "the password for this page: https://x.example/a8f7d9e2, pin this for later: 1200 words",
     ],
 )
 def test_what_only_looks_like_a_secret_stays(redactor: Redactor, text: str) -> None:
