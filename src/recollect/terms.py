@@ -30,6 +30,13 @@ _STOP_WORDS = frozenset(
     would you your yours
     """.split()  # noqa: SIM905
 )
+# The one of them that is a month, or a name, as well: beside a number, behind what leads to a time,
+# or with a capital that no sentence begins with.
+_MAY_IS_MEANT = re.compile(
+    r"\b(?:in|of|since|until|last|next|early|late|mid|during)[ -](?i:may)\b|"
+    r"(?i:\b\d{1,2}(?:st|nd|rd|th)? may\b|\bmay \d)|"
+    r"(?:(?<=[^\W_] )|(?<=[^\W_], ))May\b(?! (?:I|we|you|he|she|it|they)\b)"
+)
 
 
 def words(text: str) -> str:
@@ -53,5 +60,6 @@ def search_terms(text: str, terms_max: int = TERMS_MAX) -> list[str]:
     A text of nothing but common words is searched by those.
     """
     found = dict.fromkeys(words(text).split())
-    rare = [word for word in found if word not in _STOP_WORDS]
+    kept = {"may"} if "may" in found and _MAY_IS_MEANT.search(text) else ()
+    rare = [word for word in found if word not in _STOP_WORDS or word in kept]
     return (rare or list(found))[:terms_max]

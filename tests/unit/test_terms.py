@@ -33,6 +33,26 @@ def test_words_are_searched_for_in_their_order_each_once(text: str, terms: list[
     assert search_terms(text) == terms
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What happens in May?",
+        "what happened in may",
+        "Where were we on 5 May?",
+        "who came on may 5th",
+        "Will Ana come by May?",
+        "What does Aunt May like?",
+    ],
+)
+def test_may_is_searched_for_where_it_is_a_month_or_a_name(text: str) -> None:
+    assert "may" in search_terms(text)
+
+
+@pytest.mark.parametrize("text", ["May I see the plan?", "Ana, May I ask?", "this may help Ana"])
+def test_elsewhere_it_is_a_common_word(text: str) -> None:
+    assert "may" not in search_terms(text)
+
+
 def test_a_text_of_nothing_but_common_words_is_searched_by_those() -> None:
     assert search_terms("Who is he?") == ["who", "is", "he"]
 

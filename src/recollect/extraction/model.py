@@ -25,6 +25,7 @@ from recollect.extraction.parse import ANSWER_SCHEMA, Limits, handles_of, parse
 from recollect.extraction.piece import Piece
 from recollect.extraction.scope import scoped
 from recollect.extraction.transcript import Chunk, chunk, cost, fenced, quoted, render
+from recollect.extraction.withheld import is_withheld
 from recollect.knowledge import Draft, Extraction, Fact
 from recollect.models.prompts import Prompt, load_prompt
 from recollect.models.protocol import Completion, Model, Request
@@ -203,8 +204,9 @@ class ModelExtractor:
             draft = parse_lines(text, sending.piece, limits)
         else:
             draft = parse(text, sending.piece, sending.handles, limits)
+        facts = tuple(fact for fact in draft.facts if not is_withheld(fact))
         project = sending.piece.session.project
-        return scoped(draft, self.redact(project) if project else None)
+        return scoped(replace(draft, facts=facts), self.redact(project) if project else None)
 
     def _sending(self, piece: Piece, divisor: int) -> _Sending:
         """What is sent of a piece: all that fits, or that part of it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from recollect.extraction.grounding import rank
@@ -66,6 +66,17 @@ def merged(claims: Iterable[Claim]) -> list[Claim]:
         if claim.text.strip():
             same.setdefault(content_key(claim.text), []).append(claim)
     return sorted(map(_one, same.values()), key=lambda one: (one.said, content_key(one.text)))
+
+
+def due_on(told: Claim | Fact) -> date | None:
+    """The last day that something to be done is about, where it says one."""
+    if "commitment" not in told.tags and "goal" not in told.tags:
+        return None
+    said = told.metadata.get("date_to") or told.metadata.get("date")
+    try:
+        return date.fromisoformat(said) if isinstance(said, str) else None
+    except ValueError:
+        return None
 
 
 def _one(claims: list[Claim]) -> Claim:

@@ -29,7 +29,6 @@ from recollect.topics.english import (
 
 TEXT_CHARS_MAX = 2000  # of a claim; what stands further behind is not its subject
 NAME_WORDS_MAX = 3
-PROJECT_CHARS_MAX = 60
 THE_USER_NAME = "the user"
 
 _KIN = "|".join(sorted((re.escape(word) for word in KIN.split()), key=len, reverse=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from recollect.extraction.grounding import block_trust, held_tag
@@ -20,6 +21,7 @@ PAUSE = timedelta(hours=6)  # after which a question is no longer being answered
 _QUESTION_CHARS_MAX = 120
 _ADOPTED_CONFIDENCE = 0.6
 _ADOPTED_WORDS_MIN = 6
+_PROPOSAL_CHARS_MAX = 1000  # from the end of what was said: a proposal stands last
 _REPLY_CHARS_MAX = 80
 _TYPED_CHARS_MAX = 1500  # by hand, in one go
 
@@ -31,40 +33,43 @@ class Conversation:
         self._book = book
         self._listener = listener
 
-    def facts(self, piece: Piece) -> Iterator[NewFact]:
+    def facts(self, piece: Piece) -> list[NewFact]:
         """What people said, and what they agreed to, in order."""
         if piece.session.parent is not None:
-            return  # an agent's prompt to its own helper: what it was told itself is elsewhere
-        blocks, is_background = piece.blocks, piece.is_background
-        setting, names = _setting(blocks)
-        place = place_of(piece.session.project)
-        is_work = setting is Setting.AGENT and _is_work(place, blocks)
-        shown = {
-            block.seq: block.text
-            for block in blocks
-            if block.kind is BlockKind.ATTACHMENT and block.role is Role.USER
-        }
+            return []  # an agent's prompt to its own helper: what it was told itself is elsewhere
+        room, shown = _room(piece), _shown(piece.blocks)
+        found: list[NewFact] = []
         before: Block | None = None
-        for block in blocks:
-            if block.kind is not BlockKind.SAID:
-                continue
+        is_playing = False
+        last: dict[str | None, Block] = {}  # that each has said
+        for block in (each for each in piece.blocks if each.kind is BlockKind.SAID):
             if block.role is Role.USER:
                 is_near = before is not None and block.at - before.at < PAUSE
-                hearing = Hearing(
-                    setting=setting,
-                    names=names,
-                    trust=block_trust(block, is_background=is_background),
+                hearing = replace(
+                    room,
+                    trust=block_trust(block, is_background=piece.is_background),
                     question=_question(before, block) if is_near and before else "",
                     attachment=shown.get(block.seq, ""),
                     opens=not is_near,
-                    place=place,
-                    is_work=is_work,
                     is_pasted=len(block.text) > _TYPED_CHARS_MAX,
                 )
-                if is_near and before and not is_background:
-                    yield from self._adopted(before, block, hearing)
-                yield from self._listener.hear(block, hearing)
+                own, is_playing = self._outside(block, hearing, is_playing=is_playing and is_near)
+                earlier = last.get(block.speaker)
+                if earlier and self._listener.own.takes_back(own.text):
+                    found = [fact for fact in found if fact.seq_to != earlier.seq]
+                if is_near and before and own.text and not piece.is_background:
+                    found += self._adopted(before, own, hearing)
+                found += self._listener.hear(own, hearing, earlier if is_near else None)
+                last[block.speaker] = own
             before = block
+        return found
+
+    def _outside(self, block: Block, hearing: Hearing, *, is_playing: bool) -> tuple[Block, bool]:
+        """What of a block is not played, and whether a role play goes on behind it."""
+        if hearing.is_work:
+            return block, False  # there it is something that is built
+        text, goes_on = self._listener.own.unplayed(block.text, is_playing=is_playing)
+        return (block if text == block.text else replace(block, text=text)), goes_on
 
     def _adopted(self, before: Block, reply: Block, hearing: Hearing) -> Iterator[NewFact]:
         """An agent's proposal that a person said yes to; a proposal alone is nothing."""
@@ -75,15 +80,22 @@ class Conversation:
         if not self._book.phrase("affirms").search(reply.text):
             return
         proposes = self._book.phrase("proposes_at_work" if hearing.is_work else "proposes")
-        proposed = [each for each in sentences(before.text[-1000:]) if proposes.search(each)]
+        said = list(sentences(before.text[-_PROPOSAL_CHARS_MAX:]))
+        if len(before.text) > _PROPOSAL_CHARS_MAX:
+            del said[0]  # most likely the end of one
+        proposed = [each for each in said if "?" not in each and proposes.search(each)]
         if not proposed or len(proposed[-1].split()) < _ADOPTED_WORDS_MIN:
             return
-        text = proposed[-1][:QUOTE_CHARS_MAX]
+        text = _cut(proposed[-1], QUOTE_CHARS_MAX)
         who = reply.speaker or self._book.templates["person"]
         templates, place = self._book.templates, hearing.place
         name = "adopted_in" if place else "adopted"
         yield NewFact(
-            content=templates[name].format(who=who, text=text, project=named(place)),
+            content=templates[name].format(
+                who=who,
+                text=" ".join(text.split()) + ("" if text == proposed[-1] else " …"),
+                project=named(place),
+            ),
             seq=before.seq,
             seq_to=reply.seq,
             valid_from=reply.at,
@@ -96,6 +108,23 @@ class Conversation:
                 **in_project(place),
             },
         )
+
+
+def _room(piece: Piece) -> Hearing:
+    """Who talks with whom and where, the same for all blocks of a piece."""
+    setting, names = _setting(piece.blocks)
+    place = place_of(piece.session.project)
+    is_work = setting is Setting.AGENT and _is_work(place, piece.blocks)
+    return Hearing(setting=setting, names=names, place=place, is_work=is_work)
+
+
+def _shown(blocks: Sequence[Block]) -> dict[int, str]:
+    """What people attached, by record."""
+    return {
+        block.seq: block.text
+        for block in blocks
+        if block.kind is BlockKind.ATTACHMENT and block.role is Role.USER
+    }
 
 
 def _is_work(place: str, blocks: Sequence[Block]) -> bool:
@@ -121,3 +150,10 @@ def _question(before: Block, block: Block) -> str:
         return ""
     asked = [sentence for sentence in sentences(text[-400:]) if sentence.endswith("?")]
     return asked[-1] if asked and len(asked[-1]) <= _QUESTION_CHARS_MAX else ""
+
+
+def _cut(text: str, chars_max: int) -> str:
+    """A sentence, or as many whole words of it as there is room for."""
+    return (
+        text if len(text) <= chars_max else text[: chars_max + 1].rpartition(" ")[0].rstrip(",;:")
+    )

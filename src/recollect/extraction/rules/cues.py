@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 _WORD = re.compile(r"[$€£]?\d[\w.,:/%-]*|[^\W\d_]+(?:['’-][^\W\d_]+)*")
-_NAME = re.compile(r"(?<=[\w,;:&\"“'(] )[\"“(']?([A-Z][\w’'&-]*[a-z0-9A-Z])")
+_NAME = re.compile(r"(?<=[\w,;:&\"“'(] )[\"“(']?([^\W\d_a-z][\w’'&-]*[^\W_])")
 _TITLE = re.compile(r"[\"“][^\"”]{3,60}[\"”]")
 _MEMO_MAX = 50_000
 
@@ -81,7 +81,9 @@ class Cues:
         return tuple(
             name
             for name in _NAME.findall(text)
-            if name.lower() not in speakers and not self._words.get(name.lower().partition("'")[0])
+            if name[0].isupper()
+            and name.lower() not in speakers
+            and not self._words.get(name.lower().partition("'")[0])
         )
 
     def _build(self, text: str, words: tuple[str, ...], names: tuple[str, ...]) -> int:

@@ -7,9 +7,28 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
+from enum import StrEnum
 from typing import Any
 
 DATES_MAX = 4  # per sentence
+FAR_DAYS = 183  # nobody who speaks of both says "March 3rd" of a day so far ahead
+_LEAD_CHARS = 80
+_SINCE = re.compile(
+    r"\b(?:since|last)(?: (?:early|mid|late|around|about|on|the))*[ -]$", re.IGNORECASE
+)
+_DUE = re.compile(
+    r"\b(?:by|before|until|till|due|next|plan|plans|planning|going to|will|hope to|hoping to)\b"
+    r"(?:(?! (?:and|but|that|which) )[^,;.]){0,60}$",
+    re.IGNORECASE,
+)
+
+
+class Outlook(StrEnum):
+    """Where a sentence looks, as far as its words tell: what "on Friday" means depends on it."""
+
+    BACK = "back"
+    AHEAD = "ahead"
+    EITHER = "either"  # it tells what was and what is to come
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,24 +83,24 @@ class Calendar:
         }
 
     def find(
-        self, text: str, words: tuple[str, ...], said: date, *, looks_ahead: bool
+        self, text: str, words: tuple[str, ...], said: date, outlook: Outlook
     ) -> tuple[When, ...]:
-        """The times in a sentence, in order. `looks_ahead` decides what "on Friday" means."""
+        """The times in a sentence, in order."""
         if self._triggers.isdisjoint(words) and not any(word[0].isdigit() for word in words):
             return ()
         taken: list[When] = []
-        for when in self._matches(text, said, looks_ahead):
+        for when in self._matches(text, said, outlook):
             if all(when.stop <= other.start or when.start >= other.stop for other in taken):
                 taken.append(when)
         return tuple(sorted(taken, key=lambda when: when.start)[:DATES_MAX])
 
-    def _matches(self, text: str, said: date, looks_ahead: bool) -> Iterator[When]:
+    def _matches(self, text: str, said: date, outlook: Outlook) -> Iterator[When]:
         for pattern in self._patterns:
-            if pattern.needs_future and not looks_ahead:
+            if pattern.needs_future and outlook is Outlook.BACK:
                 continue
             for found in pattern.expression.finditer(text):
                 try:
-                    span = self._readers[pattern.kind](found, pattern, said, looks_ahead)
+                    span = self._read(found, pattern, said, outlook)
                 except OverflowError:  # before the year 1 or after 9999
                     continue
                 if span is not None:
@@ -89,6 +108,20 @@ class Calendar:
                     yield When(
                         start=found.start(), stop=found.end(), first=first, last=last, label=label
                     )
+
+    def _read(
+        self, found: re.Match[str], pattern: _Pattern, said: date, outlook: Outlook
+    ) -> _Span | None:
+        read = self._readers[pattern.kind]
+        lead = _lead(found)
+        if _SINCE.search(lead):
+            return read(found, pattern, said, False)
+        span = read(found, pattern, said, outlook is not Outlook.BACK)
+        is_far = span is not None and (span[0] - said).days > FAR_DAYS
+        is_open = pattern.kind in ("date", "month") and not found["year"]
+        if outlook is Outlook.EITHER and is_far and is_open and not _DUE.search(lead):
+            return read(found, pattern, said, False)
+        return span
 
     def _days(self, _: re.Match[str], pattern: _Pattern, said: date, __: bool) -> _Span | None:
         return _day(said + timedelta(days=pattern.amount or 0))
@@ -176,6 +209,12 @@ def _pattern(entry: Mapping[str, Any], words: Mapping[str, str]) -> _Pattern:
         entry.get("amount"),
         entry.get("needs") == "future",
     )
+
+
+def _lead(found: re.Match[str]) -> str:
+    """The words before a time, with those its pattern takes in: "since", "in"."""
+    stop = min((found.start(name) for name, value in found.groupdict().items() if value), default=0)
+    return found.string[max(0, stop - _LEAD_CHARS) : stop]
 
 
 def _either(words: Any) -> str:

@@ -13,6 +13,7 @@ from recollect.extraction.rules.lessons import Teacher
 from recollect.extraction.rules.rulebook import load
 from recollect.extraction.rules.statements import Listener
 from recollect.extraction.rules.texts import TextWriter, Told
+from recollect.extraction.withheld import is_withheld
 from recollect.knowledge import Draft, Fact, NewFact, Trust, content_key, names_what_ends
 
 THRESHOLD = 0.5  # below it a sentence is as likely as not of no use to anybody
@@ -33,7 +34,7 @@ class RuleExtractor:
 
     def extract(self, piece: Piece) -> Draft:
         rules = self._rules
-        said = rules.conversation.facts(piece)
+        said = [fact for fact in rules.conversation.facts(piece) if not is_withheld(fact)]
         actions = tuple(rules.tools.actions(piece.blocks, piece.session.project))
         done = rules.teacher.facts(actions, piece.session.project) if actions else []
         facts = tuple(_superseding(_each_once([*said, *done]), piece.known))

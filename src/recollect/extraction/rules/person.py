@@ -39,6 +39,20 @@ _STOPS_JOINING = frozenset(
         "let's",
     }
 )
+# "Marrying my partner was …": who marries would be lost with the "my".
+_NO_GERUNDS = frozenset(
+    """during nothing something everything anything morning evening spring according regarding
+    including considering depending speaking following exciting""".split()  # noqa: SIM905
+)
+_FINITE = frozenset({"is", "was", "are", "were", "has", "had", "made", "makes", "me", ",", ":"})
+_AS_ONESELF = re.compile(r"\bbe(?:ing)? me\b", re.IGNORECASE)
+# "The peace and love theme" or "the house and love music": nobody can tell, so it is quoted.
+_NOUN_OR_VERB = re.compile(
+    r"\b(?:the|this|that) (?:[\w-]+ ){1,2}(?:and|or) (?:love|work|need|hate|try) "
+    r"(?!(?:a|an|the|my|it|them|this|that|to|in|at|as|with|for|from|on|how|when|what|every|all|some"
+    r"|both|so)\b|\w+ing\b)\w",
+    re.IGNORECASE,
+)
 
 
 class Narrator:
@@ -59,13 +73,18 @@ class Narrator:
         lower = [token.lower().replace("’", "'") for token in tokens]
         if not self._unsafe.isdisjoint(lower) or '"' in lower or "“" in lower or "?" in lower:
             return None
+        if _loses_its_doer(lower) or _AS_ONESELF.search(sentence):
+            return None
+        if _NOUN_OR_VERB.search(sentence):
+            return None
         told: list[str] = []
         is_named = said_i = False
         place = 0
         while place < len(tokens):
             word = lower[place]
-            if word not in self._first:
-                own = self._possessed(word, who, is_named=is_named)
+            if word not in self._first or _is_in_a_compound(lower, place):
+                is_part = _is_in_a_compound(lower, place)
+                own = None if is_part else self._possessed(word, who, is_named=is_named)
                 told.append(own or tokens[place])
                 is_named = is_named or own is not None
                 place += 1
@@ -168,6 +187,28 @@ def third_person(verb: str) -> str:
     if verb.endswith("y") and len(verb) > 1 and verb[-2] not in "aeiou":
         return f"{verb[:-1]}ies"
     return f"{verb}es" if verb.endswith(_SIBILANT) else f"{verb}s"
+
+
+def _is_in_a_compound(lower: list[str], place: int) -> bool:
+    """Whether a hyphen makes a word part of another: "me-time", "I-95"."""
+    joins_next = lower[place + 1 : place + 2] == ["-"] and lower[place + 2 : place + 3] != []
+    joins_last = lower[max(0, place - 1) : place] == ["-"] and place > 1
+    return (joins_next and not lower[place + 2].isspace()) or (
+        joins_last and not lower[place - 2].isspace()
+    )
+
+
+def _loses_its_doer(lower: list[str]) -> bool:
+    """Whether it begins with something done, and "my" is the first to say by whom."""
+    first = lower[0] if lower else ""
+    if not first.endswith("ing") or len(first) < 5 or first in _NO_GERUNDS:
+        return False
+    for word in lower:
+        if word in _FINITE:
+            return False
+        if word in ("my", "myself"):
+            return True
+    return False
 
 
 def _is_company(lower: list[str], place: int) -> bool:

@@ -28,6 +28,7 @@ class Rule:
     project_topic: str | None = None  # where it holds in a project only
     setting: str | None = None  # the occasion on which alone it is tried
     ends: bool = False  # says what no longer holds
+    unless: tuple[str, ...] = ()  # the phrases that keep it from holding
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -45,8 +46,12 @@ class Rulebook:
         self.tools: Mapping[str, Any] = data["tools"]
         self.stop_words = frozenset(data["slug"]["stop_words"].split())
         self.templates: Mapping[str, str] = data["templates"]
-        self._phrases: Mapping[str, str] = data["phrases"]
+        self._hints = {name: tuple(words.split()) for name, words in data["hints"].items()}
         self._words: Mapping[str, str] = data["words"]
+        self._phrases = {
+            name: _PLACEHOLDER.sub(self._alternatives, phrase)
+            for name, phrase in data["phrases"].items()
+        }
         self.rules = tuple(self._rule(rule) for rule in data["rules"])
         self._rules_of: dict[str, tuple[int, ...]] = {}
         for place, rule in enumerate(self.rules):
@@ -64,12 +69,13 @@ class Rulebook:
             project_topic=rule.get("project_topic"),
             setting=rule.get("setting"),
             ends=rule.get("ends", False),
+            unless=tuple(rule.get("unless", "").split()),
         )
 
     def _alternatives(self, found: re.Match[str]) -> str:
         listed = self._words[found[1]]
         if listed.startswith("("):
-            return listed
+            return _PLACEHOLDER.sub(self._alternatives, listed)
         return f"(?:{'|'.join(re.escape(word.replace('_', ' ')) for word in listed.split())})"
 
     def candidates(self, words: tuple[str, ...]) -> list[Rule]:
@@ -80,6 +86,11 @@ class Rulebook:
         known = self._rules_of
         places = {place for word in words for place in known.get(word) or known.get(word[:-2], ())}
         return [self.rules[place] for place in sorted(places)]
+
+    def hints(self, name: str, text: str) -> bool:
+        """Whether a text may hold a phrase of a kind: cheaper than to look for it."""
+        lower = text.lower()
+        return any(word in lower for word in self._hints[name])
 
     def phrase(self, name: str) -> re.Pattern[str]:
         return _compiled(self._phrases[name])

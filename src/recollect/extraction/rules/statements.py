@@ -4,92 +4,174 @@ or else the weight of their words."""
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from recollect.extraction.piece import Block
+from recollect.extraction.rules.clauses import Held, Separator
 from recollect.extraction.rules.cues import Setting, Weighed
+from recollect.extraction.rules.own import OwnWords, Said
 from recollect.extraction.rules.rulebook import Rule, Rulebook
 from recollect.extraction.rules.sentences import sentences
-from recollect.extraction.rules.wording import Found, Hearing, Writer
-from recollect.knowledge import NewFact
+from recollect.extraction.rules.wording import CONTEXT_CHARS_MAX, Found, Hearing, Writer
+from recollect.knowledge import FactTag, NewFact, Trust
 
 WORDS_MIN = 2
 WORK_CONFIDENCE_MIN = 0.65  # of a rule, where people work: what they say there is mostly of the day
 TOLD_CONFIDENCE = 0.95  # "remember that …": whoever says so means it
-_QUOTED = re.compile(r"„[^“”\"]*(?:[“”\"]|$)|«[^»]*(?:»|$)|[\"“][^\"”]*(?:[\"”]|$)")
-# What is an apostrophe elsewhere opens a quotation behind a blank and closes one before a blank.
-_SINGLE_QUOTED = re.compile(r"(?<![^\s(\[:,])['‘](\w.*?[\w.,!?…])'(?!\w)")
-_CLOSED = re.compile(r"[\"“][^\"“”]*[\"”]")
-_OPENING = re.compile(r"(?<![^\s(\[:—-])[\"“](?=[^\s\"”])")
-_MARK = re.compile(r"[\"“”]")
-_QUOTATION_SENTENCES_MAX = 12
+TOLD_PER_BLOCK_MAX = 24  # of a list that is to be remembered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Heard:
+    """A sentence to be kept, and where it came from."""
+
+    found: Found
+    said: Said
+    confidence: float  # of the whole sentence
+
+    @property
+    def is_told(self) -> bool:
+        return bool(self.said.head)
 
 
 class Listener:
-    """Hears what a person says and answers with facts, at most `per_block` of them."""
+    """Hears what a person says and answers with facts, of at most `per_block` sentences.
+
+    The items of a list that is to be remembered are not counted: whoever lists them means all.
+    """
 
     def __init__(self, book: Rulebook, threshold: float, per_block: int) -> None:
         self._book = book
         self._threshold = threshold
         self._per_block = per_block
         self._writer = Writer(book)
+        self._separator = Separator(book)
         bit = book.cues.bits
-        self._own = bit["me"] | bit["us"]
+        self.own = OwnWords(book)
+        self._person = bit["me"] | bit["us"]
         self._bit = bit
 
-    def hear(self, block: Block, hearing: Hearing) -> list[NewFact]:
-        """The facts in a block of a person's words, in the order they were said."""
-        found = list(self._candidates(block.text, hearing))
-        if len(found) > self._per_block:
-            best = sorted(range(len(found)), key=lambda place: -found[place].confidence)
-            found = [found[place] for place in sorted(best[: self._per_block])]
-        return [self._writer.write(item, block, hearing) for item in found]
+    def hear(self, block: Block, hearing: Hearing, earlier: Block | None = None) -> list[NewFact]:
+        """The facts in a block of a person's words, in the order they were said.
 
-    def _candidates(self, text: str, hearing: Hearing) -> Iterator[Found]:
+        `earlier` is what the same person said before it: a correction may mean that.
+        """
+        heard = self._heard(block.text, hearing, earlier)
+        told = list(dict.fromkeys(id(each.said) for each in heard if each.is_told))
+        sure = {id(each.said): each.confidence for each in heard if not each.is_told}
+        best = sorted(sure, key=lambda said: -sure[said])
+        kept = {*told[:TOLD_PER_BLOCK_MAX], *best[: self._per_block]}
+        return [
+            self._writer.write(each.found, block, hearing)
+            for each in heard
+            if id(each.said) in kept
+        ]
+
+    def _heard(self, text: str, hearing: Hearing, earlier: Block | None) -> list[_Heard]:
         around = self._around(hearing)
-        before = ""
-        for verbatim in _own(list(sentences(text))):
-            sentence = verbatim.replace("’", "'")
-            for statement in self._stated(sentence):
-                weighed = self._weighed(statement, hearing)
-                if len(weighed.words) >= WORDS_MIN or hearing.question:
-                    found = self._judged(weighed, around, before, hearing)
-                    if found is not None:
-                        start = sentence.find(statement)
-                        yield replace(found, quote=verbatim[start : start + len(statement)])
-            if self._hands_over_text(sentence):
-                return  # what follows is a text to work on, not the person's own words
-            before = sentence
+        heard: list[_Heard] = []
+        last: Said | None = None
+        own = self.own.sentences(text, is_work=hearing.is_work, is_pasted=hearing.is_pasted)
+        for said in own:
+            before = "" if last is None else last.text
+            for statement in self._stated(said.text):
+                found = self._judged_in(statement, said, around, before, hearing)
+                if found is not None:
+                    found = replace(found, quote=statement)
+                    if self._amends(found):
+                        found = self._together(heard, found, last or _last_of(earlier))
+                    for part in self._parts(found, hearing):
+                        typed = replace(part, quote=said.typed(part.quote))
+                        heard.append(_Heard(found=typed, said=said, confidence=found.confidence))
+            last = said
+        return heard
 
-    def _hands_over_text(self, sentence: str) -> bool:
-        """Whether the sentences behind this one are hardly the person's own either."""
-        if ":" not in sentence:
-            return False
-        if sentence.endswith(":") and self._book.phrase("introduces").search(sentence):
-            return True
-        handed = self._book.phrase("hands_over").search(sentence)
-        if handed is None:
-            return False
-        if self._book.phrase("hands_over_text").search(handed[0]):
-            return True
-        rest = sentence[handed.end() :]
-        return not rest.strip() or self._book.phrase("first_person").search(rest) is not None
+    def _parts(self, found: Found, hearing: Hearing) -> list[Found]:
+        """A sentence that says several things as several."""
+        is_whole = found.weighed.text == found.quote
+        if hearing.trust is not Trust.USER or not is_whole or not self._separator.is_many(found):
+            return [found]
+        held = list(self._holding(found.weighed, hearing))
+        return self._separator.apart(found, held, lambda text: self._weighed(text, hearing))
 
-    def _not_own(self, text: str) -> list[tuple[int, int]]:
-        """Where the words of a sentence are somebody else's: quoted, or handed over."""
-        spans = [quoted.span() for quoted in _QUOTED.finditer(text)]
-        if "'" in text:
-            is_person = self._book.phrase("first_person").search
-            singles = _SINGLE_QUOTED.finditer(text)
-            spans += [single.span() for single in singles if is_person(single[1])]
-        handed = self._book.phrase("hands_over").search(text) if ":" in text else None
-        return spans if handed is None else [*spans, (handed.end(), len(text))]
+    def _holding(self, weighed: Weighed, hearing: Hearing) -> Iterator[Held]:
+        """All rules that hold for a sentence, wherever in it."""
+        for rule in self._tried(weighed, hearing, 0.0):
+            for match in rule.pattern.finditer(weighed.text):
+                if self._is_meant(rule, weighed.text, match):
+                    yield Held(rule=rule, match=match)
+
+    def _tried(self, weighed: Weighed, hearing: Hearing, confidence: float) -> Iterator[Rule]:
+        """The rules that may hold for a sentence and are sure enough, or it is by itself."""
+        occasions = hearing.occasions
+        least = self._least(hearing)
+        for rule in self._book.candidates(weighed.words):
+            if rule.setting is not None and rule.setting not in occasions:
+                continue
+            if max(rule.confidence, confidence) >= least:
+                yield rule
+
+    def _judged_in(
+        self, statement: str, said: Said, around: int, before: str, hearing: Hearing
+    ) -> Found | None:
+        weighed = self._weighed(statement, hearing)
+        if len(weighed.words) >= WORDS_MIN or hearing.question:
+            found = self._judged(weighed, around, before, hearing)
+            if found is not None:
+                return found
+        return self._told(weighed, said, hearing) if said.head else None
+
+    def _told(self, weighed: Weighed, said: Said, hearing: Hearing) -> Found | None:
+        """An item of a list that is to be remembered, whatever its words are."""
+        phrase = self._book.phrase
+        if hearing.setting is not Setting.AGENT or hearing.trust is not Trust.USER:
+            return None
+        if phrase("not_meant").search(weighed.text) or not any(map(_is_word, weighed.words)):
+            return None
+        if not said.is_item and phrase("requests").search(weighed.text):
+            return None
+        if not phrase("about_me").search(said.head):
+            together = self._weighed(f"{said.head} {weighed.text}", hearing)
+            return self._judged(together, 0, "", hearing)
+        stated = self._judged(self._weighed(self._of_me(weighed), hearing), 0, "", hearing)
+        if stated is not None and stated.rule is not None:
+            return stated
+        return Found(
+            weighed=weighed,
+            bits=weighed.bits | self._bit["me"],
+            before="",
+            confidence=TOLD_CONFIDENCE,
+            rule=None,
+            match=None,
+        )
+
+    def _of_me(self, weighed: Weighed) -> str:
+        """An item without its subject as a sentence: "allergic to nuts", "live in Rome"."""
+        is_verb = weighed.words[0] in self._book.verbs["base"]
+        template = self._book.templates["item_does" if is_verb else "item_is"]
+        return template.format(text=weighed.text)
+
+    def _amends(self, found: Found) -> bool:
+        """Whether a correction says little without the sentence it corrects."""
+        if found.rule is None or found.rule.tag != FactTag.CORRECTION.value:
+            return False
+        return self._book.phrase("amends").search(found.weighed.text) is not None
+
+    def _together(self, heard: list[_Heard], found: Found, last: Said | None) -> Found:
+        """A correction behind what it corrects; that alone is no longer so."""
+        if last is None or len(last.text) > CONTEXT_CHARS_MAX or "?" in last.text:
+            return found
+        first = heard.pop().found if heard and heard[-1].said is last else None
+        text = last.text if first is None else first.weighed.text
+        whole = self._book.cues.weigh(f"{text} {found.weighed.text}")
+        return replace(first or found, weighed=whole, quote=found.quote)
 
     def _weighed(self, statement: str, hearing: Hearing) -> Weighed:
         """The words of a statement; quoted ones are somebody else's, and at best a title."""
         cues = self._book.cues
-        others = self._not_own(statement)
+        others = self.own.others(statement)
         if not others:
             return cues.weigh(statement, hearing.names)
         own = cues.weigh(_without(statement, others), hearing.names)
@@ -110,14 +192,14 @@ class Listener:
             return
         for phrase in ("asked_to", "before_question", "presupposed"):
             clause = self._book.phrase(phrase).search(sentence)
-            if clause is not None and self._is_own(sentence, clause.start(1)):
+            if clause is not None and self.own.is_own(sentence, clause.start(1)):
                 yield self._book.phrase("granting").sub("", clause[1].strip(" ,;-–—"))
                 return
 
     def _judged(self, weighed: Weighed, around: int, before: str, hearing: Hearing) -> Found | None:
         bits = weighed.bits | around
         confidence = self._book.cues.confidence(bits, hearing.setting)
-        if hearing.setting is Setting.AGENT and not bits & self._own:
+        if hearing.setting is Setting.AGENT and not bits & self._person:
             confidence = 0.0  # a request or a text to work on: only a rule can make it a fact
         if hearing.is_work:
             confidence = 0.0  # numbers, names and times are in everything that is said at work
@@ -137,17 +219,11 @@ class Listener:
     ) -> tuple[Rule | None, re.Match[str] | None]:
         """The surest rule that holds for a sentence."""
         best: tuple[Rule | None, re.Match[str] | None] = (None, None)
-        occasions = hearing.occasions
-        least = self._least(hearing)
-        for rule in self._book.candidates(weighed.words):
-            if rule.setting is not None and rule.setting not in occasions:
-                continue
-            if max(rule.confidence, confidence) < least:
-                continue
+        for rule in self._tried(weighed, hearing, confidence):
             if best[0] is not None and best[0].confidence >= rule.confidence:
                 continue
             match = rule.pattern.search(weighed.text)
-            if match is not None and self._is_meant(weighed.text, match):
+            if match is not None and self._is_meant(rule, weighed.text, match):
                 best = (rule, match)
         return best
 
@@ -163,13 +239,22 @@ class Listener:
         is_told = confidence >= TOLD_CONFIDENCE
         return not is_told and self._book.phrase("momentary").search(text) is not None
 
-    def _is_meant(self, text: str, match: re.Match[str]) -> bool:
+    def _is_meant(self, rule: Rule, text: str, match: re.Match[str]) -> bool:
+        if any(self._book.phrase(name).search(text) for name in rule.unless):
+            return False
         if self._book.phrase("supposed").search(text, 0, match.start()):
             return False
-        return self._is_own(text, match.start())
+        return self.own.is_own(text, match.start())
 
-    def _is_own(self, text: str, at: int) -> bool:
-        return not any(start <= at < end for start, end in self._not_own(text))
+
+def _last_of(block: Block | None) -> Said | None:
+    """The last sentence of a block."""
+    found = None if block is None else deque(sentences(block.text), maxlen=1)
+    return Said(verbatim=found[0]) if found else None
+
+
+def _is_word(word: str) -> bool:
+    return len(word) > 1 and not word[0].isdigit()
 
 
 def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -177,21 +262,3 @@ def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
     for start, end in spans:
         signs[start:end] = " " * (end - start)
     return "".join(signs)
-
-
-def _own(pieces: Sequence[str]) -> Iterator[str]:
-    """The sentences without those inside a quotation that goes on over several of them."""
-    closed_at = -1
-    for place, piece in enumerate(pieces):
-        if place > closed_at:
-            yield piece
-            if _OPENING.search(_CLOSED.sub(" ", piece)):
-                closed_at = _closing(pieces, place)
-
-
-def _closing(pieces: Sequence[str], opened_at: int) -> int:
-    """The sentence that closes a quotation; the one that opens it, if none does."""
-    for place in range(opened_at + 1, min(len(pieces), opened_at + _QUOTATION_SENTENCES_MAX)):
-        if mark := _MARK.search(pieces[place]):
-            return opened_at if _OPENING.match(pieces[place], mark.start()) else place
-    return opened_at

@@ -12,7 +12,7 @@ from typing import Any
 from recollect.extraction.grounding import held_tag
 from recollect.extraction.piece import Block
 from recollect.extraction.rules.cues import Setting, Weighed
-from recollect.extraction.rules.dates import Calendar, When
+from recollect.extraction.rules.dates import Calendar, Outlook, When
 from recollect.extraction.rules.person import Narrator
 from recollect.extraction.rules.rulebook import Rule, Rulebook
 from recollect.extraction.scope import PROJECT_TAGS, in_project, named, topic_in
@@ -20,10 +20,34 @@ from recollect.knowledge import ENDS, FactTag, NewFact, Trust
 
 QUOTE_CHARS_MAX = 300
 CONTEXT_CHARS_MAX = 160
+CONTEXT_WORDS_MIN = 3
 TOPIC_CHARS_MAX = 80
 _NOT_SLUG = re.compile(r"[^\w]+|_")
 _LEANING_WORDS = 3  # "it" among the first words points back; further on, mostly within
+# "I made it in class": what was made was said before.
+_TO_IT = re.compile(
+    r"I(?:'\w+)? (?:(?!(?:and|but|so|that|when|if|because|think|know|hope)\b)[\w']+ ){1,3}"
+    r"(?:it|them)\b",
+    re.IGNORECASE,
+)
+_POINTING = frozenset({"this", "that", "these", "those"})
+_STATES = frozenset(
+    {"is", "was", "are", "were", "has", "had", "made", "makes", "means", "will", "would", "really"}
+)
 _UNNAMED = "user"
+# What says of itself that it will be over, whenever that is.
+_FOR_A_TIME = re.compile(
+    r"\b(?:for now|temporarily|(?:for|in) the meantime|over the (?:summer|holidays)|"
+    r"for (?:the|this) (?:time being|moment|next|coming|rest of|summer|winter|season|semester|week|"
+    r"weekend|month)|"
+    r"(?:until|till)(?! (?:late\b|\d{1,2}(?::\d\d)?(?: ?[ap]m\b| o'clock|\W*$))))\b",
+    re.IGNORECASE,
+)
+_THIS_WEEK = re.compile(
+    r"\b(?:today|tonight|this (?:week|weekend|month|summer|winter|semester))\b", re.IGNORECASE
+)
+_BEGUN = re.compile(r"\b(?!based\b)\w{2,}ed\b|\bgot\b", re.IGNORECASE)  # and goes on: "moved"
+_NEXT_CLAUSE = re.compile(r"[,;]|\b(?:and|but|so|because|while|which)\b", re.IGNORECASE)
 
 
 class Occasion(StrEnum):
@@ -91,15 +115,15 @@ class Writer:
 
     def write(self, found: Found, block: Block, hearing: Hearing) -> NewFact:
         text = self._bare(found.weighed.text)
-        looks_ahead = bool(found.bits & self._bit["future"]) or not found.bits & self._told
         whens = self._calendar.find(
-            text, found.weighed.words, block.at.date(), looks_ahead=looks_ahead
+            text, found.weighed.words, block.at.date(), self._outlook(found.bits)
         )
         tag = self._tag(found, whens, block.at)
         is_ruled = found.rule is not None and tag.value == found.rule.tag
-        is_believed = hearing.trust is Trust.USER
+        is_brief = is_ruled and _is_for_a_time(found)
+        takes_topic = is_ruled and not is_brief and hearing.trust is Trust.USER
         place = hearing.place if self._is_projects(found, held_tag(tag, hearing.trust)) else ""
-        content = self._content(found, text, self._who(block, hearing), whens, tag, hearing)
+        content = self._content(found, text, whens, tag, block, hearing)
         return NewFact(
             content=self._placed(content, place),
             seq=block.seq,
@@ -108,10 +132,18 @@ class Writer:
             trust=hearing.trust,
             quote=found.quote[:QUOTE_CHARS_MAX],
             tags=(held_tag(tag, hearing.trust).value,),
-            metadata={**_metadata(found, block, whens, is_ruled=is_ruled), **in_project(place)},
-            topic=self._topic(found, block, place) if is_ruled and is_believed else None,
-            valid_to=self._end(text, whens, block.at),
+            metadata={
+                **_metadata(found, block, whens, tag, is_ruled=is_ruled),
+                **in_project(place),
+            },
+            topic=self._topic(found, block, place) if takes_topic else None,
+            valid_to=self._end(text, whens, block.at, is_brief=is_brief),
         )
+
+    def _outlook(self, bits: int) -> Outlook:
+        if not bits & self._told:
+            return Outlook.AHEAD
+        return Outlook.EITHER if bits & self._bit["future"] else Outlook.BACK
 
     def _is_projects(self, found: Found, tag: FactTag) -> bool:
         """Whether it holds where it was said only. What one of us decided is of that one."""
@@ -171,37 +203,55 @@ class Writer:
         self,
         found: Found,
         text: str,
-        who: str,
         whens: tuple[When, ...],
         tag: FactTag,
+        block: Block,
         hearing: Hearing,
     ) -> str:
         templates = self._book.templates
-        told = None
+        who, told = self._who(block, hearing), None
         if hearing.trust is Trust.USER and tag in (FactTag.INSTRUCTION, FactTag.CORRECTION):
             content = _dated(templates[tag.value], whens, who=who, text=_capital(text))
         else:
-            if hearing.trust is Trust.USER:
+            if hearing.trust is Trust.USER and not self._points_back(found, text, hearing):
                 told = self._narrator.tell(_annotated(text, whens), who)
-            content = _sentence(told) if told else self._quoted(found, text, who, whens, hearing)
+            content = _sentence(told) if told else self._quoted(found, text, whens, block, hearing)
         if hearing.attachment:
             name = hearing.attachment[:CONTEXT_CHARS_MAX]
             content = templates["attached"].format(text=content, name=name)
         return " ".join(content.split())
 
+    def _points_back(self, found: Found, text: str, hearing: Hearing) -> bool:
+        """Whether it is about something that was named before it, and what was said there fits.
+
+        "This necklace" says itself what it is about; "this is" does not.
+        """
+        if not hearing.question and not _context(found):
+            return False
+        first, _, rest = text.lower().partition(" ")
+        word, apart, _ = first.partition("'")
+        if not self._book.cues.carry((word,), "anaphora"):
+            return _TO_IT.match(text) is not None
+        return word not in _POINTING or bool(apart) or rest.partition(" ")[0] in _STATES
+
     def _quoted(
-        self, found: Found, text: str, who: str, whens: tuple[When, ...], hearing: Hearing
+        self, found: Found, text: str, whens: tuple[When, ...], block: Block, hearing: Hearing
     ) -> str:
-        templates = self._book.templates
-        if hearing.question:
-            return _dated(
-                templates["answer"], whens, who=who, text=_capital(text), question=hearing.question
-            )
-        leans = self._book.cues.carry(found.weighed.words[:_LEANING_WORDS], "anaphora")
-        needs_before = leans or not found.bits & self._own
-        if needs_before and 0 < len(found.before) <= CONTEXT_CHARS_MAX:
-            text = f"{_capital(self._bare(found.before))} {_capital(text)}"
-        return _dated(templates["quote"], whens, who=who, text=_capital(text))
+        """The words as they were said, with those that they need to be understood."""
+        templates, who = self._book.templates, self._who(block, hearing)
+        needs_before = self._points_back(found, text, hearing)
+        if not hearing.question:
+            leans = self._book.cues.carry(found.weighed.words[:_LEANING_WORDS], "anaphora")
+            needs_before = needs_before or leans or not found.bits & self._own
+        if needs_before and (before := _context(found)):
+            text = f"{_capital(self._bare(before))} {_capital(text)}"
+            said = self._book.cues.weigh(before, hearing.names)
+            outlook = self._outlook(said.bits)
+            whens = (*self._calendar.find(before, said.words, block.at.date(), outlook), *whens)
+        name = "answer" if hearing.question else "quote"
+        return _dated(
+            templates[name], whens, who=who, text=_capital(text), question=hearing.question
+        )
 
     def _topic(self, found: Found, block: Block, place: str) -> str | None:
         rule, match = found.rule, found.match
@@ -226,10 +276,13 @@ class Writer:
         subject = slug(block.speaker) if block.speaker else ""
         return f"{subject or _UNNAMED}:{topic}"[:TOPIC_CHARS_MAX]
 
-    def _end(self, text: str, whens: tuple[When, ...], said: datetime) -> datetime | None:
-        """When a statement will be over, if it says so itself: "until Friday"."""
+    def _end(
+        self, text: str, whens: tuple[When, ...], said: datetime, *, is_brief: bool
+    ) -> datetime | None:
+        """When a statement will be over, if it says so itself: "until Friday", "this week"."""
         for when in whens:
-            if self._book.phrase("ends_with").search(text, 0, when.stop) is None:
+            is_now = is_brief and _THIS_WEEK.fullmatch(text, when.start, when.stop) is not None
+            if not is_now and not self._book.phrase("ends_with").search(text, 0, when.stop):
                 continue
             if when.last < said.date() or when.last.year >= 9999:
                 return None
@@ -238,8 +291,28 @@ class Writer:
         return None
 
 
+def _context(found: Found) -> str:
+    """The sentence before, if it is neither too long nor a mere "Thanks, Mel!"."""
+    before = found.before
+    is_enough = len(before) <= CONTEXT_CHARS_MAX and len(before.split()) >= CONTEXT_WORDS_MIN
+    return before if is_enough else ""
+
+
+def _is_for_a_time(found: Found) -> bool:
+    """Whether its clause says that it will be over: what lasts is not replaced by that."""
+    if found.match is None or found.rule is None or found.rule.topic is None:
+        return False
+    text, start = found.weighed.text, found.match.start()
+    clause = _NEXT_CLAUSE.split(text[start:], maxsplit=1)[0]
+    if _NEXT_CLAUSE.search(text[:start].rstrip(", ")) is None:
+        clause = text[:start] + clause
+    if _FOR_A_TIME.search(clause):
+        return True
+    return _THIS_WEEK.search(clause) is not None and _BEGUN.search(clause) is None
+
+
 def _metadata(
-    found: Found, block: Block, whens: tuple[When, ...], *, is_ruled: bool
+    found: Found, block: Block, whens: tuple[When, ...], tag: FactTag, *, is_ruled: bool
 ) -> dict[str, Any]:
     metadata: dict[str, Any] = {"confidence": round(found.confidence, 3)}
     if is_ruled and found.rule is not None:
@@ -247,9 +320,12 @@ def _metadata(
         if found.rule.ends and found.match is not None:
             metadata[ENDS] = next(filter(None, found.match.groupdict().values()))
     if whens:
-        metadata["date"] = whens[0].first.isoformat()
-        if not whens[0].is_day:
-            metadata["date_to"] = whens[0].last.isoformat()
+        when = whens[0]
+        if tag in (FactTag.COMMITMENT, FactTag.GOAL):  # of the booking, and of the flight
+            when = next((each for each in whens if each.last >= block.at.date()), when)
+        metadata["date"] = when.first.isoformat()
+        if not when.is_day:
+            metadata["date_to"] = when.last.isoformat()
     if block.speaker:
         metadata["speaker"] = block.speaker
     return metadata

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.extraction.rules.dates import DATES_MAX, Calendar, When
+from recollect.extraction.rules.dates import DATES_MAX, Calendar, Outlook, When
 from recollect.extraction.rules.rulebook import load
 
 BOOK = load()
@@ -21,8 +21,8 @@ HEAP = (
 )
 
 
-def times(text: str, said: date = FRIDAY, *, looks_ahead: bool = False) -> tuple[When, ...]:
-    return CALENDAR.find(text, BOOK.cues.weigh(text).words, said, looks_ahead=looks_ahead)
+def times(text: str, said: date = FRIDAY, outlook: Outlook = Outlook.BACK) -> tuple[When, ...]:
+    return CALENDAR.find(text, BOOK.cues.weigh(text).words, said, outlook)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,30 @@ def test_a_time_is_found_and_written_out(text: str, label: str) -> None:
 def test_a_day_without_a_year_lies_where_the_sentence_looks(
     text: str, behind: str, ahead: str
 ) -> None:
-    assert [when.label for when in times(text, looks_ahead=False)] == [behind]
-    assert [when.label for when in times(text, looks_ahead=True)] == [ahead]
+    assert [when.label for when in times(text, outlook=Outlook.BACK)] == [behind]
+    assert [when.label for when in times(text, outlook=Outlook.AHEAD)] == [ahead]
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("I bought it on February 10th, and I want to use it", "2026-02-10"),
+        ("I picked it up in late April and I'll paint it", "2026-04"),
+        ("I booked it and have to pay by March 1st", "2027-03-01"),
+        ("I sold it and I'm planning to move in February", "2027-02"),
+        ("I bought tickets for October 3rd and will go", "2026-10-03"),
+        ("I paid on March 1, 2027 and will go", "2027-03-01"),
+        ("I will go on, as I have since January", "2026-01"),
+        ("I'm scheduled twice a week since the 25th of March", "2026-03-25"),
+        ("I will go on, as I have since Monday", "2026-04-27"),
+    ],
+)
+def test_a_sentence_that_tells_and_plans_means_the_near_day(text: str, label: str) -> None:
+    assert [when.label for when in times(text, outlook=Outlook.EITHER)] == [label]
+
+
+def test_since_is_never_ahead() -> None:
+    assert [when.label for when in times("since June", outlook=Outlook.AHEAD)] == ["2025-06"]
 
 
 @pytest.mark.parametrize(
@@ -150,9 +172,9 @@ def test_the_ends_of_the_calendar_raise_nothing(text: str, said: date) -> None:
         max_size=14,
     ),
     said=st.dates(),
-    looks_ahead=st.booleans(),
+    outlook=st.sampled_from(Outlook),
 )
-def test_no_heap_of_such_words_raises(words: list[str], said: date, looks_ahead: bool) -> None:
-    found = times(" ".join(words), said, looks_ahead=looks_ahead)
+def test_no_heap_of_such_words_raises(words: list[str], said: date, outlook: Outlook) -> None:
+    found = times(" ".join(words), said, outlook)
     assert len(found) <= DATES_MAX
     assert all(when.first <= when.last for when in found)

@@ -50,6 +50,11 @@ NARRATOR = Narrator(BOOK.verbs, BOOK.person)
         ("I want to relax and have fun", "Ana wants to relax and have fun"),
         ("my wife and I live in Porto", "Ana's wife and they live in Porto"),
         ("I no longer smoke", "Ana no longer smokes"),
+        ("I carved out some me-time", "Ana carved out some me-time"),
+        ("I drove down the I-95", "Ana drove down the I-95"),
+        ("I live in Porto and love pizza", "Ana lives in Porto and loves pizza"),
+        ("Painting helps me with my moods", "Painting helps Ana with their moods"),
+        ("Running is my passion", "Running is Ana's passion"),
     ],
 )
 def test_the_first_person_becomes_the_third(said: str, told: str) -> None:
@@ -67,6 +72,9 @@ def test_the_first_person_becomes_the_third(said: str, told: str) -> None:
         'I said "no"',
         "do I live here?",
         "I grok it",
+        "Marrying my partner in Porto was the best part",
+        "I can be me without fear",
+        "I love the peace and love theme",
         "the sky is blue",
         "I",
         "",

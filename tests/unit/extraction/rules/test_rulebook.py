@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect.extraction.rules import rulebook
+from recollect.extraction.rules import RuleExtractor, rulebook
 from recollect.extraction.rules.cues import Setting
 from recollect.extraction.rules.wording import Occasion
 from recollect.knowledge import FactTag
+from tests.unit.extraction.material import piece, said
 
 FILE = Path(rulebook.__file__).with_name("en.toml")
 DATA = tomllib.loads(FILE.read_text(encoding="utf-8"))
@@ -27,6 +28,7 @@ def test_every_rule_can_be_tried(rule: rulebook.Rule) -> None:
     assert FactTag(rule.tag)
     assert 0 < rule.confidence < 1
     assert rule.setting in (None, *Occasion)
+    assert set(rule.unless) <= set(DATA["phrases"])
     groups = set(rule.pattern.groupindex) | {"pair"}
     for topic in (rule.topic, rule.project_topic):
         named = {name for _, name, _, _ in string.Formatter().parse(topic or "") if name}
@@ -47,12 +49,13 @@ def test_weights_are_given_to_cues_that_exist() -> None:
 def test_every_phrase_compiles_and_is_asked_for(name: str) -> None:
     assert BOOK.phrase(name).flags & re.IGNORECASE
     source = " ".join(path.read_text(encoding="utf-8") for path in FILE.parent.glob("*.py"))
-    assert f'"{name}"' in source
+    assert f'"{name}"' in source or any(name in rule.unless for rule in BOOK.rules)
 
 
-def test_every_word_list_is_used_by_a_rule() -> None:
-    used = set(re.findall(r"\{([a-z_]+)\}", " ".join(rule["pattern"] for rule in DATA["rules"])))
-    assert used == set(DATA["words"])
+def test_every_word_list_is_used_by_a_rule_a_phrase_or_another() -> None:
+    patterns = [rule["pattern"] for rule in DATA["rules"]]
+    patterns += [*DATA["phrases"].values(), *DATA["words"].values()]
+    assert set(re.findall(r"\{([a-z_]+)\}", " ".join(patterns))) == set(DATA["words"])
 
 
 def test_the_rule_file_is_read_on_first_use_only() -> None:
@@ -61,3 +64,61 @@ def test_the_rule_file_is_read_on_first_use_only() -> None:
         "assert 'tomllib' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Élodie", "Øyvind", "Łukasz", "Çağla", "Renée", "Юлия", "Νίκος", "Đặng", "李明", "محمد"],
+)
+def test_names_may_begin_with_any_letter(name: str) -> None:
+    assert facts_of(f"My name is {name}.") == [(f"The user's name is {name}.", "user:name")]
+    assert facts_of(f"I live in {name}.") == [(f"The user lives in {name}.", "user:home")]
+    (sister,) = facts_of(f"My sister {name} lives in Faro.")
+    assert sister == (f"The user's sister {name} lives in Faro.", None)
+    (wife,) = facts_of(f"My wife is called {name}.")
+    assert wife == (f"The user's wife is called {name}.", "user:wife:name")
+    assert facts_of(f"I joined {name}.") == [(f"The user joined {name}.", "user:employer")]
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "topic"),
+    [
+        ("my name is ana", "The user's name is ana.", "user:name"),
+        ("hi, my name's ana costa btw", "The user's name's ana costa btw.", "user:name"),
+        ("i live in lisbon", "The user lives in lisbon.", "user:home"),
+        ("i'm living in new york now", "The user is living in new york now.", "user:home"),
+        ("please call me ana", "Please call the user ana.", "user:called"),
+    ],
+)
+def test_whoever_writes_no_capitals_has_a_name_and_a_home_too(
+    text: str, content: str, topic: str
+) -> None:
+    assert facts_of(text) == [(content, topic)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "my name is on the list",
+        "my name is spelled wrong",
+        "My name is wrong.",
+        "i live in fear",
+        "i live in constant fear",
+        "i live in student housing",
+        "i live in the past",
+        "i live in vim",
+        "I live in squalour.",
+        "call me later",
+        "please call me tomorrow",
+        "call me maybe",
+        "she said i live in lisbon",
+        "imagine i live in lisbon",
+    ],
+)
+def test_other_words_in_small_letters_are_no_names(text: str) -> None:
+    assert facts_of(text) == []
+
+
+def facts_of(text: str) -> list[tuple[str, str | None]]:
+    facts = RuleExtractor().extract(piece(said(1, text))).facts
+    return [(fact.content, fact.topic) for fact in facts]

@@ -33,6 +33,11 @@ DETAILS = [
     ("I'm 34 years old.", "The user is 34 years old.", "user:age"),
     ("I work at Siemens.", "The user works at Siemens.", "user:employer"),
     ("I no longer work at Siemens.", "The user no longer works at Siemens.", "user:employer"),
+    (
+        "I started a new job at Acme in March.",
+        "The user started a new job at Acme in March (2026-03).",
+        "user:employer",
+    ),
     ("I work as a data analyst.", "The user works as a data analyst.", "user:job"),
     ("I'm from Poland.", "The user is from Poland.", "user:origin"),
     ("I grew up in Leeds.", "The user grew up in Leeds.", "user:origin"),
@@ -171,10 +176,6 @@ EVENTS = [
     (
         "I ran my first marathon two weeks ago.",
         "The user ran their first marathon two weeks ago (week of 2026-04-13).",
-    ),
-    (
-        "I started a new job at Acme in March.",
-        "The user started a new job at Acme in March (2026-03).",
     ),
     (
         "I visited Japan in 2019 with my sister.",
