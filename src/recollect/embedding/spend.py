@@ -43,7 +43,8 @@ class EmbeddingTill:
         try:
             embedded = self._asked(embedder, texts)
         except ModelError as error:
-            spent = Spent(calls=1, input_tokens=most * error.tries_begun)
+            begun = error.tries_begun
+            spent = Spent(calls=min(begun, 1), input_tokens=most * begun)
             self._ledger.settle(space, call_id, spent, CallOutcome.FAILED)
             raise
         used = most if embedded.usage is None else embedded.usage.input_tokens

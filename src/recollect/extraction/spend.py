@@ -114,7 +114,8 @@ class Till:
         except ModelError as error:
             is_invalid = isinstance(error, InvalidOutput)
             outcome = CallOutcome.INVALID if is_invalid else CallOutcome.FAILED
-            self._settle(call_id, taken, _times(most, _begun(error)), outcome)
+            begun = _begun(error)
+            self._settle(call_id, taken, _times(most, begun), outcome, calls=min(begun, 1))
             raise
         lost = _times(most, completion.tries_lost)
         usage = Usage(
@@ -157,9 +158,11 @@ class Till:
             )
         return reserved.call_id
 
-    def _settle(self, call_id: int, taken: int, usage: Usage, outcome: CallOutcome) -> None:
+    def _settle(
+        self, call_id: int, taken: int, usage: Usage, outcome: CallOutcome, *, calls: int = 1
+    ) -> None:
         spent = Spent(
-            calls=1,
+            calls=calls,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
             cost_micros=cost_micros(usage, self._settings),

@@ -277,14 +277,13 @@ def test_a_call_that_was_refused_takes_nothing_and_stays_in_the_ledger(
     make_till: MakeTill, memory: recollect.Memory, error: ModelError
 ) -> None:
     run = budget(spend_tokens_per_run=MOST)
-    till = make_till(Answering(error=error), run)
+    till = make_till(Answering(error=error), run, spend_calls_per_day=1)
     with pytest.raises(type(error)):
         till.ask(REQUEST, "extract")
     (call,) = calls(memory)
     assert (call.outcome, call.input_tokens, call.output_tokens) == (CallOutcome.FAILED, 0, 0)
-    assert till.spent == Spent(calls=1)
-    assert memory.status(SPACE).spent_today == Spent(calls=1)
-    make_till(Answering(), run).ask(REQUEST, "extract")
+    assert till.spent == memory.status(SPACE).spent_today == Spent()
+    make_till(Answering(), run, spend_calls_per_day=1).ask(REQUEST, "extract")
 
 
 @pytest.mark.parametrize("tries", [1, 3])

@@ -71,7 +71,7 @@ class RelationalLedger:
                 {
                     "space": space,
                     "day": settled[0],
-                    "calls": 0,
+                    "calls": spent.calls - 1,
                     "input_tokens": spent.input_tokens - reserved[0],
                     "output_tokens": spent.output_tokens - reserved[1],
                     "cost_micros": spent.cost_micros,

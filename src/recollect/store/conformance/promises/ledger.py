@@ -68,8 +68,10 @@ def a_reserved_call_counts(store: Harness) -> None:
 @case("X11 N4", "settling a call replaces the estimate by what it took")
 def settling_replaces_the_estimate(store: Harness) -> None:
     small, large = _reserve(store), _reserve(store)
-    assert _settle(store, small, Spent(input_tokens=50, output_tokens=1, cost_micros=9))
-    assert _settle(store, large, Spent(input_tokens=80, output_tokens=60), CallOutcome.INVALID)
+    assert _settle(store, small, Spent(calls=1, input_tokens=50, output_tokens=1, cost_micros=9))
+    assert _settle(
+        store, large, Spent(calls=1, input_tokens=80, output_tokens=60), CallOutcome.INVALID
+    )
     assert _spent(store) == Spent(calls=2, input_tokens=130, output_tokens=61, cost_micros=9)
     [second, first] = store.handle.ledger.calls(SPACE, None, 10, None)
     assert (first.input_tokens, first.output_tokens, first.cost_micros) == (50, 1, 9)
@@ -80,7 +82,7 @@ def settling_replaces_the_estimate(store: Harness) -> None:
 @case("X11", "a call is settled once")
 def a_call_is_settled_once(store: Harness) -> None:
     call_id = _reserve(store)
-    took = Spent(input_tokens=50, output_tokens=10, cost_micros=3)
+    took = Spent(calls=1, input_tokens=50, output_tokens=10, cost_micros=3)
     assert _settle(store, call_id, took) is True
     before = _spent(store), store.handle.ledger.calls(SPACE, None, 10, None)
     assert _settle(store, call_id, replace(took, input_tokens=999)) is False
@@ -90,9 +92,18 @@ def a_call_is_settled_once(store: Harness) -> None:
 
 @case("X11", "a call that failed is in the books with what it took")
 def a_failed_call_is_in_the_books(store: Harness) -> None:
-    assert _settle(store, _reserve(store), Spent(), CallOutcome.FAILED)
-    assert _spent(store) == Spent(calls=1)
+    assert _settle(store, _reserve(store), Spent(calls=1, input_tokens=9), CallOutcome.FAILED)
+    assert _spent(store) == Spent(calls=1, input_tokens=9)
     assert store.handle.ledger.calls(SPACE, None, 10, None)[0].outcome is CallOutcome.FAILED
+
+
+@case("X11", "a call that never began is in the books and takes nothing, not even a call")
+def a_call_that_never_began_takes_nothing(store: Harness) -> None:
+    caps = Caps(tokens_per_day=100, calls_per_day=1)
+    for _ in range(3):
+        assert _settle(store, _reserve(store, caps=caps), Spent(), CallOutcome.FAILED)
+    assert _spent(store) == Spent()
+    assert len(store.handle.ledger.calls(SPACE, None, 10, None)) == 3
 
 
 @case("X11", "a cap on tokens is reached exactly and not exceeded by one")
@@ -113,7 +124,7 @@ def a_cap_on_tokens_is_exact(store: Harness) -> None:
 def a_cap_on_calls_is_exact(store: Harness) -> None:
     caps = Caps(tokens_per_day=10**6, calls_per_day=3)
     for _ in range(3):
-        _settle(store, _reserve(store, caps=caps), Spent())
+        _settle(store, _reserve(store, caps=caps), Spent(calls=1))
     over = store.handle.ledger.reserve(_call(), caps, store.now())
     assert isinstance(over, OverCap)
     assert (over.spent.calls, "3" in over.cap) == (3, True)
@@ -126,7 +137,7 @@ def what_was_not_taken_is_free_again(store: Harness) -> None:
     caps = Caps(tokens_per_day=100, calls_per_day=99)
     call_id = _reserve(store, caps=caps)
     assert isinstance(store.handle.ledger.reserve(_call(), caps, store.now()), OverCap)
-    _settle(store, call_id, Spent(input_tokens=0, output_tokens=0))
+    _settle(store, call_id, Spent(calls=1, input_tokens=0, output_tokens=0))
     _reserve(store, caps=caps)
 
 
@@ -138,7 +149,7 @@ def a_day_is_a_day_in_utc(store: Harness) -> None:
     assert isinstance(store.handle.ledger.reserve(_call(), caps, store.now()), OverCap)
     store.clock.advance(0.000001)
     _reserve(store, caps=caps)
-    _settle(store, late, Spent(input_tokens=1, output_tokens=1, cost_micros=5))
+    _settle(store, late, Spent(calls=1, input_tokens=1, output_tokens=1, cost_micros=5))
     ledger = store.handle.ledger
     first, second = ledger.spent(SPACE, day(0)), ledger.spent(SPACE, day(1))
     assert first == Spent(calls=1, input_tokens=1, output_tokens=1, cost_micros=5)
@@ -157,9 +168,9 @@ def spaces_have_caps_of_their_own(store: Harness) -> None:
     theirs = replace(_call(), space="theirs")
     call_id = _reserve(store, theirs, caps)
     assert store.handle.ledger.settle(SPACE, call_id, Spent(), CallOutcome.ANSWERED) is False
-    took = Spent(input_tokens=5, output_tokens=5, cost_micros=4)
+    took = Spent(calls=1, input_tokens=5, output_tokens=5, cost_micros=4)
     assert store.handle.ledger.settle("theirs", call_id, took, CallOutcome.ANSWERED)
-    assert _spent(store, "theirs") == replace(took, calls=1)
+    assert _spent(store, "theirs") == took
     assert _spent(store, None) == Spent(calls=2, input_tokens=75, output_tokens=35, cost_micros=4)
     assert len(store.handle.ledger.calls("theirs", None, 10, None)) == 1
 
@@ -195,7 +206,7 @@ def a_call_is_settled_once_at_once(store: Harness) -> None:
     took = Spent(input_tokens=1, output_tokens=1, cost_micros=1)
     outcomes = store.at_once(*[partial(_settle, store, call_id, took)] * THREADS)
     assert outcomes.count(True) == 1
-    assert _spent(store) == replace(took, calls=1)
+    assert _spent(store) == took
 
 
 @case("X7 X11", "progress shows what a session's calls took")
@@ -211,7 +222,7 @@ def progress_shows_what_calls_took(store: Harness) -> None:
 
 @case("X11 X8", "what is spent is no news for consolidation, and facts cost nothing")
 def spending_is_no_news(store: Harness) -> None:
-    _settle(store, _reserve(store), Spent(input_tokens=1))
+    _settle(store, _reserve(store), Spent(calls=1, input_tokens=1))
     assert revision(store).changed == 0
     add(store, "likes tea")
     assert _spent(store).calls == 1
