@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 
 import recollect
 from recollect.errors import StoreClosed, StoreForked
@@ -86,8 +90,10 @@ def test_every_use_after_close_is_refused(store_url: str) -> None:
     memory.close()
 
 
-def in_a_child(job: Callable[[], list[str]]) -> None:
-    """Run a job in a forked child and fail with what it reports."""
+def in_a_child(
+    job: Callable[[], list[str]], meanwhile: Callable[[], object] = lambda: None
+) -> None:
+    """Run a job in a forked child, and another one beside it; fail with what the child reports."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads is the point
@@ -100,6 +106,7 @@ def in_a_child(job: Callable[[], list[str]]) -> None:
         os.write(writing, report.encode()[:60_000])
         os._exit(0)
     os.close(writing)
+    meanwhile()
     with os.fdopen(reading) as pipe:
         report = pipe.read()
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
@@ -144,6 +151,85 @@ def test_a_forked_child_may_open_the_store_again(durable_store_url: str) -> None
         assert assert_store_is_sound(memory, SPACE, stored=stored) == 41
     with recollect.open(durable_store_url) as memory:
         assert assert_store_is_sound(memory, SPACE, stored=stored) == 41
+
+
+def test_what_a_forked_child_stores_outlives_the_parents_close(durable_store_url: str) -> None:
+    """M8: the parent believes to be the last to close the file; the child must have locked it."""
+    memory = recollect.open(durable_store_url)
+    memory.space(SPACE).session("k", agent="a").append("user", "before")
+    opened, tell_opened = os.pipe()
+    closed, tell_closed = os.pipe()
+
+    def child() -> list[str]:
+        session = recollect.open(durable_store_url).space(SPACE).session("k", agent="a")
+        session.append("user", "beside the parent")
+        os.write(tell_opened, b".")
+        assert os.read(closed, 1) == b"."
+        session.append("user", "after the parent")
+        return []
+
+    def close() -> None:
+        os.close(tell_opened)  # so that a child that fails is not waited for
+        os.read(opened, 1)
+        memory.close()
+        os.write(tell_closed, b".")
+
+    in_a_child(child, close)
+    for end in (opened, closed, tell_closed):
+        os.close(end)
+    stored = ["before", "beside the parent", "after the parent"]
+    with recollect.open(durable_store_url) as memory:
+        assert assert_store_is_sound(memory, SPACE, stored=stored) == 3
+
+
+def test_forks_beside_threads_that_write_and_read_lose_nothing(lent_store_path: Path) -> None:
+    """M8: a fork waits for those who are at work, and they go on after it."""
+    over = threading.Event()
+    with recollect.open(lent_store_path) as memory, ThreadPoolExecutor(3) as threads:
+
+        def write(thread: int) -> list[str]:
+            session = memory.space(SPACE).session(f"thread {thread}", agent="a")
+            said: list[str] = []
+            while not over.is_set():
+                said.append(session.append("user", f"{thread}/{len(said)}").content)
+                assert session.recent(1)[0].content == said[-1]
+            return said
+
+        def child(name: str) -> list[str]:
+            with recollect.open(lent_store_path) as own:
+                own.space(SPACE).session("child", agent="a").append("user", name)
+            return []
+
+        child("first")  # and all is loaded: a fork during an import is Python's own trouble
+        writing = [threads.submit(write, thread) for thread in range(3)]
+        names = [f"child {number}" for number in range(4)]
+        try:
+            for name in names:
+                in_a_child(partial(child, name))
+        finally:
+            over.set()
+        stored = ["first", *names, *(text for each in writing for text in each.result())]
+        assert_store_is_sound(memory, SPACE, stored=stored)
+
+
+def test_a_file_that_is_at_work_when_the_process_forks_is_refused_to_the_child(
+    lent_store_path: Path,
+) -> None:
+    """M8: it could not be closed before, and the child's locks on it would be none."""
+    with recollect.open(lent_store_path) as memory:
+        session = memory.space(SPACE).session("k", agent="a")
+        uses: Uses = {
+            "append": lambda: session.append("user", "late"),
+            "open": lambda: recollect.open(lent_store_path),
+        }
+
+        def fork_inside(_: object) -> None:
+            in_a_child(lambda: not_refused(uses, StoreForked, "'spawn'"))
+
+        memory.store._database.read(SPACE, fork_inside)  # type: ignore[attr-defined]
+        session.append("user", "one")
+        assert assert_store_is_sound(memory, SPACE, stored=["one"], absent=["late"]) == 1
+        in_a_child(lambda: [] if recollect.open(lent_store_path).spaces() == [SPACE] else ["none"])
 
 
 def test_a_fork_while_another_thread_writes_leaves_no_lock_behind(durable_store_url: str) -> None:

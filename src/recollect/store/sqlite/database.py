@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import threading
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -24,8 +22,8 @@ from recollect.crashpoints import reach
 from recollect.domain import StoreDescription
 from recollect.errors import StoreClosed, StoreForked, StoreFull
 from recollect.store.relational import Connection
-from recollect.store.relational.database import Asked, Params, Row
-from recollect.store.sql import queries
+from recollect.store.relational.database import Asked, Row
+from recollect.store.sqlite.connection import SqliteConnection
 from recollect.store.sqlite.errors import (
     as_recollect_error,
     outcome_unknown,
@@ -35,11 +33,13 @@ from recollect.store.sqlite.errors import (
 from recollect.store.sqlite.files import (
     Snapshot,
     check,
+    closed_on_failure,
     migrate,
     prepare_file,
     set_journal_mode,
     wait_for_lock,
 )
+from recollect.store.sqlite.forking import Gate, Inode, in_use, inode_of, refuse_inherited, watch
 from recollect.store.sqlite.reserve import Reserve
 from recollect.store.sqlite.scrubbing import Scrubber
 from recollect.store.sqlite.whole import SqliteWhole, transaction
@@ -50,37 +50,7 @@ Synchronous = Literal["full", "off"]
 
 STATEMENTS_CACHED = 512  # every query we have, and room
 BATCH_MAX = 64  # turns that one leader commits together
-_QUERIES = queries("sqlite")
 _log = logging.getLogger(__name__)
-
-
-class SqliteConnection:
-    """Implements `Connection` on an apsw connection that is inside a transaction."""
-
-    __slots__ = ("_execute", "_execute_many")
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._execute = connection.execute
-        self._execute_many = connection.executemany
-
-    def rows(self, name: str, params: Params) -> list[Row]:
-        return self._execute(_QUERIES[name], params).fetchall()
-
-    def row(self, name: str, params: Params) -> Row | None:
-        found = self._execute(_QUERIES[name], params).fetchall()
-        return found[0] if found else None
-
-    def rows_each(self, asked: Sequence[Asked]) -> list[list[Row]]:
-        return [self._execute(_QUERIES[name], params).fetchall() for name, params in asked]
-
-    def last_rows(self, asked: Sequence[Asked]) -> list[list[Row]]:
-        return self.rows_each(asked)
-
-    def run(self, name: str, params: Params) -> None:
-        self._execute(_QUERIES[name], params)
-
-    def run_many(self, name: str, params: Sequence[Params]) -> None:
-        self._execute_many(_QUERIES[name], params)
 
 
 class _Turn:
@@ -121,6 +91,9 @@ class SqliteDatabase:
         self._vfs = vfs
         self._closed = False
         self._forked = False
+        self._is_suspended = False
+        self._resuming = threading.Lock()
+        self.gate = Gate()
         self._progress = threading.Condition(threading.Lock())
         self._leader: _Turn | None = None
         self._waiting: deque[_Turn] = deque()
@@ -129,8 +102,14 @@ class SqliteDatabase:
         self._jobs_touched = False
         # Who does not wait for the disk does not mind losing it all, either.
         reserve = Reserve(path) if path is not None and synchronous == "full" else None
-        if path is not None:
-            prepare_file(path)
+        watch(self)
+        with self.gate:
+            self._open(clock, reserve)
+
+    def _open(self, clock: Clock, reserve: Reserve | None) -> None:
+        if self._path is not None:
+            prepare_file(self._path)
+            refuse_inherited(self._path)
         try:
             self._version = self._begin(clock)
         except apsw.Error as error:
@@ -142,15 +121,14 @@ class SqliteDatabase:
             self._writer,
             self.location,
             reserve,
-            is_file=path is not None,
-            busy_timeout_ms=busy_timeout_ms,
+            is_file=self._path is not None,
+            busy_timeout_ms=self._busy_timeout_ms,
         )
-        _open_databases.add(self)
 
     def _begin(self, clock: Clock) -> int:
         """Open the file to write to it; the version of its schema."""
         self._writer = self._connect()
-        with _closed_on_failure(self._writer):
+        with closed_on_failure(self._writer):
             check(self._writer, self.location)
             self._make_durable(self._writer)
             return migrate(self._writer, clock, self.location)
@@ -179,6 +157,11 @@ class SqliteDatabase:
         the others leads next.
         """
         self._check_usable()
+        with self.gate:
+            self._resume()
+            return self._take_turn(job)
+
+    def _take_turn(self, job: Callable[[Connection], T]) -> T:
         turn = _Turn(job)
         self._waiting.append(turn)
         try:
@@ -202,17 +185,18 @@ class SqliteDatabase:
 
         If that is not enough, it is done in less room, and `scrub` has more to do.
         """
-        try:
-            return self.write(space, job)
-        except StoreFull:
-            with self._alone():
-                if not self._scrubber.make_room():
-                    raise
-        try:
-            return self._erase_in_little_room(space, job)
-        finally:
-            with self._alone():
-                self._scrubber.done()
+        with self._in_use():
+            try:
+                return self.write(space, job)
+            except StoreFull:
+                with self._alone():
+                    if not self._scrubber.make_room():
+                        raise
+            try:
+                return self._erase_in_little_room(space, job)
+            finally:
+                with self._alone():
+                    self._scrubber.done()
 
     def _erase_in_little_room(self, space: str | None, job: Callable[[Connection], T]) -> T:
         try:
@@ -224,9 +208,14 @@ class SqliteDatabase:
 
     def read(self, space: str | None, job: Callable[[Connection], T]) -> T:
         """Run a job on one snapshot of the database."""
-        self._check_usable()
         if self._path is None:
             return self.write(space, job)
+        self._check_usable()
+        with self.gate:
+            self._resume()
+            return self._look(job)
+
+    def _look(self, job: Callable[[Connection], T]) -> T:
         try:
             reader = self._readers.pop()
         except IndexError:
@@ -247,34 +236,32 @@ class SqliteDatabase:
     @contextlib.contextmanager
     def whole(self, access: Access) -> Iterator[SqliteWhole]:
         """All tables in one transaction; in memory nobody else gets a turn meanwhile."""
-        self._check_usable()
         if self._path is None:
-            with self._alone(), transaction(self._writer, access, self.location) as whole:
+            alone = transaction(self._writer, access, self.location)
+            with self._in_use(), self._alone(), alone as whole:
                 yield whole
             return
-        try:
-            connection = self._connect()
-            with _closed_on_failure(connection):
-                self._make_durable(connection)
-        except apsw.Error as error:
-            raise translate(error, self.location) from error
-        try:
-            with transaction(connection, access, self.location) as whole:
-                yield whole
-        finally:
-            connection.close()
+        with self._in_use():
+            connection = self._open_writer()
+            try:
+                with transaction(connection, access, self.location) as whole:
+                    yield whole
+            finally:
+                connection.close()
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Tell a worker of this process about new work; other processes look by themselves."""
-        with self._alone():
+        with self._in_use(), self._alone():
             self._check_usable()
             self._wakes.append(wake)
             self._writer.set_update_hook(self._note_change)
 
         def stop() -> None:
-            with self._alone():
+            if self._forked:
+                return
+            with self.gate, self._alone():
                 self._wakes.remove(wake)
-                if not self._wakes and not self._closed:
+                if not self._wakes and not self._closed and not self._is_suspended:
                     self._writer.set_update_hook(None)
 
         return stop
@@ -285,7 +272,7 @@ class SqliteDatabase:
 
     def scrub(self) -> bool:
         """See to it that what was deleted is in no file any more. False: not while it is read."""
-        with self._alone():
+        with self._in_use(), self._alone():
             self._check_usable()
             return self._scrubber.scrub()
 
@@ -293,19 +280,69 @@ class SqliteDatabase:
         if self._forked or self._closed:
             return
         try:
-            with self._alone():
+            with self.gate, self._alone():
                 self._closed = True
                 self._close_readers()
-                self._writer.close()
+                if not self._is_suspended:
+                    self._writer.close()
         except apsw.Error as error:  # the last checkpoint failed; the log has it all
             raise translate(error, self.location) from error
 
-    def abandon(self) -> None:
+    def suspend(self) -> None:
+        """Called before a fork, when nobody is at work: close the file until it is used again."""
+        if self._path is None or self._closed or self._forked or self._is_suspended:
+            return
+        with contextlib.suppress(apsw.Error):  # then it is open, and the child is told so
+            self._close_readers()
+            self._writer.close()
+            self._is_suspended = True
+
+    def abandon(self) -> Inode | None:
         """Called in a forked child: SQLite's connections must not be used, nor closed, there."""
-        self._forked = True
-        _abandoned.extend((self._writer, *self._readers))
+        if not self._forked:
+            self._forked = True
+            _abandoned.append(self)
+        is_open = not self._is_suspended and not self._closed
+        return inode_of(self._path) if is_open and self._path is not None else None
+
+    @contextlib.contextmanager
+    def _in_use(self) -> Iterator[None]:
+        """Keep the file open, through forks."""
+        self._check_usable()
+        with self.gate:
+            self._resume()
+            yield
+
+    def _resume(self) -> None:
+        """Open the file again after a fork, unless somebody else is quicker."""
+        if self._is_suspended:
+            with self._resuming:
+                self._open_again()
+
+    def _open_again(self) -> None:
+        self._check_usable()
+        if not self._is_suspended:
+            return
+        self._writer = self._open_writer()
+        self._connection = SqliteConnection(self._writer)
+        self._scrubber.go_on_with(self._writer)
+        if self._wakes:
+            self._writer.set_update_hook(self._note_change)
+        self._is_suspended = False
+
+    def _open_writer(self) -> apsw.Connection:
+        """One more connection to a file that there is."""
+        try:
+            writer = self._connect(apsw.SQLITE_OPEN_READWRITE)
+            with closed_on_failure(writer):
+                self._make_durable(writer)
+        except apsw.Error as error:
+            raise translate(error, self.location) from error
+        return writer
 
     def _check_usable(self) -> None:
+        if self._forked and not self._is_suspended and self._path is not None:
+            raise in_use(self.location)
         if self._forked:
             raise StoreForked(
                 "this store was opened before a fork; open it again in the child process"
@@ -407,15 +444,18 @@ class SqliteDatabase:
     def _open_reader(self) -> apsw.Connection:
         try:
             reader = self._connect()
-            with _closed_on_failure(reader):
+            with closed_on_failure(reader):
                 reader.pragma("query_only", "ON")
         except apsw.Error as error:
             raise translate(error, self.location) from error
         return reader
 
-    def _connect(self) -> apsw.Connection:
-        name = ":memory:" if self._path is None else str(self._path)
-        connection = apsw.Connection(name, vfs=self._vfs, statementcachesize=STATEMENTS_CACHED)
+    def _connect(
+        self, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    ) -> apsw.Connection:
+        connection = apsw.Connection(
+            self.location, flags=flags, vfs=self._vfs, statementcachesize=STATEMENTS_CACHED
+        )
         connection.set_busy_handler(partial(wait_for_lock, self._busy_timeout_ms))
         # What a parameter is bound to never makes a statement be planned anew.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -430,24 +470,4 @@ class SqliteDatabase:
                 return
 
 
-@contextlib.contextmanager
-def _closed_on_failure(connection: apsw.Connection) -> Iterator[None]:
-    """A connection that is of no use keeps no file open until somebody collects it."""
-    try:
-        yield
-    except BaseException:
-        with contextlib.suppress(apsw.Error):
-            connection.close()
-        raise
-
-
-_open_databases: weakref.WeakSet[SqliteDatabase] = weakref.WeakSet()
-_abandoned: list[apsw.Connection] = []  # a child keeps its parent's connections alive, unused
-
-
-def _abandon_after_fork() -> None:
-    for database in list(_open_databases):
-        database.abandon()
-
-
-os.register_at_fork(after_in_child=_abandon_after_fork)
+_abandoned: list[SqliteDatabase] = []  # a child keeps its parent's connections alive, unused

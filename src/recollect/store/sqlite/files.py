@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
@@ -35,6 +37,17 @@ class Snapshot:
     def __exit__(self, *_: object) -> None:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
+
+
+@contextlib.contextmanager
+def closed_on_failure(connection: apsw.Connection) -> Iterator[None]:
+    """A connection that is of no use keeps no file open until somebody collects it."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(apsw.Error):
+            connection.close()
+        raise
 
 
 def wait_for_lock(timeout_ms: int, attempts: int) -> bool:
@@ -93,7 +106,7 @@ def migrate(writer: apsw.Connection, clock: Clock, location: str) -> int:
     for migration in migrations("sqlite")[version:]:
         writer.execute("BEGIN IMMEDIATE")
         try:
-            if _version(writer, location) < migration.version:
+            if schema_version(writer, location) < migration.version:
                 writer.execute(CREATE_VERSION_TABLE)
                 writer.execute(migration.script)
                 reach("migration.applied")
@@ -112,10 +125,11 @@ def migrate(writer: apsw.Connection, clock: Clock, location: str) -> int:
 def check(writer: apsw.Connection, location: str) -> int:
     """The version of the schema, 0 for an empty file; a file that is not ours is left as it is."""
     with Snapshot(writer):  # somebody else may be creating it at this moment
-        return _version(writer, location)
+        return schema_version(writer, location)
 
 
-def _version(writer: apsw.Connection, location: str) -> int:
+def schema_version(writer: apsw.Connection, location: str) -> int:
+    """The same, inside a transaction."""
     if writer.pragma("application_id") != APPLICATION_ID:
         if writer.execute("SELECT count(*) FROM sqlite_schema").get:
             raise NotAStore(f"{location} is a database of another program; choose another path")

@@ -57,6 +57,11 @@ class Scrubber:
         self._owes_log = False  # somebody was reading when the log was to be emptied
         self._owes_pages = False  # what was deleted was not overwritten
 
+    def go_on_with(self, writer: apsw.Connection) -> None:
+        """The file was closed, and opened again."""
+        self._writer = writer
+        self._is_low = False  # as far as this connection knows
+
     def scrub(self) -> bool:
         """Move everything out of the log, so that what was deleted is not there either.
 
