@@ -133,6 +133,11 @@ class NewRecord:
     words: str = ""  # by which it is found; filled in by the store
 
 
+def numbered_key(batch: str, number: int) -> str:
+    """The append key of a record that came with others under one key."""
+    return f"{batch}#{number}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """One entry of a session's history; `seq` counts from 1, and is 0 for what is not in it."""

@@ -49,7 +49,7 @@ class Facts:
         around: Surroundings,
         store: Store,
         space: str,
-        corrected: Callable[[str, str, Fact | None], None],
+        corrected: Callable[[str, str, Fact | None], Callable[[], None]],
     ) -> None:
         self._around = around
         self._store = store
@@ -65,8 +65,9 @@ class Facts:
     ) -> Fact:
         """Store a fact, or a statement; what it is stored as comes back.
 
-        With an id of its own it is kept as it is, and replaces what had that id. Without one it is
-        stored once: the same statement again gains its sources.
+        With an id of its own it is kept as it is, and replaces what had that id, since when that
+        held if it does not say. Without one it is stored once: the same statement again gains its
+        sources.
         """
         match fact:
             case Fact() if tags or metadata:
@@ -116,16 +117,18 @@ class Facts:
         return stored
 
     def delete(self, fact_id: str) -> None:
-        """Delete a fact; its session does not bring it back. NotFound: there is none.
+        """Delete a fact; what was said does not bring it back. NotFound: there is none.
 
         Its history stays; to have nothing left of it, forget the session it comes from.
         """
         known = self.get(fact_id)
-        if known is not None and known.source_count:
-            # First: who is stopped in between has the fact still, and deletes it again.
-            self._corrected(self._space, fact_id, None)
+        is_filed = known is not None and known.source_count
+        # First: who is stopped in between has the fact still, and deletes it again.
+        then = self._corrected(self._space, fact_id, None) if is_filed else None
         if not self._store.facts.delete(self._space, fact_id, self._around.now()):
             raise _not_found(fact_id)
+        if then is not None:
+            then()  # what it had superseded holds again
 
     def list(
         self,

@@ -96,7 +96,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memo:
-    """A selected memory in full, with what is known about its session."""
+    """A selected memory in full, with what is known about its session.
+
+    One that was imported began when its first word was said, not when it was opened.
+    """
 
     extraction: Extraction
     revision: int
@@ -108,7 +111,7 @@ class Memo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A fact that a selected memory supports, or that somebody added; `project` of its session."""
+    """A fact that a selected memory supports, or somebody's own; `project` of its session."""
 
     fact: Fact
     project: str | None

@@ -215,6 +215,7 @@ class FactQuery:
     every: bool = False
     tag: str | None = None
     session_id: str | None = None
+    topic: str | None = None
     trust: Trust | None = None
     before: Fact | None = None
 
@@ -353,8 +354,8 @@ class Receipt:
 
     One of `session_id`, `record`, `fact_id`, `path`, `agent_id` and `source` says what was meant;
     none of them: everything. Not complete: somebody reads the store at this moment, and what was
-    erased is in the log of changes until they are done; or published files are `left` that could
-    not be removed or written anew.
+    erased is in the log of changes until they are done; or published files and pages of memory are
+    `left` that could not be removed or written anew.
     """
 
     space: str
@@ -378,7 +379,7 @@ class Receipt:
     is_complete: bool = True
 
     def leaving(self, left: tuple[str, ...]) -> Receipt:
-        """The same, with the files that may still say what was forgotten."""
+        """The same, with the files and pages that may still say what was forgotten."""
         return replace(self, left=left, is_complete=self.is_complete and not left)
 
     def plus(self, more: Receipt) -> Receipt:

@@ -44,6 +44,7 @@ class Leaseholder:
         owner: str | None = None,
         randomness: Randomness = SYSTEM_RANDOMNESS,
         lane: str | None = "",
+        role: str = "",
     ) -> None:
         self._leases = store.leases
         self._lane = lane  # empty: what any worker can run; none: what somebody has to host
@@ -51,15 +52,20 @@ class Leaseholder:
         self._randomness = randomness
         self._ids = Ids(clock)
         self.policy = policy
-        self.owner = owner or f"{os.uname().nodename}:{os.getpid()}:{self._ids.new()[-6:]}"
+        self.owner = owner or f"{role}{os.uname().nodename}:{os.getpid()}:{self._ids.new()[-6:]}"
 
     def claim(self) -> Claim | NothingDue | CapReached:
         return self._leases.claim(self.owner, self.policy, self.lease_time(), self._lane)
 
-    def claim_consolidation(self, space: str, *, takes_over: bool = False) -> Claim | None:
-        """The job of a space, whatever it waits for; none: somebody is at it, or it is paused."""
+    def claim_consolidation(
+        self, space: str, *, takes_over: bool = False, spared: str = ""
+    ) -> Claim | None:
+        """The job of a space, whatever it waits for; none: somebody is at it, or it is paused.
+
+        Who takes over minds neither, but for those whose role is `spared`.
+        """
         return self._leases.claim_consolidation(
-            self.owner, space, self.policy, self.lease_time(), takes_over=takes_over
+            self.owner, space, self.policy, self.lease_time(), takes_over=takes_over, spared=spared
         )
 
     def renew(self, claim: Claim) -> Renewed | StaleClaim:

@@ -82,8 +82,8 @@ class LateAgents(RelationalAgents):
 class EagerAgents(RelationalAgents):
     """Delivers what is nearly due."""
 
-    def due_signals(self, now: datetime, limit: int) -> list[DueSignal]:
-        return super().due_signals(now + timedelta(seconds=1), limit)
+    def due_signals(self, now: datetime, limit: int, space: str | None = None) -> list[DueSignal]:
+        return super().due_signals(now + timedelta(seconds=1), limit, space)
 
     def deliver(self, due: DueSignal, policy: LifePolicy, now: datetime, new_id: NewId) -> Delivery:
         return super().deliver(due, policy, now + timedelta(seconds=1), new_id)

@@ -441,6 +441,7 @@ ALTERED_QUERIES = (
     Altered("what_was_superseded_is_believed_meanwhile", "left_out", "f.deleted_at IS NULL", "0"),
     Altered("what_was_superseded_is_believed_meanwhile", "superseded_once", "h.space =", "0 ="),
     Altered("summaries_are_found_by_filters", "", "e.generated_at <= :known AND"),
+    Altered("a_changed_text_is_of_its_time", "", "e.reworded_at <= :known", "1"),
     Altered("summaries_are_found_by_filters", "", "e.source_updated_at < :until", "1"),
     Altered("documents_are_found_by_time", "", "d.updated_at < :until", "1"),
     Altered("documents_are_found_as_they_are", "", "d.deleted_at IS NULL AND (d.body", "(d.body"),

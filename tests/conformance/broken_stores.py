@@ -151,9 +151,10 @@ class KeylessRecords(RelationalRecords):
         policy: MarkPolicy,
         now: datetime,
         new_id: NewId,
+        batch: str | None = None,
     ) -> list[Record]:
         keyless = [replace(record, append_key=None) for record in records]
-        return super().append(ref, keyless, policy, now, new_id)
+        return super().append(ref, keyless, policy, now, new_id, batch)
 
 
 class HoleyRecords(RelationalRecords):
@@ -173,7 +174,9 @@ class PiecemealRecords(RelationalRecords):
         policy: MarkPolicy,
         now: datetime,
         new_id: NewId,
+        batch: str | None = None,
     ) -> list[Record]:
+        del batch
         single = super().append
         return [stored for r in records for stored in single(ref, [r], policy, now, new_id)]
 
@@ -191,12 +194,13 @@ class RoundingRecords(RelationalRecords):
         policy: MarkPolicy,
         now: datetime,
         new_id: NewId,
+        batch: str | None = None,
     ) -> list[Record]:
         rounded = [
             r if r.said_at is None else replace(r, said_at=r.said_at.replace(microsecond=0))
             for r in records
         ]
-        return super().append(ref, rounded, policy, now, new_id)
+        return super().append(ref, rounded, policy, now, new_id, batch)
 
 
 class LeakySessions(RelationalSessions):

@@ -13,7 +13,7 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.document import Because
 from recollect.ids import Randomness
-from recollect.knowledge import Fact, Source
+from recollect.knowledge import Source
 from recollect.recollection import Filters, Reach
 from recollect.store import postgres
 from recollect.store.conformance import Harness
@@ -266,7 +266,17 @@ def test_an_owner_who_is_under_the_policies_finds_what_was_there_before_the_post
             before.setattr(postgres, "newest_version", lambda _: postings - 1)
             with closing(Harness(lambda: open_at(url))) as store:
                 tell(store, "bought saffron", space="theirs")
-                store.handle.facts.add(SPACE, Fact("buys saffron"), store.now(), store.new_id)
+                # The verbs of today need the columns of today.
+                store.handle._database.write(  # type: ignore[attr-defined]
+                    SPACE,
+                    raw(
+                        "INSERT INTO facts (id, space, content, words, tags, metadata, trust,"
+                        " own_trust, created_at, updated_at, valid_from) VALUES ('x', %(space)s,"
+                        " 'buys saffron', 'buy saffron', '[]', '{}', 'user', 'user', 1, 1, 1)"
+                        " RETURNING id",
+                        space=SPACE,
+                    ),
+                )
         with closing(Harness(lambda: open_at(url))) as store:
             assert found(store, "saffron", RECORD, space="theirs") == ["bought saffron"]
             assert found(store, "saffron", FACT) == ["buys saffron"]

@@ -51,7 +51,7 @@ from recollect.store.migrations import Migration, migrations
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from recollect.store.sql import queries
-from recollect.store.sqlite import database as sqlite_database
+from recollect.store.sqlite import connection as sqlite_connection
 from recollect.store.sqlite import files
 from recollect.terms import words
 from tests.conformance.broken_search import ALTERED_QUERIES, ALTERED_SCHEMA, Altered
@@ -111,7 +111,7 @@ def test_a_store_whose_query_says_something_else_fails_the_case_that_says_so(
     }
     assert changed, "nothing was altered"
     assert not _fails(_open_in_memory, altered.caught_by)
-    monkeypatch.setattr(sqlite_database, "_QUERIES", known | changed)
+    monkeypatch.setattr(sqlite_connection, "_QUERIES", known | changed)
     assert _fails(_open_in_memory, altered.caught_by)
 
 

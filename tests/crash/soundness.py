@@ -93,13 +93,16 @@ def _assert_cursor_and_mark_agree(session: SessionState) -> None:
 
 
 def _assert_the_mark_is_due(session: SessionState) -> None:
-    """Marked when more than five records wait or the session has ended, else only if it slept."""
+    """Marked when more than five records wait or the session has ended.
+
+    Else only if it slept, or came back from a mode that forbade to learn.
+    """
     if not session.remembered:
         assert session.invalidated_at is None, session
     elif session.unprocessed > THRESHOLD or (session.ended_at and session.unprocessed):
         assert session.invalidated_at == session.last_seq, session
     elif session.invalidated_at is not None:
-        assert session.marked_by is MarkCause.SLEEP, session
+        assert session.marked_by in (MarkCause.SLEEP, MarkCause.REQUEST), session
     if session.marked_by is MarkCause.THRESHOLD:
         assert session.unprocessed > THRESHOLD, session
 

@@ -15,6 +15,7 @@ import pytest
 
 import recollect
 from recollect.errors import OutcomeUnknown, StoreUnavailable
+from recollect.store.postgres_statements import PostgresConnection, statement
 from tests.crash.soundness import assert_store_is_sound
 from tests.postgres_server import PostgresServer, url_with
 
@@ -150,6 +151,12 @@ SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '
 """
 
 
+HURRY = statement(
+    "SELECT pg_backend_pid() FROM set_config('idle_in_transaction_session_timeout', '1ms', true)"
+)
+RUNNING = "SELECT 1 FROM pg_stat_activity WHERE pid = %s"
+
+
 class Holder:
     """Somebody else's transaction, which holds every session of a store."""
 
@@ -192,6 +199,26 @@ def test_an_append_whose_connection_is_cut_is_not_stored_and_the_next_one_is(
         assert caught.value.retry_helps
         session.append("user", "whole")
         assert [record.content for record in session.all()] == ["whole"]
+
+
+def test_a_transaction_that_stood_still_for_too_long_is_not_stored_and_can_be_retried(
+    server: PostgresServer, url: str
+) -> None:
+    """The server ends it, so that nobody waits for one who froze: it says so, and what to do."""
+    with recollect.open(url) as memory, psycopg.connect(server.url, autocommit=True) as watcher:
+        session = memory.space(SPACE).session("k", agent="a")
+
+        def stand_still(c: PostgresConnection) -> None:
+            c.run("put_property", {"name": "frozen", "value": "yes"})
+            [(process,)] = c.fetch(HURRY, {})
+            while watcher.execute(RUNNING, (process,)).fetchone() is not None:
+                pass
+
+        with pytest.raises(StoreUnavailable, match="nothing was stored, retry") as caught:
+            memory.store._database.write(SPACE, stand_still)  # type: ignore[attr-defined]
+        assert caught.value.retry_helps
+        assert memory.store.keep("frozen", "no") == "no"
+        session.append("user", "whole")
 
 
 def test_a_pool_that_is_used_up_is_unavailable_until_somebody_is_done(

@@ -78,6 +78,9 @@ def test_what_others_say_as_well_or_somebody_vouches_for_stays(memory: recollect
     ]
     assert saying(space, "teal") == set()
     assert {"~/memory/MEMORY", "~/memory/preferences"} <= saying(space)
+    assert saying(space, "Porto") == {"~/memory/MEMORY", "~/memory/people/alice"}
+    space.forget(session=session)
+    assert saying(space, "Porto") == set(), "it rests on the session all the same"
 
 
 def test_the_pages_follow_also_where_a_process_was_stopped_before_it_came_to_them(
@@ -117,3 +120,23 @@ def test_what_was_said_while_it_was_left_out_is_not_filed_when_it_is_back(
         memory.work()
         assert saying(space, "walruses") == set()
         assert saying(space) != set()
+
+
+@FORBIDDEN
+def test_what_was_said_before_it_was_left_out_is_learned_when_it_is_back(
+    memory: recollect.Memory, mode: Mode
+) -> None:
+    """G12: nothing is lost that was said while it might be learned from, and nothing else kept."""
+    space = memory.space("alice")
+    session = space.session("k")
+    session.append("user", LOVED, name="Alice")
+    session.set_mode(mode)
+    session.append("user", "I live in Lisbon.", name="Alice")
+    session.set_mode(Mode.ENABLED)
+    session.append("user", "My favourite colour is teal.", name="Alice")
+    for again in (False, True):
+        memory.work(all=True, again=again)
+        assert {"fact", "document", "summary"} <= told(space)
+        assert "fact" in told(space, "teal")
+        assert saying(space, "Lisbon") == set()
+        assert told(space, "Lisbon") <= {"record", "context"}

@@ -43,3 +43,22 @@ def test_what_was_said_while_the_model_was_down_is_learned_later_and_outlives_a_
         # Its session does not bring it back.
         memory.work(all=True)
         assert client.get_all(filters=ALICE) == {"results": []}
+
+
+def test_what_was_deleted_can_be_added_again(durable_store_url: str) -> None:
+    """N8, T4: all a user says is one conversation, which goes on after a deletion."""
+    with recollect.open(durable_store_url, settings={"consolidation": "off"}) as memory:
+        client = Memory(memory)
+        for verb in ("delete", "delete_all", "update"):
+            [known] = client.add("I like coffee.", **ALICE)["results"]
+            assert (known["memory"], known["event"]) == ("The user likes coffee.", "ADD")
+            if verb == "delete_all":
+                client.delete_all(**ALICE)
+            else:
+                getattr(client, verb)(known["id"], *(["Alice likes tea."] * (verb == "update")))
+            memory.work(all=True, again=True)
+            left = [each["memory"] for each in client.get_all(filters=ALICE)["results"]]
+            assert "The user likes coffee." not in left
+        [again] = client.add("I like coffee.", **ALICE)["results"]
+        memory.work(again=True)
+        assert client.get(again["id"]) is not None

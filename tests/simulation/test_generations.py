@@ -187,7 +187,7 @@ MISTAKES = {
         "SELECT '-' || :space",
     ),
     "a change does not make it due": ("note_urgent", "changed = changed + 1,", ""),
-    "time changes nothing": ("expire_selections", "changed = changed + 1,", ""),
+    "time changes nothing": ("expire_selection", "changed = changed + 1,", ""),
     "earlier versions are kept": ("forgettable_documents", "g.last_generation IS NOT NULL", "0"),
     "the least used goes first": ("select_memories", "e.usage_count DESC", "e.usage_count"),
 }

@@ -56,8 +56,8 @@ SQL_MISTAKES = {
     "a failure keeps the token": ("fail_claim", "token = token + 1,", ""),
     "live leases are taken over": (
         "claim_expired",
-        "AND lease_expires_at <=",
-        "AND lease_expires_at >",
+        "(lease_expires_at <=",
+        "(lease_expires_at >",
     ),
     "leases that ran out are left": ("claim_expired", "state = 'claimed' AND", "0 AND"),
     "takeovers are not counted": ("claim_expired", "takeovers = takeovers + 1", "pauses = pauses"),

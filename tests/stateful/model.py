@@ -21,6 +21,8 @@ from recollect.domain import (
 )
 from recollect.messages import Role
 
+Range = tuple[int, int, Outcome]
+
 
 class Reused(Exception):
     """An append key stands for something else already."""
@@ -40,12 +42,13 @@ class ModelSession:
     records: dict[int, Record] = field(default_factory=dict)
     retained: list[Record] = field(default_factory=list)
     summary: str = ""
-    ranges: list[tuple[int, int, Outcome]] = field(default_factory=list)
+    ranges: list[Range] = field(default_factory=list)
     last_seq: int = 0
     mark: int | None = None
     marked_at: datetime | None = None
     marked_by: MarkCause | None = None
     cursor: int = 0
+    left: int = 0  # the last record before the mode forbade to learn
     ended_at: datetime | None = None
     ended_by: MarkCause | None = None
 
@@ -99,12 +102,24 @@ class ModelSession:
 
     def move_cursor(self, seq: int, outcome: Outcome) -> None:
         if seq > self.cursor:
-            self.ranges.append((self.cursor + 1, seq, outcome))
-            self.cursor = seq
+            self.cursor = moved(self.ranges, self.cursor, seq, outcome)
+            if self.mark is not None and self.mark <= self.cursor:
+                self.clear_mark()
 
     def skip_rest(self) -> None:
         self.move_cursor(self.last_seq, Outcome.SKIPPED)
         self.clear_mark()
+
+    def come_back(self, now: datetime) -> None:
+        """The mode allows to learn again, and from what was said before it did not."""
+        pending = before(self.ranges, self.left)
+        if pending <= self.cursor:
+            self.skip_rest()
+        else:
+            moved(self.ranges, self.left, self.last_seq, Outcome.SKIPPED)
+        self.mode = Mode.ENABLED
+        self.set_mark(pending, MarkCause.REQUEST, now)
+        self.left = 0
 
     def process(self, until: int, expected: int) -> bool:
         if self.mark != expected:
@@ -213,12 +228,14 @@ class ModelKey:
                 del self.append_keys[record.key]
         session.records, session.retained, session.summary = {}, [], ""
 
-    def set_mode(self, mode: Mode) -> None:
+    def set_mode(self, mode: Mode, now: datetime) -> None:
         session = self.current
         if session.mode is mode:
             return
         if mode is Mode.ENABLED:
-            session.skip_rest()
+            session.come_back(now)
+        elif session.mode is Mode.ENABLED:
+            session.left = session.last_seq
         session.mode = mode
         if not session.remembered:
             session.clear_mark()
@@ -249,6 +266,30 @@ class Model:
     def counts(self, space: str | None) -> tuple[int, int]:
         sessions = list(self.sessions(space))
         return sum(s.mark is not None for s in sessions), sum(s.waits for s in sessions)
+
+
+def moved(ranges: list[Range], cursor: int, upto: int, outcome: Outcome) -> int:
+    """Give a range to all up to a record that has none, and where the cursor is then."""
+    known = {seq for first, last, _ in ranges for seq in range(first, last + 1)}
+    first = cursor + 1
+    for seq in range(cursor + 1, upto + 2):
+        if seq in known or seq == upto + 1:
+            if first < seq:
+                ranges.append((first, seq - 1, outcome))
+            first = seq + 1
+    ranges.sort()
+    cursor = max(cursor, upto)
+    while cursor + 1 in known:
+        cursor += 1
+    return cursor
+
+
+def before(ranges: list[Range], seq: int) -> int:
+    """The last record up to one that has no range."""
+    known = {each for first, last, _ in ranges for each in range(first, last + 1)}
+    while seq in known:
+        seq -= 1
+    return seq
 
 
 def _stored(session: ModelSession, given: NewRecord, now: datetime) -> Record:

@@ -50,6 +50,7 @@ from recollect.domain import (
 from recollect.messages import Role
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from tests.stateful.model import Range, before, moved
 
 LEASE = timedelta(seconds=60)
 POLICY = LeasePolicy(
@@ -107,14 +108,21 @@ class ModelSession:
     mark: int | None = None
     marked_at: datetime | None = None
     cursor: int = 0
-    is_enabled: bool = True
-    ranges: list[tuple[int, int, Outcome]] = field(default_factory=list)
-    ranges_seen: list[tuple[int, int, Outcome]] = field(default_factory=list)  # in the store
+    left: int | None = None  # the last record before its mode forbade to learn; none: it allows it
+    ranges: list[Range] = field(default_factory=list)
+    ranges_seen: list[Range] = field(default_factory=list)  # in the store
+
+    @property
+    def is_enabled(self) -> bool:
+        return self.left is None
+
+    @property
+    def learnable_end(self) -> int:
+        return min((first - 1 for first, *_ in self.ranges if first > self.cursor), default=2**31)
 
     def move_cursor(self, upto: int, outcome: Outcome) -> None:
         if upto > self.cursor:
-            self.ranges.append((self.cursor + 1, upto, outcome))
-            self.cursor = upto
+            self.cursor = moved(self.ranges, self.cursor, upto, outcome)
 
 
 class JobsMachine(RuleBasedStateMachine):
@@ -193,13 +201,19 @@ class JobsMachine(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 2))
     def toggle_mode(self, which: int) -> None:
-        session = self.sessions[which]
-        session.is_enabled = not session.is_enabled
-        mode = Mode.ENABLED if session.is_enabled else Mode.DISABLED
+        session, left = self.sessions[which], self.sessions[which].left
+        mode = Mode.ENABLED if left is not None else Mode.DISABLED
         self.store.sessions.set_mode(session.ref, mode, self.now)
         self._clear(session)
-        if session.is_enabled:
+        session.left = session.last_seq if left is None else None
+        if left is None:
+            return
+        pending = before(session.ranges, left)
+        if pending <= session.cursor:
             session.move_cursor(session.last_seq, Outcome.SKIPPED)
+        else:
+            moved(session.ranges, left, session.last_seq, Outcome.SKIPPED)
+            self._mark(session, pending)
 
     def _clear(self, session: ModelSession) -> None:
         if session.mark is None:
@@ -240,7 +254,10 @@ class JobsMachine(RuleBasedStateMachine):
         assert claim.token == job.token
         assert claim.attempt == job.failures + job.takeovers + 1
         assert claim.expires_at == job.lease_expires_at
-        frozen = (0, 0) if session is None else (session.last_seq, session.mark)
+        frozen: tuple[int, int | None] = (0, 0)
+        if session is not None and session.mark is not None:
+            end = session.learnable_end
+            frozen = (min(session.last_seq, end), min(session.mark, end))
         assert (claim.read_upto, claim.claimed_mark) == frozen
         self.claims.append(claim)
 
@@ -298,17 +315,19 @@ class JobsMachine(RuleBasedStateMachine):
         job.failures = job.takeovers = 0
         job.last_error = None
         assert session.mark is not None
-        is_covered = session.mark <= upto or session.mark == claim.claimed_mark
+        is_covered = session.mark <= session.cursor or session.mark == claim.claimed_mark
         if is_last:
             job.finished_at = self.now
             if is_covered:
                 self._clear(session)
+                if session.cursor > upto and session.last_seq > session.cursor:
+                    self._mark(session, session.last_seq)
             else:
                 job.leave(JobState.DUE)
                 job.first_due_at = self.now
         elif session.mark <= upto:
             session.mark = claim.read_upto
-        assert outcome == Recorded(is_done=is_last and is_covered)
+        assert outcome == Recorded(is_done=session.mark is None)
 
     @precondition(lambda self: self.claims)
     @rule(back=st.integers(0, 3), delay=st.sampled_from([0.0, 30.0]), is_final=st.booleans())

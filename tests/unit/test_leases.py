@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
+from recollect.config import Settings
 from recollect.domain import (
     BackedOff,
     CapReached,
@@ -34,7 +36,7 @@ from recollect.leases import Leaseholder
 from recollect.store import postgres
 from recollect.store.migrations import Migration, migrations
 from recollect.store.protocol import Leases
-from recollect.store.sql import Dialect
+from recollect.store.sql import Dialect, queries
 from recollect.store.sqlite import SqliteDatabase
 from recollect.store.sqlite import files as sqlite
 
@@ -1006,3 +1008,8 @@ def test_a_due_job_that_somebody_holds_for_a_moment_is_looked_at_again_soon(
             holder.rollback()
         assert nothing == NothingDue(0.0)
         claim(memory.store.leases, clock)
+
+
+def test_no_setting_allows_a_lease_that_counts_as_given_before_a_clock_was_set_back() -> None:
+    [setting] = [each for each in fields(Settings) if each.name == "lease_seconds"]
+    assert f"+ {setting.metadata['maximum']}000000" in queries("sqlite")["claim_expired"]

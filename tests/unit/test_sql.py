@@ -88,10 +88,13 @@ def test_only_what_must_differ_differs() -> None:
         name for name in SQLITE if without_clock(as_postgres[name]) != without_clock(POSTGRES[name])
     }
     assert differing == {
-        *("lock_key", "lock_session", "lock_claim", "lock_claims"),
-        *("mark_idle", "claim_due", "claim_expired"),
+        *("lock_key", "lock_session", "lock_claim", "lock_claims", "hold_memory"),
+        *("lock_stuck", "lock_runs"),
+        *("mark_idle", "claim_due", "claim_expired", "request_passes"),
+        *("put_record_vector", "put_fact_vector", "put_summary_vector", "put_document_vector"),
         *("disputed_statements", "is_suppressed", "session_sources", "session_facts"),
-        *("get_fact", "list_facts", "search_facts", "search_fact_metadata", "search_documents"),
+        *("get_fact", "list_facts", "list_topic_facts", "search_facts"),
+        *("search_fact_metadata", "search_documents"),
         *("record_postings", "asked_record_postings", "asked_fact_postings", "unindexed_records"),
         *("fact_postings", "summary_postings", "document_postings", "steer"),
         *(
@@ -128,8 +131,8 @@ def test_every_query_is_about_one_space_unless_it_says_otherwise() -> None:
     come_to = {"embedded_upto", "set_embedded_upto", "lock_embedded"}
     models = {"models", "use_model", "delete_vectors_of", "forget_model"} | come_to
     # So is what comes later; a job that is revived is found by the name of its agent's key.
-    agents = {"due_signals", "next_signal", "revive_agent", "rest_agent"}
-    memories = {"expire_selections", "prunable_memories", "without_files"}
+    agents = {"next_signal", "revive_agent", "rest_agent"}
+    memories = {"prunable_memories"}
     keys = {"find_api_key", "list_api_keys", "revoke_api_key", "use_api_key"}
     # An entry has its id; those of all spaces are for the operator, and go when they are old.
     keys |= {"end_audit", "list_whole_audit", "prune_audit"}

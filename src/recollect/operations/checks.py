@@ -72,7 +72,7 @@ WHERE t.space = r.space AND t.path_key = r.target_path_key AND t.deleted_at IS N
 _LIVE = "(SELECT count(*) FROM documents d WHERE d.space = t.space AND d.deleted_at IS NULL)"
 _RANGED = """
 (SELECT COALESCE(sum(r.last_seq - r.first_seq + 1), 0) FROM session_ranges r
-WHERE r.session_id = s.id AND r.pass = s.pass)
+WHERE r.session_id = s.id AND r.pass = s.pass AND r.first_seq <= s.processed_until)
 """
 
 CHECKS: tuple[Check, ...] = (

@@ -48,6 +48,7 @@ class Agents(Protocol):
         """Put something into an inbox: the agent wakes, and its job is due.
 
         An item that is known already is not taken in again, and comes back as it stands.
+        AppendKeyReused: a message's id has stood for other words.
         """
         ...
 
@@ -137,8 +138,8 @@ class Agents(Protocol):
 
     def cancel_signal(self, ref: KeyRef, name: str) -> bool: ...
 
-    def due_signals(self, now: datetime, limit: int) -> list[DueSignal]:
-        """Signals of every space whose time has come, the earliest first."""
+    def due_signals(self, now: datetime, limit: int, space: str | None = None) -> list[DueSignal]:
+        """Signals whose time has come, of one space or all, the earliest first."""
         ...
 
     def deliver(self, due: DueSignal, policy: LifePolicy, now: datetime, new_id: NewId) -> Delivery:

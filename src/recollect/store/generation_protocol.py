@@ -101,8 +101,8 @@ class Generations(Protocol):
 
     def resume(self, space: str, now: datetime | None) -> None: ...
 
-    def expire(self, now: datetime | None) -> builtins.list[str]:
-        """Make due what time alone has changed; the spaces."""
+    def expire(self, now: datetime | None, space: str | None = None) -> builtins.list[str]:
+        """Make due what time alone has changed, in one space or all; the spaces."""
         ...
 
     def note_edits(self, space: str, now: datetime) -> None:
@@ -117,6 +117,6 @@ class Generations(Protocol):
         """The files of a generation stand where they belong."""
         ...
 
-    def without_files(self, limit: int) -> builtins.list[tuple[str, int]]:
+    def without_files(self, limit: int, space: str | None = None) -> builtins.list[tuple[str, int]]:
         """Spaces whose current generation was never written as files, with its number."""
         ...

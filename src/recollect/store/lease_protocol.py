@@ -56,11 +56,12 @@ class Leases(Protocol):
         now: datetime | None,
         *,
         takes_over: bool = False,
+        spared: str = "",
     ) -> Claim | None:
         """Take the job that consolidates a space, whatever it waits for.
 
         None: somebody holds it, or the space is paused. Who takes over minds neither: whoever was
-        at it is stale.
+        at it is stale, but for owners whose names begin with what is `spared`.
         """
         ...
 
@@ -111,8 +112,8 @@ class Leases(Protocol):
         """Replace what was learned from a session by a new pass over all of it, fenced.
 
         None: there is nothing left to go through, and what was learned stays. Behind: the session
-        has been processed beyond `upto` meanwhile, and nothing was stored. From a session that may
-        not be remembered any more nothing is stored either, and the pass is done.
+        has been processed beyond `upto` meanwhile, and nothing was stored. From one that may not be
+        remembered any more, or was forgotten, nothing is stored either, and the pass is done.
         """
         ...
 

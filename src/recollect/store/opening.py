@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from recollect.clock import Clock
 from recollect.config import Settings
@@ -37,7 +37,7 @@ def _open_database(address: str | Path, settings: Settings, clock: Clock) -> Dat
         return _open_sqlite(None, {}, settings, clock)
     scheme, separator, _ = address.partition("://")
     if not separator:
-        return _open_sqlite(Path(address).expanduser(), {}, settings, clock)
+        return _open_sqlite(at_home(address), {}, settings, clock)
     match scheme:
         case "sqlite":
             return _open_sqlite_url(address, settings, clock)
@@ -47,26 +47,43 @@ def _open_database(address: str | Path, settings: Settings, clock: Clock) -> Dat
             raise InvalidUrl(f"no store speaks {scheme}://; {FORMS}")
 
 
+def file_of(url: str) -> Path | None:
+    """The file that a sqlite:///… means; none: a store in memory."""
+    name = unquote(_parts(url).path).removeprefix("/")
+    return None if name in ("", ":memory:") else at_home(name)
+
+
+def at_home(name: str) -> Path:
+    """A path as people write it, where ~ is their home."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError as error:
+        raise InvalidUrl(f"{name}: nobody's home is known by that name; {FORMS}") from error
+
+
 def _open_sqlite_url(url: str, settings: Settings, clock: Clock) -> Database:
+    options = dict(parse_qsl(_parts(url).query))
+    for name in options:
+        if name not in ("synchronous", "vfs"):
+            raise InvalidUrl(f"{url}: unknown option {name!r}; there are synchronous and vfs")
+    return _open_sqlite(file_of(url), options, settings, clock)
+
+
+def _parts(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
     except ValueError as error:
         raise InvalidUrl(f"{url}: {error}; {FORMS}") from error
     if parts.netloc:
         raise InvalidUrl(f"{url}: a file has no host; write sqlite:///path with three slashes")
-    options = dict(parse_qsl(parts.query))
-    for name in options:
-        if name not in ("synchronous", "vfs"):
-            raise InvalidUrl(f"{url}: unknown option {name!r}; there are synchronous and vfs")
-    name = unquote(parts.path)
-    if name in ("", "/", "/:memory:"):
-        return _open_sqlite(None, options, settings, clock)
-    return _open_sqlite(Path(name.removeprefix("/")), options, settings, clock)
+    return parts
 
 
 def _open_sqlite(
     path: Path | None, options: dict[str, str], settings: Settings, clock: Clock
 ) -> Database:
+    if path is not None and (not path.absolute().name or "\0" in str(path)):
+        raise InvalidUrl(f"{str(path)!r} is no file that could be a store; {FORMS}")
     modes: dict[str, Synchronous] = {mode: mode for mode in get_args(Synchronous)}
     asked = options.get("synchronous", "full")
     if asked not in modes:

@@ -1,5 +1,7 @@
 """What a store can do, by aggregate. Each method is one transaction: all of it happens, or nothing.
 
+Only forgetting much takes several, each of which can be taken up again where it was left.
+
 The space comes first in every call; no method reads or writes another one. Methods that work for
 the operator of the store take `space=None` for all of them. Times and ids are handed in, never
 made here. A backend is right when it passes `recollect.store.conformance`.
@@ -113,7 +115,10 @@ class Sessions(Protocol):
         ...
 
     def set_mode(self, ref: KeyRef, mode: Mode, now: datetime) -> SessionState:
-        """Say what may be learned from the current session; forbidding it voids all work on it."""
+        """Say what may be learned from the current session; forbidding it voids all work on it.
+
+        Allowed again, what was said meanwhile is skipped, and what had waited before is marked.
+        """
         ...
 
     def spaces(self, after: str, limit: int) -> builtins.list[str]:
@@ -131,12 +136,14 @@ class Records(Protocol):
         policy: MarkPolicy,
         now: datetime,
         new_id: NewId,
+        batch: str | None = None,
     ) -> list[Record]:
         """Append to the key's current session and mark it if the policy says so.
 
         A record whose append key is known already is not stored again; it comes back as it was
         stored, and AppendKeyReused is raised if it says something else. Of one that was forgotten
-        an empty note with the seq 0 comes back, whatever is said.
+        an empty note with the seq 0 comes back, whatever is said. Records of a `batch` have its
+        numbered keys, or keys of their own; AppendKeyReused: more or fewer came under it before.
         """
         ...
 
@@ -198,7 +205,9 @@ class Marks(Protocol):
         """Mark at most `limit` sessions without activity since; (space, session id) of each."""
         ...
 
-    def ranges(self, space: str, session_id: str) -> list[Range]: ...
+    def ranges(self, space: str, session_id: str) -> list[Range]:
+        """What became of the records up to the cursor, and what is skipped above it."""
+        ...
 
     def counts(self, space: str | None) -> tuple[int, int]:
         """How many sessions are marked, and how many wait with unprocessed records."""
@@ -249,6 +258,7 @@ class Facts(Protocol):
     def add(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Fact:
         """Store a fact: under its id as it is, replacing what was there; without an id, once.
 
+        What replaces another holds from when that did, if it does not say.
         A live fact that says the same gains its sources, and is what comes back.
         """
         ...
@@ -274,9 +284,10 @@ class Facts(Protocol):
         ...
 
     def delete(self, space: str, fact_id: str, now: datetime) -> bool:
-        """Delete a fact; its history stays, and its session does not bring it back.
+        """Delete a fact; its history stays, and what its sessions have said does not bring it back.
 
-        What its sessions came to does not say it any more.
+        What they came to does not say it any more. Whoever says it there again is believed, if that
+        is a person.
         """
         ...
 
@@ -327,7 +338,10 @@ class Ledger(Protocol):
         ...
 
     def settle(self, space: str, call_id: int, spent: Spent, outcome: CallOutcome) -> bool:
-        """Replace the estimate by what the call took. False: it was settled before."""
+        """Replace the estimate by what the call took: nothing, if it never began.
+
+        False: it was settled before.
+        """
         ...
 
     def spent(self, space: str | None, day: datetime) -> Spent: ...
@@ -368,6 +382,10 @@ class Erasure(Protocol):
 
         What its sessions came to does not say it any more.
         """
+        ...
+
+    def moment(self, space: str, now: datetime) -> datetime:
+        """By when everything there is was there: now, or when the newest was made by its clock."""
         ...
 
     def forgettable(

@@ -50,7 +50,7 @@ _READS: Mapping[str, str] = {
     "agents": "ref item find_record get list",
     "generations": "select memos standings list get documents",
     "api_keys": "list",
-    "erasure": "forgettable",
+    "erasure": "moment forgettable",
     "audit": "list",
     "vector_search": "nearest similarities",
 }

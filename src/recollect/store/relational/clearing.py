@@ -25,6 +25,10 @@ _FIRST = -1  # below every key
 class RelationalErasure(RelationalForgetting):
     """Implements `recollect.store.protocol.Erasure`."""
 
+    def moment(self, space: str, now: datetime) -> datetime:
+        row = self._database.read(space, lambda c: c.row("newest_moment", {"space": space}))
+        return now if row is None or row[0] is None else max(now, from_micros(row[0]))
+
     def forgettable(
         self,
         space: str,
@@ -180,6 +184,7 @@ def _clear_key(c: Connection, key: Params, before: datetime) -> int:
 
 def _drop_rest(c: Connection, space: str, now: datetime) -> None:
     names = {"space": space}
+    c.run("drop_agents", names)  # before the memory, as where a memory-agent is made
     c.run("lock_memory", names)
     c.run("drop_generations", names)
     c.run("drop_generation_documents", names)
@@ -188,7 +193,6 @@ def _drop_rest(c: Connection, space: str, now: datetime) -> None:
     c.run("drop_calls", names)
     c.run("drop_imported", names)
     c.run("drop_import_cursors", names)
-    c.run("drop_agents", names)
     c.run("drop_audit", {**names, "kept": SPACE_FORGOTTEN})
     is_empty = c.row("drop_space", names) is not None
     c.run("settle_consolidation", {**names, "is_empty": is_empty})

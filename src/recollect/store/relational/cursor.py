@@ -1,6 +1,8 @@
 """The cursor of a session: it moves with the range that says what became of the records.
 
-Owns invariant 3: every record below the cursor is in exactly one range of every pass.
+Owns invariant 3: every record below the cursor is in exactly one range of every pass. Above it
+there are ranges of what was said while nothing was to be learned and is preceded by what is to be:
+no claim goes beyond the next of them, and the cursor passes over it.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from datetime import datetime
 from recollect.clock import to_micros
 from recollect.domain import Outcome
 from recollect.knowledge import Learned
-from recollect.store.relational.database import Connection, Params
+from recollect.store.relational.database import Connection, Params, Row
 
 
 def skip_unprocessed(
@@ -22,7 +24,35 @@ def skip_unprocessed(
     assert row is not None
     last_seq, processed_until = row[:2]
     c.run("skip_to_end", names)
-    record_range(c, names, processed_until, last_seq, Outcome.SKIPPED, reason, now)
+    record_rest(c, names, processed_until, last_seq, Outcome.SKIPPED, reason, now)
+
+
+def pass_over(c: Connection, session: Params) -> Row | None:
+    """Move the cursor over what comes next and has its range already, if there is anything.
+
+    Where it is then, and the mark that is left.
+    """
+    passed = None
+    while (row := c.row("pass_over", session)) is not None:
+        passed = row
+    return passed
+
+
+def record_rest(
+    c: Connection,
+    session: Params,
+    old_cursor: int | None,
+    new_cursor: int | None,
+    outcome: Outcome,
+    reason: str | None,
+    now: datetime,
+) -> None:
+    """Write down what lies between two positions, but for what has its range already."""
+    done = old_cursor
+    for first, last in c.rows("ranges_ahead", {**session, "cursor": old_cursor or 0}):
+        record_range(c, session, done, min(first - 1, new_cursor or 0), outcome, reason, now)
+        done = last
+    record_range(c, session, done, new_cursor, outcome, reason, now)
 
 
 def record_range(
@@ -73,13 +103,13 @@ def begin_pass(
     skipped = [
         (row[1], row[2], row[4])
         for row in c.rows("list_ranges", names)
-        if row[3] == Outcome.SKIPPED and row[1] <= upto
+        if row[3] == Outcome.SKIPPED
     ]
     c.run("next_pass", {**names, "pass": learned.pass_number})
     outcome = Outcome.NO_OUTPUT if learned.draft.is_empty else Outcome.EXTRACTED
     cursor = 0
     for first, last, reason in skipped:
-        record_range(c, names, cursor, first - 1, outcome, None, now, learned)
+        record_range(c, names, cursor, min(first - 1, upto), outcome, None, now, learned)
         record_range(c, names, first - 1, last, Outcome.SKIPPED, reason, now)
         cursor = last
     record_range(c, names, cursor, upto, outcome, None, now, learned)

@@ -7,13 +7,13 @@ comes here holds the space's memory (`lock_memory`), and notes afterwards that i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from recollect.clock import to_micros
 from recollect.generation import RemovedBecause
-from recollect.knowledge import Draft, content_key
+from recollect.knowledge import Draft, NewFact, content_key
 from recollect.restating import SessionTexts, Withdrawn, restated
 from recollect.stems import indexed_summary
 from recollect.store.relational.database import Asked, Connection, Params, Row
@@ -61,7 +61,7 @@ def restate_sessions(
             c.row("delete_extraction", names)
         else:
             changed.append(session_id)
-            _store(c, names, texts)
+            _store(c, names, texts, now)
     return Restated(changed=tuple(changed), emptied=tuple(emptied))
 
 
@@ -76,7 +76,7 @@ def _restate(c: Connection, names: Params, gone: Withdrawn, key: int) -> Session
     return None if after == before else after
 
 
-def _store(c: Connection, names: Params, texts: SessionTexts) -> None:
+def _store(c: Connection, names: Params, texts: SessionTexts, now: datetime) -> None:
     memory, summary = storable(texts.raw_memory), storable(texts.rollout_summary)
     c.run(
         "reword_extraction",
@@ -86,6 +86,7 @@ def _store(c: Connection, names: Params, texts: SessionTexts) -> None:
             "rollout_summary": summary,
             "rollout_slug": texts.rollout_slug,
             "words": indexed_summary(memory, summary, texts.rollout_slug),
+            "now": to_micros(now),
         },
     )
 
@@ -93,32 +94,45 @@ def _store(c: Connection, names: Params, texts: SessionTexts) -> None:
 # what is stored again
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disputes:
+    """What a session must not bring back, and what of it was said there again."""
+
+    facts: Sequence[Row] = ()  # that somebody has changed or deleted
+    buried: Sequence[Row] = ()  # statements by their keys
+    anew: Sequence[Row] = ()  # where facts were said after they had been taken back
+
+    def places(self, key: str) -> set[tuple[int, int, int]]:
+        """Where a statement was said again: the key of the fact, and the records."""
+        return {(row[0], row[1], row[2]) for row in self.anew if content_key(row[3]) == key}
+
+
 def disputes_asked(session: Params) -> list[Asked]:
-    """What has to be known of a session before its texts are stored again."""
-    return [("session_disputes", session), ("buried_statements", session)]
+    """What has to be known of a session before its texts are stored again, as `Disputes` has it."""
+    return [("session_disputes", session), ("buried_statements", session), ("said_anew", session)]
 
 
-def without_disputed(
-    draft: Draft, disputes: Sequence[Row], buried: Sequence[Row], suppressed: Iterable[str]
-) -> Draft:
+def without_disputed(draft: Draft, disputes: Disputes, unsaid: Collection[NewFact]) -> Draft:
     """A draft whose texts do not say what somebody has corrected, deleted or forgotten.
 
-    `disputes` and `buried` are what was asked for; `suppressed` are the keys of those of its facts
-    that must not come back.
+    `unsaid` are those of its facts that must not come back.
     """
-    if not disputes and not buried:
+    if not disputes.facts and not disputes.buried:
         return draft
-    gone, known, standing = _disputed(disputes)
-    keys = frozenset(suppressed)
-    unsaid = [each for each in draft.facts if content_key(storable(each.content)) in keys]
+    believed = [each for each in draft.facts if each not in unsaid]
+    kept = [*(each.content for each in believed), *(row[3] for row in disputes.anew)]
+    stand = {content_key(storable(each)) for each in kept}
+    quoted = [*(each.quote for each in believed), *(row[4] for row in disputes.anew)]
+    gone, known, standing = _disputed(disputes.facts, stand)
     # Of what was forgotten no word is kept but those that say it again here.
     gone += [
         Withdrawn(statements=(each.content,), quotes=(each.quote,))
         for each in unsaid
-        if content_key(storable(each.content)) not in known
+        if content_key(storable(each.content)) not in known | stand
     ]
-    gone.append(Withdrawn(keys=frozenset(row[0] for row in buried)))
-    kept = [each.content for each in draft.facts if each not in unsaid]
+    gone.append(
+        Withdrawn(keys=frozenset(row[0] for row in disputes.buried) - set(map(content_key, quoted)))
+    )
     texts = SessionTexts(
         raw_memory=draft.raw_memory,
         rollout_summary=draft.rollout_summary,
@@ -133,8 +147,13 @@ def without_disputed(
     )
 
 
-def _disputed(disputes: Sequence[Row]) -> tuple[list[Withdrawn], set[str], list[str]]:
-    """What is not said any more, the keys of all that was said of it, and what is said now."""
+def _disputed(
+    disputes: Sequence[Row], stand: Collection[str]
+) -> tuple[list[Withdrawn], set[str], list[str]]:
+    """What is not said any more, the keys of all that was said of it, and what is said now.
+
+    `stand` are the keys of what is said, whatever became of it before.
+    """
     facts: dict[str, list[Row]] = defaultdict(list)
     for row in disputes:
         facts[row[0]].append(row)
@@ -146,7 +165,13 @@ def _disputed(disputes: Sequence[Row]) -> tuple[list[Withdrawn], set[str], list[
         known.update(map(content_key, statements))
         if is_there:
             standing.append(content)
+        # The words it was learned from say what it said first.
+        is_quoted = content_key(statements[0]) not in stand
         gone.append(
-            Withdrawn(statements=statements, quotes=quotes, instead=content if is_there else "")
+            Withdrawn(
+                statements=statements,
+                quotes=quotes if is_quoted else (),
+                instead=content if is_there else "",
+            )
         )
     return gone, known, standing

@@ -140,16 +140,13 @@ def note(
     other_id: str | None = None,
     before: str | None = None,
 ) -> None:
-    """Add to a fact's history. `before` is the key of a statement nobody may bring back."""
-    c.run(
-        "insert_change",
-        {
-            **fact,
-            "event": event.value,
-            "content": content,
-            "content_key": before,
-            "made_by": by,
-            "other_id": other_id,
-            "now": to_micros(now),
-        },
-    )
+    """Add to a fact's history.
+
+    `before` is the key of a statement that nobody may bring back from what the sessions have said
+    so far from which the fact was learned: its sources have to be there still.
+    """
+    change = {**fact, "content_key": before, "made_by": by, "now": to_micros(now)}
+    said = {"event": event.value, "content": content, "other_id": other_id}
+    c.run("insert_change", {**change, **said})
+    if before is not None:
+        c.run("unsay", change)

@@ -117,7 +117,10 @@ class RelationalFacts:
             "limit": limit,
             "sources_max": LISTED_SOURCES_MAX,
         }
-        found = self._database.read(space, lambda c: c.rows("list_facts", page))
+        name = "list_facts"
+        if query.topic is not None:
+            name, page = "list_topic_facts", {**page, "topic": query.topic}
+        found = self._database.read(space, lambda c: c.rows(name, page))
         return [rows.fact(row) for row in found]
 
     def search(
@@ -241,18 +244,19 @@ def _put(c: Connection, space: str, fact: Fact, now: datetime, *, is_named: bool
     key = None if is_named else content_key(storable(fact.content))
     columns = _columns(space, fact, now, key=key)
     c.run("revive_fact", names)
-    row = c.row("replace_fact", {**columns, "expires_at": _expiry(fact, before)})
+    kept = {"expires_at": _expiry(fact, before), "valid_from": _start(fact, before, now)}
+    row = c.row("replace_fact", {**columns, **kept})
     if row is None:
         row = c.row("insert_fact", columns)
     assert row is not None
     if before is not None:
         _restate(c, {**names, "key": row[0]}, before, storable(fact.content), now)
-    c.run("delete_sources", {"space": space, "fact_key": row[0]})
-    _put_sources(c, space, row[0], fact, now)
     event = FactEvent.ADDED if before is None else FactEvent.EDITED
     replaced = None if before is None else _statement_key(before)
     by = fact.extractor or BY_USER
     note(c, names, event, storable(fact.content), now, by=by, before=replaced)
+    c.run("delete_sources", {"space": space, "fact_key": row[0]})
+    _put_sources(c, space, row[0], fact, now)
 
 
 def _edit(
@@ -304,7 +308,7 @@ def _merged(edit: FactEdit, before: Row) -> dict[str, Any]:
     It keeps its key while it says the same. One that was stored under an id of its own has none:
     it is never merged.
     """
-    _, content, key, expires_at, _, tags, metadata, topic = before
+    _, content, key, expires_at, _, tags, metadata, topic, _ = before
     if not isinstance(edit.content, Unchanged):
         content = storable(edit.content)
     if not isinstance(edit.tags, Unchanged):
@@ -330,6 +334,13 @@ def _expiry(fact: Fact, before: Row | None) -> int | None:
     if before is not None and given is not None and given == before[4]:
         return None if before[3] is None else int(before[3])
     return given
+
+
+def _start(fact: Fact, before: Row | None, now: datetime) -> int:
+    """Since when it holds: what is replaced held before, unless it was superseded meanwhile."""
+    if fact.valid_from is None and before is not None and before[4] is None:
+        return int(before[8])
+    return to_micros(fact.valid_from or now)
 
 
 def _put_sources(c: Connection, space: str, key: int, fact: Fact, now: datetime) -> bool:

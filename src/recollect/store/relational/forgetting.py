@@ -22,7 +22,7 @@ from recollect.generation import RemovedBecause
 from recollect.knowledge import Receipt, Source, content_key
 from recollect.messages import Role
 from recollect.restating import is_telling
-from recollect.store.relational.cursor import record_range
+from recollect.store.relational.cursor import record_rest
 from recollect.store.relational.database import Connection, Database, Params, Row
 from recollect.store.relational.derived import restate_sessions
 from recollect.store.relational.document_rows import provenance, read_provenance
@@ -85,7 +85,8 @@ def _forget_session(c: Connection, space: str, session_id: str, now: datetime) -
     assert counted is not None
     cause = MarkCause.END.value
     c.run("close_forgotten", {**names, "cause": cause, "reason": FORGOTTEN, "now": at})
-    record_range(c, names, before[1], before[0], Outcome.SKIPPED, FORGOTTEN, now)
+    record_rest(c, names, before[1], before[0], Outcome.SKIPPED, FORGOTTEN, now)
+    c.run("lock_runs", names)
     c.run("forget_job", names)
     _forget_told(c, names)
     c.run("lock_memory", {"space": space})
@@ -210,6 +211,7 @@ def _forget_record(
         if is_read:
             _request_pass(c, space, session_id, now)
         return Receipt(space=space, at=now, record=f"{session_id}:{seq}")
+    c.run("lock_runs", names)
     c.run("revoke_runs", names)
     if is_read:  # what agents were told of it they are told again by the pass to come
         _forget_told(c, names)

@@ -32,7 +32,7 @@ from recollect.generation import (
 )
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows, selecting
-from recollect.store.relational.database import Connection, Database, Row
+from recollect.store.relational.database import Connection, Database, Params, Row
 from recollect.store.relational.documents import apply_edits
 from recollect.store.relational.text import storable
 
@@ -130,9 +130,7 @@ class RelationalGenerations:
         return self._database.write(space, job)
 
     def hurry(self, space: str | None) -> int:
-        return len(
-            self._database.write(space, lambda c: c.rows("hurry_consolidations", _scope(space)))
-        )
+        return len(self._in_each(space, "cooling_consolidations", "hurry_consolidation", {}))
 
     def pause(self, space: str, now: datetime | None) -> None:
         def job(c: Connection) -> None:
@@ -151,10 +149,25 @@ class RelationalGenerations:
 
         self._database.write(space, job)
 
-    def expire(self, now: datetime | None) -> builtins.list[str]:
+    def expire(self, now: datetime | None, space: str | None = None) -> builtins.list[str]:
         at = {"now": _micros(now)}
-        found = self._database.write(None, lambda c: c.rows("expire_selections", at))
-        return sorted(row[0] for row in found)
+        return self._in_each(space, "expired_selections", "expire_selection", at)
+
+    def _in_each(
+        self, space: str | None, listing: str, changing: str, params: Params
+    ) -> builtins.list[str]:
+        """Change something in one space after the other; where there was something to change.
+
+        A transaction each: one that held the rows of several could wait for another in a ring.
+        """
+        listed = {**params, **_scope(space)}
+        found = self._database.read(space, lambda c: c.rows(listing, listed))
+
+        def is_changed(each: str) -> bool:
+            own = {**params, "space": each}
+            return self._database.write(each, lambda c: c.row(changing, own)) is not None
+
+        return [row[0] for row in found if is_changed(row[0])]
 
     def note_edits(self, space: str, now: datetime) -> None:
         def job(c: Connection) -> None:
@@ -185,8 +198,9 @@ class RelationalGenerations:
         names = {"space": space, "generation": generation}
         self._database.write(space, lambda c: c.run("files_published", names))
 
-    def without_files(self, limit: int) -> builtins.list[tuple[str, int]]:
-        found = self._database.read(None, lambda c: c.rows("without_files", {"limit": limit}))
+    def without_files(self, limit: int, space: str | None = None) -> builtins.list[tuple[str, int]]:
+        page = {**_scope(space), "limit": limit}
+        found = self._database.read(space, lambda c: c.rows("without_files", page))
         return [(row[0], row[1]) for row in found]
 
 

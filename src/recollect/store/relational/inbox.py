@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from recollect.agency import HandOver, Item, NewItem
+from recollect.agency import HandOver, Item, ItemKind, ItemState, NewItem
 from recollect.clock import to_micros
 from recollect.domain import JobKind, KeyRef, SessionBirth
+from recollect.errors import AppendKeyReused
 from recollect.store.protocol import NewId
-from recollect.store.relational import agent_rows
-from recollect.store.relational.database import Connection
-from recollect.store.relational.session_keys import create_key, expect_key, find_key
+from recollect.store.relational import agent_rows, forgotten_keys, rows
+from recollect.store.relational.database import Asked, Connection, Row
+from recollect.store.relational.session_keys import ensure_key, expect_key, find_key
 from recollect.store.relational.text import storable
 
 
@@ -19,10 +21,12 @@ def post(c: Connection, ref: KeyRef, item: NewItem, job: JobKind, now: datetime)
     at = to_micros(now)
     names = agent_rows.names(ref)
     known = {**names, "item_id": item.id}
-    life, found = c.rows_each([("lock_life", names), ("get_item", known)])
+    said: Asked = ("find_append_key", {**names, "append_key": forgotten_keys.INBOX + item.id})
+    life, found, records = c.rows_each([("lock_life", names), ("get_item", known), said])
     if not life:
         expect_key(c, ref)
-    elif found:
+    _check_same(item, found, records)
+    if found:
         return agent_rows.item(found[0])  # and the agent is left as it is, whatever became of it
     c.run("wake_agent", {**names, "job": job.value, "now": at})
     about = item.about
@@ -41,9 +45,9 @@ def post(c: Connection, ref: KeyRef, item: NewItem, job: JobKind, now: datetime)
         },
     )
     if inserted is None:  # by somebody who was quicker
-        row = c.row("get_item", known)
-        assert row is not None
-        return agent_rows.item(row)
+        found = c.rows("get_item", known)
+        _check_same(item, found, ())
+        return agent_rows.item(found[0])
     c.run("cancel_own_signals", names)
     lane = ref.agent_id if job is JobKind.AGENT else ""
     due = {"space": ref.space, "job": job.value, "job_key": str(ref.key_id), "lane": lane}
@@ -51,13 +55,23 @@ def post(c: Connection, ref: KeyRef, item: NewItem, job: JobKind, now: datetime)
     return None
 
 
+def _check_same(given: NewItem, found: Sequence[Row], records: Sequence[Row]) -> None:
+    """An id stands for one message, which is in the inbox, or in the history when it is done."""
+    if given.kind is not ItemKind.USER_MESSAGE:
+        return
+    words = [rows.record(row).content for row in records]
+    for item in map(agent_rows.item, found):
+        words += [item.text] if item.state is not ItemState.DONE else []
+    if any(each != storable(given.text) for each in words):
+        raise AppendKeyReused(
+            f"the id {given.id!r} was used for another message; use a new id for a new message"
+        )
+
+
 def hand_over(c: Connection, space: str, given: HandOver, now: datetime, new_id: NewId) -> None:
     """Post to a memory-agent, which is made on first use, inside a transaction."""
     ref = find_key(c, space, given.key, given.agent_id)
     if ref is None:
-        ref = create_key(
-            c, space, given.key, given.agent_id, SessionBirth(source="memory"), now, new_id
-        )
-        ref = ref or find_key(c, space, given.key, given.agent_id)
-    assert ref is not None, "somebody has just made it"
+        birth = SessionBirth(source="memory")
+        ref = ensure_key(c, space, given.key, given.agent_id, birth, now, new_id)
     post(c, ref, given.item, JobKind.MEMORY_AGENT, now)

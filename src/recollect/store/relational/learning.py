@@ -31,7 +31,7 @@ from recollect.stems import indexed_fact, indexed_summary
 from recollect.store.protocol import NewId
 from recollect.store.relational.cursor import has_lost_records
 from recollect.store.relational.database import Asked, Connection, Params, Row
-from recollect.store.relational.derived import disputes_asked, without_disputed
+from recollect.store.relational.derived import Disputes, disputes_asked, without_disputed
 from recollect.store.relational.fact_changes import (
     STRENGTH,
     SameFact,
@@ -73,12 +73,15 @@ def learn(c: Connection, lesson: Lesson, learned: Learned, upto: int) -> None:
     c.run("lock_memory", {"space": lesson.space})
     facts = [_as_of_now(fact, lesson) for fact in learned.draft.facts]
     statements = [_names(lesson, fact) for fact in facts]
-    earlier, disputed, unsaid = _look_up(c, lesson, statements, is_whole=learned.is_whole)
-    suppressed = _suppressed(c, statements, disputed)
-    learned = replace(learned, draft=without_disputed(learned.draft, *unsaid, suppressed))
+    earlier, disputed, disputes = _look_up(c, lesson, statements, is_whole=learned.is_whole)
+    unsaid = _suppressed(c, facts, statements, disputed)
+    draft = replace(learned.draft, facts=tuple(facts))
+    learned = replace(learned, draft=without_disputed(draft, disputes, unsaid))
     changed = _put_extraction(c, lesson, learned, upto)
     for fact, names in zip(facts, statements, strict=True):
-        if names["content_key"] in suppressed:
+        if fact in unsaid:
+            # An extractor may name the first of all places; it was said again in another.
+            earlier -= disputes.places(names["content_key"])
             continue
         key, is_news = _put_fact(c, lesson, fact, names)
         changed |= is_news
@@ -97,7 +100,7 @@ def _as_of_now(fact: NewFact, lesson: Lesson) -> NewFact:
 
 def _look_up(
     c: Connection, lesson: Lesson, statements: Sequence[Params], *, is_whole: bool
-) -> tuple[set[Place], frozenset[str], tuple[list[Row], list[Row]]]:
+) -> tuple[set[Place], frozenset[str], Disputes]:
     """Where a session that is gone through as a whole said something, and what is disputed.
 
     A statement is disputed if somebody has changed or deleted it: few are, mostly none. Last, what
@@ -115,22 +118,25 @@ def _look_up(
         asked.append(("session_sources", lesson.session))
     asked += disputes_asked(lesson.session)
     found = c.rows_each(asked)
-    unsaid = (found.pop(-2), found.pop())
+    anew, buried, unsaid = found.pop(), found.pop(), found.pop()
     places = {(row[0], row[1], row[2]) for row in found.pop()} if is_whole else set[Place]()
     disputed = frozenset(row[0] for row in found.pop()) if first else frozenset[str]()
     lesson.known.update(zip(first, found, strict=True))
-    return places, disputed, unsaid
+    return places, disputed, Disputes(facts=unsaid, buried=buried, anew=anew)
 
 
 def _suppressed(
-    c: Connection, statements: Sequence[Params], disputed: AbstractSet[str]
-) -> frozenset[str]:
-    """The statements that the session must not bring back."""
-    return frozenset(
-        names["content_key"]
-        for names in statements
+    c: Connection,
+    facts: Sequence[NewFact],
+    statements: Sequence[Params],
+    disputed: AbstractSet[str],
+) -> list[NewFact]:
+    """The facts that the session must not bring back."""
+    return [
+        fact
+        for fact, names in zip(facts, statements, strict=True)
         if names["content_key"] in disputed and c.row("is_suppressed", names) is not None
-    )
+    ]
 
 
 def _names(lesson: Lesson, fact: NewFact) -> dict[str, Any]:
@@ -141,6 +147,7 @@ def _names(lesson: Lesson, fact: NewFact) -> dict[str, Any]:
         "valid_from": to_micros(fact.valid_from),
         "seq": fact.seq,
         "seq_to": fact.seq_to,
+        "is_persons_word": fact.trust is Trust.USER,
     }
 
 

@@ -23,6 +23,7 @@ from recollect.domain import (
     JobState,
     LeasePolicy,
     Loaded,
+    MarkCause,
     NothingDue,
     Outcome,
     Overtaken,
@@ -36,8 +37,13 @@ from recollect.errors import SchemaTooNew
 from recollect.knowledge import Learned, Staged
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
-from recollect.store.relational.cursor import begin_pass, has_lost_records, record_range
-from recollect.store.relational.database import Connection, Database, Row
+from recollect.store.relational.cursor import (
+    begin_pass,
+    has_lost_records,
+    pass_over,
+    record_range,
+)
+from recollect.store.relational.database import Connection, Database, Params, Row
 from recollect.store.relational.inbox import hand_over
 from recollect.store.relational.learning import Lesson, learn
 from recollect.store.relational.staging import get_staged, put_staged
@@ -96,6 +102,7 @@ class RelationalLeases:
         now: datetime | None,
         *,
         takes_over: bool = False,
+        spared: str = "",
     ) -> Claim | None:
         at = _micros(now)
         lease = {"owner": owner, "lease_micros": _span(policy.lease_seconds), "now": at}
@@ -105,7 +112,8 @@ class RelationalLeases:
             if not takes_over and c.row("is_paused", {"space": space}) is not None:
                 return None
             c.run("request_consolidation", {"space": space, "now": at})
-            names = {**lease, "space": space, "takes_over": takes_over}
+            sparing = {"takes_over": takes_over, "spared": f"{spared}%" if spared else ""}
+            names = {**lease, "space": space, **sparing}
             row = c.row("claim_consolidation", names)
             return None if row is None else _claim(row, owner)
 
@@ -164,7 +172,8 @@ class RelationalLeases:
 
         def job(c: Connection) -> Recorded | Overtaken | StaleClaim:
             before = _lock(c, claim)
-            if before is None:
+            is_nothing = learned is None and handed is None
+            if before is None or (before[4] and not is_nothing):
                 return StaleClaim()
             if learned is not None and learned.pass_number != before[2]:
                 return Overtaken()
@@ -183,6 +192,7 @@ class RelationalLeases:
             assert moved is not None
             reach("record.advanced")
             record_range(c, session, before[1], upto, outcome, reason, now, learned)
+            mark = _go_on(c, session, moved[0], before, now) if is_last else moved[0]
             _hand(c, claim, handed, now, new_id)
             if learned is not None:
                 assert new_id is not None
@@ -191,10 +201,10 @@ class RelationalLeases:
                     c.run("drop_staged", session)
                 reach("record.learned")
             c.run("note_progress", {"id": claim.job_id, "is_last": is_last, "now": at})
-            if is_last and moved[0] is not None:  # more was said: to the back of the queue
+            if is_last and mark is not None:  # more was said: to the back of the queue
                 c.row("give_back", {**_token(claim), "due_at": None, "first_due_at": at})
             reach("record.ranged")
-            return Recorded(is_done=is_last and moved[0] is None)
+            return Recorded(is_done=is_last and mark is None)
 
         return self._database.write(claim.space, job)
 
@@ -213,7 +223,7 @@ class RelationalLeases:
             before = _lock(c, claim)
             if before is None:
                 return StaleClaim()
-            if learned is not None and before[3]:
+            if learned is not None and before[3] and not before[4]:
                 if learned.pass_number != before[2] + 1:
                     return StaleClaim()
                 if (before[1] or 0) > upto:
@@ -232,7 +242,8 @@ class RelationalLeases:
         session = {"space": claim.space, "id": claim.key}
 
         def job(c: Connection) -> Recorded | StaleClaim:
-            if _lock(c, claim) is None:
+            before = _lock(c, claim)
+            if before is None or before[4]:
                 return StaleClaim()
             put_staged(c, session, staged)
             c.run("note_progress", {"id": claim.job_id, "is_last": False, "now": None})
@@ -299,10 +310,12 @@ class RelationalLeases:
         which = {**_scope(space), "any_key": key is None, "key": key or ""}
 
         def job(c: Connection) -> int:
-            # What agents could not do waits in their inboxes, whatever else they went on with.
+            # What agents could not do waits in their inboxes, whatever else they went on with. All
+            # jobs first: whoever forgets holds an agent's before what waits for it.
+            c.run("lock_stuck", which)
             revived = {row[0] for row in c.rows("revive_jobs", which)}
             again = {row[0] for row in c.rows("revive_items", which)}
-            for key_id in again:
+            for key_id in sorted(again):
                 row = c.row("revive_agent", {"key": str(key_id)})
                 revived |= set() if row is None else {row[0]}
             return len(revived)
@@ -334,8 +347,26 @@ def _hand(
         reach("record.handed")
 
 
+def _go_on(
+    c: Connection, session: Params, mark: int | None, before: Row, now: datetime
+) -> int | None:
+    """Let what lies behind what is passed over be read next, as if it were all one; the mark."""
+    passed = pass_over(c, session)
+    if passed is None:
+        return mark
+    last_seq, _, _, is_remembered, _ = before
+    if passed[1] is None and is_remembered and last_seq > passed[0]:
+        cause = MarkCause.REQUEST.value
+        c.run("invalidate", {**session, "seq": last_seq, "cause": cause, "now": to_micros(now)})
+        return int(last_seq)
+    return None if passed[1] is None else int(passed[1])
+
+
 def _lock(c: Connection, claim: Claim) -> Row | None:
-    """Hold the session of a claim and then its job; none if the claim is no longer one."""
+    """Hold the session of a claim and then its job; none if the claim is no longer one.
+
+    Its last record, cursor and pass, whether it may be remembered, and whether it is forgotten.
+    """
     session = {"space": claim.space, "id": claim.key}
     job = {**_token(claim), "space": claim.space, "key": claim.key}
     sessions, jobs = c.rows_each([("lock_session", session), ("lock_claim", job)])

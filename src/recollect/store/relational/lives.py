@@ -54,14 +54,17 @@ class RelationalLives:
         names = {**agent_rows.names(ref), "name": name}
         return self._database.write(ref.space, lambda c: c.row("cancel_signal", names)) is not None
 
-    def due_signals(self, now: datetime, limit: int) -> builtins.list[DueSignal]:
-        page = {"now": to_micros(now), "limit": limit}
+    def due_signals(
+        self, now: datetime, limit: int, space: str | None = None
+    ) -> builtins.list[DueSignal]:
+        scope = {"any_space": space is None, "space": space or ""}
+        page = {**scope, "now": to_micros(now), "limit": limit}
         return [
             DueSignal(
                 ref=KeyRef(space=row[0], key=row[1], agent_id=row[2], key_id=row[3]),
                 signal=agent_rows.signal(row[4:7]),
             )
-            for row in self._database.read(None, lambda c: c.rows("due_signals", page))
+            for row in self._database.read(space, lambda c: c.rows("due_signals", page))
         ]
 
     def deliver(self, due: DueSignal, policy: LifePolicy, now: datetime, new_id: NewId) -> Delivery:

@@ -8,7 +8,7 @@ from recollect.clock import to_micros
 from recollect.crashpoints import reach
 from recollect.domain import KeyRef, MarkCause, Outcome, Range, SessionState
 from recollect.store.relational import rows
-from recollect.store.relational.cursor import record_range
+from recollect.store.relational.cursor import pass_over, record_rest
 from recollect.store.relational.database import Connection, Database
 from recollect.store.relational.sessions import current_session, locked_session
 
@@ -64,7 +64,8 @@ class RelationalMarks:
             if after is None:
                 return False
             reach("processed.cleared")
-            record_range(c, names, before[1], after[0], Outcome.EXTERNAL, None, now)
+            record_rest(c, names, before[1], after[0], Outcome.EXTERNAL, None, now)
+            pass_over(c, names)
             return True
 
         return self._database.write(space, job)

@@ -13,10 +13,10 @@ from datetime import datetime
 
 from recollect.agency import ItemKind, NewItem, Span
 from recollect.clock import to_micros
-from recollect.domain import JobKind, Mode, Outcome, SessionState
+from recollect.domain import JobKind, MarkCause, Mode, Outcome, SessionState
 from recollect.knowledge import FactEvent, Trust
 from recollect.store.relational.agent_rows import key_ref
-from recollect.store.relational.cursor import skip_unprocessed
+from recollect.store.relational.cursor import record_rest, skip_unprocessed
 from recollect.store.relational.database import Connection, Params, Row
 from recollect.store.relational.fact_changes import STRENGTH, note, release_superseded
 from recollect.store.relational.inbox import post
@@ -29,11 +29,12 @@ _FILED = (Outcome.EXTRACTED.value, Outcome.HANDED_OVER.value)
 def change_mode(c: Connection, old: SessionState, mode: Mode, now: datetime) -> None:
     """Give a session, which the caller holds, another mode than it has."""
     names = {"space": old.space, "id": old.id}
-    if mode is Mode.ENABLED:
-        # What was said while nothing was to be learned is never learned later.
-        skip_unprocessed(c, old.space, old.id, f"mode {old.mode}", now)
+    pending = _pass_over_unlearnable(c, old, now) if mode is Mode.ENABLED else 0
     remembered = may_be_remembered(old.agent_id, old.ephemeral, mode)
     c.run("set_mode", {**names, "mode": mode.value, "remembered": remembered})
+    if pending:
+        mark = {"seq": pending, "cause": MarkCause.REQUEST.value, "now": to_micros(now)}
+        c.run("invalidate", {**names, **mark})
     if not remembered:
         c.run("void_pass", names)
         c.run("drop_staged", names)
@@ -49,6 +50,28 @@ def change_mode(c: Connection, old: SessionState, mode: Mode, now: datetime) -> 
     else:
         _release(c, own, now)
     c.run("note_urgent", {"space": old.space, "now": to_micros(now)})
+
+
+def _pass_over_unlearnable(c: Connection, session: SessionState, now: datetime) -> int:
+    """Skip what was said while nothing was to be learned: it is never learned later.
+
+    What was said before, and nobody has come to yet, is; up to which record, none: 0.
+    """
+    names = {"space": session.space, "id": session.id}
+    row = c.row("lock_session", names)
+    left = c.row("left_seq", names)
+    assert row is not None
+    assert left is not None
+    last_seq, cursor = row[0], row[1] or 0
+    pending = left[0]
+    for first, last in reversed(c.rows("ranges_ahead", {**names, "cursor": cursor})):
+        pending = first - 1 if last == pending else pending
+    reason = f"mode {session.mode}"
+    if pending <= cursor:
+        skip_unprocessed(c, session.space, session.id, reason, now)
+        return 0
+    record_rest(c, names, left[0], last_seq, Outcome.SKIPPED, reason, now)
+    return int(pending)
 
 
 def _tell(c: Connection, session: SessionState, mode: Mode, now: datetime) -> None:

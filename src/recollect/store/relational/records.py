@@ -9,7 +9,15 @@ from datetime import datetime
 
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
-from recollect.domain import KeyRef, MarkCause, MarkPolicy, MarkUnit, NewRecord, Record
+from recollect.domain import (
+    KeyRef,
+    MarkCause,
+    MarkPolicy,
+    MarkUnit,
+    NewRecord,
+    Record,
+    numbered_key,
+)
 from recollect.errors import AppendKeyReused
 from recollect.messages import Role
 from recollect.stems import indexed_record
@@ -48,6 +56,7 @@ class RelationalRecords:
         policy: MarkPolicy,
         now: datetime,
         new_id: NewId,
+        batch: str | None = None,
     ) -> list[Record]:
         index(records)  # before anybody has to wait for it
 
@@ -55,9 +64,9 @@ class RelationalRecords:
             return _store(c, ref, records, policy, now, None) if records else []
 
         def with_the_key(c: Connection) -> list[Record]:
-            return append_keyed(c, ref, records, policy, now, new_id)
+            return append_keyed(c, ref, records, policy, now, new_id, batch=batch)
 
-        if all(record.append_key is None for record in records):
+        if batch is None and all(record.append_key is None for record in records):
             with contextlib.suppress(_SessionOverError):
                 return self._database.write(ref.space, at_once)
         return self._database.write(ref.space, with_the_key)
@@ -135,6 +144,7 @@ def append_keyed(
     now: datetime,
     new_id: NewId,
     found: Sequence[Sequence[Row]] | None = None,
+    batch: str | None = None,
 ) -> list[Record]:
     """Append inside a transaction; what is stored already under its key comes back as it is.
 
@@ -142,7 +152,10 @@ def append_keyed(
     the answer to `asking_for`, of who has asked already.
     """
     index(records)
-    known = _known(ref, records, now, found or c.rows_each(asking_for(ref, records)))
+    found = found or c.rows_each(asking_for(ref, records, batch))
+    known = _known(ref, _keys(records, batch), now, found)
+    if batch is not None:
+        _check_length(records, batch, known)
     fresh = _first_uses(records, known)
     stored = iter(_store(c, ref, fresh, policy, now, new_id) if fresh else ())
     taken: dict[str, Record] = dict(known)
@@ -189,23 +202,24 @@ def _in_order(ref: KeyRef, found: Sequence[Sequence[Row]], limit: int | None) ->
     return [rows.record(row) for row in reversed([*newest, *retained][:limit])]
 
 
-def asking_for(ref: KeyRef, records: Sequence[NewRecord]) -> list[Asked]:
+def asking_for(ref: KeyRef, records: Sequence[NewRecord], batch: str | None = None) -> list[Asked]:
     """What tells what is there under the append keys of these; the key is held from then on."""
-    keys = _keys(records)
+    keys = _keys(records, batch)
     names = _names(ref)
     asked: list[Asked] = [("find_append_key", {**names, "append_key": key}) for key in keys]
     return [("lock_key", names), *asked, *([forgotten_keys.asking(ref, keys)] if keys else [])]
 
 
-def _keys(records: Sequence[NewRecord]) -> list[str]:
-    return sorted({record.append_key for record in records if record.append_key is not None})
+def _keys(records: Sequence[NewRecord], batch: str | None) -> list[str]:
+    """The append keys of these, and of what a longer batch would go on with."""
+    keys = {record.append_key for record in records if record.append_key is not None}
+    return sorted(keys if batch is None else {*keys, numbered_key(batch, len(records))})
 
 
 def _known(
-    ref: KeyRef, records: Sequence[NewRecord], now: datetime, told: Sequence[Sequence[Row]]
+    ref: KeyRef, keys: Sequence[str], now: datetime, told: Sequence[Sequence[Row]]
 ) -> dict[str, Record]:
-    """What is there under the append keys of these: records, or notes for what is gone."""
-    keys = _keys(records)
+    """What is there under append keys: records, or notes for what is gone."""
     current, *found = told
     if not current:
         raise gone(ref)
@@ -219,6 +233,21 @@ def _known(
     }
     stored = {key: rows.record(of[0]) for key, of in zip(keys, found, strict=True) if of}
     return known | stored
+
+
+def _check_length(records: Sequence[NewRecord], batch: str, known: dict[str, Record]) -> None:
+    """A batch that came before has nothing after its end, and nothing new after its beginning."""
+    is_other = numbered_key(batch, len(records)) in known
+    has_begun = False
+    for number, record in enumerate(records):
+        is_known = record.append_key in known
+        is_other |= has_begun and not is_known
+        has_begun |= is_known and record.append_key == numbered_key(batch, number)
+    if is_other:
+        raise AppendKeyReused(
+            f"the append key {batch!r} was used for more records or for fewer; "
+            "use a new key for new messages"
+        )
 
 
 def _first_uses(records: Sequence[NewRecord], known: dict[str, Record]) -> list[NewRecord]:

@@ -204,6 +204,8 @@ def _use(c: Connection, space: str, usage: Usage, hits: Sequence[Hit]) -> int:
         "kind": usage.kind.value,
         "now": to_micros(usage.at),
     }
+    # First, as those who learn: they come to the same facts and memories in an order of their own.
+    c.run("hold_memory", {"space": space})
     told = storable_json([_named(hit) for hit in hits])
     new = {(row[0], row[1]) for row in c.rows("insert_usages", {**names, "hits": told})}
     counted = [hit for hit in _once(hits) if (hit.kind.value, hit.id) in new]

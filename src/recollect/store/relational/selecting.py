@@ -117,7 +117,8 @@ def memos(c: Connection, space: str, session_ids: Sequence[str]) -> list[Memo]:
 
 
 def _memo(row: Row) -> Memo:
-    revision, began_at, key, agent_id, project = row[_EXTRACTION_COLUMNS:]
+    revision, opened_at, first_said_at, key, agent_id, project = row[_EXTRACTION_COLUMNS:]
+    began_at = opened_at if first_said_at is None else min(opened_at, first_said_at)
     return Memo(
         extraction=rows.extraction(row[:_EXTRACTION_COLUMNS]),
         revision=revision,

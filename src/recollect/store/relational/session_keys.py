@@ -8,7 +8,7 @@ from recollect.clock import to_micros
 from recollect.crashpoints import reach
 from recollect.descriptors import from_cache_key, is_remembered
 from recollect.domain import KeyRef, Mode, SessionBirth
-from recollect.errors import NotFound
+from recollect.errors import NotFound, StoreBusy
 from recollect.store.protocol import NewId
 from recollect.store.relational.database import Connection
 
@@ -17,6 +17,26 @@ def find_key(c: Connection, space: str, key: str, agent_id: str) -> KeyRef | Non
     names = {"space": space, "key": key, "agent_id": agent_id}
     row = c.row("find_key", names)
     return None if row is None else KeyRef(**names, key_id=row[0])
+
+
+def ensure_key(
+    c: Connection,
+    space: str,
+    key: str,
+    agent_id: str,
+    birth: SessionBirth,
+    now: datetime,
+    new_id: NewId,
+) -> KeyRef:
+    """A key that was made by us, or by somebody who was quicker."""
+    made = create_key(c, space, key, agent_id, birth, now, new_id)
+    made = made or find_key(c, space, key, agent_id)
+    if made is None:  # older versions could leave a key behind whose session was forgotten
+        c.run("point_key_back", {"space": space, "key": key, "agent_id": agent_id})
+        made = find_key(c, space, key, agent_id)
+    if made is None:
+        raise StoreBusy(f"all of space {space!r} is being forgotten, {key!r} with it; retry")
+    return made
 
 
 def create_key(

@@ -12,7 +12,7 @@ from recollect.messages import Role
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.database import Connection, Database
-from recollect.store.relational.session_keys import create_key, find_key, gone, insert_session
+from recollect.store.relational.session_keys import ensure_key, find_key, gone, insert_session
 
 _END_OF_TIME = 2**62  # above every time a clock can show
 
@@ -35,12 +35,10 @@ class RelationalSessions:
                 self._database.write(space, lambda c: c.run("name_project", project))
             return found
 
-        def create(c: Connection) -> KeyRef | None:
-            return create_key(c, space, key, agent_id, birth, now, new_id)
+        def create(c: Connection) -> KeyRef:
+            return ensure_key(c, space, key, agent_id, birth, now, new_id)
 
-        created = self._database.write(space, create) or self.find_key(space, key, agent_id)
-        assert created is not None, "keys are never deleted"
-        return created
+        return self._database.write(space, create)
 
     def find_key(self, space: str, key: str, agent_id: str) -> KeyRef | None:
         return self._database.read(space, lambda c: find_key(c, space, key, agent_id))

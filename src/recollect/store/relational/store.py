@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from importlib import import_module
@@ -51,6 +53,13 @@ _HOMES = {
 }
 
 
+# A module that a thread is loading when the process forks could never be loaded in the child.
+_loading = threading.RLock()
+os.register_at_fork(
+    before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release
+)
+
+
 class RelationalStore:
     """Implements `recollect.store.protocol.Store`.
 
@@ -83,7 +92,8 @@ class RelationalStore:
             if name not in _HOMES:
                 raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
             module, _, kind = _HOMES[name].partition(".")
-            home = import_module(f"recollect.store.relational.{module}")
+            with _loading:
+                home = import_module(f"recollect.store.relational.{module}")
             # Whoever comes first: an aggregate may know what it has seen.
             return self.__dict__.setdefault(name, getattr(home, kind)(self._database))
 

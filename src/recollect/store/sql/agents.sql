@@ -137,7 +137,8 @@ DELETE FROM signals WHERE space = :space AND key_id = :key_id;
 -- name: due_signals
 SELECT g.space, k.key, k.agent_id, g.key_id, g.name, g.due_at, g.body
 FROM signals g JOIN session_keys k ON k.id = g.key_id
-WHERE g.due_at <= :now ORDER BY g.due_at, g.key_id, g.name LIMIT :limit;
+WHERE g.due_at <= :now AND (:any_space OR g.space = :space)
+ORDER BY g.due_at, g.key_id, g.name LIMIT :limit;
 
 -- name: take_signal
 -- Only as long as it is the one that was due.

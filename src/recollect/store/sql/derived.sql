@@ -24,7 +24,16 @@ ORDER BY f.id, h.id;
 -- name: buried_statements
 -- What a session must not bring back, of which no word is kept.
 SELECT DISTINCT h.content_key FROM fact_history h
-WHERE h.space = :space AND h.fact_id = '' AND h.event = 'forgotten' AND h.other_id = :session_id;
+WHERE h.space = :space AND h.fact_id = '' AND h.other_id = :session_id;
+
+-- name: said_anew
+-- What was taken back in a session and said there again since.
+SELECT DISTINCT f.key, o.seq, o.seq_to, f.content, o.quote
+FROM fact_history h CROSS JOIN facts f CROSS JOIN fact_sources o
+WHERE h.space = :space AND h.fact_id = '' AND h.other_id = :session_id
+    AND f.space = :space AND f.content_key = h.content_key AND f.deleted_at IS NULL
+    AND o.space = :space AND o.fact_key = f.key AND o.session_id = :session_id AND o.seq_to > h.upto
+ORDER BY f.key, o.seq, o.seq_to;
 
 -- name: extraction_texts
 SELECT e.raw_memory, e.rollout_summary, e.rollout_slug FROM extractions e
@@ -37,5 +46,6 @@ UPDATE extractions SET
     rollout_summary = :rollout_summary,
     rollout_slug = :rollout_slug,
     words = :words,
+    reworded_at = :now,
     revision = (SELECT c.changed + 1 FROM consolidations c WHERE c.space = :space)
 WHERE space = :space AND session_id = :session_id;

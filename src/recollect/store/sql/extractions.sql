@@ -35,6 +35,7 @@ ON CONFLICT (session_id) DO UPDATE SET
     source_updated_at = excluded.source_updated_at,
     generated_at = excluded.generated_at,
     words = excluded.words,
+    reworded_at = NULL,
     revision = excluded.revision
 WHERE extractions.raw_memory <> excluded.raw_memory
     OR extractions.rollout_summary <> excluded.rollout_summary
@@ -68,6 +69,14 @@ LIMIT 1;
 INSERT INTO consolidations (space) VALUES (:space)
 ON CONFLICT (space) DO UPDATE SET changed = consolidations.changed;
 
+-- name: hold_memory (sqlite)
+-- The same for whoever only counts what there is: a space that knows nothing has no row.
+SELECT 1 FROM consolidations WHERE space = :space;
+
+-- name: hold_memory (postgres)
+-- The same for whoever only counts what there is: a space that knows nothing has no row.
+SELECT 1 FROM consolidations WHERE space = :space FOR NO KEY UPDATE;
+
 -- name: note_change
 UPDATE consolidations SET changed = changed + 1, changed_at = :now WHERE space = :space;
 
@@ -83,13 +92,14 @@ UPDATE sessions SET pass = :pass WHERE space = :space AND id = :id;
 
 -- name: request_passes
 -- A job for every session that has been processed, may be remembered and has anything left. In the
--- order of their ids, so that two who ask at once do not wait for each other.
+-- order of their ids, so that two who ask at once do not wait for each other. Whoever forgets one
+-- was there before, or finds the job.
 INSERT INTO jobs (space, kind, key, state, first_due_at)
 SELECT s.space, 'extract-again', s.id, 'due', {now} FROM sessions s
-WHERE s.remembered AND s.processed_until IS NOT NULL
+WHERE s.remembered AND s.forgotten_at IS NULL AND s.processed_until IS NOT NULL
     AND (:any_space OR s.space = :space) AND (:any_key OR s.id = :key)
     AND EXISTS (SELECT 1 FROM session_history h WHERE h.space = s.space AND h.session_id = s.id)
-ORDER BY s.id
+ORDER BY s.id {to_stay}
 ON CONFLICT (kind, key) DO UPDATE SET
     state = 'due', due_at = NULL, failures = 0, takeovers = 0, pauses = 0,
     first_due_at = excluded.first_due_at
@@ -249,6 +259,11 @@ DELETE FROM retained_records WHERE space = :space AND source_session_id = :id;
 -- name: forget_calls
 -- What was spent stays in the books; which session it was for does not.
 UPDATE ledger SET session_id = NULL WHERE space = :space AND session_id = :id;
+
+-- name: lock_runs
+-- In one order, for there are two.
+SELECT 1 FROM jobs
+WHERE space = :space AND key = :id AND kind IN ('extract', 'extract-again') ORDER BY kind {to_change};
 
 -- name: forget_job
 -- Whatever runs on the session is void.

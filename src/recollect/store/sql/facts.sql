@@ -84,7 +84,8 @@ COALESCE(f.superseded_at, 4611686018427387904)
 SELECT {fact} FROM facts f WHERE f.space = :space AND f.id = :id AND f.deleted_at IS NULL;
 
 -- name: find_fact
-SELECT f.key, f.content, f.content_key, f.expires_at, f.superseded_at, f.tags, f.metadata, f.topic
+SELECT f.key, f.content, f.content_key, f.expires_at, f.superseded_at, f.tags, f.metadata, f.topic,
+    f.valid_from
 FROM facts f WHERE f.space = :space AND f.id = :id AND f.deleted_at IS NULL;
 
 -- name: find_same_fact
@@ -130,14 +131,18 @@ SELECT k.value FROM json_each(:content_keys) k
 SELECT json_array_elements_text(CAST(:content_keys AS json))
 
 -- name: is_suppressed
--- Somebody has changed, deleted or forgotten this statement, and it comes from the same session.
+-- Somebody has changed, deleted or forgotten this statement, and it comes from what the same session
+-- had said by then; or somebody else says it there, for whom it has been taken back. Last, what was
+-- taken back before it was noted how far its sessions had come.
+SELECT 1 FROM fact_history h
+WHERE h.space = :space AND h.content_key = :content_key AND h.fact_id = ''
+    AND h.other_id = :session_id
+    AND (h.upto IS NULL OR h.upto >= :seq_to OR NOT :is_persons_word)
+UNION ALL
 SELECT 1 FROM fact_history h JOIN facts f ON f.space = h.space AND f.id = h.fact_id
 JOIN fact_sources o ON o.fact_key = f.key
-WHERE h.space = :space AND f.space = :space AND h.content_key = :content_key AND {by_session}
-UNION ALL
-SELECT 1 FROM fact_history h
-WHERE h.space = :space AND h.content_key = :content_key AND h.event = 'forgotten'
-    AND h.other_id = :session_id
+WHERE h.space = :space AND f.space = :space AND h.content_key = :content_key AND h.upto IS NULL
+    AND {by_session}
 LIMIT 1;
 
 -- name: insert_fact
@@ -229,8 +234,22 @@ DELETE FROM fact_sources WHERE space = :space AND fact_key = :fact_key;
 
 -- name: insert_change
 INSERT INTO fact_history (
-    space, fact_id, event, content, content_key, made_by, other_id, created_at
-) VALUES (:space, :id, :event, :content, :content_key, :made_by, :other_id, :now);
+    space, fact_id, event, content, content_key, made_by, other_id, created_at, upto
+) VALUES (
+    :space, :id, :event, :content, :content_key, :made_by, :other_id, :now,
+    CASE WHEN CAST(:content_key AS TEXT) IS NULL THEN NULL ELSE 0 END
+);
+
+-- name: unsay
+-- No session that a fact was learned from brings a statement back by what it has said so far.
+INSERT INTO fact_history (
+    space, fact_id, event, content, content_key, made_by, other_id, created_at, upto
+) SELECT DISTINCT CAST(:space AS TEXT), '', 'unsaid', '', CAST(:content_key AS TEXT),
+    CAST(:made_by AS TEXT), o.session_id, CAST(:now AS BIGINT), s.last_seq
+FROM facts f JOIN fact_sources o ON o.fact_key = f.key
+LEFT JOIN sessions s ON s.space = :space AND s.id = o.session_id
+WHERE f.space = :space AND f.id = :id AND o.space = :space
+ORDER BY o.session_id;
 
 -- name: fact_changes
 SELECT h.fact_id, h.event, h.content, h.created_at, h.made_by, h.other_id FROM fact_history h
@@ -315,13 +334,22 @@ DELETE FROM fact_history WHERE space = :space AND fact_id = :id;
 
 -- name: list_facts
 -- Newest first, a page at a time.
-SELECT {fact} FROM facts f
-WHERE f.space = :space AND (f.created_at, f.id) < (:before, :before_id)
+SELECT {fact} FROM facts f WHERE {is_listed}
+ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
+
+-- name: list_topic_facts
+-- The same of one topic, by its index: few of many.
+SELECT {fact} FROM facts t CROSS JOIN facts f
+WHERE t.space = :space AND t.topic = :topic AND t.deleted_at IS NULL AND f.key = t.key
+    AND {is_listed}
+ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
+
+-- fragment: is_listed
+f.space = :space AND (f.created_at, f.id) < (:before, :before_id)
     AND CASE WHEN :every THEN f.deleted_at IS NULL ELSE {holds} END
     AND (:any_session OR EXISTS (
         SELECT 1 FROM fact_sources o WHERE o.fact_key = f.key AND {by_session}))
     AND (:any_tag OR {has_tag}) AND (:any_trust OR f.trust = :trust)
-ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
 
 -- fragment: has_tag (sqlite)
 EXISTS (SELECT 1 FROM json_each(f.tags) t WHERE t.value = :tag)

@@ -72,9 +72,9 @@ SELECT f.key, f.content, f.superseded_by, f.superseded_at, f.deleted_at FROM fac
 WHERE f.space = :space AND f.id = :id;
 
 -- name: statements_of_fact
--- By what its statements are known, as far as somebody has changed them.
+-- By what its statements are known that somebody has changed, where its sessions may bring them back.
 SELECT DISTINCT h.content_key FROM fact_history h
-WHERE h.space = :space AND h.fact_id = :id AND h.content_key IS NOT NULL ORDER BY 1;
+WHERE h.space = :space AND h.fact_id = :id AND h.content_key IS NOT NULL AND h.upto IS NULL ORDER BY 1;
 
 -- name: sessions_of_fact
 SELECT DISTINCT o.session_id FROM fact_sources o
@@ -83,12 +83,15 @@ WHERE o.space = :space AND o.fact_key = :fact_key ORDER BY 1;
 -- name: bury_statement
 -- No word of it: a digest, and the session that must not bring it back.
 INSERT INTO fact_history (
-    space, fact_id, event, content, content_key, made_by, other_id, created_at
-) VALUES (:space, '', 'forgotten', '', :content_key, :by, :session_id, :now);
+    space, fact_id, event, content, content_key, made_by, other_id, created_at, upto
+) VALUES (
+    :space, '', 'forgotten', '', :content_key, :by, :session_id, :now,
+    (SELECT s.last_seq FROM sessions s WHERE s.space = :space AND s.id = :session_id)
+);
 
 -- name: forget_statements
 DELETE FROM fact_history
-WHERE space = :space AND fact_id = '' AND event = 'forgotten' AND other_id = :id;
+WHERE space = :space AND fact_id = '' AND other_id = :id;
 
 -- name: bury_piece
 -- The next generation learns that earlier ones may say what a fact or a record said. Not under the
@@ -101,12 +104,30 @@ ON CONFLICT (space, session_id) DO UPDATE SET
 RETURNING session_id;
 
 -- name: forgettable_sessions
--- A page of those that had begun by a time, the oldest first, and whether they are forgotten.
-SELECT s.created_at, s.id, s.forgotten_at IS NOT NULL FROM sessions s
+-- A page of those that had begun by a time, the oldest first, and whether they are forgotten: not
+-- one of which something is left, whoever brought it back.
+SELECT s.created_at, s.id, s.forgotten_at IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM extractions e WHERE e.space = :space AND e.session_id = s.id)
+    AND NOT EXISTS (SELECT 1 FROM session_history h WHERE h.space = :space AND h.session_id = s.id)
+    AND NOT EXISTS (SELECT 1 FROM fact_sources o WHERE o.space = :space AND o.session_id = s.id)
+FROM sessions s
 JOIN session_keys k ON k.id = s.key_id
 WHERE s.space = :space AND s.created_at <= :before AND (s.created_at, s.id) > (:after, :after_id)
     AND (:any_agent OR k.agent_id = :agent_id) AND (:any_source OR s.source = :source)
 ORDER BY s.created_at, s.id LIMIT :limit;
+
+-- name: newest_moment
+-- When the newest of what is there was made, by whichever clock.
+SELECT max(made.at) FROM (
+    SELECT max(s.created_at) AS at FROM sessions s WHERE s.space = :space
+    UNION ALL
+    SELECT max(f.created_at) FROM facts f WHERE f.space = :space
+    UNION ALL
+    SELECT max(c.created_at) FROM fact_history c WHERE c.space = :space
+    UNION ALL
+    SELECT max(d.created_at) FROM documents d WHERE d.space = :space
+    UNION ALL
+    SELECT max(i.created_at) FROM inbox i WHERE i.space = :space) made;
 
 -- name: keys_of_agent
 SELECT k.id FROM session_keys k WHERE k.space = :space AND k.agent_id = :agent_id ORDER BY k.id;
@@ -163,11 +184,16 @@ DELETE FROM jobs WHERE space = :space AND kind IN ('extract', 'extract-again')
     AND key IN ({forgotten_of_key});
 
 -- fragment: forgotten_of_key
+-- A key that stays, for what came since then, keeps the session that it names.
 SELECT s.id FROM sessions s
-WHERE s.space = :space AND s.key_id = :key_id AND s.forgotten_at IS NOT NULL
+WHERE s.space = :space AND s.key_id = :key_id AND s.forgotten_at IS NOT NULL AND (
+    s.id <> {current} OR NOT EXISTS (
+        SELECT 1 FROM sessions o WHERE o.key_id = :key_id AND o.forgotten_at IS NULL
+        UNION ALL
+        SELECT 1 FROM inbox i WHERE i.space = :space AND i.key_id = :key_id))
 
 -- name: drop_sessions
-DELETE FROM sessions WHERE space = :space AND key_id = :key_id AND forgotten_at IS NOT NULL;
+DELETE FROM sessions WHERE id IN ({forgotten_of_key});
 
 -- name: reserve_keys
 -- Whoever holds the number of a key that is gone must not find another under it.
@@ -178,8 +204,10 @@ ON CONFLICT (name) DO UPDATE SET value = CASE
     ELSE properties.value END;
 
 -- name: drop_key
-DELETE FROM session_keys WHERE space = :space AND id = :key_id AND NOT EXISTS (
-    SELECT 1 FROM sessions s WHERE s.key_id = :key_id) RETURNING id;
+DELETE FROM session_keys WHERE space = :space AND id = :key_id
+    AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.key_id = :key_id)
+    AND NOT EXISTS (SELECT 1 FROM agent_lives l WHERE l.key_id = :key_id)
+RETURNING id;
 
 -- name: drop_agents
 DELETE FROM agents WHERE space = :space AND NOT EXISTS (

@@ -51,3 +51,14 @@ COALESCE(:now, CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 -- fragment: now (postgres)
 COALESCE(
     CAST(:now AS BIGINT), CAST(EXTRACT(epoch FROM clock_timestamp()) * 1000000 AS BIGINT))
+
+-- fragment: to_change (sqlite)
+
+-- fragment: to_change (postgres)
+FOR UPDATE
+
+-- fragment: to_stay (sqlite)
+
+-- fragment: to_stay (postgres)
+-- Whoever erases what was found waits for us, and nobody else does.
+FOR KEY SHARE

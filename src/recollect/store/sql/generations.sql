@@ -54,15 +54,18 @@ SELECT c.changed, c.consolidated, c.changed_at, c.generation, c.digest, c.urgent
 FROM consolidations c WHERE c.space = :space;
 
 -- name: load_memo
-SELECT {extraction}, e.revision, s.created_at, k.key, k.agent_id, s.project
+SELECT {extraction}, e.revision, s.created_at, (
+    SELECT h.said_at FROM session_history h
+    WHERE h.space = :space AND h.session_id = :session_id ORDER BY h.seq LIMIT 1
+), k.key, k.agent_id, s.project
 FROM extractions e JOIN sessions s ON s.id = e.session_id JOIN session_keys k ON k.id = s.key_id
 WHERE e.space = :space AND s.space = :space AND e.session_id = :session_id;
 
 -- name: standing_facts
--- Live facts that somebody added, or that a selected memory supports; the most useful first.
+-- Live facts that are somebody's own, or that a selected memory supports; the most useful first.
 SELECT f.key, {fact} FROM facts f
 WHERE f.space = :space AND {holds} AND f.superseded_by IS NULL AND (
-    f.own_trust IS NOT NULL OR EXISTS (
+    f.own_trust IS NOT NULL OR f.extractor IS NULL OR EXISTS (
         SELECT 1 FROM fact_sources o
         WHERE o.space = :space AND o.fact_key = f.key AND o.session_id IN ({each_session})))
 ORDER BY f.usage_count DESC, f.valid_from DESC, f.id LIMIT :limit;
@@ -245,10 +248,14 @@ WHERE g.space = :space AND g.document_id = :document_id LIMIT 1;
 -- They cannot be restored: some of what they had is gone for good.
 UPDATE generations SET is_whole = FALSE WHERE space = :space AND number < :number AND is_whole;
 
--- name: expire_selections
+-- name: expired_selections
+SELECT c.space FROM consolidations c
+WHERE c.expires_at <= {now} AND (:any_space OR c.space = :space) ORDER BY c.space;
+
+-- name: expire_selection
 -- Time alone has changed what would be selected.
 UPDATE consolidations SET changed = changed + 1, changed_at = {now}, expires_at = NULL
-WHERE expires_at <= {now}
+WHERE space = :space AND expires_at <= {now}
 RETURNING space;
 
 -- name: prunable_memories
@@ -269,12 +276,15 @@ ON CONFLICT (kind, key) DO UPDATE SET
     state = 'due', due_at = NULL, failures = 0, takeovers = 0, pauses = 0
 WHERE jobs.state <> 'claimed';
 
--- name: hurry_consolidations
--- Let those that wait for a cooldown be due at once; what failed waits on.
-UPDATE jobs SET due_at = NULL
-WHERE state = 'due' AND kind = 'consolidate' AND due_at IS NOT NULL AND failures = 0 AND pauses = 0
-    AND (:any_space OR space = :space)
-RETURNING id;
+-- fragment: is_cooling
+state = 'due' AND kind = 'consolidate' AND due_at IS NOT NULL AND failures = 0 AND pauses = 0
+
+-- name: cooling_consolidations
+SELECT space FROM jobs WHERE {is_cooling} AND (:any_space OR space = :space) ORDER BY space;
+
+-- name: hurry_consolidation
+-- Let what waits for a cooldown be due at once; what failed waits on.
+UPDATE jobs SET due_at = NULL WHERE space = :space AND key = :space AND {is_cooling} RETURNING id;
 
 -- name: pause_consolidation
 UPDATE consolidations SET paused_at = {now} WHERE space = :space AND paused_at IS NULL;
@@ -308,4 +318,5 @@ WHERE space = :space AND files_generation < :generation;
 -- name: without_files
 -- Spaces whose current generation was not written as files, as far as anybody knows.
 SELECT c.space, c.generation FROM consolidations c
-WHERE c.files_generation < c.generation ORDER BY c.space LIMIT :limit;
+WHERE c.files_generation < c.generation AND (:any_space OR c.space = :space)
+ORDER BY c.space LIMIT :limit;

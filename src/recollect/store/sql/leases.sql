@@ -7,12 +7,21 @@
 CASE WHEN :any_lane THEN lane <> '' ELSE lane = :lane END AND (:any_space OR space = :space)
 
 -- fragment: has_its_turn
--- A space is consolidated when nothing of it is left to distil, by those who can; one in which there
--- always is, after some time all the same.
+-- A space is consolidated when nothing of it is left to distil or to file, by those who can; one in
+-- which there always is, after some time all the same.
 (kind <> 'consolidate' OR (:consolidates AND (first_due_at <= {now} - :patience_micros OR NOT EXISTS (
     SELECT 1 FROM jobs p WHERE p.space = jobs.space AND p.state IN ('due', 'claimed')
-        AND p.kind IN ('extract', 'extract-again')
+        AND p.kind IN ('extract', 'extract-again', 'memory-agent')
         AND (p.state = 'claimed' OR p.due_at IS NULL OR p.due_at <= {now})))))
+
+-- fragment: is_over
+-- A lease that ends later than any can was given before a clock was set back.
+(lease_expires_at <= {now} OR lease_expires_at > {now} + 3600000000)
+
+-- fragment: is_time
+-- Of the store's own work also what was last done at a time that is still to come: so was its clock.
+(due_at IS NULL OR due_at <= {now}
+    OR (space = '' AND (finished_at > {now} OR last_error_at > {now})))
 
 -- name: park_exhausted
 -- A job whose owners keep dying is not given to the next one for ever. The work of the store itself
@@ -20,12 +29,11 @@ CASE WHEN :any_lane THEN lane <> '' ELSE lane = :lane END AND (:any_space OR spa
 UPDATE jobs SET
     state = 'parked', token = token + 1, owner = NULL, lease_expires_at = NULL,
     last_error = :error, last_error_at = {now}
-WHERE state = 'claimed' AND lease_expires_at <= {now} AND takeovers >= :takeovers_max
-    AND space <> '';
+WHERE state = 'claimed' AND {is_over} AND takeovers >= :takeovers_max AND space <> '';
 
 -- name: count_running
 -- How many are being worked on, and how many claims there are with those that ran out.
-SELECT count(*) FILTER (WHERE lease_expires_at > {now}), count(*) FROM jobs WHERE state = 'claimed';
+SELECT count(*) FILTER (WHERE NOT {is_over}), count(*) FROM jobs WHERE state = 'claimed';
 
 -- name: lock_claims (sqlite)
 SELECT 1;
@@ -42,7 +50,7 @@ FOR UPDATE SKIP LOCKED
 -- name: claim_expired
 UPDATE jobs SET takeovers = takeovers + 1, {claimed}
 WHERE id = (
-    SELECT id FROM jobs WHERE state = 'claimed' AND lease_expires_at <= {now} AND {in_lane}
+    SELECT id FROM jobs WHERE state = 'claimed' AND {is_over} AND {in_lane}
         AND (:consolidates OR kind <> 'consolidate')
     ORDER BY lease_expires_at LIMIT 1 {skip_locked})
 RETURNING {claim};
@@ -50,15 +58,15 @@ RETURNING {claim};
 -- name: claim_due
 UPDATE jobs SET state = 'claimed', {claimed}
 WHERE id = (
-    SELECT id FROM jobs WHERE state = 'due' AND (due_at IS NULL OR due_at <= {now}) AND {in_lane}
-        AND {has_its_turn}
+    SELECT id FROM jobs WHERE state = 'due' AND {is_time} AND {in_lane} AND {has_its_turn}
     ORDER BY first_due_at, id LIMIT 1 {skip_locked})
 RETURNING {claim};
 
 -- name: claim_consolidation
 UPDATE jobs SET state = 'claimed', {claimed}
 WHERE space = :space AND kind = 'consolidate' AND key = :space
-    AND (:takes_over OR state <> 'claimed' OR lease_expires_at <= {now})
+    AND (state <> 'claimed' OR {is_over}
+        OR (:takes_over AND owner NOT LIKE :spared))
 RETURNING {claim};
 
 -- fragment: claimed
@@ -67,12 +75,20 @@ RETURNING {claim};
     lease_expires_at = {now} + :lease_micros,
     due_at = NULL,
     read_upto = (
-        SELECT CASE kind WHEN 'extract' THEN last_seq ELSE processed_until END
+        SELECT CASE kind WHEN 'extract' THEN COALESCE({learnable_end}, last_seq)
+            ELSE processed_until END
         FROM sessions s WHERE s.id = jobs.key AND kind IN ('extract', 'extract-again')
         UNION ALL
         SELECT c.changed FROM consolidations c WHERE c.space = jobs.key AND kind = 'consolidate'),
     claimed_mark = (
-        SELECT invalidated_at FROM sessions s WHERE s.id = jobs.key AND kind = 'extract')
+        SELECT CASE WHEN invalidated_at > {learnable_end} THEN {learnable_end}
+            ELSE invalidated_at END
+        FROM sessions s WHERE s.id = jobs.key AND kind = 'extract')
+
+-- fragment: learnable_end
+-- The last record before the next that nothing is to be learned from, if there are any such yet.
+(SELECT min(r.first_seq) - 1 FROM session_ranges r
+    WHERE r.session_id = s.id AND r.pass = s.pass AND r.first_seq > COALESCE(s.processed_until, 0))
 
 -- fragment: claim
 id, kind, space, key, token, failures + takeovers + 1, lease_expires_at, read_upto, claimed_mark,
@@ -173,11 +189,25 @@ ON CONFLICT (kind, key) DO NOTHING;
 UPDATE jobs SET state = 'due', due_at = NULL WHERE kind = :kind AND key = :key
     AND (state = 'idle' OR (state = 'due' AND due_at IS NOT NULL));
 
+-- fragment: is_stuck
+(state = 'parked' OR (state = 'due' AND due_at IS NOT NULL AND pauses > 0 AND space <> ''))
+
+-- name: lock_stuck
+-- Jobs that are parked or paused, and those of agents that could not do something; in the order in
+-- which those who forget come to them.
+SELECT id FROM jobs
+WHERE (:any_space OR space = :space) AND (:any_key OR key = :key) AND (
+    {is_stuck} OR (kind IN ('agent', 'memory-agent') AND key IN (
+        SELECT CAST(i.key_id AS TEXT) FROM inbox i
+        WHERE i.state = 'parked' AND (:any_space OR i.space = :space))))
+ORDER BY
+    CASE kind WHEN 'agent' THEN 1 WHEN 'memory-agent' THEN 3 WHEN 'consolidate' THEN 4 ELSE 2 END,
+    key, kind {to_change};
+
 -- name: revive_jobs
--- Jobs that are parked or paused get another chance: one, those of a space, or all.
+-- They get another chance: one, those of a space, or all.
 UPDATE jobs SET state = 'due', due_at = NULL, failures = 0, takeovers = 0, pauses = 0
-WHERE state <> 'idle'
-    AND (state = 'parked' OR (state = 'due' AND due_at IS NOT NULL AND pauses > 0 AND space <> ''))
+WHERE state <> 'idle' AND {is_stuck}
     AND (:any_space OR space = :space) AND (:any_key OR key = :key)
 RETURNING id;
 

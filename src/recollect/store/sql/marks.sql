@@ -41,6 +41,34 @@ UPDATE sessions SET
     marked_by = NULL
 WHERE space = :space AND id = :id;
 
+-- name: pass_over
+-- What is above the cursor and has its range, as nothing was to be learned from it, is dealt with as
+-- soon as the cursor comes there.
+UPDATE sessions SET
+    processed_until = {next_end},
+    unprocessed_turns = (
+        SELECT count(*) FROM session_history h
+        WHERE h.space = :space AND h.session_id = :id AND h.role = 'user' AND h.seq > {next_end}),
+    invalidated_at = CASE WHEN invalidated_at > {next_end} THEN invalidated_at END,
+    marked_at = CASE WHEN invalidated_at > {next_end} THEN marked_at END,
+    marked_by = CASE WHEN invalidated_at > {next_end} THEN marked_by END
+WHERE space = :space AND id = :id AND {next_end} > COALESCE(processed_until, 0)
+RETURNING processed_until, invalidated_at;
+
+-- fragment: next_end
+-- The end of the last range that begins at the next record, or before.
+(SELECT r.last_seq FROM session_ranges r
+    WHERE r.space = :space AND r.session_id = :id AND r.pass = sessions.pass
+        AND r.first_seq <= COALESCE(processed_until, 0) + 1
+    ORDER BY r.first_seq DESC LIMIT 1)
+
+-- name: ranges_ahead
+-- What is above the cursor and is not to be learned from.
+SELECT r.first_seq, r.last_seq FROM session_ranges r
+WHERE r.space = :space AND r.session_id = :id AND r.first_seq > :cursor
+    AND r.pass = (SELECT s.pass FROM sessions s WHERE s.space = :space AND s.id = :id)
+ORDER BY r.first_seq;
+
 -- name: insert_range
 INSERT INTO session_ranges (
     session_id, pass, first_seq, last_seq, space, outcome, reason, extractor, attempt, input_tokens,
@@ -58,10 +86,11 @@ FROM session_ranges r JOIN sessions s ON s.id = r.session_id AND s.pass = r.pass
 WHERE r.space = :space AND s.space = :space AND r.session_id = :id ORDER BY r.first_seq;
 
 -- name: lock_session (sqlite)
-SELECT last_seq, processed_until, pass, remembered FROM sessions WHERE space = :space AND id = :id;
+SELECT last_seq, processed_until, pass, remembered, forgotten_at IS NOT NULL FROM sessions
+WHERE space = :space AND id = :id;
 
 -- name: lock_session (postgres)
-SELECT last_seq, processed_until, pass, remembered FROM sessions
+SELECT last_seq, processed_until, pass, remembered, forgotten_at IS NOT NULL FROM sessions
 WHERE space = :space AND id = :id FOR UPDATE;
 
 -- name: max_seq

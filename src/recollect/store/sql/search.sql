@@ -37,7 +37,10 @@ json_extract(f.metadata, '$.project')
 (s.parent IS NOT NULL OR substr(k.agent_id, 1, 6) <> '/user/')
 
 -- fragment: asked_summary
-(s.remembered AND (:any_trust OR :agents_word) AND e.generated_at <= :known AND e.source_updated_at >= :since AND e.source_updated_at < :until
+-- A text that was changed since is not what it said at another time.
+(s.remembered AND (:any_trust OR :agents_word)
+    AND e.generated_at <= :known AND (e.reworded_at IS NULL OR e.reworded_at <= :known)
+    AND e.source_updated_at >= :since AND e.source_updated_at < :until
     AND (:any_session OR e.session_id = :session_id) AND (:any_agent OR k.agent_id = :agent)
     AND {of_project})
 

@@ -55,6 +55,14 @@ SELECT session_id FROM session_keys WHERE space = :space AND id = :key_id;
 -- name: point_key
 UPDATE session_keys SET session_id = :session_id WHERE space = :space AND id = :key_id;
 
+-- name: point_key_back
+-- To the newest session that there is, where the one that it names is gone.
+UPDATE session_keys SET session_id = (
+    SELECT s.id FROM sessions s WHERE s.key_id = session_keys.id ORDER BY s.rotation DESC LIMIT 1)
+WHERE space = :space AND key = :key AND agent_id = :agent_id
+    AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_keys.session_id)
+    AND EXISTS (SELECT 1 FROM sessions s WHERE s.key_id = session_keys.id);
+
 -- name: insert_session
 INSERT INTO sessions (
     id, space, key_id, rotation, source, project, parent, ephemeral, mode, remembered,
@@ -97,12 +105,20 @@ WHERE space = :space AND id = :id AND ended_at IS NULL;
 -- name: set_mode
 -- A session that may not be remembered loses its mark; its records wait for the next decision.
 UPDATE sessions SET
+    left_seq = CASE
+        WHEN CAST(:mode AS TEXT) = 'enabled' THEN NULL
+        WHEN mode = 'enabled' THEN last_seq
+        ELSE left_seq END,
     mode = :mode,
     remembered = :remembered,
     invalidated_at = CASE WHEN :remembered THEN invalidated_at END,
     marked_at = CASE WHEN :remembered THEN marked_at END,
     marked_by = CASE WHEN :remembered THEN marked_by END
 WHERE space = :space AND id = :id;
+
+-- name: left_seq
+-- The last record that was said before its mode forbade to learn from it.
+SELECT COALESCE(left_seq, 0) FROM sessions WHERE space = :space AND id = :id;
 
 -- name: list_spaces
 SELECT space FROM spaces WHERE space > :after ORDER BY space LIMIT :limit;

@@ -62,30 +62,36 @@ ON CONFLICT (space) DO UPDATE SET additions = vector_spaces.additions + 1;
 -- name: put_record_vector
 -- Only of what it says: the number of a record that is gone may be another's by now.
 INSERT INTO vectors (space, kind, entry_key, model, vector)
-SELECT h.space, 'record', h.id, :model, :vector
-FROM session_history h JOIN sessions s ON s.id = h.session_id
+SELECT h.space, 'record', h.id, :model, :vector FROM session_history h
 WHERE h.space = :space AND h.id = :entry_key AND :text
-    = CASE WHEN s.remembered THEN substr(h.content, 1, :chars_max) ELSE '' END
-ON CONFLICT (model, kind, entry_key) DO NOTHING;
+    = CASE WHEN (SELECT s.remembered FROM sessions s WHERE s.id = h.session_id)
+        THEN substr(h.content, 1, :chars_max) ELSE '' END
+{unless_it_goes} ON CONFLICT (model, kind, entry_key) DO NOTHING;
+
+-- fragment: unless_it_goes (sqlite)
+
+-- fragment: unless_it_goes (postgres)
+-- Whoever erases what it is of waits for us, and finds it; what is being erased gets none.
+FOR KEY SHARE SKIP LOCKED
 
 -- name: put_fact_vector
 INSERT INTO vectors (space, kind, entry_key, model, vector)
 SELECT f.space, 'fact', f.key, :model, :vector FROM facts f
 WHERE f.space = :space AND f.key = :entry_key AND f.content = :text
-ON CONFLICT (model, kind, entry_key) DO NOTHING;
+{unless_it_goes} ON CONFLICT (model, kind, entry_key) DO NOTHING;
 
 -- name: put_summary_vector
 INSERT INTO vectors (space, kind, entry_key, model, vector)
 SELECT e.space, 'summary', e.key, :model, :vector FROM extractions e
 WHERE e.space = :space AND e.key = :entry_key
     AND substr(e.rollout_summary, 1, :chars_max) = :text
-ON CONFLICT (model, kind, entry_key) DO NOTHING;
+{unless_it_goes} ON CONFLICT (model, kind, entry_key) DO NOTHING;
 
 -- name: put_document_vector
 INSERT INTO vectors (space, kind, entry_key, model, vector)
 SELECT d.space, 'document', d.key, :model, :vector FROM documents d
 WHERE d.space = :space AND d.key = :entry_key AND d.version = :mark
-ON CONFLICT (model, kind, entry_key) DO NOTHING;
+{unless_it_goes} ON CONFLICT (model, kind, entry_key) DO NOTHING;
 
 -- name: vectors_after
 SELECT v.key, v.kind, v.entry_key, v.vector FROM vectors v

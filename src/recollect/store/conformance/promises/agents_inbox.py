@@ -6,8 +6,9 @@ from datetime import timedelta
 
 from recollect.agency import ItemKind, ItemState, Life, NewItem, NoTurn, Span
 from recollect.domain import JobKind, JobState, MarkPolicy, NothingDue, Released
+from recollect.errors import AppendKeyReused
 from recollect.messages import Role
-from recollect.store.conformance.case import case
+from recollect.store.conformance.case import case, refused
 from recollect.store.conformance.harness import AGENT, KEY, NEVER, SPACE, Harness
 from recollect.store.conformance.inboxes import (
     LIFE,
@@ -60,12 +61,38 @@ def what_is_posted_waits(store: Harness) -> None:
 @case("P5", "the same item is taken in once, and comes back as it stands")
 def an_item_is_taken_in_once(store: Harness) -> None:
     ref, claim, turn = begun(store, "hello")
-    [again] = post(store, ref, message("something else", named="hello"))
+    [again] = post(store, ref, message("hello"))
     assert (again.state, again.text, again.turn_id) == (ItemState.TAKEN, "hello", turn.id)
     finish(store, claim, turn)
     assert post(store, ref, message("hello"))[0].state is ItemState.DONE
     assert release(store, claim) == Released()
     assert store.words(ref) == ["hello", "an answer"]
+
+
+@case("P5 T1", "the id of a message never stands for other words, whatever became of it")
+def an_id_never_stands_for_other_words(store: Harness) -> None:
+    other = message("something else", named="hello")
+
+    def refuse() -> None:
+        with refused(AppendKeyReused):
+            post(store, ref, other)
+
+    ref = spoken_to(store, "hello")
+    refuse()
+    claim = host(store)
+    turn = take(store, claim)
+    refuse()
+    finish(store, claim, turn)
+    refuse()
+    assert release(store, claim) == Released()
+    answered(store, "bye")  # and what was done too long ago is dropped
+    store.clock.advance(2 * 3600)
+    answered(store, "again")
+    assert store.handle.agents.item(ref, "hello") is None
+    refuse()
+    assert agent(store, ref).queued == 0
+    assert "something else" not in store.words(ref)
+    post(store, store.key("other"), other)  # another conversation has ids of its own
 
 
 @case("P5 M14", "an item that is known wakes nobody and cancels nothing")

@@ -70,7 +70,9 @@ def no_agent_of_another_space_is_changed(store: Harness) -> None:
     assert fail(store, forged, turn, is_final=True) == StaleClaim()
     assert release(store, forged) == StaleClaim()
     store.clock.advance(10)
-    [due] = agents.due_signals(store.now(), 10)
+    assert agents.due_signals(store.now(), 10, OURS) == []
+    [due] = agents.due_signals(store.now(), 10, THEIRS)
+    assert agents.due_signals(store.now(), 10) == [due]
     agents.deliver(replace(due, ref=disguised), LIFE, store.now(), store.new_id)
     assert agent(store, theirs) == before
     assert store.words(theirs) == ["hello", "more"]

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from recollect.domain import KeyRef, NewRecord
+from recollect.domain import KeyRef, MarkPolicy, NewRecord, Record, numbered_key
 from recollect.errors import AppendKeyReused
 from recollect.knowledge import SessionsMeant
 from recollect.messages import Role
@@ -92,6 +92,29 @@ def a_mixed_batch_stores_what_is_new(store: Harness) -> None:
     assert seqs(said) == [2, 3, 1, 4]
     assert said[2] == known
     assert store.everything(ref) == [known, said[0], said[1], said[3]]
+
+
+@case("T1", "a batch under one key is one thing: more records under it, or fewer, are refused")
+def a_batch_under_a_key_is_neither_more_nor_less(store: Harness) -> None:
+    ref, other = store.key(), store.key("other")
+
+    def said(ref: KeyRef, *words: str, batch: str = "b") -> list[Record]:
+        records = [_keyed(numbered_key(batch, n), word) for n, word in enumerate(words)]
+        return store.records.append(ref, records, MarkPolicy(), store.now(), store.new_id, batch)
+
+    first = said(ref, "one", "two")
+    for words in ((), ("one",), ("one", "two", "three"), ("two", "one"), ("one", "three")):
+        with refused(AppendKeyReused):
+            said(ref, *words)
+    assert said(ref, "one", "two") == first == store.everything(ref)
+    assert store.current(ref).last_seq == 2
+    said(ref, "one", batch="c")
+    said(other, "one")  # another conversation has keys of its own
+    own = [replace(_keyed("own"), content="own"), _keyed("d#1", "two")]
+    store.say(ref, own[0])
+    mixed = store.records.append(ref, own, MarkPolicy(), store.now(), store.new_id, "d")
+    assert store.words(ref) == ["one", "two", "one", "own", "two"]
+    assert store.records.append(ref, own, MarkPolicy(), store.now(), store.new_id, "d") == mixed
 
 
 @case("T1", "keys belong to their stable key: another conversation may use the same")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from recollect.knowledge import Draft, Extraction, Fact
-from recollect.recollection import EntryKind, NewVector
+from recollect.recollection import EntryKind, Filters, NewVector
 from recollect.store.conformance.case import case
 from recollect.store.conformance.findings import found
 from recollect.store.conformance.handbooks import (
@@ -98,6 +98,35 @@ def a_run_brings_no_text_back(store: Harness) -> None:
         learn(store, lesson(prose), key)
         assert "lives in Lisbon" not in _texts(extraction(store, session))
         assert "I live in" not in _texts(extraction(store, session)), key
+
+
+@case("T4 P11", "a session says again what somebody said in it again, and goes on saying it")
+def a_text_says_what_was_said_again(store: Harness) -> None:
+    for change in (_correct, _delete, _forget):
+        key = change.__name__
+        session = learn(store, lesson(_draft()), key)
+        change(store, fact_named(store, OLD, every=False))
+        said = statement(OLD, 2, quote=QUOTE)
+        learn(store, lesson(draft(said, memory=MEMORY, summary=SUMMARY)), key)
+        assert _texts(extraction(store, session)) == f"{MEMORY}\n{SUMMARY}"
+        learn(store, lesson(draft(memory=MEMORY, summary=f"So. {SUMMARY}")), key)
+        assert extraction(store, session).rollout_summary == f"So. {SUMMARY}"
+        _delete(store, fact_named(store, OLD, every=False))
+
+
+@case("T4", "a text that was changed since is not what a session came to at an earlier time")
+def a_changed_text_is_of_its_time(store: Harness) -> None:
+    session = learn(store, lesson(_draft()))
+    then = store.clock.advance(60)
+    assert found(store, "figs", EntryKind.SUMMARY, filters=Filters(as_of=then)) == [SUMMARY]
+    store.clock.advance(60)
+    _correct(store, fact_named(store, OLD))
+    before, after = Filters(as_of=then), Filters(as_of=store.now())
+    made = extraction(store, session).rollout_summary
+    for word in ("figs", "Faro"):
+        assert found(store, word, EntryKind.SUMMARY, filters=before) == []
+        assert found(store, word, EntryKind.SUMMARY, filters=after) == [made]
+    assert found(store, "Faro", EntryKind.SUMMARY) == [made]
 
 
 @case("T4 P11", "of a text that says nothing else nothing is left, and its session is told so")

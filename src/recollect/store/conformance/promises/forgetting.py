@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from recollect.domain import (
@@ -302,9 +301,9 @@ def the_books_do_not_name_the_forgotten(store: Harness) -> None:
     assert store.handle.ledger.calls(SPACE, session, 10, None) == []
     [entry] = store.handle.ledger.calls(SPACE, None, 10, None)
     assert entry.session_id is None
-    took = Spent(input_tokens=1, output_tokens=1, cost_micros=1)
+    took = Spent(calls=1, input_tokens=1, output_tokens=1, cost_micros=1)
     assert store.handle.ledger.settle(SPACE, reserved.call_id, took, CallOutcome.ANSWERED)
-    assert store.handle.ledger.spent(SPACE, store.now()) == replace(took, calls=1)
+    assert store.handle.ledger.spent(SPACE, store.now()) == took
 
 
 @case("P11 X8", "consolidation hears of it when something learned is forgotten, and else does not")

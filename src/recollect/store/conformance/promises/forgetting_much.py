@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from recollect.agency import Life, Signal
@@ -290,6 +291,58 @@ def what_comes_later_stays(store: Harness) -> None:
     assert store.handle.extractions.revision(SPACE).is_due, "it was never consolidated"
     assert store.sessions.spaces("", 10) == [SPACE]
     assert store.handle.leases.claim("host", POLICY, store.now(), AGENT) == NothingDue(None)
+
+
+@case("P11 P12", "all there is was there by the moment that is given, whoever's clock was ahead")
+def the_moment_is_that_of_the_newest(store: Harness) -> None:
+    erasure, now = store.handle.erasure, store.now()
+    assert erasure.moment(SPACE, now) == now
+    later: list[Callable[[], object]] = [
+        lambda: _begin(store, "ahead"),
+        lambda: add(store, "likes tea"),
+        lambda: apply(store, writing("a")),
+        lambda: spoken_to(store, "a secret", key="ahead"),
+    ]
+    for make in later:
+        store.clock.advance(300)
+        made_at = store.now()
+        make()
+        assert erasure.moment(SPACE, now) == made_at
+        assert erasure.moment("theirs", now) == now
+    assert erasure.moment(SPACE, store.now()) == store.now()
+
+
+@case("P11 P12", "a key that stays for what came since can be spoken under, whatever was forgotten")
+def a_key_that_stays_has_a_session(store: Harness) -> None:
+    _begin(store, "old")
+    ref = store.key("old")
+    now = store.now()
+    store.reset(ref)
+    store.append(ref, policy=NEVER)
+    kept = store.current(ref)
+    store.reset(ref)
+    store.append(ref, policy=NEVER)
+    gone = [each.id for each in store.sessions.rotations(ref) if each.id != kept.id]
+    store.handle.erasure.forget_sessions(SPACE, gone, store.now())
+    store.handle.erasure.forget_space(SPACE, now, store.now())
+    assert store.append(ref, policy=NEVER)[0].seq == 1
+    assert store.key("old") == ref
+    assert store.session(kept.id).last_seq == 1
+
+
+@case("P11 P12 A5", "an agent that is told something while its space is forgotten has it to do")
+def what_an_agent_is_told_meanwhile_stays(store: Harness) -> None:
+    ref = spoken_to(store, "a secret")
+    now = store.now()
+    store.clock.advance(1)
+    erasure = store.handle.erasure
+    erasure.forget_sessions(SPACE, _ids(_listed(store, before=now)), now)
+    post(store, ref, message("said since"))
+    assert erasure.forget_space(SPACE, now, store.now()).items == 1
+    claim = host(store)
+    turn = take(store, claim)
+    assert [item.text for item in turn.items] == ["said since"]
+    assert finish(store, claim, turn) != StaleClaim()
 
 
 @case("P11 P12", "whoever is stopped half-way goes on by asking again")

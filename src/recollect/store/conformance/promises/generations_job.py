@@ -183,7 +183,8 @@ def time_alone_makes_a_space_due(store: Harness) -> None:
     assert generations.expire(store.now()) == []
     store.clock.advance((moment - store.now()).total_seconds())
     assert not is_due(store)
-    assert generations.expire(store.now()) == [SPACE]
+    assert generations.expire(store.now(), THEIRS) == []
+    assert generations.expire(store.now(), SPACE) == [SPACE]
     assert generations.expire(store.now()) == []
     assert is_due(store)
     assert revision(store).changed == 2
@@ -237,13 +238,17 @@ def a_space_is_claimed_on_demand(store: Harness) -> None:
     assert publish(store, claim, drafted(store, select(store))) == StaleClaim()
 
 
-@case("G9 P5", "who takes a space over minds neither an owner nor a pause; whoever had it is stale")
+@case("G9 P5", "who takes a space over minds no pause, and no owner who is not spared")
 def a_space_is_taken_over(store: Harness) -> None:
-    def take() -> Claim:
-        leases = store.handle.leases
-        claimed = leases.claim_consolidation("b", SPACE, POLICY, store.now(), takes_over=True)
+    def take(owner: str = "b") -> Claim:
+        claimed = taken(owner)
         assert claimed is not None
         return claimed
+
+    def taken(owner: str, spared: str = "") -> Claim | None:
+        return store.handle.leases.claim_consolidation(
+            owner, SPACE, POLICY, store.now(), takes_over=True, spared=spared
+        )
 
     remember(store, "one")
     first, selection = begin(store)
@@ -252,6 +257,11 @@ def a_space_is_taken_over(store: Harness) -> None:
     assert publish(store, first, drafted(store, selection)) == StaleClaim()
     store.handle.generations.pause(SPACE, store.now())
     assert publish(store, second, drafted(store, selection)) == StaleClaim()
+    take("role:one")
+    assert taken("role:two", spared="role:") is None
+    assert taken("role:two", spared="another:") is not None
+    store.clock.advance(POLICY.lease_seconds)
+    assert taken("role:one", spared="role:") is not None, "its lease ran out"
     third = take()
     made = drafted(store, selection)
     assert published(store, third, made) == Published(generation(store, 1), is_due_again=False)

@@ -192,6 +192,7 @@ def files_follow_generations(store: Harness) -> None:
     consolidate(store, space="space-b")
     assert generations.without_files(10) == [(SPACE, 1), ("space-b", 1)]
     assert generations.without_files(1) == [(SPACE, 1)]
+    assert generations.without_files(10, "space-b") == [("space-b", 1)]
     generations.files_published(SPACE, 1)
     assert generations.without_files(10) == [("space-b", 1)]
     for key in ("two", "three"):

@@ -388,9 +388,11 @@ def memories_are_read_in_full(store: Harness) -> None:
         session.project,
     )
     assert store.handle.generations.memos(SPACE, []) == []
+    [imported] = store.handle.generations.memos(SPACE, [remember_said(store, "past", day(-9))])
+    assert imported.began_at == day(-9)
 
 
-@case("G2 T4", "facts stand that a selected memory supports or somebody added, and no others")
+@case("G2 T4", "facts stand that a selected memory supports or are somebody's own, and no others")
 def facts_stand_on_what_is_selected(store: Harness) -> None:
     first = teach(store, statement("likes tea"), statement("of the first"), key="one")
     second = teach(store, statement("likes tea"), statement("of the second"), key="two")
@@ -410,6 +412,9 @@ def facts_stand_on_what_is_selected(store: Harness) -> None:
     assert set(every) == {"by hand", "likes tea", "of the first", "of the second", "new"}
     assert sorted(every["likes tea"]) == sorted([first, second])
     assert standing("nobody") == {"by hand": []}
+    edit(store, fact_named(store, "of the first").id, content="as a person says it")
+    assert standing(second)["as a person says it"] == []
+    assert standing(first)["as a person says it"] == [first]
 
 
 @case("G2 G11", "of a fact with many sources those are told that are selected, whichever they are")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from recollect.domain import (
     BackedOff,
     Claim,
+    JobKind,
     JobState,
     Mode,
     NothingDue,
@@ -38,6 +39,7 @@ from recollect.store.conformance.handbooks import (
     waits,
 )
 from recollect.store.conformance.harness import SPACE, Harness
+from recollect.store.conformance.inboxes import MEMORY_AGENT, spoken_to, take
 from recollect.store.conformance.lessons import (
     add,
     edit,
@@ -241,6 +243,19 @@ def a_pass_comes_first(store: Harness) -> None:
     assert again.key == session
     assert claims(store, "b") is None
     store.handle.leases.fail(again, "no", 0, POLICY, store.now(), is_final=True)
+    begin(store)
+
+
+@case("G1 A7", "a space is not consolidated while a memory-agent of it has something to file")
+def filing_comes_first(store: Harness) -> None:
+    remember(store, "one")
+    spoken_to(store, "file this", agent=MEMORY_AGENT)
+    filing = claims(store)
+    assert filing is not None
+    assert filing.kind is JobKind.MEMORY_AGENT
+    assert claims(store, "b") is None
+    take(store, filing)
+    store.handle.leases.fail(filing, "no", 1000, POLICY, store.now())
     begin(store)
 
 

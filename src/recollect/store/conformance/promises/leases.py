@@ -299,6 +299,25 @@ def a_recurring_job_comes_round_again(store: Harness) -> None:
     assert _claim(store).kind is JobKind.IDLE_SWEEP
 
 
+@case("M8 M13", "a clock that was ahead and is set right holds nobody up for as long as it was")
+def a_clock_is_set_back(store: Harness) -> None:
+    leases = store.handle.leases
+    leases.ensure_recurring(JobKind.IDLE_SWEEP, store.now())
+    swept = _claim(store)
+    assert leases.finish_recurring(swept, 60, store.now()) == Released()
+    ref = store.key()
+    store.append(ref)
+    store.sleep(ref)
+    dead = _claim(store, "dead")
+    store.clock.advance(-86_400)
+    found = {claim.kind: claim for claim in (_claim(store, "b"), _claim(store, "b"))}
+    assert found.keys() == {JobKind.EXTRACT, JobKind.IDLE_SWEEP}
+    assert _record(store, dead) == StaleClaim()
+    assert _record(store, found[JobKind.EXTRACT]) == Recorded(is_done=True)
+    assert leases.finish_recurring(found[JobKind.IDLE_SWEEP], 60, store.now()) == Released()
+    assert _try_claim(store) == NothingDue(60)
+
+
 @case("M2 M8", "every marking point makes the session's job due")
 def every_marking_point_makes_a_job_due(store: Harness) -> None:
     for cause in (MarkCause.SLEEP, MarkCause.RESET, MarkCause.COMPACTION, MarkCause.END):

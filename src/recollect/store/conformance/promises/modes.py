@@ -5,12 +5,22 @@ from __future__ import annotations
 from datetime import datetime
 
 from recollect.agency import Span
-from recollect.domain import JobKind, JobState, Mode, NothingDue, Outcome, SessionBirth, StaleClaim
+from recollect.domain import (
+    JobKind,
+    JobState,
+    KeyRef,
+    Mode,
+    NothingDue,
+    Outcome,
+    Recorded,
+    SessionBirth,
+    StaleClaim,
+)
 from recollect.knowledge import Fact, FactEvent, Staged
 from recollect.recollection import EntryKind
 from recollect.store.conformance.case import case
 from recollect.store.conformance.findings import found
-from recollect.store.conformance.harness import SPACE, Harness
+from recollect.store.conformance.harness import NEVER, SPACE, Harness
 from recollect.store.conformance.inboxes import finish, handed_over, release, take, work
 from recollect.store.conformance.lessons import (
     POLICY,
@@ -25,6 +35,7 @@ from recollect.store.conformance.lessons import (
     fact_named,
     facts,
     lesson,
+    record,
     revision,
     statement,
     teach,
@@ -87,8 +98,8 @@ def a_mark_is_taken_away(store: Harness) -> None:
     assert store.marks.find_invalidated(SPACE, 10) == []
 
 
-@case("G12", "enabling skips what was said before, and a range says why")
-def enabling_skips_what_was_said_before(store: Harness) -> None:
+@case("G12", "enabling skips what was said meanwhile, and a range says why; what came before waits")
+def enabling_skips_what_was_said_meanwhile(store: Harness) -> None:
     for mode in FORBIDDEN:
         ref = store.key(mode.value)
         store.append(ref, 6)
@@ -97,13 +108,72 @@ def enabling_skips_what_was_said_before(store: Harness) -> None:
         store.append(ref, 3)
         at = store.clock.advance(1)
         session = store.set_mode(ref, Mode.ENABLED)
-        assert (session.processed_until, session.invalidated_at) == (9, None)
+        assert (session.processed_until, session.invalidated_at) == (2, 6)
         done, skipped = store.marks.ranges(SPACE, session.id)
         assert (done.first_seq, done.last_seq) == (1, 2)
-        assert (skipped.first_seq, skipped.last_seq) == (3, 9)
+        assert (skipped.first_seq, skipped.last_seq) == (7, 9)
         assert (skipped.outcome, skipped.at) == (Outcome.SKIPPED, at)
         assert skipped.reason is not None
         assert mode.value in skipped.reason
+        store.append(ref)
+        assert [_read(store, ref) for _ in range(2)] == [([3, 4, 5, 6], 9), ([10], 10)]
+        assert _covered(store, ref) == [(1, 2), (3, 6), (7, 9), (10, 10)]
+        assert store.current(ref).invalidated_at is None
+
+
+def _read(store: Harness, ref: KeyRef, pass_number: int = 1) -> tuple[list[int], int | None]:
+    """What a worker is given to learn from, and the cursor when it has."""
+    claimed = claim(store)
+    loaded = store.handle.leases.load(claimed, None, 100)
+    assert loaded is not None
+    record(store, claimed, lesson(draft(), pass_number=pass_number))
+    return [each.seq for each in loaded.records], store.current(ref).processed_until
+
+
+def _covered(store: Harness, ref: KeyRef) -> list[tuple[int, int]]:
+    found = store.marks.ranges(SPACE, store.current(ref).id)
+    return [(each.first_seq, each.last_seq) for each in found]
+
+
+def _to_and_fro(store: Harness, key: str) -> KeyRef:
+    """Eight records, of which three and four, and seven, were said while nothing was learned."""
+    ref = store.key(key)
+    for mode, count in (
+        *((Mode.ENABLED, 2), (Mode.DISABLED, 2), (Mode.ENABLED, 2)),
+        *((Mode.POLLUTED, 1), (Mode.DISABLED, 0), (Mode.ENABLED, 1)),
+    ):
+        store.set_mode(ref, mode)
+        store.say(ref, *(store.text() for _ in range(count)), policy=NEVER)
+    assert _covered(store, ref) == [(3, 4), (7, 7)]
+    assert store.current(ref).invalidated_at == 6
+    return ref
+
+
+@case("G12 X9", "what was said meanwhile is never learned, whoever works on what lies around it")
+def what_was_said_meanwhile_is_never_learned(store: Harness) -> None:
+    every = [(1, 2), (3, 4), (5, 6), (7, 7), (8, 8)]
+    ref, leases = _to_and_fro(store, "worker"), store.handle.leases
+    assert _read(store, ref) == ([1, 2], 4)
+    held = claim(store)
+    store.handle.extractions.request_passes(SPACE, held.key, store.now())
+    again, made = claim(store, "b"), lesson(draft(), is_whole=True, pass_number=2)
+    assert leases.record_pass(again, 4, made, store.now(), store.new_id) == Recorded(is_done=True)
+    assert _covered(store, ref) == [(1, 2), (3, 4), (7, 7)], "which a new pass takes along"
+    leases.release(held)
+    assert _read(store, ref, 2) == ([5, 6], 7)
+    store.sleep(ref)
+    assert _read(store, ref, 2) == ([8], 8)
+    assert _covered(store, ref) == every
+    own = _to_and_fro(store, "own code")
+    assert store.process(own, 3, 6), "which is one of those"
+    assert store.current(own).processed_until == 4
+    store.sleep(own)
+    assert store.process(own, 8, 8)
+    assert _covered(store, own) == every
+    purged, forgotten = _to_and_fro(store, "purged"), _to_and_fro(store, "forgotten")
+    store.records.purge(purged, store.now())
+    store.handle.erasure.forget_session(SPACE, store.current(forgotten).id, store.now())
+    assert _covered(store, purged) == _covered(store, forgotten) == every
 
 
 @case("G12 M6", "after enabling the threshold counts from there on")
@@ -301,8 +371,9 @@ def a_memory_agent_is_told_of_a_mode(store: Harness) -> None:
         abouts += [item.about for item in turn.items]
         finish(store, claimed, turn)
         release(store, claimed)
+        if mode is Mode.ENABLED:
+            store.append(store.key())  # what was said meanwhile, and is never read
         if mode is not None:
-            store.append(store.key())  # what is said meanwhile, and never read
             store.clock.advance(1)
             store.set_mode(store.key(), mode)
     assert abouts == [Span(session_id=session, first=1, last=1)] * 3
