@@ -32,6 +32,11 @@ class Household(Protocol):
     @property
     def store(self) -> Store: ...
 
+    @property
+    def stores(self) -> list[Store]:
+        """That one, and where agents without memory talk, if any has."""
+        ...
+
     def store_of(self, agent: Descriptor) -> tuple[Store, bool]: ...
 
     def documents_of(self, space: str) -> Documents: ...
@@ -84,7 +89,7 @@ def forget(memory: Household, space: str, wanted: Wanted, now: datetime) -> Rece
 def _one_of(wanted: Wanted) -> str:
     names = ("session", "record", "fact", "document", "agent", "source")
     given = [name for name in names if getattr(wanted, name) is not None]
-    if wanted.everything:
+    if collection.check_flag(wanted.everything, "everything"):
         given.append("everything")
     if len(given) != 1:
         known = ", ".join((*names, "everything"))
@@ -113,24 +118,21 @@ class _Task:
     now: datetime
 
     def session(self, session: str | Session) -> Receipt:
-        if isinstance(session, Session):
-            store, session_id = session.store, session.id
-        else:
-            store, session_id = self.memory.store, collection.check_id(session)
-        receipt = store.erasure.forget_session(self.space, session_id, self.now)
-        if receipt is None:
-            raise NotFound(f"space {self.space!r} has no session {session_id!r}")
-        if store is not self.memory.store:
-            return receipt
-        return receipt.leaving(self.memory.withdraw(self.space, (session_id,)))
+        session_id = session.id if isinstance(session, Session) else collection.check_id(session)
+        for store in self._stores():
+            receipt = store.erasure.forget_session(self.space, session_id, self.now)
+            if receipt is not None:
+                return self._withdrawn(store, receipt, session_id)
+        raise NotFound(f"space {self.space!r} has no session {session_id!r}")
 
     def record(self, record: str | Record) -> Receipt:
         session_id, seq = read_record(record)
-        receipt = self.memory.store.erasure.forget_record(self.space, session_id, seq, self.now)
-        if receipt is None:
-            raise NotFound(f"space {self.space!r} has no record {session_id}:{seq}")
-        # What stands on pages names sessions: the pass over what is left files the rest again.
-        return receipt.leaving(self.memory.withdraw(self.space, (session_id,)))
+        for store in self._stores():
+            receipt = store.erasure.forget_record(self.space, session_id, seq, self.now)
+            if receipt is not None:
+                # Pages name sessions: the pass over what is left files the rest again.
+                return self._withdrawn(store, receipt, session_id)
+        raise NotFound(f"space {self.space!r} has no record {session_id}:{seq}")
 
     def fact(self, fact_id: str) -> Receipt:
         receipt = self.memory.store.erasure.forget_fact(self.space, fact_id, self.now)
@@ -158,49 +160,72 @@ class _Task:
     def agent(self, agent: Descriptor) -> Receipt:
         agent_id = cache_key(agent)
         store, _ = self.memory.store_of(agent)
-        receipt, gone = self._sessions(store, SessionsMeant(agent_id=agent_id))
-        items = store.erasure.forget_agent(self.space, agent_id, self.now)
+        before = store.erasure.moment(self.space, self.now)
+        receipt, gone = self._sessions(store, SessionsMeant(agent_id=agent_id), before)
+        items = store.erasure.forget_agent(self.space, agent_id, before)
         if not gone:
             raise NotFound(f"space {self.space!r} has no sessions of {agent.id!r}")
         return replace(receipt, agent_id=agent_id, items=receipt.items + items)
 
     def source(self, source: str) -> Receipt:
-        receipt, gone = self._sessions(self.memory.store, SessionsMeant(source=source))
-        if not gone:
+        total, count = Receipt(space=self.space, at=self.now), 0
+        for store in self._stores()[::-1]:  # a receipt is as complete as what was done last
+            before = store.erasure.moment(self.space, self.now)
+            receipt, gone = self._sessions(store, SessionsMeant(source=source), before)
+            total, count = total.plus(receipt), count + gone
+        if not count:
             raise NotFound(f"space {self.space!r} has no sessions from {source!r}")
-        return replace(receipt, source=source)
+        return replace(total, source=source)
 
     def everything(self) -> Receipt:
         """Sessions and facts first: what is made of them from then on is made of nothing."""
-        store = self.memory.store
-        receipt, _ = self._sessions(store, SessionsMeant(), pages=False)
-        facts = store.erasure.forget_facts(self.space, self.now, self.now)
-        rest = store.erasure.forget_space(self.space, self.now, self.now)
-        left = self.memory.remove_files(self.space)
-        return receipt.plus(replace(rest, facts=facts)).leaving(left)
+        total = Receipt(space=self.space, at=self.now)
+        for store in self._stores()[::-1]:
+            before = store.erasure.moment(self.space, self.now)  # some clocks are ahead of ours
+            receipt, _ = self._sessions(store, SessionsMeant(), before, pages=False)
+            facts = store.erasure.forget_facts(self.space, before, self.now)
+            rest = store.erasure.forget_space(self.space, before, self.now)
+            total = total.plus(receipt).plus(replace(rest, facts=facts))
+        return total.leaving(self.memory.remove_files(self.space))
+
+    def _stores(self) -> list[Store]:
+        """Wherever something was said in this memory, its own store first."""
+        kept = self.memory.store
+        return [kept, *(each for each in self.memory.stores if each is not kept)]
+
+    def _withdrawn(self, store: Store, receipt: Receipt, session_id: str) -> Receipt:
+        """What agents without memory are told never comes to the pages."""
+        if store is not self.memory.store:
+            return receipt
+        return receipt.leaving(self.memory.withdraw(self.space, (session_id,)))
 
     def _sessions(
-        self, store: Store, meant: SessionsMeant, *, pages: bool = True
+        self, store: Store, meant: SessionsMeant, before: datetime, *, pages: bool = True
     ) -> tuple[Receipt, int]:
         """Forget sessions, and take what was filed from them off pages; how many there are.
 
         Also off pages that an attempt before this one did not come to.
         """
         total, count = Receipt(space=self.space, at=self.now), 0
-        for page in self._pages(store, meant):
+        unwritten: tuple[str, ...] = ()
+        for page in self._pages(store, meant, before):
             # Also where none is left: whoever forgot them may not have come to the files.
             left = [each.id for each in page if not each.is_forgotten]
             total = total.plus(store.erasure.forget_sessions(self.space, left, self.now))
             if pages and store is self.memory.store:
-                self.memory.withdraw(self.space, [each.id for each in page], publish=False)
+                gone = [each.id for each in page]
+                unwritten += self.memory.withdraw(self.space, gone, publish=False)
             count += len(page)
             tell(f"{count:,} sessions forgotten", count)
         if count and pages and store is self.memory.store:
-            total = total.leaving(self.memory.withdraw(self.space, ()))
+            unwritten += self.memory.withdraw(self.space, ())
+            total = total.leaving(tuple(dict.fromkeys(unwritten)))
         return total, count
 
-    def _pages(self, store: Store, meant: SessionsMeant) -> Iterable[list[ForgettableSession]]:
+    def _pages(
+        self, store: Store, meant: SessionsMeant, before: datetime
+    ) -> Iterable[list[ForgettableSession]]:
         after: ForgettableSession | None = None
-        while page := store.erasure.forgettable(self.space, meant, self.now, after, SESSIONS_PAGE):
+        while page := store.erasure.forgettable(self.space, meant, before, after, SESSIONS_PAGE):
             yield page
             after = page[-1]

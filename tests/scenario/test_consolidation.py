@@ -341,6 +341,23 @@ def test_time_alone_takes_out_what_nobody_uses(opened: Open) -> None:
     assert says(here, "teal") == []
 
 
+def test_time_alone_closes_what_was_to_be_done(opened: Open) -> None:
+    """G5: the summary is put before every conversation, and says nothing of a day that is over."""
+    here = opened()
+    here.learned("a", "I have a dentist appointment on January 4.")
+    here.tick()
+    assert "## Open threads" in here.body(SUMMARY)
+    here.clock.advance(3 * DAY)
+    here.sweep()
+    assert "## Open threads" in here.body(SUMMARY), "it is today"
+    here.clock.advance(DAY)
+    here.sweep()
+    assert "## Open threads" not in here.body(SUMMARY)
+    assert "dentist" in here.body(MEMORY)
+    here.sweep()
+    assert len(here.space.generations.list()) == 2
+
+
 def test_what_is_used_stays(opened: Open) -> None:
     """G2."""
     here = opened(max_unused_days=10)

@@ -7,6 +7,7 @@ what people edited and nobody could take up.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,13 @@ import pytest
 
 from recollect.consolidation.files import MemoryFiles
 from recollect.consolidation.pages import MEMORY, RAW
+from recollect.consolidation.run import FORGETTING
+from recollect.domain import Released
+from recollect.leases import Leaseholder
 from recollect.models.protocol import ChatRole
 from recollect.models.scripted import Gate, Scripted, calls, held
 from recollect.models.scripted_frames import Received
+from recollect.store.relational.generations import RelationalGenerations
 from tests.consolidated_spaces import SPACE, WAIT_SECONDS, Background, Here, Open, keeper, opening
 from tests.hosted_agents import ON_BOTH
 
@@ -151,4 +156,54 @@ def test_files_that_cannot_be_removed_are_named_and_the_receipt_is_not_complete(
     receipt = here.space.forget(**EVERY_WAY[way](here))
     assert (receipt.is_complete, receipt.left) == (False, (str(kept),))
     kept.unlink()
+    assert saying_it(here) == []
+
+
+def other_process(here: Here, role: str = "") -> Leaseholder:
+    memory = here.memory
+    return Leaseholder(memory.store, memory.settings.lease_policy, memory.clock, role=role)
+
+
+def test_pages_that_others_keep_from_being_written_are_named(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P11. Whoever takes the job over each time and dies leaves a receipt that is not complete."""
+    here = opened()
+    here.learned("first", HOME)
+    here.tick()
+    publish, other = RelationalGenerations.publish, other_process(here)
+
+    def too_late(*given: Any) -> object:
+        other.claim_consolidation(SPACE, takes_over=True)
+        return publish(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RelationalGenerations, "publish", too_late)
+        receipt = here.space.forget(**EVERY_WAY["a session"](here))
+    assert not receipt.is_complete
+    assert {MEMORY, str(here.directory)} <= {*receipt.left}
+
+
+def test_who_forgets_does_not_take_over_from_others_who_do(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P11. They come one after the other, and each comes to an end."""
+    here = opened()
+    here.learned("first", HOME)
+    here.tick()
+    other = other_process(here, FORGETTING)
+    claim = other.claim_consolidation(SPACE, takes_over=True)
+    assert claim is not None
+    tried, claiming = threading.Event(), Leaseholder.claim_consolidation
+
+    def noted(*given: Any, **more: Any) -> object:
+        found = claiming(*given, **more)
+        tried.set()
+        return found
+
+    monkeypatch.setattr(Leaseholder, "claim_consolidation", noted)
+    with Background(lambda: here.space.forget(**EVERY_WAY["a session"](here))) as running:
+        assert tried.wait(WAIT_SECONDS)
+        assert isinstance(other.release(claim), Released)
+    assert running.result.is_complete
     assert saying_it(here) == []

@@ -62,6 +62,25 @@ def test_a_session_is_forgotten_beside_others_whose_pages_begin_like_its_own(
     assert ("rye" in summary, "plum" in summary) == (False, True)
 
 
+@pytest.mark.parametrize("value", ["false", "", 0, 1, None])
+def test_what_merely_counts_as_a_yes_erases_nothing(
+    space: Space, tmp_path: Path, value: Any
+) -> None:
+    space.facts.add("Ana is tall")
+    space.documents.write("/people/ana", "Tall.")
+    destructive: list[Callable[[], object]] = [
+        lambda: space.forget(everything=value),
+        lambda: space.documents.delete("/people/ana", below=value),
+        lambda: space.documents.publish(tmp_path / "files", discard_edits=value),
+        lambda: space.documents.load(tmp_path, allow_deletions=value),
+    ]
+    for act in destructive:
+        with pytest.raises(InvalidValue, match="True or False"):
+            act()
+    assert space.facts.count() == 1
+    assert space.documents.read("/people/ana").body == "Tall."
+
+
 @pytest.mark.parametrize(
     "wanted",
     [{}, {"session": "a", "fact": "b"}, {"everything": False}, {"source": "a", "agent": "b"}],
@@ -183,6 +202,36 @@ def test_all_sessions_of_a_source_or_an_agent_are_forgotten(
     assert left_of("quinceq", tmp_path) == []
     assert [each.content for each in space.facts.list()] == ["The user lives in Portoq."]
     assert space.forget(agent="bob").sessions == 0, "nothing is left of it"
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        lambda session, _: {"session": session},
+        lambda session, _: {"session": session.id},
+        lambda _, record: {"record": record},
+        lambda _, record: {"record": f"{record.session_id}:1"},
+        lambda *_: {"agent": "scratch"},
+        lambda *_: {"source": "web"},
+        lambda *_: {"everything": True},
+    ],
+)
+def test_what_an_agent_without_memory_was_told_is_forgotten_like_everything_else(
+    tmp_path: Path,
+    wanted: Callable[[recollect.Session, recollect.Record], dict[str, Any]],
+) -> None:
+    with recollect.open(tmp_path / "m.db", settings={"agents": {"scratch": False}}) as memory:
+        space = memory.space("a")
+        space.session("kept", source="web").append("user", "Zebra, too.")
+        session = space.session("k", agent="scratch", source="web")
+        record = session.append("user", "The word is Zebra.")
+        named = wanted(session, record)
+        receipt = space.forget(**named)
+        is_both = bool(named.keys() & {"source", "everything"})
+        assert (receipt.records, receipt.is_complete) == (1 + is_both, True)
+        found = [space.session(key, agent) for key, agent in (("k", "scratch"), ("kept", None))]
+        left = [each.content for session in found for each in session.all() if each.content]
+        assert left == ([] if is_both else ["Zebra, too."])
 
 
 def test_no_byte_of_a_space_is_left_but_its_books(

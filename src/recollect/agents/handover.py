@@ -6,9 +6,8 @@ is to be read, and the cursor moves with the post.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from recollect.domain import Outcome
 from recollect.processing import Processor, Verdict, Work
@@ -27,15 +26,13 @@ class HandingProcessor:
     extraction: Processor | None
     reads_all: bool
     ensure_root: Callable[[str], None]
-    _rooted: set[str] = field(default_factory=set)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def name(self) -> str:
         return str(getattr(self.extraction, "name", NAME))
 
     def process(self, work: Work) -> Verdict:
-        self._root(work.session.space)
+        self.ensure_root(work.session.space)
         if self.extraction is None:
             return Verdict(outcome=Outcome.HANDED_OVER, extractor=NAME)
         return self.extraction.process(work)
@@ -50,10 +47,3 @@ class HandingProcessor:
                 return self.reads_all or has_facts
             case Outcome.SKIPPED | Outcome.EXTERNAL:
                 return False
-
-    def _root(self, space: str) -> None:
-        with self._lock:
-            if space in self._rooted:
-                return
-            self._rooted.add(space)
-        self.ensure_root(space)

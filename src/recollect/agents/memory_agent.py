@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,8 @@ from recollect.agency import Item, Span
 from recollect.agents.compacting import Compactor
 from recollect.agents.guarding import objection
 from recollect.agents.loop import Loop, LoopLimits, Stop
-from recollect.agents.organiser import organise
+from recollect.agents.organiser import organise_all
+from recollect.agents.organiser_facts import HoldingFacts
 from recollect.agents.organiser_shelf import Limits
 from recollect.agents.runner import ANSWER_KEY, Done, Errand, LostClaimError
 from recollect.agents.toolbox import Tool, Toolbox
@@ -131,8 +131,7 @@ class MemoryAgents:
         if item.about is not None and session is None:
             return NOTHING_TO_DO  # forgotten with all of its space
         if session is not None and not session.remembered:
-            done = organise(changeset, (), now=self.clock.now(), gone=(session.id,))
-            return done.report if done.written else NOTHING_TO_DO
+            return self._left_out(changeset, session)
         if self.model is not None:
             return self._by_model(errand, item, session, changeset, self.model)
         if item.about is None or session is None:
@@ -143,21 +142,20 @@ class MemoryAgents:
         claims = claims_of((fact for fact in known if fact.id not in gone), project=session.project)
         if self.settings.pipeline == "memory-agent":  # nobody has looked for facts
             claims = list(self._found(session, item.about))
-        return self._organised(changeset, claims, gone, now)
-
-    def _organised(
-        self, changeset: Changeset, claims: Sequence[Statement], gone: set[str], now: datetime
-    ) -> str:
-        """Let rules file all claims, as many at a time as they take at once."""
         limits = Limits(page_bytes_max=min(PAGE_BYTES, self.settings.document_bytes_max // 2))
-        reports = []
-        left: Sequence[Statement] = claims
-        while True:
-            done = organise(changeset, left, now=now, gone=gone, limits=limits)
-            reports.append(done.report)
-            if not done.left or len(done.left) >= len(left):
-                return " ".join(dict.fromkeys(reports))
-            left, gone = done.left, set()
+        return organise_all(changeset, claims, now=now, gone=gone, limits=limits).report
+
+    def _left_out(self, changeset: Changeset, session: SessionState) -> str:
+        """Take off the pages what a session said that is not to be remembered any more."""
+        facts = HoldingFacts(store=self.store, space=session.space, now=self.clock.now())
+        done = organise_all(
+            changeset,
+            (),
+            now=facts.now,
+            gone=(session.id,),
+            standing=facts.of_session(session.id),
+        )
+        return done.report if done.written else NOTHING_TO_DO
 
     def _facts(self, session: SessionState, about: Span) -> Iterator[Fact]:
         """The facts that a stretch of a session bears out."""

@@ -7,10 +7,11 @@ new nothing is written. All in a changeset: whoever gave it commits it, or does 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
+from typing import Any
 
 from recollect.agents.organiser_lines import (
     Line,
@@ -23,23 +24,24 @@ from recollect.agents.organiser_lines import (
     plain,
     shown,
 )
+from recollect.agents.organiser_open import OpenPage, key_of
 from recollect.agents.organiser_page import gained
-from recollect.agents.organiser_shelf import (
-    LIMITS,
-    Limits,
-    OpenPage,
-    Shelf,
-    key_of,
-    link_to,
-    path_of,
-)
+from recollect.agents.organiser_shelf import LIMITS, Limits, Shelf, link_to, path_of
 from recollect.documents.changeset import Changeset
 from recollect.extraction.grounding import rank
 from recollect.knowledge import content_key
 from recollect.recall.danger import is_quarantined
-from recollect.topics.claims import Claim, merged
-from recollect.topics.directory import Directory, Entity, Mention, TopicKind, directory_of
+from recollect.topics.claims import Claim, due_on, merged
+from recollect.topics.directory import Entity, Mention, TopicKind, directory_of
 from recollect.topics.grouping import Topic, group
+
+# What is so of things that claims are about, as facts name them.
+Holding = Callable[[Collection[str]], Sequence[Claim]]
+
+
+def nothing_holds(_topics: Collection[str]) -> Sequence[Claim]:
+    return ()
+
 
 _SCOPED = frozenset({TopicKind.DECISIONS, TopicKind.OPEN_THREADS, TopicKind.PREFERENCES})
 
@@ -67,20 +69,23 @@ def organise(
     *,
     now: datetime,
     gone: Collection[str] = (),
+    standing: Collection[str] = (),
+    holding: Holding = nothing_holds,
     limits: Limits = LIMITS,
 ) -> Organised:
     """Prepare the pages that claims ask for; the same claims again ask for nothing.
 
-    `gone` are ids of facts and of sessions that nothing rests on any more.
+    `gone` are ids of facts and of sessions that nothing rests on any more, and `standing` those of
+    facts that stay without them. What else is so of what was gone from is asked of `holding`, and
+    filed as well.
     """
-    stated = merged(claims)
+    shelf = Shelf(changeset, limits)
+    work = _Work(shelf=shelf, today=now.astimezone(UTC).date())
+    lost = work.withdraw(frozenset(gone), frozenset(standing))
+    stated = merged([*claims, *(holding(lost) if lost else ())])
     taken, left = stated[: limits.claims_max], tuple(stated[limits.claims_max :])
     meant = [claim for claim in taken if not _is_an_order(claim) and shown(claim.text)]
-    shelf = Shelf(changeset, limits)
-    directory = directory_of(meant, shelf.known())
-    work = _Work(shelf=shelf, directory=directory, today=now.astimezone(UTC).date())
-    work.withdraw(frozenset(gone))
-    work.merge(group(meant, directory))
+    work.merge(meant)
     work.retire_what_is_over()
     written = shelf.write()
     return Organised(
@@ -90,6 +95,23 @@ def organise(
         refused=len(taken) - len(meant),
         left=left,
         skipped=tuple(shelf.skipped),
+    )
+
+
+def organise_all(changeset: Changeset, claims: Sequence[Claim], **more: Any) -> Organised:
+    """The same of any number of claims, as many at a time as one run takes."""
+    done = organise(changeset, claims, **more)
+    again = {**more, "gone": ()}
+    reports, written, left = [done.report], {*done.written}, done.left
+    while left:
+        done = organise(changeset, left, **again)
+        reports.append(done.report)
+        written |= {*done.written}
+        if len(done.left) >= len(left):
+            break
+        left = done.left
+    return replace(
+        done, report=" ".join(dict.fromkeys(reports)), written=tuple(sorted(written)), left=()
     )
 
 
@@ -107,26 +129,39 @@ def _is_an_order(claim: Claim) -> bool:
 class _Work:
     """One run."""
 
-    def __init__(self, *, shelf: Shelf, directory: Directory, today: date) -> None:
+    def __init__(self, *, shelf: Shelf, today: date) -> None:
         self._shelf = shelf
-        self._directory = directory
+        self._directory = directory_of(())
         self._today = today
         self._new: list[tuple[Topic, Claim, str, OpenPage]] = []
         self.unchanged = self._added = self._confirmed = self._retired = self._removed = 0
 
-    def withdraw(self, gone: frozenset[str]) -> None:
-        """Remove lines whose facts are gone, and those that rest on sessions that are."""
-        for page in self._shelf.naming_ids(gone):
-            for label, note in page.page.notes().items():
-                kept = tuple(each for each in note.sources if each.session_id not in gone)
-                is_gone = note.fact_id in gone or (bool(note.sources) and not kept)
-                if is_gone:
-                    self._removed += page.page.is_own(label)
-                    page.page.remove(label)
-                elif kept != note.sources:
-                    page.page.annotate(replace(note, sources=kept))
+    def withdraw(self, gone: frozenset[str], standing: Collection[str]) -> set[str]:
+        """Remove lines whose facts are gone, and those that rest on sessions that are.
 
-    def merge(self, topics: Sequence[Topic]) -> None:
+        What comes back is what they were about.
+        """
+        lost: set[str] = set()
+        for page in self._shelf.naming_ids(gone):
+            owned = {label for label in page.page.lines() if page.page.is_own(label)}
+            removed = page.page.withdraw(gone, standing)
+            self._removed += sum(note.label in owned for note in removed)
+            page.has_lost |= bool(removed)
+            topics = {note.topic for note in removed if note.topic}
+            self._settle_untold(page, topics)
+            lost |= topics
+        return lost
+
+    def _settle_untold(self, page: OpenPage, topics: Collection[str]) -> None:
+        """Of claims that no fact tells of, the newest that is left holds again."""
+        for other in self._shelf.family_of(page) if topics else ():
+            for label, note in list(other.page.notes().items()):
+                if note.topic in topics and note.fact_id is None:
+                    self._settle(label, other)
+
+    def merge(self, claims: Sequence[Claim]) -> None:
+        self._directory = directory_of(claims, self._shelf.known())
+        topics = group(claims, self._directory)
         labels = [label_of(shown(claim.text)) for topic in topics for claim in topic.claims]
         elsewhere = self._shelf.having_lines(labels)
         for topic in topics:
@@ -148,7 +183,7 @@ class _Work:
         if any(key in page.said or page.was_taken_out(label) for page in family):
             self.unchanged += 1  # in somebody's own words, or not wanted there by somebody
             return
-        note = note_of(claim, label, _due(claim))
+        note = note_of(claim, label, due_on(claim))
         reworded = self._reworded(claim, family)
         if reworded is not None:
             page, old = reworded
@@ -175,7 +210,7 @@ class _Work:
     def _confirm(self, page: OpenPage, claim: Claim, label: str) -> None:
         """A claim that stands there gains what is new about it."""
         known = page.page.notes()[label]
-        new = note_of(claim, label, _due(claim))
+        new = note_of(claim, label, due_on(claim))
         note = gained(known, new)
         if rank(new.trust) > rank(note.trust):
             note = replace(note, trust=new.trust)
@@ -311,17 +346,6 @@ def _mark(line: Line, known: Note, claim: Claim) -> Mark:
 
 def _is_over(note: Note, today: date) -> bool:
     return note.due is not None and note.due < today
-
-
-def _due(claim: Claim) -> date | None:
-    """The last day a claim is about, where it says one."""
-    if "commitment" not in claim.tags and "goal" not in claim.tags:
-        return None
-    said = claim.metadata.get("date_to") or claim.metadata.get("date")
-    try:
-        return date.fromisoformat(said) if isinstance(said, str) else None
-    except ValueError:
-        return None
 
 
 def _day(at: datetime) -> date:

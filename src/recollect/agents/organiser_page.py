@@ -26,7 +26,7 @@ from recollect.knowledge import content_key
 EARLIER = "## Earlier"
 SEE_ALSO = "## See also"
 SOURCES = "## Sources"
-_OWN_SECTIONS = (EARLIER, SEE_ALSO, SOURCES)  # in the order they stand in on a new page
+OWN_SECTIONS = (EARLIER, SEE_ALSO, SOURCES)  # in the order they stand in on a new page
 
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<rest>.*)")
@@ -135,6 +135,11 @@ class Page:
     def is_earlier(self, label: str) -> bool:
         return any(section.name == EARLIER for section, _, _ in self._reading.places.get(label, ()))
 
+    @property
+    def has_own(self) -> bool:
+        """Whether a claim stands here as it was written."""
+        return any(map(self.is_own, self._reading.places))
+
     def is_own(self, label: str) -> bool:
         """Whether a line is as it was written, so that it may be moved and removed."""
         return any(is_claims_own(line) for _, _, line in self._reading.places.get(label, ()))
@@ -196,6 +201,22 @@ class Page:
                 section.take(row)
         self._note(label, None)
         self._tidy()
+
+    def withdraw(self, gone: Collection[str], standing: Collection[str] = ()) -> list[Note]:
+        """Remove claims of facts that are gone, and those that rest on sessions that are.
+
+        `standing` are facts that need no session. What comes back are the notes of the removed.
+        """
+        removed = []
+        for label, note in self.notes().items():
+            kept = tuple(each for each in note.sources if each.session_id not in gone)
+            is_left_alone = bool(note.sources) and not kept and note.fact_id not in standing
+            if note.fact_id in gone or is_left_alone:
+                removed.append(note)
+                self.remove(label)
+            elif kept and kept != note.sources:
+                self.annotate(replace(note, sources=kept))
+        return removed
 
     def annotate(self, note: Note) -> None:
         """Say more of a claim that stands here."""
@@ -260,7 +281,7 @@ class Page:
         for section in reversed(self._sections):
             if id(section) in holding:
                 return section
-        others = [section for section in self._sections if section.name not in _OWN_SECTIONS]
+        others = [section for section in self._sections if section.name not in OWN_SECTIONS]
         if not others or others[-1] is not self._before_own():
             others = [self._before_own()]
         return others[-1]
@@ -268,7 +289,7 @@ class Page:
     def _before_own(self) -> _Section:
         """The last section before ours; a new one if ours are the first."""
         place = next(
-            (at for at, section in enumerate(self._sections) if section.name in _OWN_SECTIONS),
+            (at for at, section in enumerate(self._sections) if section.name in OWN_SECTIONS),
             len(self._sections),
         )
         if not place:
@@ -280,7 +301,7 @@ class Page:
         for section in self._sections:
             if section.name == name:
                 return section
-        later = _OWN_SECTIONS[_OWN_SECTIONS.index(name) + 1 :]
+        later = OWN_SECTIONS[OWN_SECTIONS.index(name) + 1 :]
         place = next(
             (at for at, section in enumerate(self._sections) if section.name in later),
             len(self._sections),
@@ -294,16 +315,16 @@ class Page:
         self._sections = [
             section
             for section in self._sections
-            if section.name not in _OWN_SECTIONS or section.is_bare or not section.is_blank
+            if section.name not in OWN_SECTIONS or section.is_bare or not section.is_blank
         ]
         self._read = None
         for above, section in zip(self._sections, self._sections[1:], strict=False):
-            if section.name in _OWN_SECTIONS or above.name in _OWN_SECTIONS:
+            if section.name in OWN_SECTIONS or above.name in OWN_SECTIONS:
                 last = above.rows[-1] if above.rows else above.heading
                 if last is not None and last.text.strip():
                     above.rows.append(_Row(text=""))
         last_section = self._sections[-1] if self._sections else None
-        while last_section and last_section.name in _OWN_SECTIONS and last_section.rows:
+        while last_section and last_section.name in OWN_SECTIONS and last_section.rows:
             if last_section.rows[-1].text.strip():
                 break
             last_section.rows.pop()

@@ -8,22 +8,20 @@ where it stands now. What is written rests on the sources of the lines that stan
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC
-from functools import lru_cache, partial
-from itertools import islice, pairwise
+from functools import partial
+from itertools import islice
 
 from recollect.agents.organiser_lines import read_id_words
-from recollect.agents.organiser_page import Page
-from recollect.document import Author, AuthorKind, Document, Node, ReferenceKind, Version
+from recollect.agents.organiser_open import UNTITLED, OpenPage, key_of
+from recollect.document import Document, Node, ReferenceKind
 from recollect.documents.changeset import Changeset
-from recollect.documents.checking import FACTS_MAX, SOURCES_MAX
 from recollect.documents.links import find_links, unlinked
 from recollect.documents.paths import DocumentPath, memory_root, read_path
 from recollect.documents.scope import is_of_consolidation
 from recollect.errors import DocumentReferenced, InvalidPath, TooLarge
-from recollect.knowledge import Source
 from recollect.session import LIST_MAX
 from recollect.topics.claims import Claim
 from recollect.topics.directory import Entity, TopicKind
@@ -31,13 +29,11 @@ from recollect.topics.grouping import TITLES, Topic
 from recollect.topics.subjects import Known
 
 REASON = "organised"
-VERSIONS_READ_MAX = 50  # of a page that somebody else has changed
 KNOWN_MAX = 2000  # people, and projects
 INDEX_LINES_MAX = 500
 TERMS_MAX = 40  # of one search
 TELLING_CHARS_MIN = 8
 ALIAS_CHARS_MAX = 100
-KEYS_KEPT = 4096  # of the paths asked for last
 PLACE_CHARS_MAX = 500
 _ROUNDS_MAX = 3  # of deleting what an empty page leaves empty
 
@@ -49,6 +45,7 @@ _DESCRIPTIONS = {
     TopicKind.PROFILE: "What is known of the user.",
     TopicKind.OTHER: "What belongs to no other page.",
 }
+PLAIN = frozenset({*TITLES.values(), *FOLDERS.values(), *_DESCRIPTIONS.values()})
 _MONTH = re.compile(r"\d{4}-\d\d(?:-\d{1,3})?")
 _PLACE = re.compile(r"Project at (?P<place>.+)\.")
 _NOT_ALIAS = re.compile(r"[\[\]|\s]+")
@@ -72,115 +69,9 @@ def path_of(kind: TopicKind, slug: str) -> str:
     return f"~/memory/{kind.value}/{slug}" if kind in FOLDERS else f"~/memory/{slug}"
 
 
-@lru_cache(maxsize=KEYS_KEPT)
-def key_of(path: str) -> str:
-    return read_path(path).key
-
-
 def link_to(path: str, name: str) -> str:
     alias = _NOT_ALIAS.sub(" ", name).strip()[:ALIAS_CHARS_MAX]
     return f"[[{path}|{alias or path.rpartition('/')[2]}]]"
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class OpenPage:
-    """A page at work. `document` none: there is none yet."""
-
-    path: str
-    changeset: Changeset
-    document: Document | None = None
-    title: str = ""
-    description: str = ""
-    page: Page = field(init=False)
-    said: set[str] = field(init=False)  # by people, when it was opened
-    _claimed: dict[tuple[str, int, int], Source] = field(default_factory=dict)
-    _history: list[Version] | None = None
-
-    def __post_init__(self) -> None:
-        if self.document is not None:
-            self.title, self.description = self.document.title, self.document.description
-        self.page = Page(self.body_before)
-        self.said = self.page.hand_written()
-        self.page.drop_unused_notes()
-
-    def is_at(self, key: str) -> bool:
-        return key in (key_of(self.path), key_of(self.where))
-
-    @property
-    def where(self) -> str:
-        return self.path if self.document is None else self.document.path
-
-    @property
-    def body_before(self) -> str:
-        return "" if self.document is None else self.document.body
-
-    @property
-    def has_changed(self) -> bool:
-        if self.document is None:
-            return not self.page.is_blank
-        return (self.page.body(), self.title, self.description) != (
-            self.document.body,
-            self.document.title,
-            self.document.description,
-        )
-
-    @property
-    def is_emptied(self) -> bool:
-        return bool(self.body_before.strip()) and self.page.is_blank
-
-    def grounds(self, claim: Claim) -> None:
-        """What it rests on from now on, with the words."""
-        for source in claim.sources:
-            self._claimed[_reference(source)] = source
-
-    def was_taken_out(self, label: str) -> bool:
-        """Whether somebody has removed a line that stood here; then it stays out."""
-        return self._was_dropped(f" [^{label}]")  # a note has no blank before its label
-
-    def is_link_unwanted(self, path: str) -> bool:
-        return self._was_dropped(f"[[{path}|")
-
-    def _was_dropped(self, words: str) -> bool:
-        versions = self._versions()
-        for newer, older in pairwise(versions):
-            if words in older.body:
-                return self._is_somebody(newer.author)
-        return False
-
-    def _is_somebody(self, author: Author) -> bool:
-        """Whether it is a person, and another one than whom this is done for."""
-        return author.kind is AuthorKind.PERSON and author != self.changeset.holder.author
-
-    def _versions(self) -> list[Version]:
-        """The newest versions, if a person has made one of them."""
-        if self._history is None:
-            found = self.document and self.changeset.history(self.document.id, VERSIONS_READ_MAX)
-            is_shared = any(self._is_somebody(each.author) for each in found or ())
-            self._history = found if found and is_shared else []
-        return self._history
-
-    def sources(self) -> list[Source]:
-        """What the lines rest on, and what the page rested on before for other reasons."""
-        before = () if self.document is None else self.document.sources
-        quoted = {_reference(each): each for each in before} | self._claimed
-        standing = {
-            _reference(each): each for note in self.page.notes().values() for each in note.sources
-        }
-        lost = self._references_before() - standing.keys()
-        kept = {ref: quoted.get(ref, each) for ref, each in standing.items()}
-        others = {ref: each for ref, each in quoted.items() if ref not in lost}
-        return list((kept | others).values())[:SOURCES_MAX]
-
-    def facts(self) -> list[str]:
-        before = () if self.document is None else self.document.facts
-        named = {note.fact_id for note in Page(self.body_before).notes().values()}
-        standing = [note.fact_id for note in self.page.notes().values() if note.fact_id]
-        others = [fact_id for fact_id in before if fact_id not in named]
-        return list(dict.fromkeys([*standing, *others]))[:FACTS_MAX]
-
-    def _references_before(self) -> set[tuple[str, int, int]]:
-        notes = Page(self.body_before).notes().values()
-        return {_reference(each) for note in notes for each in note.sources}
 
 
 class Shelf:
@@ -195,7 +86,11 @@ class Shelf:
 
     def known(self) -> Known:
         """Who and what has a page."""
-        people = {node.path.rpartition("/")[2]: node.title for node in self._in(TopicKind.PEOPLE)}
+        people = {
+            node.path.rpartition("/")[2]: node.title
+            for node in self._in(TopicKind.PEOPLE)
+            if node.title != UNTITLED
+        }
         projects = {}
         for node in self._in(TopicKind.PROJECTS):
             slug = node.path.rpartition("/")[2]
@@ -273,7 +168,7 @@ class Shelf:
             page = None if document is None else self._pages.get(key_of(document.path))
             page = page or OpenPage(path=path, changeset=self._changeset, document=document)
             self._pages[key] = self._pages[key_of(page.where)] = page
-        if page.title in ("", page.where.rpartition("/")[2]):
+        if page.title in ("", UNTITLED, page.where.rpartition("/")[2]):
             page.title = title
         page.description = page.description or description
         return page
@@ -366,8 +261,13 @@ class Shelf:
     def write(self) -> tuple[str, ...]:
         """Prepare every change; the paths of what has changed."""
         gone = self._emptied()
+        abandoned = [page for page in self._each() if page.is_abandoned and page not in gone]
+        for page in abandoned:
+            self._unlist(page)
         for kind, title in FOLDERS.items():
             self._index(kind, title, gone)
+        for page in abandoned:
+            page.disown(PLAIN)
         # From the top, so that what stands above a page is not made for that page's reasons.
         kept = sorted((page for page in self._each() if page not in gone), key=_depth)
         written = {self._written(page) for page in kept if page.has_changed}
@@ -392,17 +292,46 @@ class Shelf:
         return gone
 
     def _unlink(self, gone: OpenPage) -> None:
-        links = self._changeset.links(gone.where).incoming
+        """Have no line of ours lead to a page, by whatever path it does."""
+        for page in self._referring(gone):
+            rows = self._rows_to(gone, page.page.own_rows() + self._index_rows(page))
+            page.page.edit_rows(partial(_without, leads=self._leading_to(gone)), rows)
+
+    def _unlist(self, abandoned: OpenPage) -> None:
+        """Have no list of ours name a page; what is said of it elsewhere still leads there."""
+        for page in self._referring(abandoned):
+            lists = [row for row in page.page.own_rows() if _INDEX_LINE.fullmatch(row)]
+            rows = self._rows_to(abandoned, lists + self._index_rows(page))
+            page.page.edit_rows(lambda _row: None, rows)
+
+    def _referring(self, page: OpenPage) -> Iterator[OpenPage]:
+        """The pages of ours whose text leads to one."""
+        links = self._changeset.links(page.where).incoming
         for path in sorted({each.source for each in links if each.kind is ReferenceKind.BODY}):
             document = self._find(path)
-            if document is None or document.path == gone.where:
-                continue
-            page = self._opened_as(document)
-            rows = page.page.own_rows()
-            if path in {_folder(kind) for kind in FOLDERS}:
-                rows += [row for row in page.page.body().split("\n") if _INDEX_LINE.fullmatch(row)]
-            mine = [row for row in rows if _links(row, gone)]
-            page.page.edit_rows(partial(_without, gone=gone), mine)
+            if document is not None and document.path != page.where:
+                yield self._opened_as(document)
+
+    def _index_rows(self, page: OpenPage) -> list[str]:
+        """The lines of a page that lists people or projects, wherever that stands now."""
+        indexes = [self._find(_folder(kind)) for kind in FOLDERS]
+        if page.where not in {each.path for each in indexes if each is not None}:
+            return []
+        return [row for row in page.page.body().split("\n") if _INDEX_LINE.fullmatch(row)]
+
+    def _rows_to(self, target: OpenPage, rows: Sequence[str]) -> list[str]:
+        """Those of some lines that lead to a page; one that has moved, also by where it stood."""
+        found = [row for row in rows if _links(row, lambda path: target.is_at(path.key))]
+        return found or [row for row in rows if _links(row, self._leading_to(target))]
+
+    def _leading_to(self, target: OpenPage) -> Callable[[DocumentPath], bool]:
+        def leads(path: DocumentPath) -> bool:
+            if target.is_at(path.key):
+                return True
+            found = self._find(path.text)
+            return found is not None and key_of(found.path) == key_of(target.where)
+
+        return leads
 
     def _index(self, kind: TopicKind, title: str, gone: Collection[OpenPage]) -> None:
         """The page above people, or projects, lists those that have one."""
@@ -410,14 +339,18 @@ class Shelf:
         new = {
             page.path: page.title
             for page in self._each()
-            if page.has_changed and page not in gone and read_path(page.where).parent == folder
+            if page.has_changed
+            and page not in gone
+            and not page.is_abandoned
+            and read_path(page.where).parent == folder
         }
         if not new:
             return
-        there = {node.path: node.title for node in self._in(kind)}
+        there = {node.path: node.title for node in self._in(kind) if node.title != UNTITLED}
         wanted = {**there, **new}
-        for page in gone:
-            wanted.pop(page.where, None)
+        for page in self._each():
+            if page in gone or page.is_abandoned:
+                wanted.pop(page.where, None)
         index = self._open(folder.text, title, f"{title} that are known, each on a page.")
         if index.page.is_open_ended:
             return
@@ -436,17 +369,21 @@ class Shelf:
                 reason=REASON,
                 sources=page.sources(),
                 facts=page.facts(),
+                expected_version=page.version,
             )
         except (InvalidPath, TooLarge):
             self.skipped.append(page.where)
             return ""
+        page.version = made.version
         return made.path
 
     def _deleted(self, page: OpenPage) -> str:
         try:
-            return self._changeset.delete(page.where, reason=REASON).path
+            made = self._changeset.delete(page.where, reason=REASON, expected_version=page.version)
         except DocumentReferenced:  # somebody's own page names it, or there are others below it
+            page.disown(PLAIN)
             return self._written(page)
+        return made.path
 
 
 def _depth(page: OpenPage) -> tuple[int, str]:
@@ -473,16 +410,10 @@ def _specific(kind: TopicKind, about: str, name: str) -> str:
     return f"{about}."
 
 
-def _reference(source: Source) -> tuple[str, int, int]:
-    return source.session_id, source.seq, source.seq_to
+def _links(row: str, leads: Callable[[DocumentPath], bool]) -> bool:
+    return any(leads(link.path) for link in find_links(row))
 
 
-def _links(row: str, page: OpenPage) -> bool:
-    return any(page.is_at(link.path.key) for link in find_links(row))
-
-
-def _without(row: str, gone: OpenPage) -> str | None:
+def _without(row: str, leads: Callable[[DocumentPath], bool]) -> str | None:
     """A line without its links to a page that goes; none: it was nothing else."""
-    if _INDEX_LINE.fullmatch(row):
-        return None
-    return unlinked(row, lambda path: gone.is_at(path.key))
+    return None if _INDEX_LINE.fullmatch(row) else unlinked(row, leads)

@@ -174,8 +174,8 @@ class Runner:
     def _do(self, errand: Errand) -> None:
         """Do a turn and store what came of it; again where documents have changed meanwhile."""
         for tries_left in range(self.redo_max, -1, -1):
-            done = Done() if _is_answered(errand.turn) else self.doer.do(errand)
             try:
+                done = Done() if _is_answered(errand.turn) else self.doer.do(errand)
                 self._store(errand, done)
             except (StaleVersion, DocumentExists, DocumentReferenced, NotFound):
                 if not tries_left:

@@ -127,35 +127,40 @@ class MemoryFiles:
         directory = self.directory(space)
         if directory is None:
             return False
-        left = self.absorb(space).left
+        left, made = self.absorb(space).left, None
         try:
             directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             documents = self._documents(space)
-            made = documents.publish(directory, path=str(memory_root()), discard_edits=True)
+            with suppress(NotFound):  # nothing was ever written there, or all of it is forgotten
+                made = documents.publish(directory, path=str(memory_root()), discard_edits=True)
             if number is not None:
                 self._store.generations.files_published(space, number)
         except StoreClosed:
             raise
-        except NotFound:  # nothing was ever written there
-            return False
         except (RecollectError, OSError) as error:
             _log.warning("the files of space %r were not written: %s", space, error)
+            return False
+        if made is None:
             return False
         _tell_left(space, left, made)
         return True
 
-    def write_missing(self) -> int:
-        """Publish what a process that died has not; how many spaces it were."""
+    def write_missing(self, space: str | None = None) -> int:
+        """Publish what a process that died has not, of a space or of all; how many it were."""
         if self._root is None:
             return 0
-        missing = self._store.generations.without_files(SPACES_MAX)
-        return sum(self.write(space, number) for space, number in missing)
+        missing = self._store.generations.without_files(SPACES_MAX, space)
+        return sum(self.write(each, number) for each, number in missing)
 
     # what people wrote
 
     def noticed(self) -> list[str]:
         """The spaces whose files were edited here since anybody looked; each edit is told once."""
         return self._watch.noticed()
+
+    def noticed_in(self, space: str | None) -> list[str]:
+        """The same, of one space or of all, however many files there are."""
+        return self._watch.noticed_in(None if space is None else folder_of(space))
 
     def absorb(self, space: str) -> Absorbed:
         """Take up what people wrote into the files of a space; it never fails a generation."""

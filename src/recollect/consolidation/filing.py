@@ -16,7 +16,7 @@ from recollect.extraction.grounding import rank
 from recollect.generation import Standing
 from recollect.knowledge import Fact, FactTag, Trust, content_key
 from recollect.recall.danger import commands, is_quarantined
-from recollect.topics.claims import Claim, claims_of, merged
+from recollect.topics.claims import Claim, claims_of, due_on, merged
 from recollect.topics.directory import Directory, Entity, TopicKind, directory_of
 from recollect.topics.grouping import Topic, group
 from recollect.topics.subjects import page_slug, tag_of
@@ -94,15 +94,18 @@ class Filed:
         return self.statement.claim
 
 
-def file_away(standings: Iterable[Standing], places: Mapping[str, str]) -> list[Filed]:
+def file_away(
+    standings: Iterable[Standing], places: Mapping[str, str], today: date | None = None
+) -> list[Filed]:
     """All that may be told, the best first: what was of use most often, then what is newest.
 
     `places` are the pages of the sessions that are selected. What only others bore out is gone.
+    What was to be done before `today` is open no more.
     """
     statements = {each.key: each for each in _statements(standings, places)}
     names = directory_of(each.claim for each in statements.values())
     filed = [
-        _filed(statements[content_key(claim.text)], topic, names)
+        _filed(statements[content_key(claim.text)], topic, names, today)
         for topic in group((each.claim for each in statements.values()), names)
         for claim in topic.claims
     ]
@@ -182,10 +185,13 @@ def _is_an_order(claim: Claim) -> bool:
     return is_quarantined(claim.text, claim.trust)
 
 
-def _filed(statement: Statement, topic: Topic, names: Directory) -> Filed:
+def _filed(statement: Statement, topic: Topic, names: Directory, today: date | None) -> Filed:
     claim = statement.claim
     tag = tag_of(claim)
     section = _SECTIONS.get(topic.kind, Section.OTHER)
+    due = due_on(claim) if section is Section.OPEN else None
+    if due is not None and today is not None and due < today:
+        section = Section.OTHER
     # What a tool says is done is something it said; what it reported to fail did fail.
     if topic.kind in _TAGGED and (claim.trust is not Trust.TOOL or tag is FactTag.LESSON):
         section = _BY_TAG.get(tag, section) if tag else section

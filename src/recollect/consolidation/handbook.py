@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 
 from recollect.consolidation.artifacts import raw_memories
 from recollect.consolidation.filing import (
@@ -78,13 +79,14 @@ def handbook(
     places: Mapping[str, str],
     recent: Sequence[Recent],
     *,
+    today: date | None = None,
     limits: Limits = LIMITS,
 ) -> tuple[Page, ...]:
     """MEMORY, memory_summary and a page per skill.
 
     `places` are the pages of the selected sessions, and `recent` those to be named in the index.
     """
-    filed = file_away(standings, places)
+    filed = file_away(standings, places, today)
     skills = skills_of(filed, places, limits)
     summary = overview(filed, skills, recent, limits)
     return (_memory(filed, skills, places, limits), summary, *(each.page for each in skills))

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 
 from recollect.config import Settings
 from recollect.consolidation.artifacts import summary_page
 from recollect.generation import Memo, Pick, Selection, Standing
 from recollect.store.protocol import Generations
+from recollect.topics.claims import due_on
 
 MEMOS_PAGE = 200
 RAW_MEMOS_MAX = 256  # that are read for the page of raw memories
+BY_RULES = "rules"
 DIGEST_VERSION = 1  # of how generations are written by rules: raised, all are written anew
 
 
@@ -29,6 +31,7 @@ class Inputs:
     selection: Selection
     standings: tuple[Standing, ...]
     store: Generations
+    today: date
 
     @property
     def is_restored(self) -> bool:
@@ -68,6 +71,17 @@ class Inputs:
         """Facts that no session stands behind: somebody added them."""
         return tuple(each.fact.content for each in self.standings if not each.fact.sources)
 
+    @property
+    def dated(self) -> Selection:
+        """The selection for who tells what is open by the day: it expires when that changes."""
+        days = [due for each in self.standings if (due := due_on(each.fact)) and due >= self.today]
+        if not days or (first := min(days)) >= date.max:
+            return self.selection
+        day = first + timedelta(days=1)
+        changes_at = datetime(day.year, day.month, day.day, tzinfo=UTC)
+        expires_at = min(filter(None, (self.selection.expires_at, changes_at)))
+        return replace(self.selection, expires_at=expires_at)
+
     def digest(self, made_by: str) -> str:
         """The same for the same inputs and the same maker: then there is nothing to make."""
         selection = self.selection
@@ -77,14 +91,22 @@ class Inputs:
             sorted((pick.session_id, pick.revision) for pick in selection.picks),
             sorted(_fingerprint(each) for each in self.standings),
         ]
+        if made_by == BY_RULES and (over := self._over()):
+            parts.append(over)
         return sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+
+    def _over(self) -> list[str]:
+        """What was to be done and is past; a model is not asked anew for every day that passes."""
+        dated = ((due_on(each.fact), each.fact.id) for each in self.standings)
+        return sorted(id_ for due, id_ in dated if due is not None and due < self.today)
 
 
 def read_inputs(store: Generations, space: str, settings: Settings, now: datetime) -> Inputs:
     selection = store.select(space, settings.selection_policy, now)
     sessions = [pick.session_id for pick in selection.picks]
     standings = store.standings(space, sessions, now, settings.consolidation_facts_max)
-    return Inputs(selection=selection, standings=tuple(standings), store=store)
+    today = now.astimezone(UTC).date()
+    return Inputs(selection=selection, standings=tuple(standings), store=store, today=today)
 
 
 def _fingerprint(standing: Standing) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import contextlib
 import json
 import stat
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -77,18 +77,34 @@ class Watch:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def noticed(self) -> list[str]:
-        """The spaces whose directories were edited since they were looked at last."""
+        """The spaces whose directories were edited since they were looked at last.
+
+        With very many files only some have their turn.
+        """
+        return self._looked(self._look_round)
+
+    def noticed_in(self, name: str | None) -> list[str]:
+        """The same, of one directory or of all, however many files there are."""
+
+        def look(root: Folder) -> list[str]:
+            names = _directories(root) if name is None else [name]
+            found = (self._space_of_news(root, each)[0] for each in names)
+            return [space for space in found if space]
+
+        return self._looked(look)
+
+    def _looked(self, look: Callable[[Folder], list[str]]) -> list[str]:
         if self.root is None:
             return []
         with self._lock:
             try:
                 with Folder.named(self.root) as root:
-                    return self._look_round(root)
+                    return look(root)
             except OSError:
                 return []  # there is nothing yet, or nobody may look
 
     def _look_round(self, root: Folder) -> list[str]:
-        names = [name for name in root.names() if not name.startswith(".")]
+        names = _directories(root)
         turn = [name for name in names if name > self._after]
         turn += [name for name in names if name <= self._after]
         spaces, looked = [], 0
@@ -96,11 +112,15 @@ class Watch:
             if looked >= FILES_LOOKED_MAX:
                 break
             self._after = name
-            with contextlib.suppress(OSError, InvalidValue, SchemaTooNew):
-                space, files = self._look(root, name)
-                spaces += [space] if space else []
-                looked += files
+            space, files = self._space_of_news(root, name)
+            spaces += [space] if space else []
+            looked += files
         return spaces
+
+    def _space_of_news(self, root: Folder, name: str) -> tuple[str, int]:
+        with contextlib.suppress(OSError, InvalidValue, SchemaTooNew):
+            return self._look(root, name)
+        return "", 0
 
     def _look(self, root: Folder, name: str) -> tuple[str, int]:
         """The space of a directory if there is something new in it; how many files it has."""
@@ -125,6 +145,10 @@ class Watch:
         self._seen[name] = seen
         if len(self._seen) > SEEN_MAX:
             del self._seen[next(iter(self._seen))]
+
+
+def _directories(root: Folder) -> list[str]:
+    return [name for name in root.names() if not name.startswith(".")]
 
 
 def _glances(folder: Folder) -> dict[str, Glance]:

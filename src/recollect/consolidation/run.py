@@ -17,7 +17,7 @@ from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.consolidation.agent import AgentBrief, ConsolidationAgent
 from recollect.consolidation.handbook import emptied, handbook
-from recollect.consolidation.inputs import Inputs, read_inputs
+from recollect.consolidation.inputs import BY_RULES, Inputs, read_inputs
 from recollect.consolidation.pages import MEMORY, RAW, SUMMARY
 from recollect.consolidation.staged_files import Show, nowhere
 from recollect.consolidation.staging import Stage, is_complete
@@ -51,13 +51,26 @@ from recollect.processing import WorkReport
 from recollect.redaction import Redactor
 from recollect.store.protocol import Store
 
-BY_RULES = "rules"
 REASON = "consolidated"
 WITHDRAWALS_MAX = 8  # while others change the same pages
+FORGETTING = "forgetting:"  # the role of who has a job to withdraw what was forgotten
+POLL_SECONDS = 0.02
+POLLS_MAX = 500  # while others forget something else
 AGAIN_SECONDS = 1.0  # after somebody changed the pages that were to be replaced
 PROBLEMS_TOLD = 3  # of a generation that cannot be published
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawn:
+    """What became of what was forgotten on the pages of a generation, if there is one.
+
+    Pages are `left` that may still say it: others took the job over every time.
+    """
+
+    has_generation: bool
+    left: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +119,9 @@ class Consolidator:
             raise Postponed(
                 f"the pages of memory were changed meanwhile: {error}", delay_seconds=AGAIN_SECONDS
             ) from error
-        if was_edited and isinstance(made, Published) and made.generation is None:
-            self.refresh_files(space)  # what could not be taken up is written anew
+        is_there = was_edited or inputs.selection.generation > 0
+        if is_there and isinstance(made, Published) and made.generation is None:
+            self.refresh_files(space)  # what could not be taken up, and what somebody took away
         return self._told(space, made)
 
     def _shown(self, claim: Claim) -> AbstractContextManager[Show]:
@@ -128,30 +142,45 @@ class Consolidator:
                 self.write_files(space, generation)
                 return WorkReport(generations=1)
 
-    def withdraw(self, space: str, holder: Leaseholder) -> bool:
+    def withdraw(self, space: str) -> Withdrawn:
         """Publish at once, by rules, a generation without what was just forgotten.
 
         Whoever makes one at this moment is stale, and what a model wrote it writes anew when its
-        turn comes. False: there is none to withdraw anything from.
+        turn comes.
         """
         if not any(each.generation for each in self.store.generations.states(space, 1, "", None)):
-            return False
-        by_rules = replace(self, agent=None)
-        for tries_left in range(WITHDRAWALS_MAX, 0, -1):
-            claim = holder.claim_consolidation(space, takes_over=True)
-            assert claim is not None, "nobody keeps the job from who takes it over"
-            try:
-                report = by_rules.run(claim, holder, threading.Event())
-            except Postponed:
-                if tries_left == 1:
-                    raise
-                continue
-            # Who forgets something else at this moment takes the job over from us, and may die.
-            if not report.stale and not report.released:
-                break
-        if self.agent is not None:
+            return Withdrawn(has_generation=False)
+        policy = self.settings.lease_policy
+        holder = Leaseholder(self.store, policy, self.clock, role=FORGETTING)
+        tries = (self._taken_over(space, holder) for _ in range(WITHDRAWALS_MAX))
+        is_done = any(self._is_withdrawn(claim, holder) for claim in tries)
+        if self.agent is not None or not is_done:
             self.store.generations.request(space, holder.lease_time())
-        return True
+        return Withdrawn(has_generation=True, left=() if is_done else (MEMORY, SUMMARY, RAW))
+
+    def _taken_over(self, space: str, holder: Leaseholder) -> Claim:
+        """The job of a space, from whoever has it; others who forget are waited for.
+
+        Not for ever: they may have died.
+        """
+        for _ in range(POLLS_MAX):
+            claim = holder.claim_consolidation(space, takes_over=True, spared=FORGETTING)
+            if claim is not None:
+                return claim
+            threading.Event().wait(POLL_SECONDS)
+        claim = holder.claim_consolidation(space, takes_over=True)
+        assert claim is not None, "nobody keeps the job from who takes it over"
+        return claim
+
+    def _is_withdrawn(self, claim: Claim, holder: Leaseholder) -> bool:
+        """Make a generation by rules; whether it is there. If not, the job is free again."""
+        try:
+            report = replace(self, agent=None).run(claim, holder, threading.Event())
+        except (Postponed, InvalidOutput) as error:
+            _log.warning("%s: nothing was withdrawn from its pages: %s", claim.key, error)
+            holder.release(claim)
+            return False
+        return not report.stale and not report.released
 
     def preview(self, space: str) -> Preview:
         """What a run would do, without doing it and without asking a model."""
@@ -186,7 +215,7 @@ class Consolidator:
                 note, spent = self._by_model(self.agent, stage, claim, lost, show)
         return GenerationDraft(
             made_by=made_by,
-            selection=inputs.selection,
+            selection=inputs.dated if self.agent is None else inputs.selection,
             changes=stage.changeset.prepared(),
             digest=inputs.digest(self.made_by),
             note=note,
@@ -221,7 +250,9 @@ class Consolidator:
             return
         stage.put_summaries()
         stage.put_raw()
-        stage.put_handbook(handbook(stage.inputs.standings, stage.places, stage.recent()))
+        inputs = stage.inputs
+        pages = handbook(inputs.standings, stage.places, stage.recent(), today=inputs.today)
+        stage.put_handbook(pages)
         stage.prune()
 
     def _by_model(

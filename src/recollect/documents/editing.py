@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from recollect.collection import check_flag
 from recollect.document import (
     Because,
     Content,
@@ -233,7 +234,7 @@ class Editor(Reader):
         edits.append(
             Delete(
                 place=source.place,
-                below=bool(below),
+                below=check_flag(below, "below"),
                 leaves_broken=references == OnReferences.LEAVE,
                 expected=check_expected(expected_version),
                 document_id=document.id,

@@ -101,6 +101,10 @@ class _Staging:
     def _write(self, edit: Write) -> Document:
         known = self.tree.standing(self.space, edit.place)
         _check(edit, known)
+        return self._write_over(known, edit)
+
+    def _write_over(self, known: Document | None, edit: Write) -> Document:
+        """Write what was made from a document as it was read, which is not read again."""
         if known is None:
             return self._create(replace(edit, expected=0))
         if known.content == edit.content:
@@ -127,8 +131,7 @@ class _Staging:
             known = self.tree.get(self.space, edit.document_id)
             known = None if known is None or known.deleted_at is not None else known
         _check(edit, known)
-        write = edit.change(known)
-        return self._write(replace(write, expected=None, because=edit.because))
+        return self._write_over(known, replace(edit.change(known), because=edit.because))
 
     def _say_instead(self, known: Document, said: Said, edit: Write) -> int:
         if said.before == edit.content:

@@ -14,7 +14,7 @@ from recollect import collection
 from recollect.document import Place, Purged, Reference
 from recollect.documents.editing import Editor, OnReferences
 from recollect.documents.paths import read_path
-from recollect.documents.reading import Links, read_place
+from recollect.documents.reading import Links, is_id, read_place
 from recollect.documents.scope import Holder
 from recollect.session import Surroundings, page_size
 from recollect.store.protocol import Store
@@ -68,10 +68,16 @@ class Documents(Editor):
         return self._store.documents.purge(self._space, target.place)
 
     def erase_deleted(self, path: str) -> bool:
-        """Remove the document that was deleted last at a path for good, and nothing below it."""
-        target = read_place(path)
+        """Remove a deleted document for good, and nothing below it: by its id, or by its path.
+
+        Of those that were deleted at a path, the last one. False: there is none.
+        """
+        found = self._store.documents.get(self._space, path) if is_id(path) else None
+        if found is None and is_id(path):
+            return False
+        target = read_place(path) if found is None else read_path(found.path)
         self.holder.check_uproot(target)
-        found = self._store.documents.find_deleted(self._space, target.place)
+        found = found or self._store.documents.find_deleted(self._space, target.place)
         return found is not None and self._store.documents.erase_deleted(self._space, found.id)
 
     def erase_versions(self, path: str, numbers: Sequence[int]) -> int:
@@ -103,7 +109,11 @@ class Documents(Editor):
 
         root = None if path is None else read_path(path)
         return publish(
-            self._shelf(), directory, root=root, discard_edits=discard_edits, progress=progress
+            self._shelf(),
+            directory,
+            root=root,
+            discard_edits=collection.check_flag(discard_edits, "discard_edits"),
+            progress=progress,
         )
 
     def load(
@@ -119,7 +129,11 @@ class Documents(Editor):
 
         root = None if path is None else read_path(path)
         return load(
-            self._shelf(), directory, root=root, dry_run=dry_run, allow_deletions=allow_deletions
+            self._shelf(),
+            directory,
+            root=root,
+            dry_run=dry_run,
+            allow_deletions=collection.check_flag(allow_deletions, "allow_deletions"),
         )
 
     def _shelf(self) -> Shelf:

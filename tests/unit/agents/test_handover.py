@@ -11,8 +11,9 @@ import recollect
 from recollect.agents.handover import NAME, HandingProcessor
 from recollect.clock import ManualClock
 from recollect.domain import Outcome
+from recollect.errors import NotFound
 from recollect.knowledge import Draft, NewFact, Trust
-from recollect.processing import LoggingProcessor, Verdict, Work
+from recollect.processing import Verdict, Work
 
 SAID = "My favourite colour is teal."
 
@@ -102,17 +103,20 @@ def test_both_is_the_default_and_its_driver_is_the_rules() -> None:
         assert memory.settings.memory_agent_model is None
 
 
-def test_the_root_is_made_once_for_a_space_and_not_where_nothing_is_handed_over() -> None:
-    made: list[str] = []
-    processor = HandingProcessor(extraction=None, reads_all=False, ensure_root=made.append)
+def test_a_space_that_was_emptied_gets_its_root_again() -> None:
+    """A5: a root is there as soon as something is filed, in a process that goes on as well."""
     with recollect.open(":memory:", settings={}, clock=ManualClock()) as memory:
-        for space in ("alice", "bob", "alice"):
-            session = memory.space(space).session("k")
+        space = memory.space("alice")
+        for _ in range(2):
+            session = space.session("k")
             session.append("user", SAID)
             session.sleep()
-            memory.work(processor)
-        memory.work(LoggingProcessor())
-    assert made == ["alice", "bob"]
+            memory.work()
+            root = space.documents.read("~/memory")
+            assert root.title == "Memory"
+            space.forget(everything=True)
+            with pytest.raises(NotFound):
+                space.documents.read("~/memory")
 
 
 def test_what_had_no_facts_is_not_handed_over_by_rules() -> None:

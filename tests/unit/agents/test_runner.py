@@ -382,6 +382,19 @@ def test_a_turn_is_done_again_where_its_documents_have_changed(
     assert len(seen) == 3
 
 
+def test_also_where_that_shows_while_it_is_done(host: Host) -> None:
+    fail, seen = stale(2)
+
+    def doing(errand: Errand) -> Done:
+        fail()
+        return answering(errand)
+
+    host.post("hello")
+    scribe = Scribe(doing)
+    assert host.run(scribe, redo_max=2).turns == 1
+    assert len(seen) == 3
+
+
 def test_and_fails_where_they_change_every_time(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,6 +139,10 @@ def test_all_directories_have_their_turn(
         (tmp_path / space / "new.md").write_text("New.")
     watch = Watch(tmp_path)
     assert [watch.noticed() for _ in range(4)] == [["a"], ["b"], ["c"], []]
+    watch = Watch(tmp_path)
+    assert watch.noticed_in("b") == ["b"]
+    assert [watch.noticed_in(None) for _ in range(2)] == [["a", "c"], []], "all of them at once"
+    assert watch.noticed_in("nowhere") == []
 
 
 def test_a_directory_that_changes_places_meanwhile_is_looked_at_later(

@@ -148,6 +148,21 @@ def test_a_document_that_somebody_else_changed_refuses_the_whole_commit(mine: Do
     assert len(edits.edits) == 2
 
 
+def test_a_change_is_based_on_what_was_read_for_it(mine: Documents) -> None:
+    """D5. Somebody who is faster each time it is reckoned is not written over."""
+    mine.write("a", "one")
+
+    def ours(body: str) -> str:
+        mine.append("a", "theirs")
+        return body + " ours"
+
+    changeset = mine.changeset()
+    changeset.rewrite("a", ours)
+    with pytest.raises(StaleVersion):
+        changeset.commit()
+    assert mine.read("a").body.count("theirs") == 2
+
+
 def test_a_page_that_somebody_else_made_refuses_the_whole_commit(mine: Documents) -> None:
     edits = mine.changeset()
     edits.write("tea", "Green.")
