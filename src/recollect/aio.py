@@ -1,20 +1,23 @@
 """The same memory for asyncio: the same names as coroutines, each run in a thread.
 
 One thin layer over the synchronous core, no second implementation. A coroutine that is cancelled
-stops waiting; a write that has begun is finished. What Python cannot await has a method: `count()`
-for `len`, `get_summary()` for `summary`, `set_mode()` for `mode = …`; `id`, `max_seq`, `mode`,
-`state` and `summary` are awaited as they stand: `await session.max_seq`.
+stops waiting; a write that has begun is finished. Whoever waits for an agent's answer holds no
+thread: any number may wait, and neither calls nor closing wait for them. What Python cannot await
+has a method: `count()` for `len`, `get_summary()` for `summary`, `set_mode()` for `mode = …`; `id`,
+`max_seq`, `mode`, `state` and `summary` are awaited as they stand: `await session.max_seq`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from functools import cached_property
+from collections.abc import Awaitable, Mapping
+from contextlib import suppress
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
+from recollect import awaiting
 from recollect import facts as core_facts
 from recollect import memory as core
 from recollect import session as core_session
@@ -23,6 +26,7 @@ from recollect import worker as core_worker
 from recollect.adapters import anthropic_memory as core_memory_tool
 from recollect.agents import reply as core_reply
 from recollect.agents import system as core_agents
+from recollect.awaiting import Lane, Opening, at_length, in_thread
 from recollect.clock import Clock
 from recollect.collection import StableKey
 from recollect.config import Settings
@@ -42,43 +46,24 @@ if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
     from recollect.models.protocol import Model
 
-P = ParamSpec("P")
-T = TypeVar("T")
-S = TypeVar("S")
-S_co = TypeVar("S_co", covariant=True)
 
-
-class _Wraps(Protocol[S_co]):
-    """Something with a synchronous twin inside."""
-
-    @property
-    def sync(self) -> S_co: ...
-
-
-def _in_thread(
-    method: Callable[Concatenate[S, P], T],
-) -> Callable[Concatenate[_Wraps[S], P], Awaitable[T]]:
-    async def run(self: _Wraps[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.to_thread(lambda: method(self.sync, *args, **kwargs))
-
-    run.__name__ = run.__qualname__ = method.__name__
-    run.__doc__ = method.__doc__
-    return run
-
-
-async def open(
+def open(
     address: str | Path | None = None,
     *,
     settings: Settings | Mapping[str, Any] | str | Path | None = None,
     model: str | Model | None = None,
     embedder: str | Embedder | None = None,
     clock: Clock | None = None,
-) -> Memory:
-    """Open a memory, as `recollect.open` does."""
-    opened = await asyncio.to_thread(
+) -> Opening[Memory]:
+    """Open a memory, as `recollect.open` does: await it, or `async with recollect.aio.open(…)`."""
+    make = partial(
         core.open, address, settings=settings, model=model, embedder=embedder, clock=clock
     )
-    return Memory(opened)
+
+    async def opening() -> Memory:
+        return Memory(await awaiting.run_or_undo(make, core.Memory.close))
+
+    return Opening(opening())
 
 
 class Memory:
@@ -90,18 +75,18 @@ class Memory:
     def space(self, name: str = core.DEFAULT_SPACE) -> Space:
         return Space(self.sync.space(name))
 
-    spaces = _in_thread(core.Memory.spaces)
-    sweep_idle = _in_thread(core.Memory.sweep_idle)
-    work = _in_thread(core.Memory.work)
-    request_again = _in_thread(core.Memory.request_again)
-    plan = _in_thread(core.Memory.plan)
-    retry = _in_thread(core.Memory.retry)
-    status = _in_thread(core.Memory.status)
-    audit = _in_thread(core.Memory.audit)
-    export = _in_thread(core.Memory.export)
-    load = _in_thread(core.Memory.load)
-    migrate = _in_thread(core.Memory.migrate)
-    close = _in_thread(core.Memory.close)
+    spaces = in_thread(core.Memory.spaces)
+    sweep_idle = in_thread(core.Memory.sweep_idle)
+    work = at_length(core.Memory.work)
+    request_again = in_thread(core.Memory.request_again)
+    plan = in_thread(core.Memory.plan)
+    retry = in_thread(core.Memory.retry)
+    status = in_thread(core.Memory.status)
+    audit = in_thread(core.Memory.audit)
+    export = at_length(core.Memory.export)
+    load = at_length(core.Memory.load)
+    migrate = at_length(core.Memory.migrate)
+    close = at_length(core.Memory.close)
 
     def worker(self, processor: Processor | None = None, *, owner: str | None = None) -> Worker:
         return Worker(self.sync.worker(processor, owner=owner))
@@ -135,19 +120,18 @@ class AgentSystem:
     def __init__(self, sync: core_agents.AgentSystem) -> None:
         self.sync = sync
 
-    start = _in_thread(core_agents.AgentSystem.start)
-    stop = _in_thread(core_agents.AgentSystem.stop)
-    tick = _in_thread(core_agents.AgentSystem.tick)
-    ask = _in_thread(core_agents.AgentSystem.ask)
-    find = _in_thread(core_agents.AgentSystem.find)
-    signal = _in_thread(core_agents.AgentSystem.signal)
-    cancel_signal = _in_thread(core_agents.AgentSystem.cancel_signal)
-    kill = _in_thread(core_agents.AgentSystem.kill)
-    state = _in_thread(core_agents.AgentSystem.state)
-    agents = _in_thread(core_agents.AgentSystem.agents)
-    _post = _in_thread(core_agents.AgentSystem.post)
-    _notify = _in_thread(core_agents.AgentSystem.notify)
-    _reset = _in_thread(core_agents.AgentSystem.reset)
+    start = at_length(core_agents.AgentSystem.start)
+    stop = at_length(core_agents.AgentSystem.stop)
+    tick = at_length(core_agents.AgentSystem.tick)
+    find = in_thread(core_agents.AgentSystem.find)
+    signal = in_thread(core_agents.AgentSystem.signal)
+    cancel_signal = in_thread(core_agents.AgentSystem.cancel_signal)
+    kill = in_thread(core_agents.AgentSystem.kill)
+    state = in_thread(core_agents.AgentSystem.state)
+    agents = in_thread(core_agents.AgentSystem.agents)
+    _post = in_thread(core_agents.AgentSystem.post)
+    _notify = in_thread(core_agents.AgentSystem.notify)
+    _reset = in_thread(core_agents.AgentSystem.reset)
 
     @property
     def unstored(self) -> int:
@@ -157,6 +141,19 @@ class AgentSystem:
     async def post(self, *args: Any, **kwargs: Any) -> Ticket:
         """Say something to an agent. It is stored when this returns."""
         return Ticket(await self._post(*args, **kwargs))
+
+    async def ask(
+        self,
+        agent: core_agents.AgentName,
+        text: str,
+        *,
+        space: str = core.DEFAULT_SPACE,
+        key: StableKey = core_agents.DEFAULT_KEY,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> core_reply.Reply:
+        """Say something and wait for the answer."""
+        ticket = await self.post(agent, text, space=space, key=key)
+        return await ticket.result(timeout)
 
     async def notify(self, *args: Any, **kwargs: Any) -> Ticket:
         """Tell an agent something that no person said."""
@@ -190,7 +187,32 @@ class Ticket:
     def is_settled(self) -> bool:
         return self.sync.is_settled
 
-    result = _in_thread(core_reply.Ticket.result)
+    async def result(
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> core_reply.Reply:
+        """The answer, from this process or another one.
+
+        AnswerPending: there is none yet; it may come later. TurnFailed: there will be none.
+        """
+        loop, settled = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # the loop has ended: nobody waits any more
+                loop.call_soon_threadsafe(settled.set)
+
+        with self.sync.telling(tell), suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while not self.sync.is_settled and not await _is_set_soon(settled):
+                    await awaiting.run(self.sync.look, Lane.LOOKS)
+        return self.sync.outcome(timeout)
+
+
+async def _is_set_soon(event: asyncio.Event) -> bool:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(core_reply.POLL_SECONDS):
+            await event.wait()
+    return event.is_set()
 
 
 class Worker:
@@ -200,10 +222,10 @@ class Worker:
         self.sync = sync
         self.owner = sync.owner
 
-    start = _in_thread(core_worker.Worker.start)
-    stop = _in_thread(core_worker.Worker.stop)
-    tick = _in_thread(core_worker.Worker.tick)
-    drain = _in_thread(core_worker.Worker.drain)
+    start = at_length(core_worker.Worker.start)
+    stop = at_length(core_worker.Worker.stop)
+    tick = at_length(core_worker.Worker.tick)
+    drain = at_length(core_worker.Worker.drain)
 
     def wake(self) -> None:
         """Look for work now instead of at the next tick."""
@@ -235,14 +257,10 @@ class Space:
         parent: str | None = None,
     ) -> Session:
         """The conversation behind a stable key, created if it is new."""
-        found = await asyncio.to_thread(
-            self.sync.session,
-            key,
-            agent,
-            source=source,
-            project=project,
-            ephemeral=ephemeral,
-            parent=parent,
+        found = await awaiting.run(
+            lambda: self.sync.session(
+                key, agent, source=source, project=project, ephemeral=ephemeral, parent=parent
+            )
         )
         return Session(found)
 
@@ -250,13 +268,13 @@ class Space:
         self, key: StableKey, agent: str | Mapping[str, Any] | Descriptor | None = None
     ) -> Session | None:
         """The conversation behind a stable key, if there is one."""
-        found = await asyncio.to_thread(self.sync.find_session, key, agent)
+        found = await awaiting.run(lambda: self.sync.find_session(key, agent))
         return None if found is None else Session(found)
 
-    recall = _in_thread(core_space.Space.recall)
-    context = _in_thread(core_space.Space.context)
-    cite = _in_thread(core_space.Space.cite)
-    opened = _in_thread(core_space.Space.opened)
+    recall = in_thread(core_space.Space.recall)
+    context = in_thread(core_space.Space.context)
+    cite = in_thread(core_space.Space.cite)
+    opened = in_thread(core_space.Space.opened)
 
     def memory_tool(
         self, author: Author | str = core_space.DEFAULT_AGENT, *, root: str = "~/memory"
@@ -276,7 +294,7 @@ class Space:
         everything: bool = False,
     ) -> Receipt:
         """Erase one of these for good, with all that rests on it alone."""
-        return await asyncio.to_thread(
+        forget = partial(
             self.sync.forget,
             session=session.sync if isinstance(session, Session) else session,
             record=record,
@@ -286,6 +304,7 @@ class Space:
             source=source,
             everything=everything,
         )
+        return await awaiting.run(forget, Lane.LONG)
 
 
 class MemoryTool:
@@ -294,8 +313,8 @@ class MemoryTool:
     def __init__(self, sync: core_memory_tool.MemoryTool) -> None:
         self.sync = sync
 
-    handle = _in_thread(core_memory_tool.MemoryTool.handle)
-    __call__ = _in_thread(core_memory_tool.MemoryTool.__call__)
+    handle = in_thread(core_memory_tool.MemoryTool.handle)
+    __call__ = in_thread(core_memory_tool.MemoryTool.__call__)
 
 
 class Facts:
@@ -304,18 +323,18 @@ class Facts:
     def __init__(self, sync: core_facts.Facts) -> None:
         self.sync = sync
 
-    add = _in_thread(core_facts.Facts.add)
-    get = _in_thread(core_facts.Facts.get)
-    update = _in_thread(core_facts.Facts.update)
-    delete = _in_thread(core_facts.Facts.delete)
-    list = _in_thread(core_facts.Facts.list)
-    search = _in_thread(core_facts.Facts.search)
-    search_metadata = _in_thread(core_facts.Facts.search_metadata)
-    quarantined = _in_thread(core_facts.Facts.quarantined)
-    approve = _in_thread(core_facts.Facts.approve)
-    reject = _in_thread(core_facts.Facts.reject)
-    count = _in_thread(core_facts.Facts.count)
-    history = _in_thread(core_facts.Facts.history)
+    add = in_thread(core_facts.Facts.add)
+    get = in_thread(core_facts.Facts.get)
+    update = in_thread(core_facts.Facts.update)
+    delete = in_thread(core_facts.Facts.delete)
+    list = in_thread(core_facts.Facts.list)
+    search = in_thread(core_facts.Facts.search)
+    search_metadata = in_thread(core_facts.Facts.search_metadata)
+    quarantined = in_thread(core_facts.Facts.quarantined)
+    approve = in_thread(core_facts.Facts.approve)
+    reject = in_thread(core_facts.Facts.reject)
+    count = in_thread(core_facts.Facts.count)
+    history = in_thread(core_facts.Facts.history)
 
 
 class _Pages:
@@ -325,22 +344,22 @@ class _Pages:
         self.sync = sync
         self.holder = sync.holder
 
-    read = _in_thread(Editor.read)
-    find = _in_thread(Editor.find)
-    tree = _in_thread(Editor.tree)
-    deleted = _in_thread(Editor.deleted)
-    search = _in_thread(Editor.search)
-    links = _in_thread(Editor.links)
-    history = _in_thread(Editor.history)
-    version = _in_thread(Editor.version)
-    diff = _in_thread(Editor.diff)
-    write = _in_thread(Editor.write)
-    append = _in_thread(Editor.append)
-    patch = _in_thread(Editor.patch)
-    rewrite = _in_thread(Editor.rewrite)
-    move = _in_thread(Editor.move)
-    delete = _in_thread(Editor.delete)
-    restore = _in_thread(Editor.restore)
+    read = in_thread(Editor.read)
+    find = in_thread(Editor.find)
+    tree = in_thread(Editor.tree)
+    deleted = in_thread(Editor.deleted)
+    search = in_thread(Editor.search)
+    links = in_thread(Editor.links)
+    history = in_thread(Editor.history)
+    version = in_thread(Editor.version)
+    diff = in_thread(Editor.diff)
+    write = in_thread(Editor.write)
+    append = in_thread(Editor.append)
+    patch = in_thread(Editor.patch)
+    rewrite = in_thread(Editor.rewrite)
+    move = in_thread(Editor.move)
+    delete = in_thread(Editor.delete)
+    restore = in_thread(Editor.restore)
 
 
 class Documents(_Pages):
@@ -359,13 +378,13 @@ class Documents(_Pages):
         """Edits prepared aside, to be committed in one transaction or dropped without a trace."""
         return Changeset(self.sync.changeset(reason))
 
-    broken_links = _in_thread(core_documents.Documents.broken_links)
-    orphans = _in_thread(core_documents.Documents.orphans)
-    purge = _in_thread(core_documents.Documents.purge)
-    erase_deleted = _in_thread(core_documents.Documents.erase_deleted)
-    erase_versions = _in_thread(core_documents.Documents.erase_versions)
-    publish = _in_thread(core_documents.Documents.publish)
-    load = _in_thread(core_documents.Documents.load)
+    broken_links = in_thread(core_documents.Documents.broken_links)
+    orphans = in_thread(core_documents.Documents.orphans)
+    purge = in_thread(core_documents.Documents.purge)
+    erase_deleted = in_thread(core_documents.Documents.erase_deleted)
+    erase_versions = in_thread(core_documents.Documents.erase_versions)
+    publish = at_length(core_documents.Documents.publish)
+    load = at_length(core_documents.Documents.load)
 
 
 class Changeset(_Pages):
@@ -380,7 +399,7 @@ class Changeset(_Pages):
     def edits(self) -> tuple[core_changeset.PreparedEdit, ...]:
         return self.sync.edits
 
-    commit = _in_thread(core_changeset.Changeset.commit)
+    commit = in_thread(core_changeset.Changeset.commit)
 
     def drop(self) -> None:
         """Forget every edit; the changeset is empty and can be used again."""
@@ -398,15 +417,15 @@ class Generations:
         """Made on first use, which may read the store: in a thread, as its methods are."""
         return self._space.generations
 
-    list = _in_thread(core_generations.Generations.list)
-    get = _in_thread(core_generations.Generations.get)
-    state = _in_thread(core_generations.Generations.state)
-    preview = _in_thread(core_generations.Generations.preview)
-    run = _in_thread(core_generations.Generations.run)
-    pause = _in_thread(core_generations.Generations.pause)
-    resume = _in_thread(core_generations.Generations.resume)
-    diff = _in_thread(core_generations.Generations.diff)
-    rollback = _in_thread(core_generations.Generations.rollback)
+    list = in_thread(core_generations.Generations.list)
+    get = in_thread(core_generations.Generations.get)
+    state = in_thread(core_generations.Generations.state)
+    preview = at_length(core_generations.Generations.preview)
+    run = at_length(core_generations.Generations.run)
+    pause = in_thread(core_generations.Generations.pause)
+    resume = in_thread(core_generations.Generations.resume)
+    diff = in_thread(core_generations.Generations.diff)
+    rollback = in_thread(core_generations.Generations.rollback)
 
 
 class Sessions:
@@ -415,18 +434,18 @@ class Sessions:
     def __init__(self, sync: core_session.Sessions) -> None:
         self.sync = sync
 
-    get = _in_thread(core_session.Sessions.get)
-    list = _in_thread(core_session.Sessions.list)
-    invalidate = _in_thread(core_session.Sessions.invalidate)
-    find_invalidated = _in_thread(core_session.Sessions.find_invalidated)
-    mark_processed = _in_thread(core_session.Sessions.mark_processed)
-    max_seq = _in_thread(core_session.Sessions.max_seq)
-    count_since = _in_thread(core_session.Sessions.count_since)
-    records = _in_thread(core_session.Sessions.records)
-    ranges = _in_thread(core_session.Sessions.ranges)
-    extraction = _in_thread(core_session.Sessions.extraction)
-    extractions = _in_thread(core_session.Sessions.extractions)
-    calls = _in_thread(core_session.Sessions.calls)
+    get = in_thread(core_session.Sessions.get)
+    list = in_thread(core_session.Sessions.list)
+    invalidate = in_thread(core_session.Sessions.invalidate)
+    find_invalidated = in_thread(core_session.Sessions.find_invalidated)
+    mark_processed = in_thread(core_session.Sessions.mark_processed)
+    max_seq = in_thread(core_session.Sessions.max_seq)
+    count_since = in_thread(core_session.Sessions.count_since)
+    records = in_thread(core_session.Sessions.records)
+    ranges = in_thread(core_session.Sessions.ranges)
+    extraction = in_thread(core_session.Sessions.extraction)
+    extractions = in_thread(core_session.Sessions.extractions)
+    calls = in_thread(core_session.Sessions.calls)
 
 
 class Session:
@@ -437,20 +456,20 @@ class Session:
         self.key = sync.key
         self.agent = sync.agent
 
-    append = _in_thread(core_session.Session.append)
-    append_many = _in_thread(core_session.Session.append_many)
-    recent = _in_thread(core_session.Session.recent)
-    all = _in_thread(core_session.Session.all)
-    count = _in_thread(core_session.Session.count)
-    count_since = _in_thread(core_session.Session.count_since)
-    get_summary = _in_thread(core_session.Session.get_summary)
-    set_summary = _in_thread(core_session.Session.set_summary)
-    purge = _in_thread(core_session.Session.purge)
-    reset = _in_thread(core_session.Session.reset)
-    compact = _in_thread(core_session.Session.compact)
-    sleep = _in_thread(core_session.Session.sleep)
-    end = _in_thread(core_session.Session.end)
-    set_mode = _in_thread(core_session.Session.set_mode)
+    append = in_thread(core_session.Session.append)
+    append_many = in_thread(core_session.Session.append_many)
+    recent = in_thread(core_session.Session.recent)
+    all = in_thread(core_session.Session.all)
+    count = in_thread(core_session.Session.count)
+    count_since = in_thread(core_session.Session.count_since)
+    get_summary = in_thread(core_session.Session.get_summary)
+    set_summary = in_thread(core_session.Session.set_summary)
+    purge = in_thread(core_session.Session.purge)
+    reset = in_thread(core_session.Session.reset)
+    compact = in_thread(core_session.Session.compact)
+    sleep = in_thread(core_session.Session.sleep)
+    end = in_thread(core_session.Session.end)
+    set_mode = in_thread(core_session.Session.set_mode)
 
     @property
     def summary(self) -> Awaitable[str]:
@@ -458,16 +477,16 @@ class Session:
 
     @property
     def state(self) -> Awaitable[SessionState]:
-        return asyncio.to_thread(lambda: self.sync.state)
+        return awaiting.run(lambda: self.sync.state)
 
     @property
     def id(self) -> Awaitable[str]:
-        return asyncio.to_thread(lambda: self.sync.id)
+        return awaiting.run(lambda: self.sync.id)
 
     @property
     def max_seq(self) -> Awaitable[int | None]:
-        return asyncio.to_thread(lambda: self.sync.max_seq)
+        return awaiting.run(lambda: self.sync.max_seq)
 
     @property
     def mode(self) -> Awaitable[Mode]:
-        return asyncio.to_thread(lambda: self.sync.mode)
+        return awaiting.run(lambda: self.sync.mode)

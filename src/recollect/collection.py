@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -79,6 +79,13 @@ def check_id(value: str) -> str:
 def check_seq(value: int, what: str = "a seq") -> int:
     if type(value) is not int or not 0 <= value < 2**62:
         raise InvalidValue(f"{what} is a whole number from 0 on: {value!r}")
+    return value
+
+
+def check_flag(value: bool, what: str) -> bool:
+    """For what erases or writes over: 'false' and the like are no yes."""
+    if not isinstance(value, bool):
+        raise InvalidValue(f"{what} is True or False: {value!r}")
     return value
 
 
@@ -189,12 +196,15 @@ def _is_storable(text: str) -> bool:
 
 
 def prepare_many(
-    messages: Sequence[Message | Mapping[str, Any] | object],
+    given: Iterable[Message | Mapping[str, Any] | object],
     *,
     record_bytes_max: int,
     batch_records_max: int,
 ) -> list[NewRecord]:
     """All of them or none: the error names the one that is at fault."""
+    if not isinstance(given, Iterable):
+        raise InvalidValue(f"messages are a list of them, not {type(given).__name__}")
+    messages = list(given)
     if len(messages) > batch_records_max:
         raise TooLarge(
             f"{len(messages):,} records at once; the limit is {batch_records_max:,}: append them "

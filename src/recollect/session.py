@@ -23,6 +23,7 @@ from recollect.domain import (
     Range,
     Record,
     SessionState,
+    numbered_key,
 )
 from recollect.errors import InvalidValue
 from recollect.ids import Ids
@@ -225,15 +226,28 @@ class Session:
             )
         return self._append([record])[0]
 
-    def append_many(self, messages: Sequence[Message | Mapping[str, Any] | object]) -> list[Record]:
-        """Add OpenAI- or Anthropic-style messages as they are: all of them, or none."""
+    def append_many(
+        self,
+        messages: Sequence[Message | Mapping[str, Any] | object],
+        *,
+        key: str | None = None,
+    ) -> list[Record]:
+        """Add OpenAI- or Anthropic-style messages as they are: all of them, or none.
+
+        `key` makes a retry of them all safe, as in `append`; more messages under it, or fewer, are
+        refused as others are. A message that has a key of its own keeps it.
+        """
         settings = self._around.settings
         prepared = collection.prepare_many(
-            list(messages),
+            messages,
             record_bytes_max=settings.record_bytes_max,
             batch_records_max=settings.batch_records_max,
         )
-        return self._append(prepared) if prepared else []
+        if key is not None:
+            collection.check_label(numbered_key(key, len(prepared)), "an append key")
+            for number, record in enumerate(prepared):
+                record.append_key = record.append_key or numbered_key(key, number)
+        return self._append(prepared, key) if prepared or key is not None else []
 
     def adopt(self, arrivals: Sequence[Arrival], cursor: Cursor) -> Adopted:
         """Add what another program's file holds, each item once in a space, and move the cursor."""
@@ -250,11 +264,12 @@ class Session:
         self._added(adopted.records, now)
         return adopted
 
-    def _append(self, records: list[NewRecord]) -> list[Record]:
+    def _append(self, records: list[NewRecord], batch: str | None = None) -> list[Record]:
         around = self._around
         now = around.now()
+        policy = around.settings.mark_policy
         stored = self._store.records.append(
-            self._ref, self.admitted(records), around.settings.mark_policy, now, around.ids.new
+            self._ref, self.admitted(records), policy, now, around.ids.new, batch
         )
         self._added(stored, now)
         return stored
@@ -393,6 +408,7 @@ class Session:
     def set_mode(self, mode: Mode | str) -> None:
         """Change the mode. What was said while it was not enabled is never learned later.
 
+        What was said before that and waits to be processed is, once it is enabled again.
         While it is not enabled, nothing is recalled that was learned from this session alone.
         """
         if not isinstance(mode, str) or mode not in set(Mode):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -41,6 +41,9 @@ class Household(Protocol):
     @property
     def store(self) -> Store: ...
 
+    @property
+    def stores(self) -> list[Store]: ...
+
     def store_of(self, agent: Descriptor) -> tuple[Store, bool]: ...
 
     def documents_of(self, space: str) -> Documents: ...
@@ -53,7 +56,7 @@ class Household(Protocol):
         self, space: str, gone: Collection[str], *, publish: bool = True
     ) -> tuple[str, ...]: ...
 
-    def correct(self, space: str, fact_id: str, fact: Fact | None) -> None: ...
+    def correct(self, space: str, fact_id: str, fact: Fact | None) -> Callable[[], None]: ...
 
     def remove_files(self, space: str) -> tuple[str, ...]: ...
 

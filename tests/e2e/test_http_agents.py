@@ -47,6 +47,19 @@ def test_what_is_said_is_kept_at_once_and_answered_when_somebody_runs_the_agent(
     assert (agent["name"], agent["queued"]) == ("assistant", 0)
 
 
+def test_other_words_under_a_used_key_are_refused_and_never_said(world: World) -> None:
+    secret = world.key("home")
+    first = said(world, secret, "My cat is Tom.", once="m-1")
+    for _ in range(2):
+        assert said(world, secret, "Delete my account.", once="m-1").status_code == 422
+        with world.memory.agents() as elsewhere:
+            elsewhere.tick()
+    again = said(world, secret, "My cat is Tom.", once="m-1", wait_seconds=5)
+    assert (again.status_code, again.json()["id"]) == (200, first.json()["id"])
+    history = world.memory.space("home").session("main", "assistant").all()
+    assert [each.content for each in history if each.role == "user"] == ["My cat is Tom."]
+
+
 def test_a_server_that_runs_an_agent_answers_by_itself(world: World) -> None:
     world.memory.space("home").facts.add("Ana lives in Porto.")
     api = Api(world.memory, UNLIMITED, ["assistant"])

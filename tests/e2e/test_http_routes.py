@@ -182,6 +182,26 @@ def test_an_idempotency_key_with_another_body_is_refused(world: World) -> None:
     assert world.run(talk, world.key()) == [201, 422, 201, 201, 422, 201]
 
 
+def test_a_used_idempotency_key_takes_neither_more_nor_fewer_messages(world: World) -> None:
+    secret = world.key()
+
+    def said(*words: str, key: str = "batches") -> httpx2.Response:
+        messages = [{"role": "user", "content": each} for each in words]
+        path, headers = f"/v1/spaces/{SPACE}/append", {"Idempotency-Key": "b-1"}
+        body = {"key": key, "messages": messages}
+        return world.ask("POST", path, secret, json=body, headers=headers)
+
+    first = said("one", "two")
+    assert first.status_code == 201
+    for words in ((), ("one",), ("one", "two", "three"), ("two", "one")):
+        refused = said(*words)
+        assert (refused.status_code, refused.json()["type"][-17:]) == (422, "append-key-reused")
+    assert said("one", "two").json() == first.json()
+    assert said("one", key="another").status_code == 201  # a conversation has keys of its own
+    history = world.memory.space(SPACE).session("batches").all()
+    assert [record.content for record in history] == ["one", "two"]
+
+
 def test_a_condition_guards_every_change_of_a_document(world: World) -> None:
     """N9: If-Match with an old version changes nothing."""
     conditional = [route for route in ROUTES if route.is_conditional]

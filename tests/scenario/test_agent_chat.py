@@ -6,7 +6,7 @@ Rows A1, M14 and T8 (steps 7b, 8, 8b, 13 and 13b of document 004), P3 and P5.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +18,13 @@ from recollect.agents.reply import Reply
 from recollect.clock import ManualClock
 from recollect.descriptors import DeliveryStrategy
 from recollect.domain import JobKind, JobState, MarkCause
-from recollect.errors import AnswerPending, InvalidValue, NotFound, TurnFailed
+from recollect.errors import (
+    AnswerPending,
+    AppendKeyReused,
+    InvalidValue,
+    NotFound,
+    TurnFailed,
+)
 from recollect.messages import Role
 from recollect.models.scripted import Gate, held, status
 from recollect.models.scripted_frames import Received
@@ -72,6 +78,8 @@ def test_the_same_id_is_answered_once_and_each_time_with_the_same(here: Hosted) 
     assert again.result(0).text == first.result(0).text
     assert here.words() == ["hello", "You said: hello"]
     assert len(here.server.requests) == 1
+    with pytest.raises(AppendKeyReused):
+        here.post("something else", id="m1")
 
 
 @pytest.mark.parametrize("text", ["", "  \n", None, 5])
@@ -255,6 +263,27 @@ def test_a_dead_agent_is_made_anew_by_the_next_message_with_its_history(here: Ho
     state = here.state(CRON)
     assert (state.life, state.incarnation) == (Life.ACTIVE, 2)
     assert here.server.requests[-1].messages[0].text == "hello"
+
+
+def test_an_agent_that_was_forgotten_is_made_anew_by_whatever_is_said_next(here: Hosted) -> None:
+    """M14 and P11: by a system that has met the conversation before, and in an empty one."""
+    speak: list[Callable[[], object]] = [
+        lambda: here.post("again"),
+        lambda: here.system.notify(AGENT, "again", origin="host", space=SPACE),
+        lambda: here.system.signal(AGENT, "reminder", 0, "again", space=SPACE),
+        lambda: here.system.reset(AGENT, space=SPACE),
+    ]
+    for say in speak:
+        here.say("hello")
+        here.space.forget(everything=True)
+        assert here.system.state(AGENT, space=SPACE) is None
+        assert not here.system.kill(AGENT, space=SPACE)
+        assert not here.system.cancel_signal(AGENT, "reminder", space=SPACE)
+        assert here.space.sessions.list() == []  # who only asks makes nothing
+        say()
+        here.system.tick()
+        assert (here.state().life, here.state().incarnation) == (Life.ACTIVE, 1)
+        assert "hello" not in here.words()
 
 
 def test_settings_say_when_and_who(store_url: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,14 @@ from recollect import aio, memory, session, space
 from recollect.clock import ManualClock
 from recollect.consolidation import generations
 from recollect.domain import Mode
-from recollect.errors import InvalidMessage, InvalidValue, StoreClosed, UsageError
+from recollect.errors import (
+    AnswerPending,
+    InvalidMessage,
+    InvalidValue,
+    StoreClosed,
+    TurnFailed,
+    UsageError,
+)
 
 TWINS = [
     (memory.Memory, aio.Memory),
@@ -200,6 +208,106 @@ def test_leaving_the_block_closes_and_lets_errors_out() -> None:
         asyncio.run(scenario())
     with pytest.raises(StoreClosed):
         asyncio.run(count(left[0]))
+
+
+def test_a_memory_is_opened_by_awaiting_it_by_entering_it_or_by_both() -> None:
+    async def scenario() -> None:
+        async with aio.open(":memory:") as entered:
+            found = await entered.space().session("k")
+        with pytest.raises(StoreClosed):
+            await found.count()
+        opened = await asyncio.create_task(aio.open(":memory:"))
+        async with opened as both:
+            assert both is opened
+            assert await both.spaces() == []
+
+    asyncio.run(scenario())
+
+
+def test_a_memory_that_nobody_waits_for_any_more_is_closed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, may_open, closed = threading.Event(), threading.Event(), threading.Event()
+    opening, closing = memory.open, memory.Memory.close
+
+    def slowly(*args: Any, **kwargs: Any) -> memory.Memory:
+        begun.set()
+        assert may_open.wait(30)
+        return opening(*args, **kwargs)
+
+    def close(opened: memory.Memory) -> None:
+        closing(opened)
+        closed.set()
+
+    monkeypatch.setattr(memory, "open", slowly)
+    monkeypatch.setattr(memory.Memory, "close", close)
+
+    async def scenario() -> None:
+        task = asyncio.create_task(aio.open(":memory:"))
+        await asyncio.to_thread(begun.wait, 30)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        may_open.set()
+        assert await asyncio.to_thread(closed.wait, 30)
+
+    asyncio.run(scenario())
+
+
+# agents
+
+
+def test_agents_are_asked_in_coroutines() -> None:
+    async def scenario(opened: aio.Memory) -> None:
+        async with opened.agents() as agents:
+            assert (await agents.ask("assistant", "hello", timeout=30)).is_offline
+            ticket = await agents.post("assistant", "again", id="m-1")
+            reply = await ticket.result()
+            assert ticket.is_settled
+            assert await ticket.result(0) == reply
+
+    run(scenario)
+
+
+def test_an_answer_that_does_not_come_is_said_to_be_pending_or_failed() -> None:
+    async def scenario(opened: aio.Memory) -> None:
+        agents = opened.agents(only=True)
+        with pytest.raises(AnswerPending, match=r"after 0\.01 s"):
+            await agents.ask("assistant", "hello", timeout=0.01)
+        ticket = await agents.post("assistant", "hello")
+        waiting = asyncio.create_task(ticket.result())
+        assert await agents.kill("assistant")
+        with pytest.raises(TurnFailed):
+            await waiting
+
+    run(scenario)
+
+
+def test_any_number_wait_for_answers_and_neither_calls_nor_closing_wait_for_them() -> None:
+    """More waits than there are threads of any kind; the first half are cancelled."""
+
+    async def scenario() -> None:
+        opened = await aio.open(":memory:")
+        session = await opened.space().session("k")
+        agents = opened.agents(only=True)  # those who answer run elsewhere
+        tickets = [await agents.post("assistant", "hello", key=f"chat {n}") for n in range(100)]
+        waiting = [asyncio.create_task(ticket.result()) for ticket in tickets]
+        asking = [
+            asyncio.create_task(agents.ask("assistant", "hello", key=f"chat {n}"))
+            for n in range(100)
+        ]
+        async with asyncio.timeout(60):
+            await session.append("user", "while others wait")
+            for task in waiting:
+                task.cancel()
+            await asyncio.wait(waiting)
+            await session.append("user", "after all were cancelled")
+            await opened.close()
+            found = await asyncio.gather(*asking, return_exceptions=True)
+        assert all(task.cancelled() for task in waiting)
+        assert {type(error) for error in found} == {StoreClosed}
+
+    asyncio.run(scenario())
 
 
 def test_settings_and_clock_are_passed_on(tmp_path: Path) -> None:

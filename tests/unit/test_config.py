@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from recollect.config import Described, Settings, described, load, read_file
-from recollect.config.sources import FILE_NAMES
+from recollect.config import (
+    Described,
+    Settings,
+    described,
+    load,
+    read_file,
+    unknown_variables,
+)
+from recollect.config.sources import FILE_NAMES, OTHER_VARIABLES
 from recollect.domain import MarkPolicy, MarkUnit
 from recollect.errors import InvalidSetting
 from recollect.generation import SelectionClock
 
+ROOT = Path(__file__).resolve().parents[2]
 EVERY = list(described())
 BOUNDED = [setting for setting in EVERY if setting.minimum is not None]
 CHOSEN = [setting for setting in EVERY if setting.choices is not None]
@@ -78,6 +87,12 @@ def test_an_argument_wins_over_the_environment_over_a_file_over_the_default(
 def test_complete_settings_are_taken_as_they_are(tmp_path: Path) -> None:
     given = Settings(mark_threshold=7)
     assert load(given, environ={"RECOLLECT_MARK_THRESHOLD": "2"}, directory=tmp_path) is given
+
+
+@pytest.mark.parametrize("given", [[1], 5, b"x", True])
+def test_what_holds_no_settings_is_not_taken_for_none(given: Any) -> None:
+    with pytest.raises(InvalidSetting, match="settings are Settings"):
+        load(given)
 
 
 def test_the_environment_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,6 +268,27 @@ def test_a_setting_like_no_other_is_refused_too(tmp_path: Path) -> None:
         load({"zzz": 1}, environ={})
     with pytest.raises(InvalidSetting, match="no setting 5"):
         from_file(tmp_path, "5: x")
+
+
+@pytest.mark.parametrize("name", ["MARK_TRESHOLD", "MARKTHRESHOLD", "mark_threshold"])
+def test_a_variable_that_is_nearly_a_setting_is_refused(name: str) -> None:
+    with pytest.raises(InvalidSetting, match=r"RECOLLECT_.*did you mean RECOLLECT_MARK_THRESHOLD"):
+        load(environ={f"RECOLLECT_{name}": "1"})
+
+
+def test_variables_of_others_are_known_to_be_no_settings() -> None:
+    """Kubernetes, for one, sets some for a service of this name."""
+    environ = {"RECOLLECT_PORT": "tcp://x", "RECOLLECT_NOPE": "1", "RECOLLECT_STORE": ":memory:"}
+    assert load(environ=environ).store == ":memory:"
+    assert unknown_variables(environ) == ["RECOLLECT_NOPE", "RECOLLECT_PORT"]
+
+
+def test_every_variable_that_the_documents_name_is_known() -> None:
+    files = [ROOT / "Makefile", *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").iterdir()]
+    text = "\n".join(each.read_text(encoding="utf-8") for each in files)
+    named = set(re.findall(r"\bRECOLLECT_[A-Z_]*[A-Z]\b", text))
+    assert len(named) > 5
+    assert named <= OTHER_VARIABLES | {setting.environment_name for setting in EVERY}
 
 
 def test_where_settings_come_from_is_not_itself_a_setting(tmp_path: Path) -> None:

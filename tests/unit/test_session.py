@@ -114,11 +114,34 @@ def test_a_record_over_the_limit_is_refused() -> None:
         assert (session.count(), session.state.rotation) == (1, 1)
 
 
+def test_many_under_one_key_are_stored_once_and_are_as_many_as_before(
+    session: recollect.Session,
+) -> None:
+    """T1: the message that has a key of its own keeps it."""
+    messages = [
+        {"role": "user", "content": "a"},
+        Message(message={"role": "user", "content": "b"}, key="own"),
+        {"role": "user", "content": "c"},
+    ]
+    stored = session.append_many(messages, key="k")
+    assert [record.key for record in stored] == ["k#0", "own", "k#2"]
+    assert session.append_many(messages, key="k") == stored
+    for others in ([], messages[:2], messages[1:], [*messages, messages[0]]):
+        with pytest.raises(AppendKeyReused):
+            session.append_many(others, key="k")
+    with pytest.raises(InvalidValue):
+        session.append_many(messages, key="a\nb")
+    assert session.count() == 3
+
+
 def test_many_are_stored_all_or_none(session: recollect.Session) -> None:
     with pytest.raises(InvalidMessage, match="message 2"):
         session.append_many([{"role": "user", "content": "a"}, {"role": "wizard"}])
     assert session.count() == 0
     assert session.append_many([]) == []
+    for no_list in (None, 5):
+        with pytest.raises(InvalidValue, match="messages are a list"):
+            session.append_many(no_list)  # type: ignore[arg-type]
     messages = [
         {"role": "user", "content": "a"},
         Message(message={"role": "user", "content": "b"}, key="b", metadata={"n": 2}),

@@ -18,7 +18,9 @@ A setting is taken from the first of these places that has it:
 4. the default.
 
 Every value is checked against its bounds wherever it comes from, and a name that does not exist is
-an error. `recollect config` shows each setting's value and where it came from.
+an error. In the environment, where others may have put names like that, it is one if it is nearly a
+setting's; of the rest every command but `hook` says on standard error that they are none.
+`recollect config` shows each setting's value and where it came from.
 """
 
 SECTIONS = """\

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from recollect.domain import KeyRef, NewRecord
-from recollect.errors import AppendKeyReused, StoreClosed, StoreError
+from recollect.errors import AppendKeyReused, NotFound, StoreClosed, StoreError
 from recollect.observing.telling import told
 
 ENTRIES_MAX = 1000
@@ -97,8 +97,8 @@ class Outbox:
         """Whether an entry is dealt with: stored, or not worth another try."""
         try:
             self._append(entry.ref, entry.records)
-        except AppendKeyReused:
-            self.dropped += len(entry.records)  # another process has answered meanwhile
+        except (AppendKeyReused, NotFound):  # another has answered meanwhile, or it was forgotten
+            self.dropped += len(entry.records)
         except StoreClosed:
             return False
         except StoreError as error:

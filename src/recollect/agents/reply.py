@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from recollect.agents.loop import Stop
@@ -45,7 +46,9 @@ class Ticket:
     def __init__(self, item_id: str, look: Callable[[], Reply | RecollectError | None]) -> None:
         self.id = item_id
         self._look = look
+        self._lock = threading.Lock()
         self._settled = threading.Event()
+        self._waiting: list[Callable[[], None]] = []
         self._outcome: Reply | RecollectError | None = None
         self.last_error: str | None = None  # of a try that failed and is made again
 
@@ -55,9 +58,35 @@ class Ticket:
 
     def settle(self, outcome: Reply | RecollectError) -> None:
         """Give whoever waits what they wait for; the first outcome counts."""
-        if not self._settled.is_set():
+        with self._lock:
+            if self._settled.is_set():
+                return
             self._outcome = outcome
             self._settled.set()
+            waiting, self._waiting = self._waiting, []
+        for tell in waiting:
+            tell()
+
+    @contextmanager
+    def telling(self, tell: Callable[[], None]) -> Iterator[None]:
+        """Have it said when there is an outcome, for those who wait for other things as well."""
+        with self._lock:
+            is_settled = self._settled.is_set()
+            if not is_settled:
+                self._waiting.append(tell)
+        if is_settled:
+            tell()
+        try:
+            yield
+        finally:
+            with self._lock, suppress(ValueError):
+                self._waiting.remove(tell)
+
+    def look(self) -> None:
+        """Ask the store whether another process has answered."""
+        found = self._look()
+        if found is not None:
+            self.settle(found)
 
     def result(self, timeout: float | None = None) -> Reply:
         """The answer, from this process or another one.
@@ -70,14 +99,16 @@ class Ticket:
             if step <= 0 or self._settled.wait(step):
                 break
             waited += step
-            found = self._look()
-            if found is not None:
-                self.settle(found)
+            self.look()
+        return self.outcome(timeout)
+
+    def outcome(self, waited: float | None = 0) -> Reply:
+        """The answer if there is one, after so many seconds; raises as `result` does."""
         match self._outcome:
             case Reply():
                 return self._outcome
             case None:
                 why = f" ({self.last_error})" if self.last_error else ""
-                raise AnswerPending(f"no answer after {timeout:g} s{why}; it may still come")
+                raise AnswerPending(f"no answer after {waited or 0:g} s{why}; it may still come")
             case error:
                 raise error

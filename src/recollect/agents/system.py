@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
+from weakref import WeakValueDictionary
 
 from recollect import agency, collection
 from recollect.agency import AgentState, ItemKind, ItemState, NewItem, Signal, Turn
@@ -49,6 +50,7 @@ from recollect.worker import Duties, Worker
 DEFAULT_KEY = "main"
 SESSIONS_MAX = 1000  # conversations that are known without asking the store
 AgentName = str | Mapping[str, Any] | Descriptor
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -63,11 +65,11 @@ class Household(Protocol):
 
     def redacted(self, text: str) -> str: ...
 
+    def store_of(self, agent: Descriptor) -> tuple[Store, bool]: ...
+
     def session_of(self, space: str, key: StableKey, agent: Descriptor) -> Session: ...
 
     def recaller(self, space: str) -> Recaller: ...
-
-    def worker(self) -> Worker: ...
 
     def worker_on(self, store: Store, duties: Duties | None = None) -> Worker: ...
 
@@ -105,7 +107,8 @@ class AgentSystem:
         }
         self._default = default
         self._hooks = hooks or Hooks()
-        self._tickets: dict[tuple[int, int, str], Ticket] = {}
+        # Those that somebody holds: many a message is answered elsewhere, and never asked after.
+        self._tickets: WeakValueDictionary[tuple[int, int, str], Ticket] = WeakValueDictionary()
         self._hostings: dict[int, _Hosting] = {}
         self._sessions: OrderedDict[tuple[str, str, str], Session] = OrderedDict()
         self._lock = threading.Lock()
@@ -121,7 +124,7 @@ class AgentSystem:
         for worker in self._hosting(self._memory.store).workers:
             worker.start()
         if learn and self._learning is None:
-            self._learning = self._memory.worker()
+            self._learning = self._memory.worker_on(self._memory.store)
         if learn and self._learning is not None:
             self._learning.start()
 
@@ -182,9 +185,8 @@ class AgentSystem:
         checked = collection.prepare_plain(
             "user", text, record_bytes_max=self._around.settings.record_bytes_max
         )
-        session = self._session(agent, space, key)
         item = NewItem(id=self._item_id(id), kind=ItemKind.USER_MESSAGE, text=checked.content)
-        return self._posted(session, item)
+        return self._said(agent, space, key, lambda session: self._posted(session, item))
 
     def ask(
         self,
@@ -208,19 +210,18 @@ class AgentSystem:
         key: StableKey = DEFAULT_KEY,
     ) -> Ticket:
         """Tell an agent something that no person said: the agent answers to it as to a message."""
-        session = self._session(agent, space, key)
         origin = collection.check_label(origin, "an origin") or "host"
         item = NewItem(
             id=self._item_id(None), kind=ItemKind.SYSTEM_MESSAGE, text=text, origin=origin
         )
-        return self._posted(session, item)
+        return self._said(agent, space, key, lambda session: self._posted(session, item))
 
     def reset(
         self, agent: AgentName, *, space: str = "default", key: StableKey = DEFAULT_KEY
     ) -> Ticket:
         """Start an empty conversation, after what is under way; the old one is marked."""
-        session = self._session(agent, space, key)
-        return self._posted(session, NewItem(id=self._item_id(None), kind=ItemKind.RESET))
+        item = NewItem(id=self._item_id(None), kind=ItemKind.RESET)
+        return self._said(agent, space, key, lambda session: self._posted(session, item))
 
     def find(self, strategy: DeliveryStrategy, *, space: str = "default") -> AgentState:
         """The agent that a message without an address is for: of those that fit, the last awake."""
@@ -249,14 +250,16 @@ class AgentSystem:
         name = collection.check_label(name, "a signal's name") or ""
         if not name or name in agency.OWN_SIGNALS:
             raise InvalidValue(f"{name!r} is a signal of Recollect's own; give another name")
-        session = self._session(agent, space, key)
         now = self._around.now()
         due = now + timedelta(seconds=delay_seconds)
-        job = _job_of(session.agent)
-        signal = Signal(name=name, due_at=due, body=session.admitted_text(body))
-        session.store.agents.set_signal(session.ref, signal, job, now)
-        if delay_seconds < self._around.settings.signals_every_seconds:
-            session.store.leases.make_due(JobKind.SIGNALS)
+
+        def set_signal(session: Session) -> None:
+            signal = Signal(name=name, due_at=due, body=session.admitted_text(body))
+            session.store.agents.set_signal(session.ref, signal, _job_of(session.agent), now)
+            if delay_seconds < self._around.settings.signals_every_seconds:
+                session.store.leases.make_due(JobKind.SIGNALS)
+
+        self._said(agent, space, key, set_signal)
 
     def cancel_signal(
         self,
@@ -267,20 +270,22 @@ class AgentSystem:
         key: StableKey = DEFAULT_KEY,
     ) -> bool:
         """Whether there was such a signal."""
-        session = self._session(agent, space, key)
-        return session.store.agents.cancel_signal(session.ref, name)
+        store, ref = self._found(agent, space, key)
+        return ref is not None and store.agents.cancel_signal(ref, name)
 
     def kill(
         self, agent: AgentName, *, space: str = "default", key: StableKey = DEFAULT_KEY
     ) -> bool:
         """End an agent now: what waits for it is dropped, and whoever waits is told."""
-        session = self._session(agent, space, key)
-        killed = session.store.agents.kill(session.ref, self._around.now())
+        store, ref = self._found(agent, space, key)
+        if ref is None:
+            return False
+        killed = store.agents.kill(ref, self._around.now())
         with self._lock:
             gone = [
-                self._tickets.pop(known)
-                for known in list(self._tickets)
-                if known[:2] == (id(session.store), session.ref.key_id)
+                ticket
+                for known, ticket in list(self._tickets.items())
+                if known[:2] == (id(store), ref.key_id)
             ]
         for ticket in gone:
             ticket.settle(TurnFailed("the agent was ended"))
@@ -289,8 +294,8 @@ class AgentSystem:
     def state(
         self, agent: AgentName, *, space: str = "default", key: StableKey = DEFAULT_KEY
     ) -> AgentState | None:
-        session = self._session(agent, space, key)
-        return session.store.agents.get(session.ref)
+        store, ref = self._found(agent, space, key)
+        return None if ref is None else store.agents.get(ref)
 
     def agents(self, space: str | None = None, limit: int = 100) -> list[AgentState]:
         """Agents of a space, or of all, those that are awake first."""
@@ -307,26 +312,26 @@ class AgentSystem:
     def _posted(self, session: Session, item: NewItem) -> Ticket:
         hosting = self._hosting(session.store)
         item = replace(item, text=session.admitted_text(item.text))
-        ticket = Ticket(item.id, lambda: self._look(session, item.id))
-        known = (id(session.store), session.ref.key_id, item.id)
-        with self._lock:
-            ticket = self._tickets.setdefault(known, ticket)
+        ticket = self._ticket(session, item.id)
         try:
             stored = session.store.agents.post(
                 session.ref, item, _job_of(session.agent), self._around.now()
             )
         except StoreError as error:
             if not error.retry_helps or item.kind is not ItemKind.USER_MESSAGE:
-                self._forget(known)
                 raise
             self._answer_detached(hosting, session, item, ticket, error)
             return ticket
         if stored.state is ItemState.DONE:
-            settled = self._look(session, item.id)
-            if settled is not None:
-                self._forget(known)
-                ticket.settle(settled)
+            ticket.look()
         return ticket
+
+    def _ticket(self, session: Session, item_id: str) -> Ticket:
+        """The one that somebody holds for this item, or a new one; it keeps nothing but the id."""
+        ticket = Ticket(item_id, lambda: self._look(session, item_id))
+        with self._lock:
+            known = (id(session.store), session.ref.key_id, item_id)
+            return self._tickets.setdefault(known, ticket)
 
     def _look(self, session: Session, item_id: str) -> Reply | RecollectError | None:
         """What the store says has become of an item; none: nothing yet."""
@@ -340,21 +345,17 @@ class AgentSystem:
     def _settle(
         self, store: Store, ref: KeyRef, turn: Turn, outcome: Reply | RecollectError
     ) -> None:
-        for item in turn.items:
-            ticket = self._forget((id(store), ref.key_id, item.id))
-            if ticket is not None:
-                ticket.settle(outcome)
+        for ticket in self._held(store, ref, turn):
+            ticket.settle(outcome)
 
     def _trouble(self, store: Store, ref: KeyRef, turn: Turn, told: str) -> None:
-        for item in turn.items:
-            with self._lock:
-                ticket = self._tickets.get((id(store), ref.key_id, item.id))
-            if ticket is not None:
-                ticket.last_error = told
+        for ticket in self._held(store, ref, turn):
+            ticket.last_error = told
 
-    def _forget(self, known: tuple[int, int, str]) -> Ticket | None:
+    def _held(self, store: Store, ref: KeyRef, turn: Turn) -> list[Ticket]:
         with self._lock:
-            return self._tickets.pop(known, None)
+            found = [self._tickets.get((id(store), ref.key_id, each.id)) for each in turn.items]
+        return [ticket for ticket in found if ticket is not None]
 
     def _answer_detached(
         self, hosting: _Hosting, session: Session, item: NewItem, ticket: Ticket, error: StoreError
@@ -451,22 +452,40 @@ class AgentSystem:
             workers = (*workers, memory.worker_on(store))
         return _Hosting(store=store, conversations=conversations, outbox=outbox, workers=workers)
 
+    def _said(self, agent: AgentName, space: str, key: StableKey, say: Callable[[Session], T]) -> T:
+        """What comes of something said in a conversation; one that was forgotten is made anew."""
+        try:
+            return say(self._session(agent, space, key))
+        except NotFound:
+            with self._lock:
+                self._sessions.pop(_address(agent, space, key), None)
+            return say(self._session(agent, space, key))
+
     def _session(self, agent: AgentName, space: str, key: StableKey) -> Session:
         """The conversation; one that was held before is known without asking the store."""
-        descriptor = read_descriptor(agent)
-        known = (space, collection.encode_key(key), cache_key(descriptor))
+        known = _address(agent, space, key)
         with self._lock:
             session = self._sessions.get(known)
         if session is None:
-            session = self._memory.session_of(space, key, descriptor)
+            session = self._memory.session_of(space, key, read_descriptor(agent))
             with self._lock:
                 self._sessions[known] = session
                 while len(self._sessions) > SESSIONS_MAX:
                     self._sessions.popitem(last=False)
         return session
 
+    def _found(self, agent: AgentName, space: str, key: StableKey) -> tuple[Store, KeyRef | None]:
+        """Where an agent is kept, and by which key, if it was ever spoken to."""
+        _, encoded, agent_id = _address(agent, space, key)
+        store, _ = self._memory.store_of(read_descriptor(agent))
+        return store, store.sessions.find_key(collection.check_space(space), encoded, agent_id)
+
     def _item_id(self, given: str | None) -> str:
         return collection.check_label(given, "a message's id") or self._around.ids.new()
+
+
+def _address(agent: AgentName, space: str, key: StableKey) -> tuple[str, str, str]:
+    return space, collection.encode_key(key), cache_key(read_descriptor(agent))
 
 
 def _job_of(agent: Descriptor) -> JobKind:

@@ -14,6 +14,12 @@ from recollect.errors import InvalidSetting
 
 FILE_NAMES = ("recollect.toml", "recollect.yaml", "recollect.yml")
 SQLITE_MODULE = "memory.sqlite"
+PREFIX = "RECOLLECT_"
+# What is read elsewhere: by the MCP server, and by this project's own tests and tools.
+OTHER_VARIABLES = frozenset({"RECOLLECT_MCP_TOKEN", "RECOLLECT_BROWSER", "RECOLLECT_REALMODEL"})
+OTHER_VARIABLES |= {"RECOLLECT_TORTURE", "RECOLLECT_KILLS", "RECOLLECT_SOAK_SECONDS"}
+OTHER_VARIABLES |= {"RECOLLECT_SIMULATION_FIRST", "RECOLLECT_SIMULATION_SEEDS"}
+NEARNESS_MIN = 0.82  # a letter or two of a setting's name: nobody else's variable is so like it
 
 
 def user_config_dir() -> Path:
@@ -36,6 +42,11 @@ def load(
     """
     if isinstance(explicit, Settings):
         return explicit
+    if not isinstance(explicit, Mapping | str | Path | None):
+        raise InvalidSetting(
+            "settings are Settings, a mapping of some, or the path of a file, not"
+            f" {type(explicit).__name__}"
+        )
     named = Path(explicit) if isinstance(explicit, str | Path) else None
     file = _find_file(directory or _working_directory()) if named is None else named
     sources = [
@@ -163,8 +174,34 @@ def _is_enabled(agent: Any, origin: str, name: str) -> Any:
     return True if enabled is None else enabled
 
 
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """What begins like a setting and is like none; others use such names, as orchestrators do."""
+    return [name for name in _strangers(environ) if _nearest(name) is None]
+
+
+def _strangers(environ: Mapping[str, str]) -> list[str]:
+    known = {each.environment_name for each in described()} | OTHER_VARIABLES
+    return sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
+
+
+def _nearest(variable: str) -> str | None:
+    """The setting that was meant, if there is hardly a doubt."""
+    import difflib  # only for a typing error
+
+    names = [each.name for each in described()]
+    given = variable.removeprefix(PREFIX).lower()
+    near = difflib.get_close_matches(given, names, n=1, cutoff=NEARNESS_MIN)
+    return near[0] if near else None
+
+
 def _from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], str]:
     found = {}
+    for name in _strangers(environ):
+        near = _nearest(name)
+        if near is not None:
+            raise InvalidSetting(
+                f"there is no setting {name}; did you mean {PREFIX}{near.upper()}?"
+            )
     for setting in described():
         text = environ.get(setting.environment_name)
         if text is not None:

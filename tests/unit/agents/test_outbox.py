@@ -12,6 +12,7 @@ from recollect.agents.outbox import ENTRIES_MAX, Outbox
 from recollect.domain import KeyRef, NewRecord
 from recollect.errors import (
     AppendKeyReused,
+    NotFound,
     OutcomeUnknown,
     StoreClosed,
     StoreCorrupt,
@@ -84,7 +85,9 @@ def test_what_cannot_be_stored_yet_stays(outbox: Outbox, sink: Sink, error: Exce
     outbox.close()
 
 
-@pytest.mark.parametrize("error", [AppendKeyReused("another"), StoreCorrupt("broken")])
+@pytest.mark.parametrize(
+    "error", [AppendKeyReused("another"), NotFound("forgotten"), StoreCorrupt("broken")]
+)
 def test_what_never_can_be_is_given_up_and_counted(
     outbox: Outbox, sink: Sink, error: Exception
 ) -> None:

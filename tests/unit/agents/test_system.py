@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import Any
 
 import pytest
@@ -55,6 +56,18 @@ def test_a_ticket_wakes_whoever_waits() -> None:
     thread.start()
     assert ticket.result() == REPLY
     thread.join()
+
+
+def test_a_ticket_that_nobody_holds_is_not_kept_for_them(memory: recollect.Memory) -> None:
+    """Those who answer may run elsewhere: nobody here learns that they have."""
+    system = memory.agents(only=True)
+    held = system.post("assistant", "hello", id="m-1")
+    assert system.post("assistant", "hello", id="m-1") is held
+    dropped = weakref.ref(system.post("assistant", "hello", id="m-2"))
+    assert dropped() is None
+    memory.agents().tick()
+    again = system.post("assistant", "hello", id="m-2")
+    assert again.result(0) == held.result(20)
 
 
 # the system

@@ -109,9 +109,8 @@ def append_many(ask: Ask) -> Reply:
 
 
 def _appended(ask: Ask, session: Session) -> Reply:
-    given = ask.body["messages"]
     records = session.append_many(
-        [_message(each, _numbered(ask, number)) for number, each in enumerate(given)]
+        [_message(each) for each in ask.body["messages"]], key=ask.idempotency_key
     )
     content = {
         "session_id": records[0].session_id if records else None,
@@ -120,14 +119,10 @@ def _appended(ask: Ask, session: Session) -> Reply:
     return Reply(content=content, status=201)
 
 
-def _numbered(ask: Ask, number: int) -> str | None:
-    return None if ask.idempotency_key is None else f"{ask.idempotency_key}#{number}"
-
-
-def _message(given: Mapping[str, Any], key: str | None) -> Message | Mapping[str, Any]:
+def _message(given: Mapping[str, Any]) -> Message | Mapping[str, Any]:
     """A provider's message as it is, or one in an envelope with its time, key and metadata."""
     if "message" not in given or "role" in given:
-        return given if key is None else Message(message=given, key=key)
+        return given
     if not isinstance(given["message"], dict) or given.keys() - _ENVELOPE:
         raise InvalidValue(f"an envelope has a message, and {', '.join(sorted(_ENVELOPE))}")
     metadata = given.get("metadata") or {}
@@ -136,7 +131,7 @@ def _message(given: Mapping[str, Any], key: str | None) -> Message | Mapping[str
     return Message(
         message=given["message"],
         at=given.get("at"),
-        key=given.get("key", key),
+        key=given.get("key"),
         metadata=metadata,
     )
 
