@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from recollect.clock import Clock
@@ -18,6 +19,7 @@ from recollect.errors import (
     DocumentExists,
     ModelError,
     NotFound,
+    Postponed,
     RecollectError,
     SpendCapReached,
     StoreClosed,
@@ -25,8 +27,10 @@ from recollect.errors import (
 from recollect.ids import SYSTEM_RANDOMNESS, Ids
 from recollect.observing.telling import told
 from recollect.recall.speakers import KnownSpeakers
+from recollect.sweeps import deliver_all_signals, drop_old_memories, sweep, work_off
 
 if TYPE_CHECKING:
+    from recollect.agents.organiser_facts import HoldingFacts
     from recollect.agents.runner import Runner
     from recollect.consolidation.agent import ConsolidationAgent
     from recollect.consolidation.files import MemoryFiles
@@ -92,7 +96,7 @@ class Equipment:
         self._lock = threading.Lock()
 
     def redactor(self) -> Redactor:
-        """The store's redactor: the same secret looks the same in all that one store holds."""
+        """The store's redactor: the same secret looks the same in all that one space holds."""
         with self._lock:
             if self._redactor is None:
                 from recollect.redaction import load_redactor
@@ -217,7 +221,7 @@ class Equipment:
             embed_some=self.embed_some if self.has_embedder else None,
             run_agent=self._run_memory_agent,
             consolidate=self._consolidate if self._settings.consolidation == "on" else None,
-            upkeep=self._write_missing_files,
+            upkeep=self._tend_files,
             space=space,
         )
 
@@ -337,10 +341,41 @@ class Equipment:
     def _write_files(self, space: str, generation: int) -> None:
         self._memory_files().write(space, generation)
 
-    def _write_missing_files(self) -> None:
-        files = self._memory_files()
-        files.write_missing()
-        for space in files.noticed():
+    def work_off(
+        self,
+        drain: Callable[[], WorkReport],
+        space: str | None,
+        *,
+        idle_seconds: float | None = None,
+    ) -> WorkReport:
+        """Do what is due in a space, or in all, also what nobody said is, until nothing is."""
+        self.sweep(space, idle_seconds=idle_seconds)
+        report = work_off(self._store(), drain, self.embed_all, space)
+        if report and space is None:  # it looks at every memory: not as long as nothing happens
+            drop_old_memories(self._store(), self._clock.now(), self._settings)
+        return report
+
+    def sweep(self, space: str | None = None, *, idle_seconds: float | None = None) -> None:
+        """What workers see to by and by, at once, in a space or in all: it is due afterwards.
+
+        Whoever works by hand may be the only one who ever does.
+        """
+        store, settings = self._store(), self._settings
+        deliver_all_signals(store, self._clock, settings, space)
+        sweep(store, self._clock.now(), settings, space=space, idle_seconds=idle_seconds)
+        self._memory_files().write_missing(space)
+        self.notice_edits(space)
+
+    def _tend_files(self) -> None:
+        self._memory_files().write_missing()
+        self._note_edits(self._memory_files().noticed())
+
+    def notice_edits(self, space: str | None = None) -> None:
+        """Make due what people edited as files, in a space or in all."""
+        self._note_edits(self._memory_files().noticed_in(space))
+
+    def _note_edits(self, spaces: Collection[str]) -> None:
+        for space in spaces:
             self._store().generations.note_edits(space, self._clock.now())
 
     def withdraw(
@@ -349,35 +384,65 @@ class Equipment:
         """Take what forgotten sessions and facts said off the pages of memory, whoever wrote them.
 
         `gone` are their ids; `publish` makes the pages and files of consolidation anew as well.
-        The files that could not be are named.
+        The pages and files that could not be are named.
         """
         from recollect.agents.withdrawing import finish, withdraw
-        from recollect.leases import Leaseholder
 
-        if gone:
-            withdraw(self._documents(space), gone, now=self._clock.now())
+        left: list[str] = []
+        facts, documents = self._holding_facts(space), self._documents(space)
+        try:
+            if gone:
+                withdraw(documents, gone, now=facts.now, holding=facts.on)
+        except Postponed as error:  # the rest is withdrawn all the same
+            _log.warning("pages of space %r may still say what was forgotten: %s", space, error)
+            left.append("~/memory")
         if not publish:
-            return ()
-        finish(self._documents(space))
-        holder = Leaseholder(self._store(), self._settings.lease_policy, self._clock)
-        is_published = self.consolidator().withdraw(space, holder)
+            return tuple(left)
+        finish(documents)
+        made = self.consolidator().withdraw(space)
+        files = self._memory_files()
+        left += made.left
+        if made.left and (directory := files.directory(space)) is not None:
+            left.append(str(directory))
         # Also where a generation has it all: a page may be gone that none has.
-        return self._memory_files().withdraw(space, is_published=is_published)
+        left += files.withdraw(space, is_published=made.has_generation)
+        return tuple(dict.fromkeys(left))
 
-    def correct(self, space: str, fact_id: str, fact: Fact | None) -> None:
-        """Let the pages that memory-agents wrote follow a fact that somebody edits or deletes."""
-        from recollect.agents.withdrawing import correct
+    def correct(self, space: str, fact_id: str, fact: Fact | None) -> Callable[[], None]:
+        """Let the pages that memory-agents wrote follow a fact that somebody edits or deletes.
+
+        None: it is about to be deleted. What comes back is to be called when it is.
+        """
+        from recollect.agents.withdrawing import correct, refile
 
         def read() -> Fact | None:
             return None if fact is None else self._store().facts.get(space, fact_id)
 
-        correct(self._documents(space), fact_id, read, now=self._clock.now())
+        documents, facts = self._documents(space), self._holding_facts(space)
+        others = replace(facts, besides=fact_id)
+        was_filed = correct(documents, fact_id, read, now=facts.now, holding=others.on)
+        known = self._store().facts.get(space, fact_id) if was_filed and fact is None else None
+        if known is None or known.topic is None:
+            return lambda: None
+        return partial(refile, documents, known.topic, now=facts.now, holding=facts.on)
 
     def leave_out(self, space: str, session_id: str) -> None:
         """Take what memory-agents filed from a session off their pages: its mode forbids it."""
         from recollect.agents.withdrawing import leave_out
 
-        leave_out(self._documents(space), session_id, now=self._clock.now())
+        facts = self._holding_facts(space)
+        leave_out(
+            self._documents(space),
+            session_id,
+            now=facts.now,
+            standing=facts.of_session(session_id),
+            holding=facts.on,
+        )
+
+    def _holding_facts(self, space: str) -> HoldingFacts:
+        from recollect.agents.organiser_facts import HoldingFacts
+
+        return HoldingFacts(store=self._store(), space=space, now=self._clock.now())
 
     def remove_files(self, space: str) -> tuple[str, ...]:
         """Take the published files of a space away; those that could not be are named."""

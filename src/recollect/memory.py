@@ -28,7 +28,7 @@ from recollect.ids import Ids
 from recollect.session import LIST_MAX, Session, Surroundings, page_size
 from recollect.space import Space
 from recollect.store.opening import open_store
-from recollect.sweeps import sweep_idle, work_off
+from recollect.sweeps import sweep_idle
 
 if TYPE_CHECKING:
     from recollect.agents.profile import AgentProfile, Hooks
@@ -203,17 +203,16 @@ class Memory:
     ) -> WorkReport:
         """Run every due job now, until nothing is due; with a `space`, of that one alone.
 
-        `all` first marks every session with unprocessed records; `again` goes once more through
-        what has been processed, and replaces what was learned from it.
+        First it makes due what a worker's sweeps would: sessions that were left without a word,
+        memory past its time, edited files. `all` marks every session with unprocessed records;
+        `again` goes once more through what has been processed, and replaces what was learned.
         """
         space = None if space is None else collection.check_space(space)
         duties = self.equipment.duties(space)
         worker = self._add_worker(self.store, processor or self.equipment.processor(), duties)
-        if all:
-            sweep_idle(self.store, self._around.now(), self.settings, space=space, idle_seconds=0)
         if again:
             self.request_again(space)
-        return work_off(self.store, worker.drain, self.equipment.embed_all, space)
+        return self.equipment.work_off(worker.drain, space, idle_seconds=0 if all else None)
 
     def request_again(self, space: str | None = None, session: str | None = None) -> int:
         """Make a new pass due: over one session, those of a space, or all. How many it are."""
@@ -288,7 +287,7 @@ class Memory:
         return self.store.audit.list(query, page_size(limit), before)
 
     def export(self, path: str | Path, space: str | None = None) -> Exported:
-        """Write a space, or all, into one archive: JSON lines, Markdown and a manifest."""
+        """Write a space, or all, into one new archive: JSON lines, Markdown and a manifest."""
         from recollect.operations.exporting import export
         from recollect.operations.migrating import whole_of
 
@@ -326,9 +325,8 @@ class Memory:
         self.equipment.close()
         with self._volatile_lock:
             self._closed = True
-        for store in (self._store, self._volatile):
-            if store is not None:
-                store.close()
+        for store in self._household.stores:
+            store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -378,6 +376,10 @@ class _Household:
     def store(self) -> Store:
         return self._memory.store
 
+    @property
+    def stores(self) -> list[Store]:
+        return [each for each in (self._memory._store, self._memory._volatile) if each is not None]
+
     def store_of(self, agent: Descriptor) -> tuple[Store, bool]:
         return self._memory.store_of(agent)
 
@@ -410,9 +412,9 @@ class _Household:
         """Take what was filed from forgotten sessions and facts off the pages of memory."""
         return self._memory.equipment.withdraw(space, gone, publish=publish)
 
-    def correct(self, space: str, fact_id: str, fact: Fact | None) -> None:
+    def correct(self, space: str, fact_id: str, fact: Fact | None) -> Callable[[], None]:
         """Let the pages of memory follow a fact that somebody edits or deletes."""
-        self._memory.equipment.correct(space, fact_id, fact)
+        return self._memory.equipment.correct(space, fact_id, fact)
 
     def remove_files(self, space: str) -> tuple[str, ...]:
         return self._memory.equipment.remove_files(space)
@@ -426,9 +428,6 @@ class _Household:
     def session_of(self, space: str, key: StableKey, agent: Descriptor) -> Session:
         """The conversation that an agent is spoken to in."""
         return self._memory.space(space).session(key, agent, source="agent")
-
-    def worker(self) -> Worker:
-        return self._memory.worker()
 
     def worker_on(self, store: Store, duties: Duties | None = None) -> Worker:
         """A worker on a store of this memory: for what it is told to, else for what is due there.

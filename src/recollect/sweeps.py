@@ -47,6 +47,25 @@ def sweep_idle(
     return total
 
 
+def sweep(
+    store: Store,
+    now: datetime,
+    settings: Settings,
+    *,
+    space: str | None = None,
+    idle_seconds: float | None = None,
+) -> None:
+    """Make due what time alone makes due, in a space or in all, and drop what is too old.
+
+    What is dropped by age is the whole store's: of one space alone nothing is.
+    """
+    sweep_idle(store, now, settings, space=space, idle_seconds=idle_seconds)
+    store.generations.expire(now, space)
+    if space is None:
+        drop_old_uses(store, now, settings)
+        drop_old_audit(store, now, settings)
+
+
 def scan(store: Store, now: datetime, settings: Settings) -> int:
     """Mark a bounded number of recent sessions that are idle long enough; returns how many."""
     oldest = now - timedelta(days=settings.scan_age_days_max)
@@ -109,13 +128,29 @@ def drop_old_memories(store: Store, now: datetime, settings: Settings) -> None:
     store.generations.prune(now - timedelta(days=settings.extraction_retention_days), PRUNE_BATCH)
 
 
-def deliver_signals(store: Store, clock: Clock, settings: Settings) -> float:
-    """Deliver the signals whose time has come; after how many seconds to look again."""
-    now, ids = clock.now(), Ids(clock)
-    due = store.agents.due_signals(now, SIGNALS_BATCH)
+def deliver_all_signals(
+    store: Store, clock: Clock, settings: Settings, space: str | None = None
+) -> None:
+    """Deliver the signals whose time has come, in a space or in all."""
+    now = clock.now()
+    while _deliver_some(store, clock, settings, now, space):
+        pass
+
+
+def _deliver_some(
+    store: Store, clock: Clock, settings: Settings, now: datetime, space: str | None
+) -> bool:
+    """Whether there may be more."""
+    due, ids = store.agents.due_signals(now, SIGNALS_BATCH, space), Ids(clock)
     for each in due:
         store.agents.deliver(each, settings.life_policy, now, ids.new)
-    if len(due) == SIGNALS_BATCH:
+    return len(due) == SIGNALS_BATCH
+
+
+def deliver_signals(store: Store, clock: Clock, settings: Settings) -> float:
+    """Deliver a bounded number of them; after how many seconds to look again."""
+    now = clock.now()
+    if _deliver_some(store, clock, settings, now, None):
         return 0.0
     next_at = store.agents.next_signal_at()
     every = settings.signals_every_seconds

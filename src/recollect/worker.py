@@ -41,12 +41,10 @@ from recollect.processing import LoggingProcessor, Processor, Verdict, Work, Wor
 from recollect.store.protocol import Store
 from recollect.sweeps import (
     deliver_signals,
-    drop_old_audit,
     drop_old_memories,
-    drop_old_uses,
     index_some,
     scan,
-    sweep_idle,
+    sweep,
 )
 
 __all__ = ["LoggingProcessor", "Processor", "Verdict", "Work", "WorkReport", "Worker"]
@@ -403,10 +401,7 @@ class Worker:
             case JobKind.EXTRACT_AGAIN:
                 return extract_again(self._run_on(running))
             case JobKind.IDLE_SWEEP:
-                sweep_idle(self._store, self._clock.now(), self._settings)
-                drop_old_uses(self._store, self._clock.now(), self._settings)
-                drop_old_audit(self._store, self._clock.now(), self._settings)
-                self._store.generations.expire(self._clock.now())  # by time alone
+                sweep(self._store, self._clock.now(), self._settings)
                 if self._duties.upkeep is not None:
                     self._duties.upkeep()
                 is_indexed = index_some(self._store)

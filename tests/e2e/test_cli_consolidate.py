@@ -77,6 +77,18 @@ def careless(received: Received) -> Scripted:
 # the next generation
 
 
+def test_what_was_edited_in_the_files_is_a_change(tmp_path: Path) -> None:
+    store = ("--store", str(tmp_path / "memory.db"))
+    learn("telegram:42:main", LISBON, *store)
+    said("consolidate", *store)
+    assert said("consolidate", *store).startswith("Nothing has changed in space 'default'")
+    page = tmp_path / "memories" / "default" / "MEMORY.md"
+    page.write_text(f"{page.read_text().rstrip()}\n- Ana is tall.\n")
+    assert said("consolidate", *store).startswith("Published generation 2 of space 'default'")
+    assert "Ana is tall." in handbook(*store)
+    assert said("consolidate", *store).startswith("Nothing has changed in space 'default'")
+
+
 def test_a_generation_goes_through_its_life_on_the_command_line(durable_store_url: str) -> None:
     """G3, G9: looked at first, made, added to; the one before is kept, and can be restored."""
     store = ("--store", durable_store_url)

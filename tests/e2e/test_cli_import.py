@@ -108,6 +108,35 @@ def test_what_was_not_understood_is_named_with_its_place(store: Path, tmp_path: 
 
 
 @pytest.mark.parametrize(
+    ("source", "name", "text"),
+    [
+        ("chatgpt", "conversations.json", '[{"colour": "red"}, 7]'),
+        ("mem0", "mem0.json", '{"results": [{"id": "a"}]}'),
+        ("jsonl", "a.jsonl", "Dear diary,\nit rained.\n"),
+    ],
+)
+def test_a_file_of_which_nothing_is_understood_is_an_error_each_time(
+    store: Path, tmp_path: Path, source: str, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    for _ in range(2):
+        result = call(store, "import", source, str(tmp_path / name))
+        assert result.exit_code == 1
+        assert "Not understood:" in result.stdout
+        assert f"nothing of it was understood: it is not what {source} writes" in result.stderr
+
+
+def test_bytes_that_are_no_text_are_named_with_their_line(store: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    said = b'{"session": "s", "role": "user", "content": "%s"}\n'
+    file.write_bytes(said % b"tea" + said % b"caf\xe9")
+    result = call(store, "import", "jsonl", str(file))
+    assert result.exit_code == 0
+    assert "2 new records" in result.stdout
+    assert f"{file}, line 2: bytes that are not UTF-8 were replaced" in result.stdout
+
+
+@pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
         (["import", "claude-code"], 1, "name the folder"),

@@ -13,12 +13,14 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import recollect
+from recollect.clock import ManualClock
 from recollect.hooks.events import PAYLOAD_BYTES_MAX
 from tests.e2e.command_line import ENTRY_POINT, process, run, run_json, started
 
@@ -131,6 +133,19 @@ def said() -> dict[str, list[str]]:
 def log() -> str:
     path = Path(os.environ["RECOLLECT_DATA_DIR"], "hooks.log")
     return path.read_text() if path.exists() else ""
+
+
+def test_who_learns_at_the_end_learns_from_those_who_never_said_that_they_ended(
+    tmp_path: Path,
+) -> None:
+    with recollect.open(clock=ManualClock(datetime(2026, 1, 1, tzinfo=UTC))) as memory:
+        for space in ("default", "another"):
+            memory.space(space).session("codex:1").append("user", "I live in Lisbon.", name="Ana")
+    agent = CodingAgent(tmp_path, "atlas", "s-1")
+    call = agent.call("SessionEnd")
+    assert run("hook", "claude-code", "--errand", "--learn", stdin=call).exit_code == 0
+    assert [fact["content"] for fact in run_json("facts")] == ["Ana lives in Lisbon."]
+    assert run_json("facts", "--space", "another") == []
 
 
 @linux
@@ -420,6 +435,56 @@ def test_wrong_usage_never_ends_with_the_code_that_blocks_an_agent() -> None:
         assert result.stderr.startswith("Error: ")
 
 
+def test_a_store_that_only_the_shell_names_is_written_where_agents_find_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tutorial says `export RECOLLECT_STORE=memory.db`, and agents start elsewhere."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    def written(*options: str) -> str:
+        shown = run_json("hook", "install", "claude-code", "--dry-run", *options)
+        [command, *_] = [line for line in shown["diff"] if '"command":' in line]
+        return str(command)
+
+    monkeypatch.setenv("RECOLLECT_STORE", "memory.db")
+    assert f"hook claude-code --store {tmp_path}/memory.db" in written()
+    assert '"recollect hook claude-code"' in written("--project"), "others have their own"
+    monkeypatch.setenv("RECOLLECT_STORE", "postgresql://me:" + "pass@localhost/db")
+    assert "--store" not in written(), "it has a password"
+    monkeypatch.delenv("RECOLLECT_STORE")
+    monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path / "elsewhere"))
+    assert f"--store {tmp_path}/elsewhere/memory.db" in written()
+    monkeypatch.delenv("RECOLLECT_DATA_DIR")
+    assert "--store" not in written(), "it is found from anywhere"
+    (tmp_path / "recollect.toml").write_text('store = "here.db"')
+    assert f"--store {tmp_path}/here.db" in written()
+
+
+@pytest.mark.parametrize("name", ["store", "sqlite_path", "data_dir"])
+def test_no_store_is_made_in_the_middle_of_somebody_s_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    agent = CodingAgent(tmp_path, "atlas", "s-1")
+    agent.say("I live in Lisbon.", "Noted.")
+    monkeypatch.chdir(agent.directory)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "own"))
+    if name == "data_dir":
+        monkeypatch.setenv("RECOLLECT_DATA_DIR", "data")
+    else:
+        monkeypatch.delenv("RECOLLECT_DATA_DIR", raising=False)
+        monkeypatch.setenv(f"RECOLLECT_{name.upper()}", "memory.db")
+    for arguments in (("SessionStart",), ("SessionEnd", "--errand")):
+        call = agent.call(arguments[0])
+        result = run("hook", "claude-code", "--verbose", *arguments[1:], stdin=call)
+        assert (result.exit_code, result.stdout) == (0, "")
+        assert f"{name} (RECOLLECT_{name.upper()}) is a relative path" in result.stderr
+    assert [each.name for each in agent.directory.iterdir()] == [".git"]
+    assert (tmp_path / "own" / "recollect" / "hooks.log").read_text().count("relative path") == 2
+    result = run("hook", "claude-code", "--store", "mine.db", stdin=agent.call("SessionStart"))
+    assert (agent.directory / "mine.db").exists() == (name != "data_dir"), "an option says so"
+
+
 def test_hooks_are_installed_and_removed_and_say_what_they_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -450,7 +515,8 @@ def test_hooks_are_installed_and_removed_and_say_what_they_change(
     removed = run_json("hook", "uninstall", "claude-code")
     assert removed["changed"] is True
     assert json.loads(settings.read_text()) == {"model": "opus"}
-    assert Path(removed["backup"]).read_text() != mine
+    assert removed["backup"] is None
+    assert settings.with_name("settings.json.before-recollect").read_text() == mine
 
     settings.write_text("{ // mine\n}")
     broken = run("hook", "install", "claude-code")

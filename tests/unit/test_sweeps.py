@@ -312,7 +312,7 @@ def test_only_one_of_two_workers_runs_it(
         assert not second.tick(), "both of them run it"
         return 0
 
-    for name in ("sweep_idle", "scan"):
+    for name in ("sweep", "scan"):
         monkeypatch.setattr(f"recollect.worker.{name}", run)
     assert memory.worker(owner="first").tick().upkeep == 1
     assert not second.tick()
@@ -356,7 +356,7 @@ def test_a_sweep_that_fails_is_counted_and_tried_again(
 
     worker = memory.worker()
     with monkeypatch.context() as patch:
-        patch.setattr("recollect.worker.sweep_idle", broken)
+        patch.setattr("recollect.worker.sweep", broken)
         assert worker.tick().failed == 1
     clock.advance(60)
     assert worker.tick().upkeep == 1

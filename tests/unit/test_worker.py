@@ -599,14 +599,17 @@ def test_a_passing_error_of_a_renewal_costs_nothing(
 def test_a_worker_that_lost_its_claim_is_told_and_its_result_is_discarded(opened: Opener) -> None:
     memory = opened(**SHORT_LEASE)
     session = marked(memory)
+    told: list[bool] = []
 
     def process(work: Work) -> Verdict:
-        assert not work.is_lost()
+        told.append(work.is_lost())
         assert memory.space(SPACE).sessions.mark_processed(session.id, 3, 3)
         eventually(work.is_lost)
+        told.append(work.is_lost())
         return Verdict(outcome=Outcome.EXTRACTED)
 
     report = memory.worker(Doing(process)).tick()
+    assert told == [False, True]
     assert (report.processed, report.stale) == (0, 1)
     (span,) = memory.space(SPACE).sessions.ranges(session.id)
     assert span.outcome is Outcome.EXTERNAL

@@ -10,7 +10,7 @@ import os
 import shlex
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import Any
@@ -39,6 +39,7 @@ class Plan:
     path: Path
     before: bytes | None  # there is no such file yet
     after: bytes
+    has_ours: bool = False  # before
 
     @property
     def changes(self) -> bool:
@@ -97,29 +98,31 @@ def plan_install(path: Path, agent: Agent, command: str) -> Plan:
     known = _AGENTS[agent]
     hook = {"type": "command", "command": command, "timeout": known.timeout}
     if plan.before is not None and _is_installed(plan.before, path, agent, hook):
-        return Plan(path=path, before=plan.before, after=plan.before)
+        return replace(plan, after=plan.before)
     lead, text = _parted(plan.after.decode())
     text = text if text.strip() else "{}\n"
     for event in known.events:
         text = _with_hook(text, event, {"hooks": [hook]}, path)
-    return Plan(path=path, before=plan.before, after=(lead + text).encode())
+    return replace(plan, after=(lead + text).encode())
 
 
 def plan_uninstall(path: Path, agent: Agent) -> Plan:
     """Without our hooks, and without what only they were in."""
     before = _read(path)
     if before is None or not before.strip():
-        return Plan(path=path, before=before, after=before or b"")
+        return Plan(path=path, before=before, after=before or b"", has_ours=False)
     lead, text = _parted(_decoded(before, path))
     for event in _AGENTS[agent].events:
         text = _without_hooks(text, event, agent, path)
-    return Plan(path=path, before=before, after=(lead + text).encode())
+    after = (lead + text).encode()
+    return Plan(path=path, before=before, after=after, has_ours=after != before)
 
 
 def apply(plan: Plan) -> Path | None:
     """Write what was planned, whole or not at all; the file as it was is kept beside it.
 
-    UsageError: somebody changed it since it was read.
+    One that has our hooks already does not take the place of one from before them, and none comes
+    back. UsageError: somebody changed it since it was read.
     """
     path = Path(os.path.realpath(plan.path))  # a link stays one
     try:
@@ -133,8 +136,9 @@ def apply(plan: Plan) -> Path | None:
         _write(aside, plan.after, mode)
         if _read(plan.path) != plan.before:
             raise UsageError(f"{plan.path} was changed by somebody else just now; try again")
-        if plan.before is not None:
-            backup = path.with_name(f"{path.name}{BACKUP_SUFFIX}")
+        kept = path.with_name(f"{path.name}{BACKUP_SUFFIX}")
+        if plan.before is not None and not (plan.has_ours and kept.exists()):
+            backup = kept
             _write(backup, plan.before, mode)
         aside.replace(path)
     finally:

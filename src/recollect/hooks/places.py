@@ -1,12 +1,18 @@
-"""Where things are: the project that an agent works in, and what hooks keep beside the store."""
+"""Where things are: the store, the project that an agent works in, and what hooks keep beside.
+
+An agent calls from whatever it works on. What is named from there would be another place each time,
+in the middle of somebody's project: only what an option says itself may be.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
+from urllib.parse import quote
 
 from recollect.config import Settings
+from recollect.errors import InvalidSetting
 from recollect.hooks.events import Event
 from recollect.importers.projects import project_of
 
@@ -14,6 +20,47 @@ from recollect.importers.projects import project_of
 def project(event: Event) -> str | None:
     """The project of an event; an agent that does not name its directory calls from there."""
     return project_of(event.directory or str(Path.cwd()))
+
+
+def is_relative(address: str) -> bool:
+    """Whether it depends on the working directory which store is meant."""
+    scheme, separator, path = address.partition(":///")
+    if separator and scheme == "sqlite":
+        return path not in ("", ":memory:") and not path.startswith(("/", "%2F", "%2f", "~"))
+    is_path = "://" not in address and address != ":memory:"
+    return is_path and not Path(address).expanduser().is_absolute()
+
+
+def absolute(address: str) -> str:
+    """The same store, named so that it is found from anywhere."""
+    scheme, separator, path = address.partition(":///")
+    if separator and scheme == "sqlite":
+        return f"sqlite:///{quote(str(Path.cwd()))}/{path}" if is_relative(address) else address
+    is_path = "://" not in address and address != ":memory:"
+    return str(Path(address).expanduser().absolute()) if is_path else address
+
+
+def expect_one_place(settings: Settings) -> None:
+    """InvalidSetting: there would be a store, or files of hooks, wherever an agent works."""
+    names = {"data_dir": settings.data_dir}
+    if settings.store is not None:
+        names["store"] = settings.store
+    elif settings.sqlite_path is not None:
+        names["sqlite_path"] = str(settings.path())
+    for name, value in names.items():
+        origin = settings.origins.get(name, "")
+        if value and origin != "argument" and is_relative(value):
+            raise InvalidSetting(
+                f"{name} ({origin}) is a relative path, and an agent calls from wherever it works: "
+                "nothing is told or kept; name the whole path"
+            )
+
+
+def log_folder(settings: Settings | None, environment: Mapping[str, str]) -> Path | None:
+    """Where to say what went wrong."""
+    if settings is None or (settings.data_dir and is_relative(settings.data_dir)):
+        return fallback_folder(environment)
+    return data_folder(settings)
 
 
 def data_folder(settings: Settings) -> Path | None:
@@ -30,7 +77,7 @@ def hook_folder(settings: Settings) -> Path | None:
 def fallback_folder(environment: Mapping[str, str]) -> Path | None:
     """Where to complain about settings that cannot be read."""
     named = environment.get("RECOLLECT_DATA_DIR")
-    if named:
+    if named and not is_relative(named):
         return _expanded(named)
     try:
         return data_folder(Settings())

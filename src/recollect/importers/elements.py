@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from recollect.importers.items import Odd, Trouble
+from recollect.importers.items import NOT_UTF8, Odd, Trouble
 from recollect.importers.weighing import is_too_heavy
 
 ELEMENT_BYTES_MAX = 64 * 2**20
@@ -190,7 +190,7 @@ def _parsed(data: bytearray) -> Iterator[object | Odd]:
         text = data.decode()
     except UnicodeDecodeError:
         text = data.decode(errors="replace")
-        replaced = Odd(trouble=Trouble.BROKEN, detail="bytes that are not UTF-8 were replaced")
+        replaced = Odd(trouble=Trouble.BROKEN, detail=NOT_UTF8)
     try:
         # Not a number is nothing: JSON has no word for it, and some programs write it all the same.
         value = json.loads(text, strict=False, parse_constant=lambda _: None)

@@ -31,6 +31,9 @@ class Trouble(StrEnum):
     UNREADABLE = "unreadable"  # the file itself: missing rights, a damaged archive
 
 
+NOT_UTF8 = "bytes that are not UTF-8 were replaced"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
     """The session an item belongs to. `directory` is where the agent worked, as the log says it."""
@@ -54,11 +57,15 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A fact that another memory kept."""
+    """A fact that another memory kept. `since` is when it was said as it stands, if that is later.
+
+    `id` is the same wherever it appears again, whatever it says then.
+    """
 
     id: str
     text: str
     at: datetime | None = None
+    since: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
 

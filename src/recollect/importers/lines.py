@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from recollect.importers.items import Odd, Trouble
+from recollect.importers.items import NOT_UTF8, Odd, Trouble
 from recollect.importers.weighing import is_too_heavy
 
 LINE_BYTES_MAX = 64 * 1024 * 1024  # of one line; longer ones are passed over, unread
@@ -22,13 +22,15 @@ _CHUNK_BYTES = 1024 * 1024
 class Line:
     """One line: what stands in it, its number, and where the next one begins.
 
-    `is_cut`: the file ends in the middle of it, so that it is not over.
+    `is_cut`: the file ends in the middle of it, so that it is not over. `replaced` says that some
+    of its bytes were no text.
     """
 
     entry: object | Odd
     number: int
     end: int
     is_cut: bool = False
+    replaced: Odd | None = None
 
 
 def lines(
@@ -52,11 +54,11 @@ def lines(
             offset += skipped
             yield Line(_too_large(number), number, offset if is_over else begin, is_cut=not is_over)
         elif text.strip(b" \t\r\n\0"):
-            entry = _read(text, number)
+            entry, replaced = _read(text, number)
             is_cut = not is_over and not isinstance(entry, dict)
             if is_cut:  # a number may be the beginning of a longer one
-                entry = _broken(number)
-            yield Line(entry, number, begin if is_cut else offset, is_cut=is_cut)
+                entry, replaced = _broken(number), None
+            yield Line(entry, number, begin if is_cut else offset, is_cut, replaced)
 
 
 def _begins_line(stream: BinaryIO, offset: int) -> bool:
@@ -77,18 +79,20 @@ def _skip(stream: BinaryIO) -> tuple[int, bool]:
     return skipped, False
 
 
-def _read(text: bytes, number: int) -> object | Odd:
+def _read(text: bytes, number: int) -> tuple[object | Odd, Odd | None]:
     if is_too_heavy(text):
-        return _too_large(number)
+        return _too_large(number), None
+    replaced = None
     try:
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError:
-        decoded = text.decode("utf-8", errors="replace")
+        decoded = text.decode("utf-8-sig", errors="replace")
+        replaced = Odd(trouble=Trouble.BROKEN, detail=NOT_UTF8, line=number)
     try:
         entry: object = json.loads(decoded)
     except (ValueError, RecursionError):
-        return _broken(number)
-    return entry
+        return _broken(number), None
+    return entry, replaced
 
 
 def _too_large(number: int) -> Odd:

@@ -32,7 +32,7 @@ from recollect.documents.paths import (
 )
 from recollect.errors import InvalidPath, InvalidValue
 from recollect.importers.fields import digest, unknown
-from recollect.importers.items import Found, Odd, Origin, Reader, Shape, Trouble
+from recollect.importers.items import NOT_UTF8, Found, Odd, Origin, Reader, Shape, Trouble
 
 NOTES = "notes"  # the part of the tree that folders of notes are put in, each by its name
 NOTE_BYTES_MAX = 16 * 2**20
@@ -372,7 +372,7 @@ def _decoded(data: bytes) -> tuple[str, tuple[Odd, ...]]:
     try:
         return data.decode(encoding), ()
     except UnicodeDecodeError:
-        odd = Odd(trouble=Trouble.BROKEN, detail="bytes that are not UTF-8 were replaced")
+        odd = Odd(trouble=Trouble.BROKEN, detail=NOT_UTF8)
         return data.decode(encoding, errors="replace"), (odd,)
 
 

@@ -65,6 +65,7 @@ def _statement(entry: object, line: int) -> Iterator[Found]:
         id=label(said.get("id")) or digest(content, scopes),
         text=collection.storable(content.strip()),
         at=moment(first(said, "created_at", "updated_at")),
+        since=moment(said.get("updated_at")),
         metadata={name: words(str(value)) for name, value in scopes.items()} | (metadata or {}),
         tags=_tags(said),
     )

@@ -30,12 +30,19 @@ class ImportReport:
     records: int = 0
     known: int = 0
     facts: int = 0
+    facts_changed: int = 0  # that came in before, and read otherwise now
     documents: int = 0
     sessions: set[str] = field(default_factory=set)  # their keys, of those that something new is in
     forms: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     odd: Counter[tuple[str, str]] = field(default_factory=Counter)  # by trouble and detail
     odd_places: list[OddPlace] = field(default_factory=list)
+
+    @property
+    def is_not_understood(self) -> bool:
+        """Whether there was something to read, and nothing at all of it was understood."""
+        came = self.records or self.facts or self.facts_changed or self.documents
+        return bool(self.odd) and not (came or self.known or self.left_out or self.files_unchanged)
 
     def add_odd(self, place: str, odd: Odd) -> None:
         detail = odd.detail if len(self.odd) < DETAILS_MAX else "and others"

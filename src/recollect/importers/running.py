@@ -43,8 +43,8 @@ from recollect.importers.items import (
 from recollect.importers.lines import lines
 from recollect.importers.projects import project_of
 from recollect.importers.report import ImportReport, Progress
+from recollect.importers.statements import Taking
 from recollect.importing import Arrival, Cursor, digest
-from recollect.knowledge import Fact
 from recollect.memory import Memory
 from recollect.session import Session
 
@@ -184,6 +184,7 @@ class _Pouring:
         self._file = file
         self._report = report
         self._batch = _Batch()
+        self._is_understood = False  # anything of it
         self._sessions: dict[_Name, Session] = {}
         self._changed: set[_Name] = set()
         self._place = place_of(file.path.absolute())
@@ -223,16 +224,20 @@ class _Pouring:
                 self._report.add_odd(self._place, line.entry)
             else:
                 self._take(reader.read(line.entry, line.number), line.number)
+            if line.replaced is not None:
+                self._report.add_odd(self._place, line.replaced)
             if line.is_cut:
                 break
             at = (line.end, line.number)
             if self._batch.is_full or at[0] - last.offset >= READ_BYTES_MAX:
                 last = self._flush(last, self._now_at(stream, at, cursor, reader))
                 told(last.offset)
-        if at[0] > last.offset or self._batch.items:
-            last = self._flush(last, self._now_at(stream, at, cursor, reader))
-        self._report.bytes_read += last.offset - cursor.offset
-        told(last.offset)
+        # What nobody understands is read again, by who knows more of it.
+        is_done = self._is_understood or bool(last.offset) or not self._marks
+        if is_done and (at[0] > last.offset or self._batch.items):
+            self._flush(last, self._now_at(stream, at, cursor, reader))
+        self._report.bytes_read += at[0] - cursor.offset
+        told(at[0])
 
     def _pour_elements(self, told: Callable[[int], None]) -> None:
         about = blake2b(repr(self._file.state).encode(), digest_size=16).hexdigest()
@@ -253,7 +258,8 @@ class _Pouring:
                 self._flush(seen, seen)
                 told(0)
         self._report.bytes_read += self._file.size
-        self._flush(seen, replace(seen, offset=self._file.size) if is_whole else seen)
+        is_done = is_whole and self._is_understood
+        self._flush(seen, replace(seen, offset=self._file.size) if is_done else seen)
 
     def _elements(self) -> Iterator[object | Odd]:
         return entries_of(self._file.path, self._is_wanted, names=self._source.names)
@@ -299,6 +305,7 @@ class _Pouring:
 
     def _take(self, found: Iterator[Found], line: int) -> None:
         for each in found:
+            self._is_understood = self._is_understood or not isinstance(each, Odd)
             match each:
                 case Item():
                     self._take_item(each, line)
@@ -327,7 +334,7 @@ class _Pouring:
     def _flush(self, before: Cursor, behind: Cursor) -> Cursor:
         """Store the batch. The cursor moves with its last part, and not before."""
         batch, self._batch = self._batch, _Batch()
-        self._add_statements(batch.statements, before)
+        self._take_over(batch.statements, before)
         parts = batch.parts()
         for number, (conversation, arrivals) in enumerate(parts, start=1):
             self._adopt(conversation, arrivals, behind if number == len(parts) else before)
@@ -383,32 +390,27 @@ class _Pouring:
         found = self._target.find_session(conversation.parent, conversation.agent)
         return collection.encode_key(conversation.parent) if found is None else found.id
 
-    def _add_statements(self, statements: list[Statement], cursor: Cursor) -> None:
-        """Facts of another memory, each by an id of its own: again, it replaces itself."""
+    def _take_over(self, statements: list[Statement], cursor: Cursor) -> None:
+        """Facts of another memory, which have an id of their own."""
         if not statements:
             return
-        by_item = {digest(each.id): each for each in statements}
-        known = self._way.known(list(by_item))
-        for item, each in by_item.items():
-            if item in known:
-                continue
-            fact = Fact(
-                each.text,
-                id=f"{self._source.name}-{item}",
-                tags=each.tags,
-                metadata=each.metadata,
-                created_at=each.at,
-            )
-            try:
-                self._target.facts.add(fact)
-            except InvalidValue as error:
-                is_large = isinstance(error, TooLarge)
-                trouble = Trouble.TOO_LARGE if is_large else Trouble.BROKEN
-                self._report.add_odd(self._place, Odd(trouble=trouble, detail="a fact"))
-                continue
-            self._report.facts += 1
-        self._report.known += len(statements) - len(by_item) + len(known)
-        self._way.note(list(by_item), cursor)
+        way = self._way
+        taking = Taking(
+            source=self._source.name,
+            facts=way.memory.space(way.name).facts,
+            instead=self._target.facts if way.is_dry else None,
+            redactor=lambda: way.memory.equipment.redactor().keyed(way.name),
+            known=way.known,
+            now=way.memory.clock.now(),
+        )
+        taken = taking.take(statements)
+        self._report.facts += taken.added
+        self._report.facts_changed += taken.changed
+        self._report.known += taken.known
+        self._report.left_out.update(taken.left_out)
+        for odd in taken.odd:
+            self._report.add_odd(self._place, odd)
+        way.note(taken.items, cursor)
 
 
 def _head(stream: BinaryIO, offset: int, size: int) -> str:

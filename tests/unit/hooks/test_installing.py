@@ -151,6 +151,23 @@ def test_a_link_stays_a_link_and_rights_stay_as_they_were(tmp_path: Path) -> Non
     assert sorted(each.name for each in real.parent.iterdir()) == [real.name, backup.name]
 
 
+def test_the_file_from_before_the_first_time_is_kept_and_no_later_one(tmp_path: Path) -> None:
+    path = settings(tmp_path, WRITTEN_BY_HAND)
+    kept = path.with_name(f"settings.json{BACKUP_SUFFIX}")
+    for command in (COMMAND, f"{COMMAND} --learn"):
+        apply(plan_install(path, Agent.CLAUDE_CODE, command))
+        assert kept.read_text() == WRITTEN_BY_HAND
+    assert apply(plan_uninstall(path, Agent.CLAUDE_CODE)) is None
+    assert kept.read_text() == WRITTEN_BY_HAND
+    path.write_text('{"model": "sonnet"}')
+    assert apply(plan_install(path, Agent.CLAUDE_CODE, COMMAND)) == kept
+    assert kept.read_text() == '{"model": "sonnet"}', "as it was before we came back"
+    kept.unlink()
+    installed = path.read_text()
+    apply(plan_uninstall(path, Agent.CLAUDE_CODE))
+    assert kept.read_text() == installed, "better than none"
+
+
 def test_what_somebody_changes_meanwhile_is_not_written_over(tmp_path: Path) -> None:
     path = settings(tmp_path, WRITTEN_BY_HAND)
     plan = plan_install(path, Agent.CLAUDE_CODE, COMMAND)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.importers.items import Odd, Trouble
+from recollect.importers.items import NOT_UTF8, Odd, Trouble
 from recollect.importers.lines import Line, lines
 
 
@@ -58,6 +58,7 @@ def test_what_may_still_become_something_else_is_waited_for(tail: bytes) -> None
 def test_bytes_that_are_no_text_cost_their_characters_and_not_the_line() -> None:
     [line] = read(b'{"a": "caf\xe9"}\n')
     assert line.entry == {"a": "caf\ufffd"}
+    assert line.replaced == Odd(trouble=Trouble.BROKEN, detail=NOT_UTF8, line=1)
 
 
 def test_a_mark_of_utf_8_at_the_beginning_is_no_part_of_it() -> None:

@@ -37,6 +37,7 @@ def test_a_memory_is_a_statement_with_its_scopes_its_time_and_its_tags() -> None
             id="m-1",
             text="Drinks green tea.",
             at=datetime(2026, 1, 1, 7, tzinfo=UTC),
+            since=datetime(2026, 2, 1, 7, tzinfo=UTC),
             metadata={
                 "user_id": "ana",
                 "agent_id": "helper",

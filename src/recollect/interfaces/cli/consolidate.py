@@ -73,9 +73,9 @@ def command(target: Target, is_now: bool, dry_run: bool) -> None:
     (consolidation_cooldown_seconds); this does not wait. By rules, or by the model that
     consolidation_model names.
 
-    If nothing changed nothing is done. --now also looks then, and after failures; what says the
-    same makes no new generation. The exit code is 1 if there is something to do and it was not
-    done: it is paused, waits after a failure, or failed.
+    If nothing changed nothing is done; what people edited in the files is a change. --now also
+    looks then, and after failures; what says the same makes no new generation. The exit code is 1
+    if there is something to do and it was not done: it is paused, waits after a failure, or failed.
 
     \b
     Examples:
@@ -113,6 +113,7 @@ def _look_ahead(target: Target, space: Space) -> None:
 
 
 def _consolidate(target: Target, memory: recollect.Memory, space: Space, *, is_now: bool) -> Result:
+    memory.equipment.notice_edits(space.name)
     before = space.generations.state()
     if before.paused_at is not None:
         go_on = f"recollect generations resume{target.arguments}"

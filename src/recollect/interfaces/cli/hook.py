@@ -23,7 +23,14 @@ from recollect.hooks.answering import answer
 from recollect.hooks.deadline import Deadline
 from recollect.hooks.events import ASKING, PAYLOAD_BYTES_MAX, Agent, Event, Moment, Unusable
 from recollect.hooks.journal import Journal
-from recollect.hooks.places import data_folder, fallback_folder, hook_folder, project, token
+from recollect.hooks.places import (
+    absolute,
+    expect_one_place,
+    hook_folder,
+    log_folder,
+    project,
+    token,
+)
 from recollect.hooks.reading import read_event
 from recollect.hooks.shown import Shown
 from recollect.interfaces.cli.options import target_options
@@ -170,8 +177,7 @@ def _run(agent: Agent, target: Target, payload: str | None, wishes: _Wishes) -> 
     settings: recollect.Settings | None = None
 
     def tell(reason: str) -> None:
-        folder = data_folder(settings) if settings is not None else fallback_folder(os.environ)
-        line = Journal(folder, agent.value).note(reason)
+        line = Journal(log_folder(settings, os.environ), agent.value).note(reason)
         if wishes.verbose:
             note(line)
 
@@ -186,10 +192,12 @@ def _run(agent: Agent, target: Target, payload: str | None, wishes: _Wishes) -> 
                     tell(event.reason)
                 elif not settings.is_memory_enabled(agent.value):
                     pass  # it is told as little as is kept of it
-                elif wishes.is_errand:
-                    _capture(target, event, wishes, tell)
                 else:
-                    _attend(target, event, wishes, given, deadline)
+                    expect_one_place(settings)
+                    if wishes.is_errand:
+                        _capture(target, event, wishes, tell)
+                    else:
+                        _attend(target, event, wishes, given, deadline)
             except Exception as error:  # the agent has its own work to do
                 tell(_reason(error))
     except RuntimeError as error:  # no thread to watch the time: better nothing than no limit
@@ -286,7 +294,7 @@ def _send(target: Target, event: Event, wishes: _Wishes, given: bytes) -> None:
 
     environment = dict(os.environ)
     if target.store is not None:  # not on the command line: it may have a password
-        environment["RECOLLECT_STORE"] = target.store
+        environment["RECOLLECT_STORE"] = absolute(target.store)
     arguments = ["hook", event.agent.value, "--errand", "--space", target.space_name]
     send(arguments + ["--learn"] * wishes.learn, given, environment)
 
@@ -312,6 +320,7 @@ def _capture(target: Target, event: Event, wishes: _Wishes, tell: Callable[[str]
             Shown(folder, name).forget()
             tidy(folder)
             if wishes.learn:
+                memory.equipment.sweep(target.space_name)  # those who never say that they end
                 memory.worker().drain()
 
 

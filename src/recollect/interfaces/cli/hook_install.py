@@ -8,10 +8,10 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from urllib.parse import quote
 
 import click
 
+from recollect import config
 from recollect.hooks.events import Agent
 from recollect.hooks.installing import (
     INSTALLABLE,
@@ -22,6 +22,7 @@ from recollect.hooks.installing import (
     plan_uninstall,
     settings_file,
 )
+from recollect.hooks.places import absolute
 from recollect.interfaces.cli.output import harmless, note, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.store.address import without_password
@@ -50,8 +51,10 @@ def install(
 ) -> None:
     """Let AGENT call `recollect hook` at its turning points.
 
-    Everything else in its settings stays as it is, byte for byte; the file as it was is kept beside
-    it. A second time changes nothing. --store and --space become part of what is written.
+    Everything else in its settings stays as it is, byte for byte; the file as it was before the
+    first time is kept beside it. A second time changes nothing. --store and --space become part of
+    what is written and, unless it is for a --project, so does a store that only RECOLLECT_STORE or
+    a recollect.toml in this directory names: agents call from anywhere, and may not know it.
 
     \b
     Examples:
@@ -93,31 +96,44 @@ def _command(target: Target, agent: Agent, scope: Scope, *, learn: bool) -> str:
     """What the agent's shell runs. For others too it cannot be a path of this machine."""
     words = ["recollect"] if scope is Scope.PROJECT else _program()
     words += ["hook", agent.value]
+    store = _store(target, scope)
+    if store is not None:
+        words += ["--store", store]
+    if target.space is not None:
+        words += ["--space", target.space]
+    return shlex.join(words + ["--learn"] * learn)
+
+
+def _store(target: Target, scope: Scope) -> str | None:
+    """The store that is meant here, where a hook would not find it by itself from anywhere.
+
+    Others who share the settings of a project have their own, unless an option names one.
+    """
     if target.store is not None:
         if target.store != without_password(target.store):
             raise click.UsageError(
                 "A password does not belong into an agent's settings: set RECOLLECT_STORE instead."
             )
-        words += ["--store", _absolute(target.store)]
-    if target.space is not None:
-        words += ["--space", target.space]
-    return shlex.join(words + ["--learn"] * learn)
+        return absolute(target.store)
+    meant = None if scope is Scope.PROJECT else _address(target.settings())
+    if meant is None or meant == ":memory:" or meant != without_password(meant):
+        return None
+    found = _address(config.load(environ={}, directory=config.user_config_dir()))
+    return None if absolute(meant) == found else absolute(meant)
+
+
+def _address(settings: config.Settings) -> str | None:
+    """None: there is no store, or there is one for each agent."""
+    if settings.store is not None:
+        return settings.store
+    is_one = settings.database != "per-agent" and (settings.data_dir or settings.sqlite_path)
+    return str(settings.path()) if is_one else None
 
 
 def _program() -> list[str]:
     """How this very program is started from anywhere."""
     beside = shutil.which("recollect", path=str(Path(sys.executable).parent))
     return [beside] if beside else [sys.executable, "-P", "-m", "recollect"]
-
-
-def _absolute(store: str) -> str:
-    """An agent calls from wherever it is."""
-    scheme, separator, path = store.partition(":///")
-    if separator and scheme == "sqlite":
-        is_relative = path not in ("", ":memory:") and not path.startswith(("/", "%2F", "%2f"))
-        return f"sqlite:///{quote(str(Path.cwd()))}/{path}" if is_relative else store
-    is_address = "://" in store or store == ":memory:"
-    return store if is_address else str(Path(store).expanduser().absolute())
 
 
 def _carry_out(target: Target, plan: Plan, *, dry_run: bool, yes: bool, done: str) -> None:

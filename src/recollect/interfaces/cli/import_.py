@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 import recollect
-from recollect.errors import InvalidUrl, NotFound
+from recollect.errors import InvalidUrl, InvalidValue, NotFound
 from recollect.importers.folders import existing
 from recollect.importers.items import Source
 from recollect.importers.notes import ImportingNotes
@@ -85,6 +85,7 @@ def command(
                 importing = Importing(memory, target.space_name, reader, progress=show)
                 report, plan = importing.run(places), None
         _say(target, report, plan, memory.settings)
+        _expect_sense(report)
         if is_work:
             worked = memory.work()
             if not target.as_json:
@@ -149,6 +150,11 @@ def _say(
     if plan is not None:
         for line in total_lines(plan, settings):
             write(line)
+
+
+def _expect_sense(report: ImportReport) -> None:
+    if report.is_not_understood:
+        raise InvalidValue(f"nothing of it was understood: it is not what {report.source} writes")
 
 
 def _import_notes(

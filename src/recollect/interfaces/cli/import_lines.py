@@ -41,6 +41,7 @@ def report_shape(report: ImportReport) -> dict[str, Any]:
         "records": report.records,
         "known": report.known,
         "facts": report.facts,
+        "facts_changed": report.facts_changed,
         "documents": report.documents,
         "sessions": sorted(report.sessions),
         "forms": dict(report.forms),
@@ -72,11 +73,13 @@ def _files(report: ImportReport) -> str:
 
 def _new(report: ImportReport, *, is_dry: bool) -> str:
     parts = []
-    if report.records or not (report.facts or report.documents):
+    if report.records or not (report.facts or report.facts_changed or report.documents):
         sessions = counted(len(report.sessions), "session")
         parts.append(f"{counted(report.records, 'new record')} in {sessions}")
     if report.facts:
         parts.append(counted(report.facts, "new fact"))
+    if report.facts_changed:
+        parts.append(counted(report.facts_changed, "changed fact"))
     if report.documents:
         parts.append(counted(report.documents, "new or changed document"))
     words = ", ".join(parts)
