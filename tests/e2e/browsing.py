@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 import recollect
 from recollect.interfaces.http.app import Api
-from recollect.interfaces.http.server import Server, listening
+from recollect.interfaces.http.listening import listening
+from recollect.interfaces.http.server import Server
 from recollect.interfaces.web.site import Site
 from tests.e2e.http_world import UNLIMITED
 

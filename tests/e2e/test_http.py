@@ -25,7 +25,8 @@ from recollect.interfaces.cli import keys
 from recollect.interfaces.http import protocol
 from recollect.interfaces.http.app import Api, Limits
 from recollect.interfaces.http.bearer import make_key
-from recollect.interfaces.http.server import Server, listening
+from recollect.interfaces.http.listening import listening
+from recollect.interfaces.http.server import Server
 from recollect.store.key_protocol import Scope
 from tests.e2e.command_line import line_with
 

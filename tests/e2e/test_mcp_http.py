@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +20,9 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 import recollect
-from recollect.interfaces.mcp.http import build_app
+from recollect.interfaces.http import protocol
+from recollect.interfaces.http.listening import listening
+from recollect.interfaces.mcp.http import build_app, server
 from tests.e2e.command_line import ENTRY_POINT, line_with
 from tests.unit.interfaces.mcp.talking import Answered, answered
 
@@ -182,6 +186,23 @@ def test_a_token_may_have_any_letters() -> None:
 
     assert anyio.run(answered_with, "gr\u00fcn-\u7eff".encode()) == 404
     assert anyio.run(answered_with, "gr\u00fcn-\u7eff".encode("utf-16")) == 401
+
+
+def test_whoever_never_ends_a_head_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P8: else strangers without a token could hold all connections there may be."""
+    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.2)
+    with listening("127.0.0.1", 0) as listener:
+        running = server(build_app({}, token=TOKEN))
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            with socket.create_connection(listener.getsockname(), timeout=60) as slow:
+                slow.sendall(b"POST /mcp HTTP/1.1\r\nX-Slow: ")
+                assert slow.recv(100) == b""
+        finally:
+            running.should_exit = True
+            thread.join(60)
+        assert not thread.is_alive()
 
 
 def assert_nobody_was_here(served: Served) -> None:

@@ -16,7 +16,8 @@ import httpx2
 import recollect
 from recollect.interfaces.http.app import Api, Limits
 from recollect.interfaces.http.bearer import make_key
-from recollect.interfaces.http.server import Server, listening
+from recollect.interfaces.http.listening import listening
+from recollect.interfaces.http.server import Server
 from recollect.store.key_protocol import Scope
 from tests.crash.soundness import assert_store_is_sound
 from tests.postgres_server import PostgresServer, url_with

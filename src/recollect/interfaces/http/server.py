@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import signal
-import socket
 from collections.abc import Callable, Sequence
 from types import FrameType
 
 import uvicorn
 from starlette.routing import BaseRoute
 
-from recollect.errors import InvalidValue
 from recollect.interfaces.http.app import Api, build_app
+from recollect.interfaces.http.listening import (
+    CONNECTIONS_MAX,
+    GRACE_SECONDS,
+    KEEP_ALIVE_SECONDS,
+    listening,
+    shown_address,
+    stopped_once,
+)
 from recollect.interfaces.http.protocol import HEAD_BYTES_MAX, protocol
-
-CONNECTIONS_MAX = 1024
-KEEP_ALIVE_SECONDS = 30
-GRACE_SECONDS = 10
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Server(uvicorn.Server):
@@ -60,24 +60,6 @@ def serve(
     """Serve until a signal says to stop. InvalidValue: it cannot listen there."""
     host, port = address
     with listening(host, port) as listener:
-        shown = f"[{host}]" if ":" in host else host
-        say_ready(f"http://{shown}:{listener.getsockname()[1]}")
-        # It raises the signal that stopped it once more; by then that has been heeded.
-        before = {each: signal.signal(each, _heeded) for each in STOP_SIGNALS}
-        try:
+        say_ready(shown_address(host, listener))
+        with stopped_once():
             Server(api, pages).run(sockets=[listener])
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
-
-
-def _heeded(_signum: int, _frame: object) -> None:
-    """Nothing more to do."""
-
-
-def listening(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=CONNECTIONS_MAX)
-    except (OSError, OverflowError) as error:
-        raise InvalidValue(f"cannot listen on {host}:{port}: {error}") from error

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-import signal
-import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -23,13 +21,20 @@ from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
 from recollect.errors import InvalidValue
+from recollect.interfaces.http.listening import (
+    CONNECTIONS_MAX,
+    GRACE_SECONDS,
+    KEEP_ALIVE_SECONDS,
+    listening,
+    shown_address,
+    stopped_once,
+)
+from recollect.interfaces.http.protocol import HEAD_BYTES_MAX, protocol
 from recollect.interfaces.mcp.keeping import Keeper, Terms
 from recollect.interfaces.mcp.server import MemoryServer
 
 PATH = "/mcp"
-CONNECTIONS_MAX = 128
 THREADS = 8
-GRACE_SECONDS = 10
 LOOPBACK = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 
 
@@ -129,34 +134,25 @@ def serve_http(
             f"{host} can be reached from elsewhere: give a token (--token, RECOLLECT_MCP_TOKEN), or"
             " listen on 127.0.0.1"
         )
-    with _listening(host, port) as listener:
-        shown = f"[{host}]" if ":" in host else host
-        say_ready(f"http://{shown}:{listener.getsockname()[1]}")
-        config = uvicorn.Config(
-            build_app(servers, token=token, host=host),
+    with listening(host, port) as listener:
+        say_ready(shown_address(host, listener))
+        with stopped_once():
+            server(build_app(servers, token=token, host=host)).run(sockets=[listener])
+
+
+def server(app: Starlette) -> uvicorn.Server:
+    """One that leaves whoever keeps it waiting: nobody needs a token to connect."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=protocol(),
             ws="none",  # nothing here speaks it
             log_config=None,
             access_log=False,
             server_header=False,
             limit_concurrency=CONNECTIONS_MAX,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=GRACE_SECONDS,
+            h11_max_incomplete_event_size=HEAD_BYTES_MAX,
         )
-        # It raises the signal that stopped it once more; by then that has been heeded.
-        before = {each: signal.signal(each, _heeded) for each in (signal.SIGTERM, signal.SIGINT)}
-        try:
-            uvicorn.Server(config).run(sockets=[listener])
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
-
-
-def _heeded(_signum: int, _frame: object) -> None:
-    """Nothing more to do."""
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except (OSError, OverflowError) as error:
-        raise InvalidValue(f"cannot listen on {host}:{port}: {error}") from error
+    )
