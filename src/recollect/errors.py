@@ -109,7 +109,7 @@ class StoreClosed(UsageError):
 
 
 class StoreForked(UsageError):
-    """The store was opened before a fork and used in the child."""
+    """The store was opened before a fork and used in the child, or was in use when it forked."""
 
 
 class NotFound(UsageError, LookupError):

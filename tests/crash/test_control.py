@@ -43,7 +43,10 @@ def exported(url: str | Path, directory: Path) -> bytes:
     path = directory / "exported.zip"
     with opened(url) as memory:
         memory.export(path)
-    return path.read_bytes()
+    try:
+        return path.read_bytes()
+    finally:
+        path.unlink()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -161,6 +161,7 @@ def test_a_failed_command_says_so_in_json_when_asked() -> None:
         ("append", "k", "text", "--role", "wizard"),
         ("append", "k", "text", "--metadata", "[1]"),
         ("append", "k", "text", "--metadata", "{"),
+        ("append", "k", "text", "--at", "yesterday"),
         ("append", "k", ""),
         ("append", "k", "text", "--messages", "-"),
         ("append", "k", "--messages", "-", "--role", "user"),
@@ -181,7 +182,22 @@ def test_wrong_usage_exits_2_and_touches_no_store(arguments: Sequence[str], tmp_
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     assert "Error: " in result.stderr
+    told = run(*arguments, "--json")
+    assert told.exit_code == 2
+    assert told.stdout == ""
+    error = json.loads(told.stderr)["error"]
+    assert (error["type"], error["retry_helps"], error["mended_by"]) == (
+        *("UsageError", False, "caller"),
+    )
+    assert error["message"] in " ".join(result.stderr.split("Error: ")[1].split())
     assert not (tmp_path / "data").exists()
+
+
+def test_a_message_that_cannot_be_stored_begins_no_session(tmp_path: Path) -> None:
+    store = str(tmp_path / "memory.db")
+    for wrong in (("--name", "a" * 3000), ("--key", "")):
+        assert run("append", "k", "x", *wrong, "--store", store).exit_code == 1
+    assert run_json("sessions", "--store", store) == []
 
 
 def test_a_pipe_gets_plain_text_and_a_closed_one_ends_quietly(tmp_path: Path) -> None:
@@ -392,6 +408,7 @@ def test_memory_that_is_off_is_not_silent_about_it(tmp_path: Path) -> None:
     (tmp_path / "recollect.toml").write_text("[agents.scratch.memory]\nenabled = false\n")
     result = run("append", "k", "Forget this.", "--agent", "scratch")
     assert (result.exit_code, "nothing was kept" in result.stderr) == (0, True)
+    assert result.stdout == ""  # and does not say that anything was stored
     assert run_json("sessions") == []
 
 
@@ -790,6 +807,21 @@ def test_a_setting_out_of_bounds_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("RECOLLECT_MARK_THRESHOLD", "-1")
     result = run("config")
     assert (result.exit_code, "mark_threshold" in result.stderr) == (1, True)
+
+
+def test_a_variable_that_is_no_setting_is_named_and_stops_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RECOLLECT_NOPE", "1")
+    monkeypatch.setenv("RECOLLECT_MCP_TOKEN", "t")
+    result = run("sessions")
+    assert (result.exit_code, result.stderr.count("RECOLLECT_")) == (0, 1)
+    assert "RECOLLECT_NOPE is not heeded" in result.stderr
+    assert run_json("sessions") == []
+    assert run("hook", "--help").stderr == ""
+    monkeypatch.setenv("RECOLLECT_STOR", "other.db")
+    result = run("sessions")
+    assert (result.exit_code, "mean RECOLLECT_STORE?" in result.stderr) == (1, True)
 
 
 def test_the_examples_of_the_settings_reference_load(tmp_path: Path) -> None:

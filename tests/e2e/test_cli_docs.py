@@ -209,7 +209,8 @@ def test_what_is_not_there_is_named_and_exits_1(arguments: tuple[str, ...]) -> N
 def test_wrong_usage_exits_2_and_touches_no_store(
     arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    assert "Error: " in refused(*arguments, exit_code=2)
+    told = "UsageError" if "--json" in arguments else "Error: "
+    assert told in refused(*arguments, exit_code=2)
     assert not (tmp_path / "data").exists()
 
 

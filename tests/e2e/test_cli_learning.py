@@ -78,6 +78,20 @@ def test_work_says_what_was_learned(durable_store_url: str) -> None:
     say("I'm allergic to penicillin.", *store)
     report = run_json("work", "--all", *store)
     assert (report["processed"], report["new_facts"], report["postponed"]) == (1, 1, 0)
+    for key in ("third", "fourth"):
+        say("I live in Lisbon. I have a dog.", *store, key=key)
+    report = run_json("work", "--all", *store)
+    assert (report["processed"], report["new_facts"]) == (2, 1)  # one fact that two sessions say
+
+
+def test_where_all_was_learned_from_nobody_is_sent_to_learn_from_it(durable_store_url: str) -> None:
+    store = ("--store", durable_store_url)
+    say("Hello!", *store)
+    assert "recollect work --all" in run("facts", *store).stderr
+    run("work", "--all", *store)
+    said = run("facts", *store).stderr
+    assert "nothing new to learn from" in said
+    assert "--all" not in said
 
 
 def test_a_session_is_shown_with_what_it_came_to_beside_its_records(
@@ -293,7 +307,8 @@ def test_a_spending_cap_is_a_visible_pause_with_the_way_out(
     result = run("work", "--all", *store)
     assert (result.exit_code, server.requests) == (0, [])
     assert "0 failed; 1 postponed." in result.stdout
-    assert "What is postponed waits for a spending cap or a key that was refused." in result.stderr
+    assert "SpendCapReached" in result.stderr
+    assert "What is postponed has not failed: it waits for what is said above" in result.stderr
     assert "1 session is still marked; why: recollect status" in result.stderr
 
     words = run("status", *store).stdout

@@ -61,7 +61,10 @@ def test_what_would_be_written_over_is_refused_in_one_line(tmp_path: Path) -> No
     store, backup = str(tmp_path / "memory.db"), str(tmp_path / "backup.db")
     fill(store, "telegram:1")
     assert run("backup", backup, "--store", store).exit_code == 0
-    for arguments in (("backup", backup), ("restore", backup), ("migrate", "--to", backup)):
+    for arguments in (
+        *(("backup", backup), ("restore", backup)),
+        *(("export", backup), ("export", store), ("migrate", "--to", backup)),
+    ):
         result = run(*arguments, "--store", store)
         assert result.exit_code == (0 if arguments[0] == "migrate" else 1), result.output
     replaced = run("restore", backup, "--store", store, "--replace")
@@ -70,6 +73,17 @@ def test_what_would_be_written_over_is_refused_in_one_line(tmp_path: Path) -> No
     result = run("load", str(tmp_path / "letter.zip"), "--store", store, "--json")
     assert result.exit_code == 1
     assert json.loads(result.stderr)["error"]["type"] == "InvalidArchive"
+
+
+def test_a_misspelt_store_is_not_made_copied_and_found_healthy(tmp_path: Path) -> None:
+    new = str(tmp_path / "new")
+    for command in (("backup", new), ("export", new), ("migrate", "--to", new), ("doctor",)):
+        for store in (str(tmp_path / "memroy.db"), f"sqlite:///{tmp_path}/memroy.db"):
+            result = run(*command, "--store", store)
+            assert result.exit_code == 1, command
+            assert "there is no store" in result.stderr
+            assert "check --store" in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_commands_about_whole_stores_take_a_space_and_say_that_it_is_not_heeded(

@@ -10,6 +10,7 @@ import pytest
 
 import recollect
 from recollect.errors import InvalidUrl, NotAStore
+from recollect.operations.database_files import path_of
 
 
 @pytest.mark.parametrize("address", [":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:"])
@@ -51,7 +52,21 @@ def test_a_new_file_and_its_directory_are_its_owners_alone(tmp_path: Path) -> No
     assert file.parent.parent.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("address", ["", "  ", "a\0b", 5, b"memory.db", [], "sqlite://[x"])
+def test_a_tilde_is_home_in_a_path_and_in_a_url(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for address in ("~/memory.db", "sqlite:///~/memory.db"):
+        with recollect.open(address) as memory:
+            assert memory.status().store.location == str(tmp_path / "memory.db")
+        assert path_of(address) == tmp_path / "memory.db"
+
+
+NO_ADDRESS = ["", "  ", "a\0b", 5, b"memory.db", [], "sqlite://[x"]
+NO_FILE = ["/", Path("/"), Path("a\0b"), "sqlite:////", "~nobody-of-that-name/memory.db"]
+
+
+@pytest.mark.parametrize("address", NO_ADDRESS + NO_FILE)
 def test_what_is_no_address_is_refused_with_advice(address: Any) -> None:
     with pytest.raises(InvalidUrl, match="use a path"):
         recollect.open(address)

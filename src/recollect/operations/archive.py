@@ -16,11 +16,12 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 from urllib.parse import quote
 
 from recollect.errors import InvalidArchive, NotFound, SchemaTooNew, StoreDenied
-from recollect.operations.rows import Digest, Line
+from recollect.operations.placing import aside_of, check_free, put_into_place
+from recollect.operations.rows import Digest, Line, Tally, begun_anew, encoded
 from recollect.operations.tables import TABLES
 
 FORMAT = "recollect-archive"
@@ -32,6 +33,7 @@ PIECE_BYTES = 1024 * 1024
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can say
 _UNIX = 3
 _MODE = 0o100600 << 16
+_KNOWN = {table.name: table for table in TABLES}
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
@@ -51,7 +53,10 @@ def directory_of(space: str) -> str:
 
 
 class ArchiveWriter:
-    """Writes members in the order in which they come, and the manifest at the end."""
+    """Writes members in the order in which they come, and at the end the manifest, if all is well.
+
+    A context manager: what is given up half-way is left as it is, for its file to be removed.
+    """
 
     def __init__(self, file: IO[bytes], schema_version: int) -> None:
         self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED)
@@ -70,7 +75,16 @@ class ArchiveWriter:
         entry = {"space": space, "directory": directory_of(space), "counts": dict(counts)}
         self._spaces.append(entry)
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._finish()
+        else:
+            self._zip.fp = None  # or it would write to the end, at last, into a file that is closed
+
+    def _finish(self) -> None:
         manifest = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -124,6 +138,12 @@ class Archive:
         self._check_tables()
 
     def digest(self, entry: SpaceEntry, table: str) -> Digest:
+        """What the rows of a table come to where they are loaded."""
+        if _KNOWN[table].from_zero:
+            tally = Tally()
+            for line in self.lines(entry, table):
+                tally.add(encoded(begun_anew(_KNOWN[table], line)))
+            return tally.digest()
         said = self._members.get(_member_name(entry, table))
         sha = hashlib.sha256().hexdigest() if said is None else str(said["sha256"])
         return Digest(rows=entry.counts.get(table, 0), sha256=sha)
@@ -152,13 +172,12 @@ class Archive:
         return line
 
     def _check_tables(self) -> None:
-        known = {table.name for table in TABLES}
         for entry in self.spaces:
             prefix = f"{entry.directory}/"
             for name in self._members:
                 inner = name.removeprefix(prefix)
                 is_table = name.startswith(prefix) and inner.endswith(".jsonl")
-                if is_table and "/" not in inner and inner.removesuffix(".jsonl") not in known:
+                if is_table and "/" not in inner and inner.removesuffix(".jsonl") not in _KNOWN:
                     raise self._wrong(f"{name} is of a table that this Recollect does not know")
 
     def _manifest(self) -> Mapping[str, Any]:
@@ -214,30 +233,20 @@ def opened(path: Path, schema_version: int) -> Iterator[Archive]:
 
 @contextlib.contextmanager
 def written(path: Path) -> Iterator[IO[bytes]]:
-    """A file that is there once it is whole and durable, for its owner alone."""
-    aside = path.with_name(f"{path.name}.part")
+    """A new file, there once it is whole and durable, for its owner alone."""
+    check_free(path, "an archive is never written over: name a new file")
+    aside = aside_of(path)
     try:
         aside.unlink(missing_ok=True)
         descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w+b") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(path)
-        sync_directory(path.parent)
+        put_into_place(aside, path)
     except OSError as error:
         raise StoreDenied(f"cannot write {path}: {error.strerror}") from error
     finally:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)
-
-
-def sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _info(name: str) -> zipfile.ZipInfo:

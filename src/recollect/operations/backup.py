@@ -16,25 +16,22 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from recollect.clock import Clock
+from recollect.collection import check_flag
 from recollect.config import Settings
 from recollect.errors import NotEmpty, NotFound, UsageError
 from recollect.operations.archive import opened
-from recollect.operations.database_files import (
-    clear_other_name,
-    copy,
-    exchange,
-    made_aside,
-    path_of,
-    put_into_place,
-    reading,
-)
+from recollect.operations.database_files import copy, exchange, made_aside, path_of, reading
 from recollect.operations.exporting import export, load
 from recollect.operations.migrating import migrate, whole_of
+from recollect.operations.placing import check_free, put_into_place
 from recollect.operations.rows import spaces
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from recollect.store.sqlite.whole import SqliteWhole
 from recollect.store.whole import Access, first
+
+# Published files are no part of a backup: what stands there is of another time, or nothing.
+_WITHOUT_FILES = "UPDATE consolidations SET files_generation = 0"
 
 BackupKind = Literal["database", "archive"]
 
@@ -63,14 +60,12 @@ class Restored:
 def back_up(store: Store, path: str | Path) -> BackedUp:
     """Copy a store into a file that is not there yet. Whoever writes goes on writing."""
     path = Path(path).absolute()
-    if path.exists():
-        clear_other_name(path)
-        raise NotEmpty(f"{path} exists already; a backup is never written over")
+    check_free(path, "a backup is never written over")
     with whole_of(store).whole(Access.READ) as whole:
         count = len(spaces(whole))  # and from here on it is this moment that is read
         if isinstance(whole, SqliteWhole):
             with made_aside(path) as aside:
-                copy(whole.connection, aside)
+                copy(whole.connection, aside, origin=whole.location)
                 put_into_place(aside, path)
             return BackedUp(
                 path=path, kind="database", size_bytes=path.stat().st_size, spaces=count
@@ -94,7 +89,7 @@ class Restoring:
 
     def restore(self, address: str | Path, *, replace: bool = False) -> Restored:
         """With `replace` an old store is kept beside the new one; it must not be in use."""
-        path = path_of(address)
+        path, replace = path_of(address), check_flag(replace, "replace")
         if path is None:
             if replace:
                 raise UsageError(
@@ -102,9 +97,10 @@ class Restoring:
                     " ?schema=<name> in the URL, and use that"
                 )
             return self._into_server(str(address))
-        if path.exists() and not replace:
-            clear_other_name(path)
-            raise NotEmpty(f"{path} exists already; use another path, or say that it is replaced")
+        if path.is_dir():
+            check_free(path, "it is a directory: name a file")
+        if not replace:
+            check_free(path, "use another path, or say that it is replaced")
         return self._into_file(path)
 
     def _into_file(self, path: Path) -> Restored:
@@ -113,7 +109,7 @@ class Restoring:
         with made_aside(path) as aside:
             if self._kind == "database":
                 with reading(self._backup) as source:
-                    copy(source, aside)
+                    copy(source, aside, origin=str(self._backup))
             count = self._checked(aside)
             if path.exists():
                 kept = exchange(aside, path, self._clock.now())
@@ -126,6 +122,9 @@ class Restoring:
         with closing(open_store(aside, self._settings, self._clock)) as store:
             if self._kind == "archive":
                 load(whole_of(store), self._backup)
+            else:
+                with whole_of(store).whole(Access.WRITE) as whole:
+                    whole.run(_WITHOUT_FILES)
             return _count_spaces(store)
 
     def _into_server(self, address: str) -> Restored:
@@ -141,7 +140,7 @@ class Restoring:
         """From a copy, so that the backup stays as it is."""
         with self._copy_name() as aside:
             with reading(self._backup) as source:
-                copy(source, aside)
+                copy(source, aside, origin=str(self._backup))
             with closing(open_store(aside, self._settings, self._clock)) as source_store:
                 migrate(source_store, target, origin=f"backup {self._backup}")
 

@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import apsw
 
@@ -20,24 +19,27 @@ from recollect.documents.files import Folder
 from recollect.errors import (
     InvalidArchive,
     InvalidUrl,
+    NotAStore,
     NotEmpty,
     StoreBusy,
     StoreDenied,
     SwapUnsupported,
 )
-from recollect.operations.archive import sync_directory
+from recollect.operations.placing import aside_of, sync_file
 from recollect.progress import tell
+from recollect.store.opening import at_home, file_of
 from recollect.store.sqlite.errors import translate
-from recollect.store.sqlite.files import prepare_file
+from recollect.store.sqlite.files import prepare_file, schema_version
 
 STEP_PAGES = 1_000
 _BESIDE = ("-wal", "-shm", "-journal")
 
 
-def copy(source: apsw.Connection, path: Path) -> None:
+def copy(source: apsw.Connection, path: Path, *, origin: str) -> None:
     """Copy a database as one moment sees it into a new file, and prove that the file is whole.
 
-    The source is inside a transaction that reads, so that nothing moves under the copy.
+    The source, which people call `origin`, is inside a transaction that reads, so that nothing
+    moves under the copy.
     """
     prepare_file(path)
     try:
@@ -51,19 +53,24 @@ def copy(source: apsw.Connection, path: Path) -> None:
             target.pragma("journal_mode", "delete")  # one file, without a log beside it
             found = target.execute("PRAGMA integrity_check(1)").get
             if found != "ok":
-                raise InvalidArchive(f"{path}: the database is damaged ({found}); nothing was kept")
+                raise InvalidArchive(
+                    f"{origin}: the database is damaged ({found}); nothing was kept"
+                )
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise translate(error, origin) from error
     except apsw.Error as error:
         raise translate(error, str(path)) from error
 
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[apsw.Connection]:
-    """A database that is only read, at one moment."""
+    """A store that is only read, at one moment; NotAStore, SchemaTooNew: it is none of ours."""
     try:
         flags = apsw.SQLITE_OPEN_READONLY
         with contextlib.closing(apsw.Connection(str(path), flags=flags)) as source:
             source.execute("BEGIN")
-            source.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            if schema_version(source, str(path)) == 0:
+                raise NotAStore(f"{path} is empty: there never was a store in it")
             yield source
             source.execute("ROLLBACK")
     except apsw.Error as error:
@@ -73,7 +80,7 @@ def reading(path: Path) -> Iterator[apsw.Connection]:
 @contextlib.contextmanager
 def made_aside(path: Path) -> Iterator[Path]:
     """A name beside `path` for what is not whole yet; what was left there before is gone."""
-    aside = path.with_name(f"{path.name}.part")
+    aside = aside_of(path)
     _remove(aside)
     try:
         yield aside
@@ -81,38 +88,18 @@ def made_aside(path: Path) -> Iterator[Path]:
         _remove(aside)
 
 
-def clear_other_name(path: Path) -> None:
-    """Take the other name from a file whose maker was killed when it had both."""
-    aside = path.with_name(f"{path.name}.part")
-    with contextlib.suppress(FileNotFoundError):
-        if aside.samefile(path):
-            aside.unlink()
-
-
-def put_into_place(aside: Path, path: Path) -> None:
-    """Give a file that is whole its name, if nobody has it."""
-    try:
-        _sync(aside)
-        os.link(aside, path)
-        sync_directory(path.parent)
-    except FileExistsError as error:
-        raise NotEmpty(f"{path} exists already; nothing was written over it") from error
-    except OSError as error:
-        raise StoreDenied(f"cannot write {path}: {error.strerror}") from error
-
-
 def exchange(aside: Path, path: Path, now: datetime) -> Path:
     """Put a file in the place of a store that nobody has open, and keep the old one beside it."""
     kept = _free_name(path, now)
     try:
         _settle(path, kept)
-        _sync(aside)
+        sync_file(aside)
         # Under the name that the old one will have, so that one step does it all: whoever is killed
         # before it leaves a copy of the backup there, after it the old store.
         aside.rename(kept)
         reach("write.committing")
         _swap(kept, path)
-        sync_directory(path.parent)
+        sync_file(path.parent)
         reach("write.committed")
     except OSError as error:
         raise StoreDenied(f"cannot replace {path}: {error.strerror}") from error
@@ -125,7 +112,7 @@ def _swap(kept: Path, path: Path) -> None:
         with Folder.named(path.parent) as folder:
             folder.exchange(kept.name, path.name)
     except SwapUnsupported:
-        aside = path.with_name(f"{path.name}.part")
+        aside = aside_of(path)
         kept.rename(aside)
         os.link(path, kept)
         aside.replace(path)
@@ -139,13 +126,11 @@ def path_of(address: str | Path) -> Path | None:
     if address == ":memory:":
         raise InvalidUrl("a store in memory is gone at the end of this; name a file or a server")
     if not separator:
-        return Path(address).expanduser().absolute()
+        return at_home(address).absolute()
     if scheme != "sqlite":
         return None
-    name = unquote(urlsplit(address).path).removeprefix("/")
-    if name in ("", ":memory:"):
-        return path_of(":memory:")
-    return Path(name).absolute()
+    path = file_of(address)
+    return path_of(":memory:") if path is None else path.absolute()
 
 
 def _settle(path: Path, kept: Path) -> None:
@@ -174,11 +159,3 @@ def _free_name(path: Path, now: datetime) -> Path:
 def _remove(path: Path) -> None:
     for suffix in ("", *_BESIDE):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -62,17 +62,19 @@ class Loaded:
 
 
 def export(store: WholeDatabase, path: str | Path, *, space: str | None = None) -> Exported:
-    """Write one space, or all, as they are at one moment; others go on writing meanwhile."""
+    """Write one space, or all, as they are at one moment; others go on writing meanwhile.
+
+    NotEmpty: something has that name already; nothing is ever written over.
+    """
     path = Path(path)
     found: dict[str, Mapping[str, int]] = {}
     with store.whole(Access.READ) as whole:
         names = _wanted(spaces(whole), space, whole.location)
-        with written(path) as file:
-            archive = ArchiveWriter(file, newest_version(whole.dialect))
+        version = newest_version(whole.dialect)
+        with written(path) as file, ArchiveWriter(file, version) as archive:
             for number, name in enumerate(names):
                 tell(f"reading {name}", number, len(names))
                 found[name] = _put_space(archive, whole, name)
-            archive.close()
     return Exported(path=path, size_bytes=path.stat().st_size, spaces=found)
 
 

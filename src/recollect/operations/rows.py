@@ -118,6 +118,8 @@ class Shape:
     def _fields(self) -> Iterator[_Part]:
         for name in self._columns:
             match self._table.named.get(name):
+                case None if name in self._table.from_zero:
+                    yield _Part(name=name, read="0")
                 case None if self._table.name == "jobs" and name == "state":
                     yield _Part(
                         name=name,
@@ -196,7 +198,7 @@ class Shape:
     def _bound(self, space: str, names: Sequence[str], line: Line) -> Values:
         bound: dict[str, Any] = {"space": space}
         for number, name in enumerate(names):
-            value = line[name]
+            value = 0 if name in self._table.from_zero else line[name]
             if not _fits(value):
                 raise InvalidArchive(f"{self._table.name}: {name} is nothing that a store holds")
             column = self._types.get(name)
@@ -226,6 +228,11 @@ def spaces(whole: Whole) -> list[str]:
 
 def digests(whole: Whole, space: str) -> dict[str, Digest]:
     return {shape.table.name: shape.digest(space) for shape in shapes(whole)}
+
+
+def begun_anew(table: Table, line: Line) -> Line:
+    """A line as it is read anywhere; what was written before there were such numbers has others."""
+    return {**line, **{name: 0 for name in table.from_zero if name in line}}
 
 
 def encoded(line: Line) -> bytes:

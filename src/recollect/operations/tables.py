@@ -29,14 +29,23 @@ class Table:
     name: str
     order: tuple[str, ...]
     left_out: frozenset[str] = frozenset()
+    from_zero: frozenset[str] = frozenset()  # numbers that begin anew wherever a row comes to
     named: Mapping[str, Naming] = field(default_factory=dict)
 
 
 def _table(
-    name: str, *order: str, left_out: Iterable[str] = (), named: Mapping[str, Naming] | None = None
+    name: str,
+    *order: str,
+    left_out: Iterable[str] = (),
+    from_zero: Iterable[str] = (),
+    named: Mapping[str, Naming] | None = None,
 ) -> Table:
     return Table(
-        name=name, order=order, left_out=frozenset(left_out) | {"space"}, named=named or {}
+        name=name,
+        order=order,
+        left_out=frozenset(left_out) | {"space"},
+        from_zero=frozenset(from_zero),
+        named=named or {},
     )
 
 
@@ -74,7 +83,8 @@ TABLES: tuple[Table, ...] = (
     _numbered("fact_history", "id"),
     _numbered("ledger", "id"),
     _table("spending", "day"),
-    _table("consolidations", "space"),
+    # Which files were written is of one directory: elsewhere there are none of them yet.
+    _table("consolidations", "space", from_zero=["files_generation"]),
     _table("removed_memories", "session_id"),
     _table("trees", "space"),
     _numbered("documents", "key", named={"deleted_with": Naming.DOCUMENT}),

@@ -5,6 +5,7 @@ Holds N9 for backups.
 
 from __future__ import annotations
 
+import shutil
 import stat
 import threading
 from contextlib import closing
@@ -23,6 +24,7 @@ from recollect.errors import (
     NotEmpty,
     NotFound,
     RecollectError,
+    SchemaTooNew,
     StoreBusy,
     StoreCorrupt,
     UsageError,
@@ -142,6 +144,43 @@ def test_a_store_that_is_damaged_can_be_replaced(backup: Path, lent_store_path: 
         assert memory.spaces() == ["alice"]
 
 
+def test_published_files_are_written_from_what_was_restored_or_migrated(
+    durable_store_url: str, tmp_path: Path
+) -> None:
+    """P6: which files were written is true of one directory, not of a copy of the store."""
+
+    def said_in_files(directory: str) -> str:
+        files = (tmp_path / directory / "memories" / "alice").rglob("*.md")
+        return "".join(each.read_text() for each in sorted(files))
+
+    store, elsewhere = tmp_path / "a" / "memory.db", tmp_path / "b" / "memory.db"
+    with opened(store) as memory:
+        session = memory.space("alice").session("chat")
+        session.append("user", "I live in Lisbon.", name="Ana")
+        memory.space("bob").session("chat").append("user", "I live in Faro.", name="Bob")
+        memory.work(all=True)
+        memory.space("bob").forget(everything=True)
+        back_up(memory.store, tmp_path / "backup.db")
+        before = said_in_files("a")
+        session.append("user", "I am vegan.", name="Ana")
+        memory.work(all=True)
+        assert "Lisbon" in before
+        assert "vegan" in said_in_files("a")
+    for path in (store, elsewhere):
+        restoring(tmp_path / "backup.db").restore(path, replace=True)
+        with opened(path) as memory:
+            memory.work()
+            assert memory.store.generations.without_files(10) == []  # nor of who is forgotten
+        assert said_in_files(path.parent.name) == before
+    shutil.rmtree(elsewhere.with_name("memories"))
+    with opened(elsewhere) as memory:
+        memory.space("alice").generations.run()  # what somebody took away is there again
+        assert said_in_files("b") == before
+        memory.migrate(durable_store_url)
+    with opened(durable_store_url) as memory:
+        assert ("alice", 1) in memory.store.generations.without_files(10)
+
+
 def _damage(path: Path, text: bytes) -> None:
     """Spoil the page that a text is on; all others are as they were."""
     data = bytearray(path.read_bytes())
@@ -154,20 +193,28 @@ def test_a_backup_that_is_none_leaves_nothing_behind(backup: Path, tmp_path: Pat
     (tmp_path / "letter").write_bytes(b"Dear Ana, this is not a database at all, is it?" * 99)
     with closing(apsw.Connection(str(tmp_path / "foreign.db"))) as connection:
         connection.execute("CREATE TABLE cats (name TEXT)")
+    restoring(backup).restore(tmp_path / "newer.db")
+    with closing(apsw.Connection(str(tmp_path / "newer.db"))) as connection:
+        connection.execute("INSERT INTO schema_version VALUES (9999, 'of tomorrow', 0)")
+    (tmp_path / "nothing.db").touch()  # what a full disk leaves of a copy
     _damage(backup, b"Alice is here")
     (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04 and so on")
     bad: dict[str, tuple[type[RecollectError], ...]] = {
         "letter": (NotAStore,),
         "foreign.db": (NotAStore,),
+        "newer.db": (SchemaTooNew,),
+        "nothing.db": (NotAStore,),
         "backup.db": (InvalidArchive, StoreCorrupt),
         "cut.zip": (RecollectError,),
     }
     for name, errors in bad.items():
-        with pytest.raises(errors):
-            restoring(tmp_path / name).restore(tmp_path / "new.db")
+        for is_replaced in (False, True):
+            with pytest.raises(errors, match=name) as raised:
+                restoring(tmp_path / name).restore(tmp_path / "new.db", replace=is_replaced)
+            assert ".part" not in str(raised.value)
         assert not list(tmp_path.glob("new.db*")), name
     with pytest.raises(NotFound):
-        restoring(tmp_path / "nothing.db")
+        restoring(tmp_path / "missing.db")
     with pytest.raises(InvalidUrl):
         restoring(backup).restore(":memory:")
 

@@ -5,8 +5,11 @@ Holds N9 for archives: everything a person has can be taken out, read, and put i
 
 from __future__ import annotations
 
+import errno
+import gc
 import hashlib
 import json
+import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -17,10 +20,19 @@ import recollect
 from recollect.clock import ManualClock
 from recollect.crashpoints import arm
 from recollect.domain import Claim
-from recollect.errors import InvalidArchive, NotEmpty, NotFound, RecollectError, SchemaTooNew
+from recollect.errors import (
+    InvalidArchive,
+    InvalidValue,
+    NotEmpty,
+    NotFound,
+    RecollectError,
+    SchemaTooNew,
+)
 from recollect.leases import Leaseholder
 from recollect.operations.checks import Gravity
 from recollect.operations.doctor import examine
+from recollect.operations.placing import put_into_place
+from recollect.progress import Progress, listening
 from tests.unit.operations.material import SETTINGS, SPACES, answers, fill
 
 Change = Callable[[dict[str, bytes]], None]
@@ -107,6 +119,56 @@ def test_one_space_can_be_taken_out_and_put_in_beside_others(archive: Path, tmp_
     assert not (tmp_path / "none.zip").exists()
 
 
+def test_an_archive_is_written_over_nothing_least_of_all_the_store_itself(tmp_path: Path) -> None:
+    store, letter, link = tmp_path / "memory.db", tmp_path / "letter", tmp_path / "link"
+    letter.write_text("Dear Ana")
+    link.symlink_to(tmp_path / "nowhere")
+    with opened(store) as memory:
+        memory.space("alice").facts.add("Alice is here")
+        for path in (store, letter, link, tmp_path, Path("/")):
+            with pytest.raises(NotEmpty, match="exists already"):
+                memory.export(path)
+        with pytest.raises(InvalidValue):
+            memory.export("a\0b.zip")
+        assert memory.space("alice").facts.count() == 1
+    assert letter.read_text() == "Dear Ana"
+    assert not list(tmp_path.glob("*.part"))
+    with opened(store) as memory:
+        assert memory.spaces() == ["alice"]
+
+
+def test_an_export_that_is_interrupted_leaves_nothing_and_says_nothing(tmp_path: Path) -> None:
+    def interrupt(progress: Progress) -> None:
+        if "bob" in progress.what:
+            raise KeyboardInterrupt
+
+    with opened() as memory:
+        for name in ("alice", "bob"):
+            memory.space(name).facts.add("somebody is here")
+        with pytest.raises(KeyboardInterrupt), listening(interrupt):
+            memory.export(tmp_path / "all.zip")
+        gc.collect()  # an error in here would be a warning, and fail
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_an_archive_can_lie_where_a_file_has_one_name_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with opened() as memory:
+        memory.space("alice").facts.add("Alice is here")
+        path = memory.export(tmp_path / "one.zip").path
+    (tmp_path / "other").write_text("made meanwhile")
+    with pytest.raises(NotEmpty):
+        put_into_place(tmp_path / "other", path)
+    assert {each.name for each in tmp_path.iterdir()} == {"one.zip", "other"}
+    with opened() as memory:
+        assert set(memory.load(path).spaces) == {"alice"}
+
+
 def test_a_load_that_was_interrupted_is_run_again_and_skips_what_is_there(archive: Path) -> None:
     with opened() as memory:
         memory.load(archive, space="alice")
@@ -153,6 +215,26 @@ def test_a_space_that_is_there_and_other_is_refused_before_anything_is_written(
             memory.load(archive)
         assert memory.spaces() == [SPACES[-1]]
         assert len(memory.space(SPACES[-1]).facts) == 1
+
+
+def test_an_archive_that_says_which_files_were_written_is_loaded_as_if_none_were(
+    archive: Path, store_url: str, tmp_path: Path
+) -> None:
+    """Archives said so once; files stand where they were written, and nowhere else."""
+    name = "spaces/alice/consolidations.jsonl"
+
+    def change(members: dict[str, bytes]) -> None:
+        manifest = json.loads(members["manifest.json"])
+        assert hashlib.sha256(members[name]).hexdigest() == manifest["members"][name]["sha256"]
+        edit(name, b'"files_generation":0', b'"files_generation":1')(members)
+        manifest["members"][name]["sha256"] = hashlib.sha256(members[name]).hexdigest()
+        members["manifest.json"] = json.dumps(manifest).encode()
+
+    old = changed(archive, tmp_path / "old.zip", change)
+    with opened(store_url) as memory:
+        assert set(memory.load(old).spaces) == set(SPACES)
+        assert set(memory.load(old).already_there) == set(SPACES)
+        assert ("alice", 1) in memory.store.generations.without_files(10)
 
 
 def test_the_archive_can_be_read_without_us(archive: Path) -> None:

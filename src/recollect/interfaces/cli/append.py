@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 import click
 
 import recollect
+from recollect import collection
 from recollect.clock import SystemClock
 from recollect.domain import MarkUnit, Mode, Record, SessionState
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.completing import known_keys
 from recollect.interfaces.cli.given_text import read_text
+from recollect.interfaces.cli.given_time import read_given_time
 from recollect.interfaces.cli.messages_file import Entry, check_entries, read_entries
 from recollect.interfaces.cli.output import counted, harmless, note, one_line, write, write_json
 from recollect.interfaces.cli.shapes import record_shape, session_shape
@@ -46,7 +48,12 @@ def _read_metadata(
 )
 @click.option("--agent", metavar="NAME", help="Whose session. Default: who uses KEY, or assistant.")
 @click.option("--name", metavar="SPEAKER", help="The speaker's name.")
-@click.option("--at", metavar="TIME", help="When it was said, ISO with a zone. Default: now.")
+@click.option(
+    "--at",
+    callback=read_given_time,
+    metavar="TIME",
+    help="When it was said, ISO with a zone. Default: now.",
+)
 @click.option(
     "--key",
     "append_key",
@@ -97,18 +104,21 @@ def command(
         if messages is not None:
             settings = memory.settings
             check_entries(entries, _file_name(messages), settings.record_bytes_max)
+        else:
+            role = given.pop("role") or Role.USER.value
+            _check_message(role, text or "", append_key, memory.settings, given)
         session = memory.space(target.space_name).session(key, agent=read_agent(agent), **birth)
         if messages is not None:
             records = _append_entries(session, entries, append_key, settings.batch_records_max)
         else:
-            role = given.pop("role") or Role.USER.value
             records = [session.append(role, text, key=append_key, **given)]
         state = session.state
-        if not memory.store_of(session.agent)[1]:
+        is_kept = memory.store_of(session.agent)[1]
+        if not is_kept:
             note(f"Memory is off for {one_line(agent_label(state.agent_id))}: nothing was kept.")
         if target.as_json:
             _write_shapes(records, state, as_list=messages is not None)
-        else:
+        elif is_kept:
             stored = [record for record in records if record.seq]
             is_known = append_key is not None and all(r.created_at < started for r in stored)
             if len(stored) < len(records):
@@ -116,6 +126,18 @@ def command(
                 note(f"Forgotten, and not stored again under this key: {said}.")
             if stored or not records:
                 _write_words(stored, state, memory.settings, is_known=is_known)
+
+
+def _check_message(
+    role: str,
+    text: str,
+    key: str | None,
+    settings: recollect.Settings,
+    given: Mapping[str, Any],
+) -> None:
+    """What cannot be stored is refused before a session begins that would have nothing in it."""
+    limit = settings.record_bytes_max
+    collection.prepare_plain(role, text, record_bytes_max=limit, key=key, **given)
 
 
 def _refuse_with_messages(text: str | None, given: dict[str, Any]) -> None:

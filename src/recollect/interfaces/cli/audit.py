@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 import recollect
-from recollect import collection
-from recollect.errors import InvalidValue
+from recollect.interfaces.cli.given_time import read_given_time
 from recollect.interfaces.cli.output import NONE, moment, note, one_line, table, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.session import LIST_MAX
@@ -33,20 +32,11 @@ def entry_shape(entry: AuditEntry) -> dict[str, Any]:
     }
 
 
-def _read_time(
-    context: click.Context, parameter: click.Parameter, text: str | None
-) -> datetime | None:
-    try:
-        return collection.read_time(text)
-    except InvalidValue as error:
-        raise click.BadParameter(str(error), context, parameter) from error
-
-
 @click.command("audit")
 @click.option("--actor", metavar="WHO", help="Only what this one did, as it is shown.")
 @click.option("--verb", metavar="VERB", help="Only this, as in records.append.")
 @click.option(
-    "--since", metavar="TIME", callback=_read_time, help="Only from then on, ISO with a zone."
+    "--since", metavar="TIME", callback=read_given_time, help="Only from then on, ISO with a zone."
 )
 @click.option(
     "--limit",

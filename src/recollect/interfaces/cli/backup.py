@@ -9,7 +9,7 @@ import click
 from recollect.interfaces.cli.output import counted, one_line, write, write_json
 from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.cli.whole_store import note_whole_store
+from recollect.interfaces.cli.whole_store import note_whole_store, open_existing
 from recollect.operations.backup import back_up
 
 
@@ -31,7 +31,7 @@ def command(target: Target, path: Path) -> None:
       recollect backup memory.zip --store postgresql://localhost/recollect
     """
     note_whole_store(target)
-    with target.open() as memory, progress_shown(target):
+    with open_existing(target) as memory, progress_shown(target):
         done = back_up(memory.store, path)
     if target.as_json:
         shape = {"path": str(done.path), "kind": done.kind, "size_bytes": done.size_bytes}

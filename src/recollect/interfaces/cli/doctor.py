@@ -8,7 +8,7 @@ import click
 
 from recollect.interfaces.cli.output import counted, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.cli.whole_store import note_whole_store
+from recollect.interfaces.cli.whole_store import note_whole_store, open_existing
 from recollect.operations.checks import Finding, Gravity
 from recollect.operations.doctor import Diagnosis, examine, repair
 
@@ -31,7 +31,7 @@ def command(target: Target, is_repair: bool) -> None:
       recollect doctor --store postgresql://localhost/recollect --json
     """
     note_whole_store(target)
-    with target.open() as memory:
+    with open_existing(target) as memory:
         look = repair if is_repair else examine
         diagnosis = look(memory.store, memory.clock.now())
     if target.as_json:

@@ -9,12 +9,13 @@ from typing import Any
 
 import click
 
-from recollect import collection
+import recollect
 from recollect.clock import SystemClock
-from recollect.errors import InvalidValue, NotFound
+from recollect.errors import NotFound
 from recollect.interfaces.cli.completing import known_keys
 from recollect.interfaces.cli.fact_lines import fact_in_full, fact_lines, history_lines
 from recollect.interfaces.cli.given_text import read_text
+from recollect.interfaces.cli.given_time import read_given_time
 from recollect.interfaces.cli.lookup import find_fact, find_session, session_keys
 from recollect.interfaces.cli.output import note, one_line, write, write_json
 from recollect.interfaces.cli.shapes import change_shape, fact_shape
@@ -25,15 +26,6 @@ from recollect.space import Space
 
 LISTED = 50
 FOUND = 10
-
-
-def _read_time(
-    context: click.Context, parameter: click.Parameter, text: str | None
-) -> datetime | None:
-    try:
-        return collection.read_time(text)
-    except InvalidValue as error:
-        raise click.BadParameter(str(error), context, parameter) from error
 
 
 def _read_pairs(
@@ -65,7 +57,7 @@ def _limit(default: int) -> Callable[[Any], Any]:
 
 _as_of = click.option(
     "--as-of",
-    callback=_read_time,
+    callback=read_given_time,
     metavar="TIME",
     help="As it was believed at a time, ISO with a zone. Default: now.",
 )
@@ -136,13 +128,14 @@ def _list(
             **more,
         )
         _write_facts(target, space, found)
-    if target.as_json:
-        return
-    if len(found) == limit:
-        note(f"There may be more: recollect facts list --after {found[-1].id}{target.arguments}")
-    elif not found and after is None:
-        is_narrowed = session is not None or any(more.values())
-        note(_nothing(target, is_narrowed=is_narrowed))
+        if target.as_json:
+            return
+        if len(found) == limit:
+            after = found[-1].id
+            note(f"There may be more: recollect facts list --after {after}{target.arguments}")
+        elif not found and after is None:
+            is_narrowed = session is not None or any(more.values())
+            note(_nothing_narrower(space) if is_narrowed else _nothing(memory, space))
 
 
 def _write_facts(target: Target, space: Space, facts: Iterable[Fact]) -> None:
@@ -156,11 +149,17 @@ def _write_facts(target: Target, space: Space, facts: Iterable[Fact]) -> None:
             write(line)
 
 
-def _nothing(target: Target, *, is_narrowed: bool) -> str:
-    space = one_line(target.space_name)
-    if is_narrowed:
-        return f"No such facts in space {space!r}. See all: recollect facts list --every"
-    return f"No facts in space {space!r} yet. Learn from what was said: recollect work --all"
+def _nothing_narrower(space: Space) -> str:
+    return f"No such facts in space {one_line(space.name)!r}. See all: recollect facts list --every"
+
+
+def _nothing(memory: recollect.Memory, space: Space) -> str:
+    name = one_line(space.name)
+    is_learned = not any(memory.store.marks.counts(space.name)) and bool(space.sessions.list(1))
+    if is_learned:
+        none = f"No facts in space {name!r}, and nothing new to learn from."
+        return f"{none} To go through it all again: recollect work --again"
+    return f"No facts in space {name!r} yet. Learn from what was said: recollect work --all"
 
 
 @command.command("search")

@@ -91,7 +91,10 @@ def command(target: Target, /, agent: str | None, yes: bool, **options: Any) -> 
         note(f"Earlier sessions of {one_line(state.key)!r} stay; recollect sessions lists them.")
     if receipt.left:
         places = ", ".join(map(one_line, receipt.left))
-        note(f"Could not be removed, and may still say it: {places}. Remove it by hand.")
+        note(
+            f"Could not be removed, and may still say it: {places}. The next run of recollect work"
+            " takes it off pages; remove files by hand."
+        )
     elif not receipt.is_complete:
         note("Somebody reads the store: its log of changes is emptied when they are done.")
 

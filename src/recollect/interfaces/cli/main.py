@@ -11,10 +11,10 @@ import sys
 import click
 
 import recollect
-from recollect.interfaces.cli.lazy import LazyGroup
 from recollect.interfaces.cli.options import target_options
 from recollect.interfaces.cli.printing import CannotPrintError, report_unprinted, watch_output
 from recollect.interfaces.cli.see_also import advice
+from recollect.interfaces.cli.wrong_usage import RootGroup
 
 COMMANDS = {
     "demo": "Play sample sessions into a temporary store, and see what is learned.",
@@ -61,7 +61,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 @click.group(
     "recollect",
-    cls=LazyGroup,
+    cls=RootGroup,
     package="recollect.interfaces.cli",
     summaries=COMMANDS,
     advice=advice,

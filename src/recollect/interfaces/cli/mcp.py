@@ -296,5 +296,5 @@ def _store_address(target: Target) -> str:
             note("The password is left out: give it to the agent's environment (PGPASSWORD).")
             shown = shown.replace(":***@", "@")
         scheme, _, path = shown.partition(":///")
-        return f"{scheme}:///{Path(path).absolute()}" if scheme == "sqlite" else shown
+        return f"{scheme}:///{Path(path).expanduser().absolute()}" if scheme == "sqlite" else shown
     return address if address == ":memory:" else str(Path(address).expanduser().absolute())

@@ -5,6 +5,7 @@ It has no key: there is nothing on it but names of verbs and numbers.
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,14 +29,16 @@ def metrics_served(memory: Memory, host: str, port: int) -> Iterator[str]:
     InvalidValue: it cannot listen there.
     """
     handler = type("Handler", (_Handler,), {"text": staticmethod(lambda: _text(memory))})
+    kind = _OverIPv6 if ":" in host else ThreadingHTTPServer
     try:
-        server = ThreadingHTTPServer((host, port), handler)
+        server = kind((host, port), handler)
     except (OSError, OverflowError) as error:
         raise InvalidValue(f"cannot listen on {host}:{port}: {error}") from error
     thread = threading.Thread(target=server.serve_forever, name="recollect-metrics", daemon=True)
     thread.start()
     try:
-        yield f"http://{host}:{server.server_address[1]}{PATH}"
+        shown = f"[{host}]" if ":" in host else host
+        yield f"http://{shown}:{server.server_address[1]}{PATH}"
     finally:
         server.shutdown()
         server.server_close()
@@ -44,6 +47,12 @@ def metrics_served(memory: Memory, host: str, port: int) -> Iterator[str]:
 
 def _text(memory: Memory) -> str:
     return "\n".join([*VERBS.lines(), *store_lines(memory)]) + "\n"
+
+
+class _OverIPv6(ThreadingHTTPServer):
+    """For an address like ::1."""
+
+    address_family = socket.AF_INET6
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -7,7 +7,7 @@ import click
 from recollect.interfaces.cli.output import one_line, write, write_json
 from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.cli.whole_store import in_words, note_whole_store
+from recollect.interfaces.cli.whole_store import in_words, note_whole_store, open_existing
 
 
 @click.command("migrate")
@@ -28,7 +28,7 @@ def command(target: Target, to: str) -> None:
       recollect migrate --store postgresql://localhost/recollect --to memory.db
     """
     note_whole_store(target)
-    with target.open() as memory, progress_shown(target):
+    with open_existing(target) as memory, progress_shown(target):
         migrated = memory.migrate(to)
     if target.as_json:
         write_json(

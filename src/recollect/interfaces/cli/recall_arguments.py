@@ -7,15 +7,14 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, TypeVar
 
 import click
 
-from recollect import collection
 from recollect.descriptors import UserAgent, read_descriptor
 from recollect.errors import InvalidValue
 from recollect.interfaces.cli.completing import known_keys
+from recollect.interfaces.cli.given_time import read_given_time
 from recollect.interfaces.cli.lookup import find_session
 from recollect.interfaces.cli.target import read_agent
 from recollect.knowledge import Trust
@@ -25,7 +24,6 @@ from recollect.space import Space
 
 F = TypeVar("F", bound=Callable[..., object])
 
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _CONDITION = re.compile(
     r"\s*(?P<field>[^=!<>~]+?)\s*(?P<sign>>=|<=|!=|=|>|<|~)(?P<value>.*)", re.DOTALL
 )
@@ -48,18 +46,6 @@ def read_query(words: tuple[str, ...], usage: str) -> str:
     if sys.stdin is None or (not words and sys.stdin.isatty()):
         raise click.UsageError(f"Give a QUERY, or pipe it in: echo … | {usage}")
     return sys.stdin.buffer.read().decode("utf-8", errors="replace")
-
-
-def read_given_time(
-    context: click.Context, parameter: click.Parameter, text: str | None
-) -> datetime | None:
-    """A time with its zone; a day alone is its beginning in UTC."""
-    if text is not None and _DAY.fullmatch(text):
-        text = f"{text}T00:00:00+00:00"
-    try:
-        return collection.read_time(text)
-    except InvalidValue as error:
-        raise click.BadParameter(str(error), context, parameter) from error
 
 
 def read_conditions(

@@ -75,8 +75,15 @@ class Target:
     def note_all_spaces(self, what: str) -> None:
         """For commands that are not about one space: say so, if one was named all the same."""
         if self.space is not None:
-            said = f"--space is not heeded: {what}."
-            note(json_line({"note": said}) if self.as_json else said)
+            self._note(f"--space is not heeded: {what}.")
+
+    def note_unknown_variables(self) -> None:
+        """Say which variables look like settings and are none, whosever they are."""
+        for name in config.unknown_variables(os.environ):
+            self._note(f"{one_line(name)} is not heeded: there is no such setting.")
+
+    def _note(self, said: str) -> None:
+        note(json_line({"note": said}) if self.as_json else said)
 
 
 def with_target(function: Callable[Concatenate[Target, P], None]) -> Callable[P, None]:
@@ -88,6 +95,8 @@ def with_target(function: Callable[Concatenate[Target, P], None]) -> Callable[P,
         context = click.get_current_context()
         target = _read_target(context)
         own = {name: value for name, value in given.items() if name not in TARGET_NAMES}
+        if _command(context) != "hook":
+            target.note_unknown_variables()
         try:
             with acting(functools.partial(_actor, context)):
                 function(target, *args, **own)
@@ -122,14 +131,20 @@ def read_agent(name: str | None) -> str | Mapping[str, str] | None:
 
 def _actor(context: click.Context) -> str:
     """In whose name a command works: an agent's, or that of the user of this machine."""
-    while context.parent is not None and context.parent.parent is not None:
-        context = context.parent
-    if context.info_name in ("mcp", "hook"):
-        return context.info_name
+    command = _command(context)
+    if command in ("mcp", "hook"):
+        return command
     try:
         return f"cli:{pwd.getpwuid(os.getuid()).pw_name}"
     except KeyError:  # a container's user need not have a name
         return f"cli:{os.getuid()}"
+
+
+def _command(context: click.Context) -> str:
+    """The first word of what was asked for."""
+    while context.parent is not None and context.parent.parent is not None:
+        context = context.parent
+    return context.info_name or ""
 
 
 def _read_target(context: click.Context) -> Target:

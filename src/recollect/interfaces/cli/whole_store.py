@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from recollect.errors import InvalidSetting
+import recollect
+from recollect.errors import InvalidSetting, NotFound
 from recollect.interfaces.cli.output import counted
 from recollect.interfaces.cli.target import Target
+from recollect.operations.database_files import path_of
 
 Counts = Mapping[str, Mapping[str, int]]
 
@@ -25,6 +27,20 @@ def address_of(target: Target) -> str | Path:
     if settings.database == "per-agent":
         raise InvalidSetting("database is per-agent: name the store with --store")
     return settings.store or settings.path()
+
+
+def open_existing(target: Target) -> recollect.Memory:
+    """The memory of a store that is there: one that is made now is of no use to who copies it.
+
+    NotFound: the file is not there; its name may be misspelt.
+    """
+    path = path_of(address_of(target))
+    if path is not None and not path.exists():
+        raise NotFound(
+            f"there is no store {path}: check --store, or RECOLLECT_STORE and the settings that"
+            " recollect config shows; nothing was made"
+        )
+    return target.open()
 
 
 def in_words(counts: Counts) -> str:

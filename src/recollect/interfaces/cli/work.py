@@ -6,6 +6,7 @@ import logging
 import sys
 import threading
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import click
 import recollect
 from recollect.domain import JobKind
 from recollect.errors import StoreError
+from recollect.ids import Ids
 from recollect.interfaces.cli.completing import known_keys
 from recollect.interfaces.cli.logs import logged
 from recollect.interfaces.cli.lookup import find_session
@@ -21,12 +23,14 @@ from recollect.interfaces.cli.output import counted, note, write, write_json
 from recollect.interfaces.cli.plan import plan_lines, plan_shape, read_plan
 from recollect.interfaces.cli.signals import terminated_like_interrupted
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.knowledge import Fact
 from recollect.session import LIST_MAX
 from recollect.worker import WorkReport
 
 if TYPE_CHECKING:
     from recollect.extraction.plan import WorkPlan
 
+Place = tuple[str, str]  # a space, and a session in it
 PROGRESS_SECONDS = 1.0
 ERASE_LINE = "\x1b[2K\r"
 
@@ -59,8 +63,10 @@ def command(
 ) -> None:
     """Process what is due now, then stop: the worker for a schedule, or for in between.
 
-    It goes on until nothing is due: sessions, then the memory of every space in which something
-    changed, without a cooldown (see recollect consolidate). What backs off after a failure, is
+    First it looks for what became due unsaid, as a worker does now and then: sessions that were
+    left (idle_sweep_seconds), memory past its time, files that people edited. It goes on until
+    nothing is due: sessions, then the memory of every space in which something changed, without a
+    cooldown (see recollect consolidate). What backs off after a failure, is
     parked, paused or being processed elsewhere is left alone; recollect status says which and why.
     It works for all spaces of the store or, with --space, for that one alone, beside any number of
     workers. The exit code is 1 if a session, or a consolidation, failed.
@@ -119,11 +125,12 @@ def _write_plan(
 
 def _work(target: Target, memory: recollect.Memory, *, is_all: bool) -> None:
     space = target.space
-    before = _facts_of_sessions(memory, space)
+    before, first_id = _facts_of_sessions(memory, space), Ids(memory.clock).new()
     with _progress(memory, space, is_shown=not target.as_json and sys.stderr.isatty()):
         report = memory.work(all=is_all, space=space)
     after = _facts_of_sessions(memory, space)
-    facts = sum(max(count - before.get(each, 0), 0) for each, count in after.items())
+    grown = {each for each, count in after.items() if count > before.get(each, 0)}
+    facts = _count_new(memory, grown, first_id)
     left = memory.status(space, limit=0).marked_count
     if target.as_json:
         write_json(_report_shape(report) | {"new_facts": facts, "still_marked": left})
@@ -134,10 +141,27 @@ def _work(target: Target, memory: recollect.Memory, *, is_all: bool) -> None:
         click.get_current_context().exit(1)
 
 
-def _facts_of_sessions(memory: recollect.Memory, space: str | None) -> dict[str, int]:
+def _facts_of_sessions(memory: recollect.Memory, space: str | None) -> dict[Place, int]:
     """How many facts rest on each session, of those that began last."""
     progress = memory.store.extractions.progress(space, LIST_MAX)
-    return {each.session_id: each.facts for each in progress}
+    return {(each.space, each.session_id): each.facts for each in progress}
+
+
+def _count_new(memory: recollect.Memory, grown: AbstractSet[Place], first_id: str) -> int:
+    """The facts that sessions brought from an id on: one that several say is one."""
+    new: set[str] = set()
+    for space in {space for space, _ in grown}:
+        facts, page = memory.space(space).facts, list[Fact]()
+        while page := facts.list(LIST_MAX, page[-1] if page else None, every=True):
+            young = [fact for fact in page if fact.id > first_id]
+            if not young:
+                break
+            new |= {fact.id for fact in young if not grown.isdisjoint(_places(space, fact))}
+    return len(new)
+
+
+def _places(space: str, fact: Fact) -> Iterator[Place]:
+    return ((space, source.session_id) for source in fact.sources)
 
 
 def _report_shape(report: WorkReport) -> dict[str, Any]:
@@ -170,7 +194,7 @@ def _in_words(report: WorkReport, facts: int) -> str:
 
 def _explain(report: WorkReport, left: int) -> None:
     if report.postponed:
-        note("What is postponed waits for a spending cap or a key that was refused.")
+        note("What is postponed has not failed: it waits for what is said above, and goes on then.")
     if left:
         does = "is" if left == 1 else "are"
         note(f"{counted(left, 'session')} {does} still marked; why: recollect status")

@@ -37,7 +37,7 @@ PROBLEM = obj(
         "mended_by": TEXT,
         "current_version": COUNT,
     },
-    needs=("type", "title", "status", "detail"),
+    needs=("type", "title", "status", "detail", "retry_helps", "mended_by"),
 )
 SPENT = obj(
     {

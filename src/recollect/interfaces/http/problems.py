@@ -57,12 +57,14 @@ TITLES = {
     504: "No answer yet",
     507: "The store is full",
 }
+_IN_TIME = frozenset({429, 503, 504})
+_RETRY_HELPS = _IN_TIME | {408}
 _OPERATORS_WORDS = "the operator of this server can find out more with the request's id"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """What went wrong, as an answer says it."""
+    """What went wrong, as an answer says it: always with who can mend it, and if a retry helps."""
 
     status: int
     kind: str
@@ -76,6 +78,8 @@ class Problem:
             "title": TITLES[self.status],
             "status": self.status,
             "detail": self.detail,
+            "retry_helps": self.status in _RETRY_HELPS,
+            "mended_by": _mended_by(self.status).value,
             **self.more,
         }
         return Reply(
@@ -125,6 +129,13 @@ def problem_of(error: errors.RecollectError) -> Problem:
         more=more,
         headers={"Retry-After": str(_retry_seconds(error))} if status == 503 else {},
     )
+
+
+def _mended_by(status: int) -> errors.Mender:
+    """Who can do something about what HTTP itself refuses; an error of ours says it by its type."""
+    if status in _IN_TIME:
+        return errors.Mender.TIME
+    return errors.Mender.CALLER if status < 500 else errors.Mender.OPERATOR
 
 
 def _retry_seconds(error: errors.RecollectError) -> int:

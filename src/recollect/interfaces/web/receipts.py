@@ -28,7 +28,7 @@ def told(receipt: Receipt) -> str:
 def _not_done(receipt: Receipt) -> str:
     if receipt.left:
         names = ", ".join(Path(each).name for each in receipt.left)
-        return f" Published files could not be removed, and may still say it: {names}."
+        return f" Could not be removed, and may still say it: {names}."
     return "" if receipt.is_complete else " Somebody reads the files just now: run doctor later."
 
 

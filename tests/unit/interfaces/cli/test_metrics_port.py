@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import httpx2
 import pytest
 
@@ -30,3 +32,10 @@ def test_the_figures_of_a_worker_are_one_page() -> None:
             assert httpx2.get(url).text == "StoreClosed\n"
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(url)
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")
+def test_an_address_may_be_of_the_newer_kind() -> None:
+    with recollect.open(":memory:") as memory, metrics_served(memory, "::1", 0) as url:
+        assert url.startswith("http://[::1]:")
+        assert httpx2.get(url).status_code == 200

@@ -13,7 +13,7 @@ from recollect.store.key_protocol import Scope
 from tests.e2e.http_world import World
 
 SAID = [
-    {"role": "user", "content": "My name is Alice and I moved to Lisbon in May."},
+    {"role": "user", "content": "I moved to Lisbon in May."},
     {"role": "assistant", "content": "Nice to meet you, Alice!"},
 ]
 

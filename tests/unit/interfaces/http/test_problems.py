@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from recollect import errors
 from recollect.errors import RecollectError
+from recollect.interfaces.http.answers import PROBLEM
 from recollect.interfaces.http.openapi import EVERYWHERE
-from recollect.interfaces.http.problems import TITLES, problem_of
+from recollect.interfaces.http.problems import TITLES, problem_of, refusal
+from recollect.interfaces.http.schemas import check
 
 WORDS = "the words of the error: /var/lib/secret"
 
@@ -63,6 +67,15 @@ def test_a_wait_that_is_known_is_told() -> None:
     known = errors.ModelUnavailable("x", retry_after_seconds=7.5)
     assert problem_of(known).headers["Retry-After"] == "7"
     assert problem_of(errors.Postponed("x", delay_seconds=10**9)).headers["Retry-After"] == "3600"
+
+
+@pytest.mark.parametrize("status", sorted(TITLES))
+def test_what_http_itself_refuses_says_who_can_mend_it_as_well(status: int) -> None:
+    told = json.loads(refusal(status, "some-kind", "why").problem.reply().encoded())
+    check(told, PROBLEM)
+    is_temporary = status in (408, 429, 503, 504)
+    assert told["retry_helps"] is is_temporary
+    assert (told["mended_by"] == "caller") == (status < 500 and status != 429)
 
 
 def test_what_every_route_may_answer_has_a_title() -> None:
