@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import subprocess
 from pathlib import Path
 
@@ -19,7 +21,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "domain", "knowledge", "document", "descriptors", "messages", "terms"})
     | frozenset({"recollection", "fences", "stems", "irregular", "agency", "generation", "status"})
     | frozenset({"importing", "progress", "restating"})
-    | frozenset({"clock", "ids", "crashpoints", "patterns", "topic_words"}),
+    | frozenset({"clock", "ids", "crashpoints", "patterns", "topic_words", "awaiting"}),
     frozenset({"config", "observing"}),
     frozenset({"store"}),
     frozenset({"collection", "redaction", "models", "embedding"}),
@@ -83,6 +85,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.equipment", "recollect.agents.handover"),
         ("recollect.equipment", "recollect.agents.memory_agent"),
         ("recollect.equipment", "recollect.agents.runner"),
+        ("recollect.equipment", "recollect.agents.organiser_facts"),
         ("recollect.equipment", "recollect.agents.withdrawing"),
         ("recollect.equipment", "recollect.extraction.spend"),
         ("recollect.equipment", "recollect.consolidation.run"),
@@ -90,7 +93,6 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.equipment", "recollect.consolidation.files"),
         ("recollect.equipment", "recollect.agents.loop"),
         ("recollect.equipment", "recollect.document"),
-        ("recollect.equipment", "recollect.leases"),
         ("recollect.equipment", "recollect.processing"),
         ("recollect.equipment", "recollect.worker"),
         ("recollect.memory", "recollect.consolidation.generations"),
@@ -188,6 +190,20 @@ def test_the_tree_under_watch_is_not_empty() -> None:
 
 def test_every_module_has_its_place_in_the_layers() -> None:
     assert rules.misplaced_modules(TREE, LAYERS) == []
+
+
+def test_the_script_of_others_is_the_one_that_was_released() -> None:
+    script = ROOT / "src/recollect/interfaces/web/static/htmx.min.js"
+    held = "71ea67185bfa8c98c39d31717c6fce5d852370fcdfd129db4543774d3145c0de"
+    assert hashlib.sha256(script.read_bytes()).hexdigest() == held
+
+
+def test_the_architecture_shows_these_layers() -> None:
+    drawn = (ROOT / "ARCHITECTURE.md").read_text().partition("## Layers")[2].partition("src/")[0]
+    block = " ".join(line.strip() for line in drawn.splitlines() if line.startswith("    "))
+    shown = [frozenset(re.findall(r"\w+", layer)) for layer in block.split("←")]
+    unshown = {"__init__", "__main__"}
+    assert shown == [layer - unshown for layer in LAYERS if layer - unshown]
 
 
 def test_imports_point_from_the_outside_in() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from recollect.config import Settings
 from recollect.domain import Record
@@ -34,14 +33,6 @@ _NOTHING = "(none)"
 
 # A call may fail, come to nothing, or not be made because it would cost more than may be spent.
 SUMMARY_FAILURES: tuple[type[RecollectError], ...] = (ModelError, Postponed)
-
-
-class Summarizer(Protocol):
-    """Makes one summary of an earlier one and the records that leave."""
-
-    def summarize(self, earlier: str, records: Sequence[Record]) -> str:
-        """The new summary, which stands for both; raises one of SUMMARY_FAILURES."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
