@@ -228,7 +228,7 @@ def test_a_clock_that_jumps_back_leaves_a_claim_to_its_owner(store_url: str) -> 
     with recollect.open(store_url, settings={"worker_batch": 1}, clock=clock) as memory:
         session = marked(memory)
         with held_up(memory) as reports:
-            clock.advance(-5 * 3600)
+            clock.advance(-0.5 * 3600)
             assert not memory.work(Brief())
         assert reports[0].processed == 1
         assert reasons(memory, session) == ["held up"]
@@ -236,6 +236,20 @@ def test_a_clock_that_jumps_back_leaves_a_claim_to_its_owner(store_url: str) -> 
         session.append("user", "said in the past")
         session.sleep()
         assert memory.work(Brief()).processed == 1
+        assert_all_is_processed_exactly_once(memory)
+
+
+def test_a_clock_that_jumps_back_far_holds_nobody_up_and_nothing_is_done_twice(
+    store_url: str,
+) -> None:
+    """P4: a lease that ends later than any can is not waited for, whoever has it."""
+    clock = ManualClock()
+    with recollect.open(store_url, settings={"worker_batch": 1}, clock=clock) as memory:
+        marked(memory)
+        with held_up(memory) as reports:
+            clock.advance(-5 * 3600)
+            assert memory.work(Brief()).processed == 1
+        assert reports[0].stale == 1
         assert_all_is_processed_exactly_once(memory)
 
 
