@@ -197,7 +197,7 @@ def _item(
             text = _extract(hit.text, limits)
         case EntryKind.SUMMARY | EntryKind.DOCUMENT:
             left = untold(hit.text, facts)
-            if hit.text.strip() and not left:
+            if facts and hit.text.strip() and not left:
                 return Reason.TOLD
             text = _extract(left, limits)
     if not text:

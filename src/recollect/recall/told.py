@@ -23,6 +23,7 @@ WORDS_MAX = 2000
 # What a page writes around a statement: its records, its days, where a link leads.
 _AROUND = re.compile(r"\[#[^\]\n]*\]|\(\d{4}-\d\d-\d\d[^)\n]*\)|\[\[[^\]|\n]*\|?|\]\]")
 _HEADING = re.compile(r"(#{1,6}) ")
+_NOTHING = re.compile(r"^outcome: uncertain$", re.MULTILINE)  # of a session, and nobody asks for it
 _LABEL_LEVEL = 7  # of a line that ends in a colon, below all headings
 _PERSON = frozenset({"user"})  # "I" in a record, "the user" in what was made of it
 
@@ -74,9 +75,9 @@ def _stems(text: str) -> set[str]:
 
 
 def untold(text: str, facts: Sequence[str]) -> str:
-    """A text of many lines without those that one of these facts says, and headings of nothing."""
+    """A text of many lines without those that one of these facts says, or that say nothing."""
     told = [(_said(fact), denies(fact)) for fact in facts]
-    if not told:
+    if not told and _NOTHING.search(text) is None:
         return text
     kept: list[str] = []
     above: list[tuple[int, str]] = []  # headings that nothing has followed yet
@@ -84,7 +85,7 @@ def untold(text: str, facts: Sequence[str]) -> str:
         level = _level(line)
         if level is not None:
             above = [each for each in above if each[0] < level]
-        if _is_told(line, told):
+        if _is_told(line, told) or _NOTHING.match(line):
             continue
         if level is not None:
             above.append((level, line))

@@ -97,6 +97,16 @@ def test_lines_of_a_page_that_facts_say_are_left_out(facts: list[str], left: str
         assert all(map(str.startswith, kept, shown))
 
 
+def test_a_summary_that_came_to_nothing_is_not_shown() -> None:
+    text = "# Session of 2026-05-01\n\n## What came out\noutcome: uncertain"
+    nothing = hit(text, name="summary", kind=EntryKind.SUMMARY)
+    assert [each.reason for each in packed(nothing).omitted] == [Reason.EMPTY]
+    more = replace(nothing, text=f"{text}\n\n## Key points\n- The boat leaks.")
+    block = packed(more)
+    assert "The boat leaks." in block.text
+    assert "outcome" not in block.text
+
+
 def test_a_page_says_only_what_the_facts_above_it_do_not() -> None:
     page = hit(
         "- The user's favourite colour is teal. (2026-05-01)\n- The user rows on Sundays.",
