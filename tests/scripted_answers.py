@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+# For a script that answers extraction, or a chat, alone.
+OTHERS_BY_RULES: dict[str, Any] = {"memory_agent_model": "rules", "consolidation_model": "rules"}
+
 
 def fact(content: str, records: Sequence[int], **changes: Any) -> dict[str, Any]:
     """One fact of an answer; what is not given is as plain as it can be."""

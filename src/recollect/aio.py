@@ -53,11 +53,14 @@ def open(
     settings: Settings | Mapping[str, Any] | str | Path | None = None,
     model: str | Model | None = None,
     embedder: str | Embedder | None = None,
+    memory_agent_model: str | Model | None = None,
+    consolidation_model: str | Model | None = None,
     clock: Clock | None = None,
 ) -> Opening[Memory]:
     """Open a memory, as `recollect.open` does: await it, or `async with recollect.aio.open(…)`."""
+    others = {"memory_agent_model": memory_agent_model, "consolidation_model": consolidation_model}
     make = partial(
-        core.open, address, settings=settings, model=model, embedder=embedder, clock=clock
+        core.open, address, settings=settings, model=model, embedder=embedder, clock=clock, **others
     )
 
     async def opening() -> Memory:
@@ -292,6 +295,7 @@ class Space:
         agent: str | Mapping[str, Any] | Descriptor | None = None,
         source: str | None = None,
         everything: bool = False,
+        pages: str = "keep",
     ) -> Receipt:
         """Erase one of these for good, with all that rests on it alone."""
         forget = partial(
@@ -303,6 +307,7 @@ class Space:
             agent=agent,
             source=source,
             everything=everything,
+            pages=pages,
         )
         return await awaiting.run(forget, Lane.LONG)
 

@@ -7,7 +7,7 @@ document keeps its id when it moves.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -16,6 +16,12 @@ from recollect.knowledge import Source
 # As UTF-8, as text and as key. With the longest name of a space it is what an index of PostgreSQL
 # takes, whatever the letters.
 PATH_BYTES_MAX = 1500
+
+MEMORY_WORKER = "memory-worker"  # who keeps pages in step with what is remembered
+MEMORY_AGENT = "/memory-agent/"  # what the names of memory-agents begin with
+# The reason of a version that a memory-agent's model wrote. It rests on its grounds as a whole: in
+# what rules write, every line names its own.
+WRITTEN_BY_MODEL = "written by the memory-agent's model"
 
 
 class AuthorKind(StrEnum):
@@ -32,6 +38,12 @@ class Author:
 
     kind: AuthorKind = AuthorKind.PERSON
     name: str = "user"
+
+    @property
+    def is_machine(self) -> bool:
+        """Whether it is part of Recollect; a host's own agents are not."""
+        is_own = self.name == MEMORY_WORKER or self.name.startswith(MEMORY_AGENT)
+        return self.kind is AuthorKind.CONSOLIDATION or (self.kind is AuthorKind.AGENT and is_own)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +194,7 @@ class Reference:
     target: str  # the path that is meant, as it is now; as it was written where there is nothing
     alias: str
     is_broken: bool
+    named: str = field(default="", compare=False)  # the path as it was written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +204,11 @@ class NewReference:
     kind: ReferenceKind
     place: Place
     alias: str = ""
+
+    @property
+    def name(self) -> tuple[ReferenceKind, str]:
+        """What a document has it under, once."""
+        return self.kind, self.place.key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

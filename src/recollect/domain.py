@@ -276,6 +276,18 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unattended:
+    """Which sessions that nobody marked are learned from: active last between two moments.
+
+    And only from these sources, if any are named.
+    """
+
+    oldest: datetime
+    newest: datetime
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeasePolicy:
     """How long a claim lives, and when to give up on a job.
 
@@ -300,6 +312,7 @@ class Claim:
     """A lease on a job: only this token can finish it.
 
     `read_upto` is the last record there was when it was claimed; the claim is about nothing beyond.
+    `is_by_hand`: somebody asked for it now.
     """
 
     job_id: int
@@ -313,6 +326,7 @@ class Claim:
     read_upto: int
     claimed_mark: int
     pauses: int = 0
+    is_by_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,6 @@ from recollect.sweeps import deliver_all_signals, drop_old_memories, sweep, work
 
 if TYPE_CHECKING:
     from recollect.agents.organiser_facts import HoldingFacts
-    from recollect.agents.runner import Runner
     from recollect.consolidation.agent import ConsolidationAgent
     from recollect.consolidation.files import MemoryFiles
     from recollect.consolidation.run import Consolidator
@@ -40,13 +39,16 @@ if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
     from recollect.extraction.plan import WorkPlan
     from recollect.extraction.run import ExtractionProcessor
+    from recollect.extraction.spend import Budget
     from recollect.facts import Facts
     from recollect.knowledge import Fact
     from recollect.leases import Leaseholder
+    from recollect.models.jobs import Brought
     from recollect.models.protocol import Model
     from recollect.processing import Processor, WorkReport
     from recollect.recall.meaning import Meaning
     from recollect.redaction import Redactor
+    from recollect.status import Status
     from recollect.store.protocol import Store
     from recollect.worker import Duties
 
@@ -70,8 +72,7 @@ class Equipment:
         store: Callable[[], Store],
         settings: Settings,
         clock: Clock,
-        model: Model | None = None,
-        embedder: Embedder | None = None,
+        brought: Brought | None = None,
         *,
         documents: Callable[[str], Documents] | None = None,
         facts: Callable[[str], Facts] | None = None,
@@ -81,17 +82,16 @@ class Equipment:
         self._store = store
         self._settings = settings
         self._clock = clock
-        self._model = model
-        self._is_own_model = model is None
-        self._embedder = embedder
-        self._is_own_embedder = embedder is None
+        from recollect.models.jobs import Brought, Models
+
+        brought = brought or Brought()
+        self._models = Models(settings, clock, brought)
+        self._embedder = brought.embedder
+        self._is_own_embedder = brought.embedder is None
         self._meaning: Meaning | None = None
         self.speakers = KnownSpeakers()
         self._redactor: Redactor | None = None
-        self._runner: Runner | None = None
-        self._consolidator: Consolidator | None = None
         self._files: MemoryFiles | None = None
-        self._own_models: list[Model] = []  # of memory-agents and of consolidation
         self._closed = False
         self._lock = threading.Lock()
 
@@ -114,14 +114,12 @@ class Equipment:
 
     def model(self) -> Model | None:
         """The model of the settings, or the one that was given; none where neither is."""
-        with self._lock:
-            if self._closed:
-                raise StoreClosed("this memory is closed; open it again")
-            if self._model is None:
-                from recollect.models.opening import open_model
+        return self._models.main()
 
-                self._model = open_model(self._settings, clock=self._clock)
-            return self._model
+    def doers(self) -> dict[str, str]:
+        """Who does each job that a model may do: its name, `rules`, or `off`. Opens nothing."""
+        embedder = self._settings.embedder if self._embedder is None else self._embedder.name
+        return {**self._models.doers(), "embedding": embedder if self.has_embedder else "off"}
 
     @property
     def has_embedder(self) -> bool:
@@ -184,23 +182,29 @@ class Equipment:
                 _log.warning("vectors are left for another day: %s", error)
                 return
 
-    def processor(self) -> Processor:
+    def budget(self) -> Budget:
+        """What one worker may use, for all of its jobs together."""
+        from recollect.extraction.spend import Budget
+
+        return Budget(self._settings, self._clock)
+
+    def processor(self, budget: Budget | None = None) -> Processor:
         """What distils sessions, for one worker: by extraction, the memory-agent, or both."""
         from recollect.processing import LoggingProcessor
 
         path = self._settings.pipeline
-        extraction = self.extraction() if path in ("extraction", "both") else None
+        extraction = self.extraction(budget) if path in ("extraction", "both") else None
         if path in ("extraction", "none"):
             return extraction or LoggingProcessor()
         from recollect.agents.handover import HandingProcessor
 
         return HandingProcessor(
             extraction=extraction,
-            reads_all=self._settings.memory_agent_model is not None,
+            reads_all=self._models.has_memory_agent,
             ensure_root=self._ensure_root,
         )
 
-    def extraction(self) -> ExtractionProcessor:
+    def extraction(self, budget: Budget | None = None) -> ExtractionProcessor:
         """Phase 1, for one worker."""
         from recollect.extraction.opening import open_processor
 
@@ -211,16 +215,18 @@ class Equipment:
             self._clock,
             self.redactor(),
             self.model() if is_wanted else None,
+            budget or self.budget(),
         )
 
-    def duties(self, space: str | None = None) -> Duties:
+    def duties(self, budget: Budget, space: str | None = None) -> Duties:
         """What a worker does besides, for one worker: of a space alone, or of all."""
         from recollect.worker import Duties
 
+        consolidate = partial(self._consolidate, budget)
         return Duties(
             embed_some=self.embed_some if self.has_embedder else None,
-            run_agent=self._run_memory_agent,
-            consolidate=self._consolidate if self._settings.consolidation == "on" else None,
+            run_agent=partial(self._run_memory_agent, budget),
+            consolidate=consolidate if self._settings.consolidation == "on" else None,
             upkeep=self._tend_files,
             space=space,
         )
@@ -229,86 +235,66 @@ class Equipment:
         """What a worker does that consolidates by hand, whatever the settings say of others."""
         from recollect.worker import Duties
 
-        return Duties(consolidate=self._consolidate)
+        return Duties(consolidate=partial(self._consolidate, self.budget()))
 
     def _run_memory_agent(
-        self, claim: Claim, holder: Leaseholder, lost: threading.Event
+        self, budget: Budget, claim: Claim, holder: Leaseholder, lost: threading.Event
     ) -> WorkReport:
-        return self._memory_agents().run(claim, holder, lost)
-
-    def _memory_agents(self) -> Runner:
         from recollect.agents.memory_agent import MemoryAgents
         from recollect.agents.runner import Runner
-        from recollect.extraction.spend import Budget
 
-        with self._lock:
-            if self._runner is None:
-                ids = Ids(self._clock)
-                model = self._memory_agent_model()
-                doer = MemoryAgents(
-                    store=self._store(),
-                    settings=self._settings,
-                    clock=self._clock,
-                    ids=ids,
-                    redactor=self.redactor,
-                    documents=self._documents,
-                    model=model,
-                    budget=Budget(self._settings, self._clock),
-                )
-                self._runner = Runner(
-                    store=self._store(),
-                    settings=self._settings,
-                    clock=self._clock,
-                    ids=ids,
-                    doer=doer,
-                    redact=self.redacted,
-                    redo_max=1 if model is not None else REDO_BY_RULES,
-                )
-            return self._runner
+        ids, model = Ids(self._clock), self._models.memory_agent()
+        doer = MemoryAgents(
+            store=self._store(),
+            settings=self._settings,
+            clock=self._clock,
+            ids=ids,
+            redactor=self.redactor,
+            documents=self._documents,
+            model=model,
+            budget=budget,
+            is_named=self._models.is_memory_agent_named,
+        )
+        runner = Runner(
+            store=self._store(),
+            settings=self._settings,
+            clock=self._clock,
+            ids=ids,
+            doer=doer,
+            redact=self.redacted,
+            redo_max=1 if model is not None else REDO_BY_RULES,
+        )
+        return runner.run(claim, holder, lost)
 
-    def _memory_agent_model(self) -> Model | None:
-        name = self._settings.memory_agent_model
-        return None if name is None else self._opened_model(name)
+    def _consolidate(
+        self, budget: Budget, claim: Claim, holder: Leaseholder, lost: threading.Event
+    ) -> WorkReport:
+        return self.consolidator(budget).run(claim, holder, lost)
 
-    def _opened_model(self, name: str) -> Model:
-        """A model of its own for one task, closed with everything else."""
-        from recollect.models.opening import open_model
-
-        model = open_model(replace(self._settings, model=name), clock=self._clock)
-        assert model is not None, "a name was given"
-        self._own_models.append(model)
-        return model
-
-    def _consolidate(self, claim: Claim, holder: Leaseholder, lost: threading.Event) -> WorkReport:
-        return self.consolidator().run(claim, holder, lost)
-
-    def consolidator(self) -> Consolidator:
-        """Phase 2, by the model that is set for it or by rules."""
+    def consolidator(self, budget: Budget | None = None) -> Consolidator:
+        """Phase 2, by the model that does it or by rules."""
         from recollect.consolidation.run import Consolidator
 
-        with self._lock:
-            if self._consolidator is None:
-                self._consolidator = Consolidator(
-                    store=self._store(),
-                    settings=self._settings,
-                    clock=self._clock,
-                    ids=Ids(self._clock),
-                    redactor=self.redactor,
-                    documents=self._documents,
-                    agent=self._consolidation_agent(),
-                    write_files=lambda space, made: self._write_files(space, made.number),
-                    absorb_edits=lambda space: not self._memory_files().absorb(space).is_nothing,
-                    refresh_files=lambda space: self._memory_files().refresh(space),
-                    staged_files=lambda space, token: self._memory_files().staged(space, token),
-                )
-            return self._consolidator
+        return Consolidator(
+            store=self._store(),
+            settings=self._settings,
+            clock=self._clock,
+            ids=Ids(self._clock),
+            redactor=self.redactor,
+            documents=self._documents,
+            agent=self._consolidation_agent(budget or self.budget()),
+            write_files=lambda space, made: self._write_files(space, made.number),
+            absorb_edits=lambda space: not self._memory_files().absorb(space).is_nothing,
+            refresh_files=lambda space: self._memory_files().refresh(space),
+            staged_files=lambda space, token: self._memory_files().staged(space, token),
+        )
 
-    def _consolidation_agent(self) -> ConsolidationAgent | None:
-        if self._settings.consolidation_model is None:
+    def _consolidation_agent(self, budget: Budget) -> ConsolidationAgent | None:
+        model = self._models.consolidation()
+        if model is None:
             return None
         from recollect.agents.loop import LoopLimits
         from recollect.consolidation.agent import ConsolidationAgent
-        from recollect.extraction.spend import Budget
 
         settings = self._settings
         return ConsolidationAgent(
@@ -316,9 +302,9 @@ class Equipment:
             clock=self._clock,
             ids=Ids(self._clock),
             redactor=self.redactor,
-            model=self._opened_model(self._settings.consolidation_model),
+            model=model,
             ledger=self._store().ledger,
-            budget=Budget(settings, self._clock),
+            budget=budget,
             limits=LoopLimits(
                 turns=settings.agent_turns_max,
                 tokens=settings.agent_tokens_max,
@@ -346,23 +332,23 @@ class Equipment:
         drain: Callable[[], WorkReport],
         space: str | None,
         *,
-        idle_seconds: float | None = None,
+        all: bool = False,  # noqa: A002
     ) -> WorkReport:
         """Do what is due in a space, or in all, also what nobody said is, until nothing is."""
-        self.sweep(space, idle_seconds=idle_seconds)
+        self.sweep(space, all=all)
         report = work_off(self._store(), drain, self.embed_all, space)
         if report and space is None:  # it looks at every memory: not as long as nothing happens
             drop_old_memories(self._store(), self._clock.now(), self._settings)
         return report
 
-    def sweep(self, space: str | None = None, *, idle_seconds: float | None = None) -> None:
+    def sweep(self, space: str | None = None, *, all: bool = False) -> None:  # noqa: A002
         """What workers see to by and by, at once, in a space or in all: it is due afterwards.
 
         Whoever works by hand may be the only one who ever does.
         """
         store, settings = self._store(), self._settings
         deliver_all_signals(store, self._clock, settings, space)
-        sweep(store, self._clock.now(), settings, space=space, idle_seconds=idle_seconds)
+        sweep(store, self._clock.now(), settings, space=space, all=all)
         self._memory_files().write_missing(space)
         self.notice_edits(space)
 
@@ -427,7 +413,11 @@ class Equipment:
         return partial(refile, documents, known.topic, now=facts.now, holding=facts.on)
 
     def leave_out(self, space: str, session_id: str) -> None:
-        """Take what memory-agents filed from a session off their pages: its mode forbids it."""
+        """Take what a session said off the pages of memory: its mode forbids it.
+
+        Rules publish a generation without it with the next work; what a model wrote does not wait
+        for the model.
+        """
         from recollect.agents.withdrawing import leave_out
 
         facts = self._holding_facts(space)
@@ -438,6 +428,11 @@ class Equipment:
             standing=facts.of_session(session_id),
             holding=facts.on,
         )
+        files = self._memory_files()
+        directory = files.directory(space)
+        if directory is not None and directory.exists():
+            files.refresh(space)
+        self.consolidator().leave_out(space)
 
     def _holding_facts(self, space: str) -> HoldingFacts:
         from recollect.agents.organiser_facts import HoldingFacts
@@ -450,33 +445,59 @@ class Equipment:
 
     def _ensure_root(self, space: str) -> None:
         """Give a space the root of its memory documents, if it has none."""
-        from recollect.document import Author, AuthorKind
+        from recollect.document import MEMORY_WORKER, Author, AuthorKind
         from recollect.documents.paths import memory_root
         from recollect.documents.scope import Holder
 
         path = str(memory_root())
         if self._store().documents.find(space, memory_root().place) is not None:
             return
-        author = Author(kind=AuthorKind.AGENT, name="memory-worker")
+        author = Author(kind=AuthorKind.AGENT, name=MEMORY_WORKER)
         held = self._documents(space).held_by(Holder(author=author, root=memory_root()))
         with suppress(DocumentExists):
             held.write(path, "", title="Memory", expected_version=0, reason="the memory root")
+
+    def status(self, space: str | None, limit: int) -> Status:
+        from recollect.status import Status, model_uses
+
+        store, now = self._store(), self._clock.now()
+        marked, waiting = store.marks.counts(space)
+        left = store.marks.waiting(space, limit)
+        taken = store.marks.waiting(space, limit, self._settings.unattended(now, None))
+        return Status(
+            store=store.describe(),
+            at=now,
+            marked=tuple(store.marks.marked(space, limit)),
+            marked_count=marked,
+            waiting=tuple(left),
+            waiting_count=waiting,
+            passed_over=frozenset(each.id for each in left) - {each.id for each in taken},
+            jobs=tuple(store.leases.jobs(space, limit)),
+            job_counts=store.leases.counts(space),
+            idle_sweep_seconds=self._settings.idle_sweep_seconds,
+            sessions=tuple(store.extractions.progress(space, limit)),
+            agents=tuple(store.agents.list(space, limit)),
+            spent_today=store.ledger.spent(space, now),
+            models=model_uses(self.doers(), store.ledger.spent_by_purpose(space, now)),
+            consolidations_due=store.extractions.count_due(space),
+            consolidations=tuple(store.generations.states(space, limit, "", now)),
+        )
 
     def plan(self, space: str | None, *, all: bool, again: bool) -> WorkPlan:  # noqa: A002
         from recollect.extraction.plan import Wanted, plan_work
 
         wanted = Wanted(now=self._clock.now(), space=space, all=all, again=again)
-        return plan_work(self._store(), self.extraction(), self._settings, wanted)
+        planned = plan_work(self._store(), self.extraction(), self._settings, wanted)
+        doers = self.doers()
+        besides = {job: doers[job] for job in ("memory-agent", "consolidation")}
+        unplanned = {job: by for job, by in besides.items() if by not in ("rules", "off")}
+        return replace(planned, not_included=unplanned)
 
     def close(self) -> None:
-        """Let go of the model and the embedder, unless somebody else brought them."""
+        """Let go of the models and the embedder, unless somebody else brought them."""
+        self._models.close()
         with self._lock:
             self._closed = True
-            if self._is_own_model and self._model is not None:
-                self._model.close()
-                self._model = None
-            while self._own_models:
-                self._own_models.pop().close()
             if self._is_own_embedder and self._embedder is not None:
                 self._embedder.close()
                 self._embedder = None

@@ -11,6 +11,7 @@
     │   ├── AppendKeyReused        one idempotency key, two different contents
     │   ├── AmbiguousKey           a stable key several agents use, and no agent given
     │   ├── NotFound               no such fact, session, record or document in this space
+    │   │   └── Gone               it was there, and was deleted or forgotten since
     │   ├── NotQuarantined         nobody has to decide about the fact, or not any more
     │   ├── StaleVersion           somebody else has changed the document meanwhile
     │   ├── DocumentExists         something stands where something was to be put
@@ -32,6 +33,7 @@
     │   ├── ModelRejected          this request will never be answered: the job is parked
     │   ├── PromptTooLong          more than the model's window holds; send less
     │   ├── InvalidOutput          an answer we cannot use; retry, then the job is parked
+    │   │   └── OutputCut          an answer that reached the limit of its tokens
     │   └── CallCancelled          nobody waits for the answer any more
     ├── TurnFailed                 an agent's turn is parked, or the agent was ended
     ├── AnswerPending              an agent has not answered in time; it may still
@@ -114,6 +116,10 @@ class StoreForked(UsageError):
 
 class NotFound(UsageError, LookupError):
     """There is no such thing in this space."""
+
+
+class Gone(NotFound):
+    """It was there, and was deleted or forgotten since."""
 
 
 class NotQuarantined(UsageError):
@@ -230,6 +236,10 @@ class InvalidOutput(ModelError):
     """The model answered, and the answer cannot be used; nothing of it was stored."""
 
     retry_helps = True
+
+
+class OutputCut(InvalidOutput):
+    """The answer was cut off at the limit of its tokens; nothing of it was carried out."""
 
 
 class CallCancelled(ModelError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ from recollect.knowledge import (
     Unchanged,
     When,
 )
-from recollect.session import Surroundings, page_size
+from recollect.session import LIST_MAX, Surroundings, page_size
 from recollect.terms import search_terms
 
 if TYPE_CHECKING:
@@ -168,19 +169,33 @@ class Facts:
         self,
         key: str,
         value: MetadataValue,
-        limit: int = 50,
+        limit: int | None = None,
+        before: Fact | None = None,
         *,
         as_of: datetime | str | None = None,
     ) -> builtins.list[Fact]:
-        """Facts whose metadata has this value under this very key; a dot in it is a dot."""
+        """Facts whose metadata has this value under this very key; a dot in it is a dot.
+
+        Newest first: all of them or, with a `limit`, a page; `before` is the last one of the page
+        before.
+        """
         if not isinstance(value, str | int | float | bool | None):
             raise InvalidValue(f"a value is text, a number, true, false or none: {value!r}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InvalidValue(f"a number in metadata is finite: {value!r}")
         if isinstance(value, str):
             value = collection.check_id(value)
         key, (at, when) = collection.check_id(key), self._at(as_of)
-        return self._store.facts.search_metadata(
-            self._space, key, value, at, page_size(limit), when
-        )
+        size = LIST_MAX if limit is None else page_size(limit)
+        found: builtins.list[Fact] = []
+        while True:
+            page = self._store.facts.search_metadata(
+                self._space, key, value, at, size, when, before
+            )
+            found += page
+            if limit is not None or len(page) < size:
+                return found
+            before = page[-1]
 
     def quarantined(self, limit: int = 50, before: Fact | None = None) -> builtins.list[Fact]:
         """A page of the facts that stay out of prompts until a person decides, newest first.
@@ -260,7 +275,7 @@ class Facts:
             tags=self._redacted_tags(fact.tags),
             metadata=self._metadata(fact.metadata),
             trust=Trust(fact.trust),
-            topic=None if topic is None else redactor.redact(topic),
+            topic=None if topic is None else redactor.redact_name(topic),
             sources=tuple(
                 dataclasses.replace(source, quote=redactor.redact(source.quote))
                 for source in _sources(fact)
@@ -279,7 +294,7 @@ class Facts:
 
     def _redacted_tags(self, tags: object) -> tuple[str, ...]:
         redactor = self._redactor()
-        return tuple(redactor.redact(tag) for tag in _tags(tags))
+        return tuple(redactor.redact_name(tag) for tag in _tags(tags))
 
     def _metadata(self, metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
         given = json.loads(collection.encode_metadata(metadata) or "{}")
@@ -288,7 +303,7 @@ class Facts:
 
 
 def _is_quarantined(fact: Fact) -> bool:
-    from recollect.recall.danger import is_quarantined
+    from recollect.orders import is_quarantined
 
     return is_quarantined(fact.content, fact.trust)
 

@@ -6,8 +6,9 @@ stopped half-way goes on by asking again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,15 +16,28 @@ from recollect import collection
 from recollect.descriptors import Descriptor, cache_key, read_descriptor
 from recollect.domain import Record
 from recollect.errors import InvalidValue, NotFound, UsageError
-from recollect.knowledge import ForgettableSession, Receipt, SessionsMeant
+from recollect.knowledge import FactQuery, ForgettableSession, Receipt, SessionsMeant
 from recollect.progress import tell
+from recollect.recollection import EntryKind, Filters, Reach, Sought
 from recollect.session import Session
+from recollect.stems import asked_stems, stems
 from recollect.store.protocol import Store
 
 if TYPE_CHECKING:
     from recollect.documents.tree import Documents
 
 SESSIONS_PAGE = 50  # between two looks at the pages of memory
+KEEP, ERASE = "keep", "erase"
+# What may still say it is looked for by this much of what was said: it is found, or it was little.
+STATEMENTS_MAX = 200
+STATEMENT_CHARS_MAX = 1000
+RECORDS_READ = 500
+FACTS_READ = 500
+REMAINING_MAX = 20
+STEMS_MIN = 3  # of a statement, besides common words: fewer are said by anybody
+SHARE_MIN = 0.8  # of them in one passage
+_PASSAGE = re.compile(r"\n+|(?<=[.!?])\s+")
+_REACH = Reach(loaded=dict.fromkeys(EntryKind, 20), beside=0, chars=100_000)
 
 
 class Household(Protocol):
@@ -61,9 +75,21 @@ class Wanted:
     everything: bool = False
 
 
-def forget(memory: Household, space: str, wanted: Wanted, now: datetime) -> Receipt:
-    """Erase for good. NotFound: there is no such thing here. UsageError: not exactly one."""
-    task = _Task(memory=memory, space=space, now=now)
+def forget(
+    memory: Household, space: str, wanted: Wanted, now: datetime, *, pages: str = KEEP
+) -> Receipt:
+    """Erase for good. NotFound: there is no such thing here. UsageError: not exactly one.
+
+    `pages` says what becomes of pages that people wrote on what is forgotten: keep, or erase.
+    """
+    if pages not in (KEEP, ERASE):
+        raise InvalidValue(f"pages is {KEEP!r} or {ERASE!r} (got {pages!r})")
+    task = _Task(memory=memory, space=space, now=now, all_pages=pages == ERASE)
+    receipt = _forgotten(task, wanted)
+    return replace(receipt, may_remain=task.said.still_said(memory.store, space, now, receipt.left))
+
+
+def _forgotten(task: _Task, wanted: Wanted) -> Receipt:
     match _one_of(wanted):
         case "session":
             assert wanted.session is not None
@@ -116,11 +142,16 @@ class _Task:
     memory: Household
     space: str
     now: datetime
+    all_pages: bool
+    said: _Said = field(default_factory=lambda: _Said())  # noqa: PLW0108 - it is made below
 
     def session(self, session: str | Session) -> Receipt:
         session_id = session.id if isinstance(session, Session) else collection.check_id(session)
         for store in self._stores():
-            receipt = store.erasure.forget_session(self.space, session_id, self.now)
+            self.said.note_session(store, self.space, session_id, self.now)
+            receipt = store.erasure.forget_session(
+                self.space, session_id, self.now, all_pages=self.all_pages
+            )
             if receipt is not None:
                 return self._withdrawn(store, receipt, session_id)
         raise NotFound(f"space {self.space!r} has no session {session_id!r}")
@@ -128,14 +159,20 @@ class _Task:
     def record(self, record: str | Record) -> Receipt:
         session_id, seq = read_record(record)
         for store in self._stores():
-            receipt = store.erasure.forget_record(self.space, session_id, seq, self.now)
+            self.said.note_record(store, self.space, session_id, seq)
+            receipt = store.erasure.forget_record(
+                self.space, session_id, seq, self.now, all_pages=self.all_pages
+            )
             if receipt is not None:
                 # Pages name sessions: the pass over what is left files the rest again.
                 return self._withdrawn(store, receipt, session_id)
         raise NotFound(f"space {self.space!r} has no record {session_id}:{seq}")
 
     def fact(self, fact_id: str) -> Receipt:
-        receipt = self.memory.store.erasure.forget_fact(self.space, fact_id, self.now)
+        store = self.memory.store
+        fact = store.facts.get(self.space, fact_id)
+        self.said.note(*(() if fact is None else (fact.content,)))
+        receipt = store.erasure.forget_fact(self.space, fact_id, self.now, all_pages=self.all_pages)
         # Also of one that is gone: whoever forgot it may not have come to the pages and the files.
         left = self.memory.withdraw(self.space, (fact_id,))
         if receipt is None:
@@ -143,7 +180,10 @@ class _Task:
         return receipt.leaving(left)
 
     def document(self, path: str) -> Receipt:
-        purged = self.memory.documents_of(self.space).purge(path)
+        documents = self.memory.documents_of(self.space)
+        found = documents.find(path)
+        self.said.note(*(() if found is None else (found.body,)))
+        purged = documents.purge(path)
         left = self.memory.withdraw(self.space, ())
         if not purged.documents:
             raise NotFound(f"space {self.space!r} has no document {path!r}")
@@ -211,7 +251,13 @@ class _Task:
         for page in self._pages(store, meant, before):
             # Also where none is left: whoever forgot them may not have come to the files.
             left = [each.id for each in page if not each.is_forgotten]
-            total = total.plus(store.erasure.forget_sessions(self.space, left, self.now))
+            for session_id in left if pages else ():
+                self.said.note_session(store, self.space, session_id, self.now)
+            # With everything go the pages as well, whoever wrote them.
+            all_pages = self.all_pages or not pages
+            total = total.plus(
+                store.erasure.forget_sessions(self.space, left, self.now, all_pages=all_pages)
+            )
             if pages and store is self.memory.store:
                 gone = [each.id for each in page]
                 unwritten += self.memory.withdraw(self.space, gone, publish=False)
@@ -219,7 +265,7 @@ class _Task:
             tell(f"{count:,} sessions forgotten", count)
         if count and pages and store is self.memory.store:
             unwritten += self.memory.withdraw(self.space, ())
-            total = total.leaving(tuple(dict.fromkeys(unwritten)))
+            total = total.leaving(unwritten)
         return total, count
 
     def _pages(
@@ -229,3 +275,56 @@ class _Task:
         while page := store.erasure.forgettable(self.space, meant, before, after, SESSIONS_PAGE):
             yield page
             after = page[-1]
+
+
+class _Said:
+    """What is being forgotten, in words, until it has been looked for elsewhere. Kept nowhere."""
+
+    def __init__(self) -> None:
+        self._statements: dict[frozenset[str], tuple[str, ...]] = {}
+
+    def note_session(self, store: Store, space: str, session_id: str, now: datetime) -> None:
+        query = FactQuery(at=now, every=True, session_id=session_id)
+        for fact in store.facts.list(space, query, FACTS_READ):
+            if all(source.session_id == session_id for source in fact.sources):
+                self.note(fact.content)
+        self.note(
+            *(each.content for each in store.records.after(space, session_id, 0, RECORDS_READ))
+        )
+
+    def note_record(self, store: Store, space: str, session_id: str, seq: int) -> None:
+        found = store.records.after(space, session_id, seq - 1, 1)
+        self.note(*(each.content for each in found if each.seq == seq))
+
+    def note(self, *texts: str) -> None:
+        """Remember what a text says, sentence by sentence, unless it is hardly anything."""
+        for sentence in (each for text in texts for each in _passages(text)):
+            sought = tuple(asked_stems(sentence[:STATEMENT_CHARS_MAX]))
+            if len(sought) >= STEMS_MIN and len(self._statements) < STATEMENTS_MAX:
+                self._statements.setdefault(frozenset(sought), sought)
+
+    def still_said(
+        self, store: Store, space: str, now: datetime, besides: Collection[str]
+    ) -> tuple[str, ...]:
+        """What has most of the words of something forgotten in one passage, by paths and ids."""
+        kinds = frozenset(EntryKind) - {EntryKind.SUMMARY}
+        found: dict[str, None] = {}
+        for wanted, sought in self._statements.items():
+            looked = store.search.candidates(
+                space, Sought(stems=sought), Filters(kinds=kinds), now, _REACH
+            )
+            for entry in looked.entries:
+                if entry.id not in besides and _says(entry.text, wanted):
+                    found[entry.id] = None
+            if len(found) >= REMAINING_MAX:
+                break
+        return tuple(found)[:REMAINING_MAX]
+
+
+def _passages(text: str) -> list[str]:
+    return [each for each in _PASSAGE.split(text) if each.strip()]
+
+
+def _says(text: str, wanted: frozenset[str]) -> bool:
+    enough = SHARE_MIN * len(wanted)
+    return any(len(wanted.intersection(stems(each))) >= enough for each in _passages(text))

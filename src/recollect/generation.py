@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from recollect.agency import DocumentChanges
 
 
+BY_RULES = "rules"  # who made a generation, where no model did
+
+
 class SelectionClock(StrEnum):
     """By what time a memory that was never used counts as fresh."""
 
@@ -121,8 +124,9 @@ class Standing:
 class GenerationDraft:
     """A generation on its way into the store.
 
-    `consumed` are the states of memories that it was made of; `summaries` says which page stands
-    for which session. `kept` is how many generations stay; what only older ones had is erased.
+    `summaries` says which page stands for which session. `unconsumed` are sessions that the current
+    generation has and this one does not, or not as they are now: they are news for the next. `kept`
+    is how many generations stay; what only older ones had is erased.
     """
 
     made_by: str
@@ -131,6 +135,7 @@ class GenerationDraft:
     digest: str
     note: str = ""
     summaries: tuple[tuple[str, str], ...] = ()  # session id, path
+    unconsumed: tuple[str, ...] = ()
     spent: Spent = NOTHING_SPENT
     cooldown_seconds: float = 0.0
     kept: int = 20

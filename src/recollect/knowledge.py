@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -354,8 +354,14 @@ class Receipt:
 
     One of `session_id`, `record`, `fact_id`, `path`, `agent_id` and `source` says what was meant;
     none of them: everything. Not complete: somebody reads the store at this moment, and what was
-    erased is in the log of changes until they are done; or published files and pages of memory are
-    `left` that could not be removed or written anew.
+    erased is in the log of changes until they are done; or something is `left`: pages that rest on
+    it and that a person or another agent wrote on, and files that could not be removed or written
+    anew.
+
+    `may_remain` was found by words: paths of pages, `session_id:seq` of records and ids of facts
+    that say most of what a forgotten statement said, whatever they rest on. They do not make it
+    incomplete: they are somebody else's word. `name_in` is where the name of a space stays that was
+    forgotten as a whole: the `ledger` of model calls, the `audit` log, `keys` that open it.
     """
 
     space: str
@@ -376,14 +382,18 @@ class Receipt:
     versions: int = 0
     items: int = 0  # of inboxes
     left: tuple[str, ...] = ()  # paths
+    may_remain: tuple[str, ...] = ()
+    name_in: tuple[str, ...] = ()
     is_complete: bool = True
 
-    def leaving(self, left: tuple[str, ...]) -> Receipt:
-        """The same, with the files and pages that may still say what was forgotten."""
-        return replace(self, left=left, is_complete=self.is_complete and not left)
+    def leaving(self, left: Iterable[str]) -> Receipt:
+        """The same, with more files and pages that may still say what was forgotten."""
+        both = tuple(dict.fromkeys((*self.left, *left)))
+        return replace(self, left=both, is_complete=self.is_complete and not both)
 
     def plus(self, more: Receipt) -> Receipt:
-        """The numbers of both; as complete as what was done last."""
+        """The numbers of both; as complete as what was done last, if that left nothing."""
+        left = tuple(dict.fromkeys((*self.left, *more.left)))
         return replace(
             self,
             sessions=self.sessions + more.sessions,
@@ -395,8 +405,9 @@ class Receipt:
             documents=self.documents + more.documents,
             versions=self.versions + more.versions,
             items=self.items + more.items,
-            left=more.left,
-            is_complete=more.is_complete,
+            left=left,
+            name_in=tuple(dict.fromkeys((*self.name_in, *more.name_in))),
+            is_complete=more.is_complete and not left,
         )
 
 

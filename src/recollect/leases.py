@@ -6,6 +6,7 @@ Knows nothing of models, nor of what a job is about.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import datetime
 
 from recollect.agency import HandOver
@@ -64,9 +65,10 @@ class Leaseholder:
 
         Who takes over minds neither, but for those whose role is `spared`.
         """
-        return self._leases.claim_consolidation(
+        claim = self._leases.claim_consolidation(
             self.owner, space, self.policy, self.lease_time(), takes_over=takes_over, spared=spared
         )
+        return None if claim is None else replace(claim, is_by_hand=not takes_over)
 
     def renew(self, claim: Claim) -> Renewed | StaleClaim:
         return self._leases.renew(claim, self.policy, self.lease_time())

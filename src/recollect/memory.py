@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
     from recollect.extraction.plan import WorkPlan
     from recollect.knowledge import Fact
+    from recollect.models.jobs import Brought
     from recollect.models.protocol import Model
     from recollect.operations.exporting import Exported, Loaded
     from recollect.operations.migrating import Migrated
@@ -59,20 +60,28 @@ def open(
     settings: Settings | Mapping[str, Any] | str | Path | None = None,
     model: str | Model | None = None,
     embedder: str | Embedder | None = None,
+    memory_agent_model: str | Model | None = None,
+    consolidation_model: str | Model | None = None,
     clock: Clock | None = None,
 ) -> Memory:
     """Open a memory: a path, `sqlite:///…`, `postgresql://…` or `:memory:`.
 
     Without an address the settings say which store; with an empty `data_dir` memory is off, no
     file is made, and conversations live as long as the process. `model` names the language model
-    that distils sessions, or is one; without any they are distilled by rules. `embedder` likewise
-    makes vectors for recall; without any it goes by words alone.
+    that distils sessions, files pages and writes the handbook, or is one; without any all three
+    are done by rules. `memory_agent_model` and `consolidation_model` name another for one of the
+    last two, are one, or are `rules`. `embedder` likewise makes vectors for recall; without any it
+    goes by words alone.
     """
-    loaded = config.load(settings)
-    if isinstance(model, str):
-        loaded, model = dataclasses.replace(loaded, model=model), None
-    if isinstance(embedder, str):
-        loaded, embedder = dataclasses.replace(loaded, embedder=embedder), None
+    from recollect.models.jobs import sorted_out
+
+    loaded, brought = sorted_out(
+        config.load(settings),
+        model=model,
+        embedder=embedder,
+        memory_agent_model=memory_agent_model,
+        consolidation_model=consolidation_model,
+    )
     clock = clock or SystemClock()
     if address is None:
         if loaded.database == "per-agent":
@@ -80,9 +89,9 @@ def open(
                 "database is per-agent: use recollect.open_agents(), or name a store to open"
             )
         if loaded.store is None and not loaded.data_dir and loaded.sqlite_path is None:
-            return Memory(None, loaded, clock, model, embedder)
+            return Memory(None, loaded, clock, brought)
         address = loaded.store or loaded.path()
-    return Memory(open_store(address, loaded, clock), loaded, clock, model, embedder)
+    return Memory(open_store(address, loaded, clock), loaded, clock, brought)
 
 
 class Memory:
@@ -96,8 +105,7 @@ class Memory:
         store: Store | None,
         settings: Settings,
         clock: Clock,
-        model: Model | None = None,
-        embedder: Embedder | None = None,
+        brought: Brought | None = None,
     ) -> None:
         self._store = store
         self._volatile: Store | None = None
@@ -110,8 +118,7 @@ class Memory:
             lambda: self.store,
             settings,
             clock,
-            model,
-            embedder,
+            brought,
             documents=self._household.documents_of,
             facts=self._household.facts_of,
         )
@@ -146,9 +153,9 @@ class Memory:
 
         Without a processor it distils sessions with the extractor that the settings name.
         """
-        if processor is None:
-            processor = self.equipment.processor()
-        return self._add_worker(self.store, processor, self.equipment.duties(), owner)
+        budget = self.equipment.budget()
+        processor = processor or self.equipment.processor(budget)
+        return self._add_worker(self.store, processor, self.equipment.duties(budget), owner)
 
     def _add_worker(
         self, store: Store, processor: Processor | None, duties: Duties, owner: str | None = None
@@ -208,11 +215,12 @@ class Memory:
         `again` goes once more through what has been processed, and replaces what was learned.
         """
         space = None if space is None else collection.check_space(space)
-        duties = self.equipment.duties(space)
-        worker = self._add_worker(self.store, processor or self.equipment.processor(), duties)
+        budget = self.equipment.budget()
+        processor = processor or self.equipment.processor(budget)
+        worker = self._add_worker(self.store, processor, self.equipment.duties(budget, space))
         if again:
             self.request_again(space)
-        return self.equipment.work_off(worker.drain, space, idle_seconds=0 if all else None)
+        return self.equipment.work_off(worker.drain, space, all=all)
 
     def request_again(self, space: str | None = None, session: str | None = None) -> int:
         """Make a new pass due: over one session, those of a space, or all. How many it are."""
@@ -241,29 +249,12 @@ class Memory:
         return self.store.leases.revive(space, key)
 
     def status(self, space: str | None = None, limit: int = 100) -> Status:
-        """What is due and what waits, in one space or all; clean sessions cost it nothing."""
-        from recollect.status import Status
+        """What is due, what waits and what models took, in one space or all.
 
+        Clean sessions cost it nothing.
+        """
         space = None if space is None else collection.check_space(space)
-        marked, waiting = self.store.marks.counts(space)
-        return Status(
-            store=self.store.describe(),
-            at=self._around.now(),
-            marked=tuple(self.store.marks.marked(space, page_size(limit))),
-            marked_count=marked,
-            waiting=tuple(self.store.marks.waiting(space, page_size(limit))),
-            waiting_count=waiting,
-            jobs=tuple(self.store.leases.jobs(space, page_size(limit))),
-            job_counts=self.store.leases.counts(space),
-            idle_sweep_seconds=self._around.settings.idle_sweep_seconds,
-            sessions=tuple(self.store.extractions.progress(space, page_size(limit))),
-            agents=tuple(self.store.agents.list(space, page_size(limit))),
-            spent_today=self.store.ledger.spent(space, self._around.now()),
-            consolidations_due=self.store.extractions.count_due(space),
-            consolidations=tuple(
-                self.store.generations.states(space, page_size(limit), "", self._around.now())
-            ),
-        )
+        return self.equipment.status(space, page_size(limit))
 
     def audit(
         self,

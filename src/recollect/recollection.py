@@ -104,8 +104,8 @@ class Entry:
 
     `stems` are what it is found by; `key` is the store's own, and names it with the kind.
     `session_id` and `seq` are where it was said, or first said; `sources` are all of a fact's or a
-    document's, once it is loaded whole. `until` is the end of a fact; `facts` are those that a
-    document names.
+    document's, once it is loaded whole. `until` is the end of a fact, or of what a record says, and
+    `replaced_by` what holds since then; `facts` are those that a document names.
     """
 
     kind: EntryKind
@@ -129,6 +129,7 @@ class Entry:
     until: datetime | None = None
     sources: tuple[Source, ...] = ()
     facts: tuple[str, ...] = ()
+    replaced_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,10 +144,12 @@ class Extent:
 class Sought:
     """What a store is asked to look for: stems, times that were named, and what is alike by vector.
 
-    A time is from its start up to, not including, its end. What is alike is named by its key.
+    `related` has, for some of the stems, others that an answer may use instead. A time is from its
+    start up to, not including, its end. What is alike is named by its key.
     """
 
     stems: tuple[str, ...]
+    related: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     times: tuple[tuple[datetime, datetime], ...] = ()
     alike: Mapping[EntryKind, Sequence[int]] = field(default_factory=dict)
 
@@ -157,6 +160,25 @@ class Found:
 
     entries: tuple[Entry, ...]
     extents: Mapping[EntryKind, Extent]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """What became of a statement that was learned from records: it does not hold as it was said.
+
+    `statement` is what the fact said, `quote` the words of the records. With `is_withdrawn` a
+    person has corrected or deleted it; else it was replaced or has ended at that time, and `now` is
+    what holds instead, if anything does.
+    """
+
+    session_id: str
+    seq: int
+    seq_to: int
+    statement: str
+    quote: str
+    at: datetime
+    is_withdrawn: bool
+    now: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +220,8 @@ class Hit:
     speaker: str = ""
     tags: tuple[str, ...] = ()
     usage_count: int = 0
+    outdated_at: datetime | None = None  # since when it, or a part of it, does not hold any more
+    replaced_by: str = ""  # what holds instead, if anything does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,7 +77,7 @@ class AgentMemories:
         if not settings.is_memory_enabled(name):
             return None
         if settings.database == "per-agent":
-            return settings.path(name) if settings.data_dir else None
+            return settings.agent_path(name)
         if settings.store is not None:
             return settings.store
         return settings.path() if settings.data_dir or settings.sqlite_path else None

@@ -211,12 +211,15 @@ class Space:
         agent: str | Mapping[str, Any] | Descriptor | None = None,
         source: str | None = None,
         everything: bool = False,
+        pages: str = "keep",
     ) -> Receipt:
         """Erase one of these for good, with all that rests on it alone; what runs on it is stopped.
 
         `record` is a record or `session_id:seq`; `document` a path, with what is below it; `agent`
         and `source` stand for all their sessions up to now; `everything` for all that is here.
-        Facts that other sessions bear out as well keep those sources. NotFound: nothing is there.
+        Facts that other sessions bear out as well keep those sources. Pages that a person or
+        another agent wrote on it stay and are named in the receipt; `pages="erase"` takes them too.
+        NotFound: nothing is there.
         """
         from recollect.forgetting import Wanted, forget
 
@@ -229,7 +232,7 @@ class Space:
             source=source,
             everything=everything,
         )
-        return forget(self._memory, self.name, wanted, self._around.now())
+        return forget(self._memory, self.name, wanted, self._around.now(), pages=pages)
 
     def _agent_of(self, key: str) -> Descriptor:
         agents = self._memory.store.sessions.key_agents(self.name, key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -15,9 +15,54 @@ if TYPE_CHECKING:
     from recollect.generation import ConsolidationState
 
 
+# The job that a call was made for, by its purpose in the ledger; any other is a job of its own.
+JOBS = {
+    "extract": "extraction",
+    "repair": "extraction",
+    "consolidate": "consolidation",
+    "summarize": "compaction",
+    "embed": "embedding",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelUse:
+    """A job that a model may do: who does it now, and what it took today (UTC) and in all.
+
+    `by` is a model's name, `rules`, or `off`; none: the model of each agent.
+    """
+
+    job: str
+    by: str | None
+    today: Spent
+    in_all: Spent
+
+
+def model_uses(
+    doers: Mapping[str, str], spent: Sequence[tuple[str, Spent, Spent]]
+) -> tuple[ModelUse, ...]:
+    """Every job with its doer, and those besides that something was spent on.
+
+    `spent` has a purpose, what it took today, and in all.
+    """
+    sums = dict.fromkeys(doers, (NOTHING_SPENT, NOTHING_SPENT))
+    for purpose, today, in_all in spent:
+        job = JOBS.get(purpose, purpose)
+        before = sums.get(job, (NOTHING_SPENT, NOTHING_SPENT))
+        sums[job] = before[0].plus(today), before[1].plus(in_all)
+    return tuple(
+        ModelUse(job=job, by=doers.get(job), today=today, in_all=in_all)
+        for job, (today, in_all) in sums.items()
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """What is due, what waits and for what. The lists are bounded, the counts are not."""
+    """What is due, what waits and for what. The lists are bounded, the counts are not.
+
+    `models` says who does each job that a model may do, and what it took.
+    Sessions `passed_over` are learned from only when they are marked, or `work` is told to do all.
+    """
 
     store: StoreDescription
     at: datetime
@@ -28,8 +73,10 @@ class Status:
     jobs: tuple[Job, ...]
     job_counts: Mapping[JobState, int]
     idle_sweep_seconds: float
+    passed_over: frozenset[str] = frozenset()  # of those that wait, by source or age
     sessions: tuple[SessionProgress, ...] = ()
     spent_today: Spent = NOTHING_SPENT
+    models: tuple[ModelUse, ...] = ()
     consolidations_due: int = 0
     consolidations: tuple[ConsolidationState, ...] = ()
     agents: tuple[AgentState, ...] = ()

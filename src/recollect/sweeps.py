@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.domain import MarkCause, SessionState
+from recollect.domain import MarkCause
 from recollect.ids import Ids
 
 if TYPE_CHECKING:
@@ -32,17 +32,18 @@ def sweep_idle(
     settings: Settings,
     *,
     space: str | None = None,
-    idle_seconds: float | None = None,
+    all: bool = False,  # noqa: A002
 ) -> int:
     """Mark every session that has unprocessed records and was left without a word.
 
-    It catches what a process that died had no time to mark. Returns how many it marked.
+    It catches what a process that died had no time to mark, within the limits of the scan; with
+    `all`, whatever has unprocessed records. Returns how many it marked.
     """
-    seconds = settings.idle_sweep_seconds if idle_seconds is None else idle_seconds
-    idle_since = now - timedelta(seconds=seconds)
+    store.marks.bound_activity(space, now)
+    which = None if all else settings.unattended(now, settings.idle_sweep_seconds)
     total, marked = 0, BATCH
     while marked == BATCH:
-        marked = len(store.marks.mark_idle(space, idle_since, now, BATCH))
+        marked = len(store.marks.mark_idle(space, which, now, BATCH))
         total += marked
     return total
 
@@ -53,13 +54,13 @@ def sweep(
     settings: Settings,
     *,
     space: str | None = None,
-    idle_seconds: float | None = None,
+    all: bool = False,  # noqa: A002
 ) -> None:
     """Make due what time alone makes due, in a space or in all, and drop what is too old.
 
     What is dropped by age is the whole store's: of one space alone nothing is.
     """
-    sweep_idle(store, now, settings, space=space, idle_seconds=idle_seconds)
+    sweep_idle(store, now, settings, space=space, all=all)
     store.generations.expire(now, space)
     if space is None:
         drop_old_uses(store, now, settings)
@@ -68,16 +69,10 @@ def sweep(
 
 def scan(store: Store, now: datetime, settings: Settings) -> int:
     """Mark a bounded number of recent sessions that are idle long enough; returns how many."""
-    oldest = now - timedelta(days=settings.scan_age_days_max)
-    newest = now - timedelta(seconds=settings.scan_idle_seconds)
-    sources = {source.strip() for source in settings.scan_sources.split(",") if source.strip()}
-    chosen: list[SessionState] = []
-    for session in store.marks.waiting_newest(settings.scan_rows_max):
-        is_recent = oldest <= session.last_activity_at <= newest
-        if is_recent and (not sources or session.source in sources):
-            chosen.append(session)
-        if len(chosen) == settings.scan_sessions_max:
-            break
+    store.marks.bound_activity(None, now)
+    which = settings.unattended(now, settings.scan_idle_seconds)
+    limits = settings.scan_rows_max, settings.scan_sessions_max
+    chosen = store.marks.waiting_newest(which, *limits)
     for session in chosen:
         store.marks.invalidate(session.space, session.id, session.last_seq, MarkCause.SCAN, now)
     return len(chosen)

@@ -19,7 +19,7 @@ _ACCENTS = re.compile(
 _WORD = re.compile(r"[^\W_]+")
 
 # What stands in every sentence and finds every fact.
-_STOP_WORDS = frozenset(
+STOP_WORDS = frozenset(
     """
     a about after all also am an and any are as at be because been before being but by can could
     did do does doing done down for from further get got had has have having he her here hers him
@@ -61,5 +61,5 @@ def search_terms(text: str, terms_max: int = TERMS_MAX) -> list[str]:
     """
     found = dict.fromkeys(words(text).split())
     kept = {"may"} if "may" in found and _MAY_IS_MEANT.search(text) else ()
-    rare = [word for word in found if word not in _STOP_WORDS or word in kept]
+    rare = [word for word in found if word not in STOP_WORDS or word in kept]
     return (rare or list(found))[:terms_max]

@@ -291,11 +291,15 @@ MUTED_DOCUMENTS: dict[str, str] = {
     "delete_document_references": "a_dropped_link_is_no_backlink",
     "insert_document_reference": "links_and_mentions_are_kept",
     "bind_references": "a_link_comes_alive_when_its_page_is_made",
+    "kept_references": "a_link_that_stays_means_what_it_meant",
+    "release_references": "a_link_is_released",
+    "bind_unbound_references": "a_link_is_released",
     "put_redirects": "an_old_path_leads_to_a_page",
     "drop_redirects": "an_old_path_means_what_is_new_there",
     "purge_document": "a_purge_removes_everything",
     "erase_deleted": "a_deleted_page_can_be_erased_alone",
     "erase_version": "earlier_versions_can_be_erased",
+    "erase_versions_before": "a_page_that_a_model_wrote_is_dropped",
     "set_provenance": "a_forgotten_session_is_no_ground",
     "set_document_provenance": "a_forgotten_session_is_no_ground",
     "find_moved_document": "an_old_path_leads_to_a_page",
@@ -305,4 +309,5 @@ MUTED_DOCUMENTS: dict[str, str] = {
     "provenances_naming": "a_forgotten_session_is_no_ground",
 }
 # Without these nothing works at all, or only the bytes of a file would notice.
-NOT_MUTED_DOCUMENTS = frozenset({"lock_tree", "insert_document"})
+# Without the index nothing is found, which other cases notice; merged, it has the same words.
+NOT_MUTED_DOCUMENTS = frozenset({"lock_tree", "insert_document", "empty_index", "fill_index"})

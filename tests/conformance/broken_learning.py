@@ -257,8 +257,9 @@ class PathFacts(RelationalFacts):
         at: datetime,
         limit: int,
         when: When = When.THEN,
+        before: Fact | None = None,
     ) -> list[Fact]:
-        return super().search_metadata(space, key.split(".")[0], value, at, limit, when)
+        return super().search_metadata(space, key.split(".")[0], value, at, limit, when, before)
 
 
 class LooseFacts(RelationalFacts):
@@ -272,9 +273,27 @@ class LooseFacts(RelationalFacts):
         at: datetime,
         limit: int,
         when: When = When.THEN,
+        before: Fact | None = None,
     ) -> list[Fact]:
         number = int(value) if isinstance(value, bool) else value
-        return super().search_metadata(space, key, number, at, limit, when)
+        return super().search_metadata(space, key, number, at, limit, when, before)
+
+
+class FirstPageFacts(RelationalFacts):
+    """Begins every search by metadata at its beginning."""
+
+    def search_metadata(
+        self,
+        space: str,
+        key: str,
+        value: MetadataValue,
+        at: datetime,
+        limit: int,
+        when: When = When.THEN,
+        before: Fact | None = None,
+    ) -> list[Fact]:
+        del before
+        return super().search_metadata(space, key, value, at, limit, when)
 
 
 class EstimatingLedger(RelationalLedger):

@@ -21,6 +21,7 @@ from recollect.recollection import (
     Filters,
     Found,
     Reach,
+    Revision,
     Sought,
     Usage,
     UsageKind,
@@ -225,6 +226,14 @@ class TidySearch(RelationalSearch):
         return super().prune(before.replace(year=before.year + 1))
 
 
+class ForgivingSearch(RelationalSearch):
+    """Does not know what people have taken back."""
+
+    def revisions(self, space: str, sessions: Sequence[str], now: datetime) -> list[Revision]:
+        found = super().revisions(space, sessions, now)
+        return [each for each in found if not each.is_withdrawn]
+
+
 class BusySearch(RelationalSearch):
     """Always has something to do."""
 
@@ -289,6 +298,7 @@ BROKEN_SEARCH |= {
         partial(PickySearch, is_taken=lambda _, stem: stem.isalpha()),
         "every_kind_of_word_finds_what_was_learned",
     ),
+    "what people took back": (ForgivingSearch, "what_holds_no_more_is_told"),
     "entries that come twice": (RepeatingSearch, "what_is_alike_comes_along"),
     "everything a person's word": (TrustingSearch, "a_child_is_told_by_an_agent"),
     "a count of what is seen": (ShortSightedSearch, "many_entries_are_reckoned"),

@@ -17,6 +17,7 @@ from recollect.domain import (
     Record,
     SessionBirth,
     SessionState,
+    Unattended,
 )
 from recollect.store.protocol import NewId, Store
 from recollect.store.relational import Database, RelationalStore
@@ -128,9 +129,23 @@ class ForgetfulMarks(RelationalMarks):
 
 class HastyMarks(RelationalMarks):
     def mark_idle(
-        self, space: str | None, idle_since: datetime, now: datetime, limit: int
+        self, space: str | None, which: Unattended | None, now: datetime, limit: int
     ) -> list[tuple[str, str]]:
-        return super().mark_idle(space, idle_since + timedelta(microseconds=1), now, limit)
+        if which is not None:
+            which = replace(which, newest=which.newest + timedelta(microseconds=1))
+        return super().mark_idle(space, which, now, limit)
+
+
+class UnboundMarks(RelationalMarks):
+    def bound_activity(self, space: str | None, now: datetime) -> None:
+        pass
+
+
+class IndiscriminateMarks(RelationalMarks):
+    def mark_idle(
+        self, space: str | None, which: Unattended | None, now: datetime, limit: int
+    ) -> list[tuple[str, str]]:
+        return super().mark_idle(space, which and replace(which, sources=()), now, limit)
 
 
 class UnorderedMarks(RelationalMarks):
@@ -262,6 +277,10 @@ BROKEN: dict[str, Break] = {
     "a range that is not written": Break(
         aggregate=ForgetfulMarks, caught_by="each_move_leaves_one_range"
     ),
+    "a sweep of any source": Break(
+        aggregate=IndiscriminateMarks, caught_by="one_rule_says_who_is_learned_from"
+    ),
+    "activity that lies ahead": Break(aggregate=UnboundMarks, caught_by="activity_lies_not_ahead"),
     "a sweep too early": Break(
         aggregate=HastyMarks, caught_by="a_session_is_swept_exactly_at_the_limit"
     ),
@@ -351,6 +370,9 @@ BROKEN: dict[str, Break] = {
     ),
     "a key that is a path": Break(
         aggregate=broken_learning.PathFacts, caught_by="metadata_is_searched_by_any_key"
+    ),
+    "a search that only has a first page": Break(
+        aggregate=broken_learning.FirstPageFacts, caught_by="a_search_by_metadata_comes_in_pages"
     ),
     "a true that is one": Break(aggregate=broken_learning.LooseFacts, caught_by="one_is_one"),
     "a call settled for its estimate": Break(

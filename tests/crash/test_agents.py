@@ -29,6 +29,7 @@ from recollect.models.scripted_frames import Received
 from tests.crash.agent_child import SAID, AgentChildren
 from tests.crash.worker_child import EPOCH, SETTINGS, Child, wait_for
 from tests.hosted_agents import AGENT, MEMORY_AGENT, MEMORY_KEY, SPACE, tool
+from tests.scripted_answers import OTHERS_BY_RULES
 
 KILLED = -signal.SIGKILL
 REACHED_MAX = 400  # far above how many points one life passes
@@ -43,6 +44,7 @@ OF_FILING = {
 QUIET: dict[str, Any] = SETTINGS | {
     "lease_seconds": 30,
     "extractor": "rules",
+    **OTHERS_BY_RULES,
     "consolidation": "off",  # whose pages are not the agents'
 }
 

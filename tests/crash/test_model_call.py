@@ -24,10 +24,10 @@ from recollect.models.scripted import Gate, ScriptedServer, held
 from recollect.models.scripted_frames import Received
 from recollect.processing import WorkReport
 from tests.crash.worker_child import wait_for
-from tests.scripted_answers import extracted, fact
+from tests.scripted_answers import OTHERS_BY_RULES, extracted, fact
 
 SECONDS = 30
-LEASE: dict[str, Any] = {"lease_seconds": 0.5, "worker_tick_seconds": 0.05}
+LEASE: dict[str, Any] = {"lease_seconds": 0.5, "worker_tick_seconds": 0.05} | OTHERS_BY_RULES
 SAID = "I live in Lisbon."
 ANSWER = extracted(fact("The user lives in Lisbon.", [1], quote=SAID))
 

@@ -13,6 +13,7 @@ import pytest
 from recollect.models.scripted import KEY, Gate, ScriptedServer, answer, calls, held
 from tests.e2e.command_line import run, run_json
 from tests.e2e.terminal import CTRL_D, Terminal, terminal
+from tests.scripted_answers import OTHERS_BY_RULES
 
 OFFLINE = r"\[Recollect, offline\] "
 PROMPT = r"(?:^|\n|\r)> "
@@ -33,6 +34,7 @@ def use_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Scripte
             "model_base_url": server.url,
             "model_retries": "0",
             "extractor": "rules",
+            **OTHERS_BY_RULES,
         }
         for name, value in (given | settings).items():
             monkeypatch.setenv(f"RECOLLECT_{name.upper()}", value)

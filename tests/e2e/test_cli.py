@@ -300,12 +300,17 @@ def test_the_options_work_before_and_after_the_command_and_after_wins(
     assert shown["records"] == 1
 
 
-def test_status_and_sweep_cover_all_spaces_unless_one_is_named(durable_store_url: str) -> None:
+def test_status_and_sweep_cover_all_spaces_unless_one_is_named(
+    durable_store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = ManualClock(datetime(2026, 5, 1, tzinfo=UTC))
     with recollect.open(durable_store_url, clock=clock) as memory:
         for space in ("alice", "bob"):
             memory.space(space).session("k").append("user", "left alone")
     store = ("--store", durable_store_url)
+    assert "left out by scan_sources or scan_age_days_max" in run("status", *store).stdout
+    assert run_json("sweep", *store)["marked"] == 0
+    monkeypatch.setenv("RECOLLECT_SCAN_AGE_DAYS_MAX", "36500")
     assert "due since 2026-05-01 00:10:00Z" in run("status", *store).stdout
     assert run_json("status", *store)["waiting_count"] == 2
     assert run_json("status", "--space", "alice", *store)["waiting_count"] == 1

@@ -22,6 +22,7 @@ from recollect.descriptors import memory_agent_of, read_descriptor
 from recollect.domain import JobKind
 from recollect.models.scripted import KEY, Gate, ScriptedServer, answer, held, status
 from tests.e2e.command_line import line_with, process, run, run_json, started
+from tests.scripted_answers import OTHERS_BY_RULES
 
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"
 NOTHING_FOUND = "[Recollect, offline] I find nothing about this in memory."
@@ -42,6 +43,7 @@ def use_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Scripte
             "model_base_url": server.url,
             "model_retries": "0",
             "extractor": "rules",
+            **OTHERS_BY_RULES,
         }
         for name, value in (given | settings).items():
             monkeypatch.setenv(f"RECOLLECT_{name.upper()}", value)

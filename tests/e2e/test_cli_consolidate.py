@@ -352,6 +352,21 @@ def test_a_failure_is_told_and_waits_unless_it_is_wanted_now(
     assert "last error" not in said("status")
 
 
+def test_a_first_generation_that_the_model_could_not_make_says_so(
+    by_model: Callable[[Script], ScriptedServer],
+) -> None:
+    """G9, G10: made by rules; the command, the list and the status tell why."""
+    learn("first", LISBON)
+    by_model(careless)
+    why = "openai:scripted/consolidation-2 did not make this: InvalidOutput"
+    made = said("consolidate")
+    assert "Published generation 1" in made
+    assert "by rules" in made
+    for words in (made, said("status"), said("generations", "list")):
+        assert why in words
+    assert "Lisbon" in handbook()
+
+
 # looking
 
 

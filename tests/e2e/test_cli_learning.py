@@ -19,6 +19,7 @@ import pytest
 import recollect
 from recollect.models.scripted import KEY, ScriptedServer, status
 from tests.e2e.command_line import ENTRY_POINT, run, run_json
+from tests.scripted_answers import OTHERS_BY_RULES
 
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"
 KEYED = "telegram:42:main"
@@ -56,7 +57,7 @@ def use_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Scripte
         servers.append(server)
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         given = {"model": "openai:scripted", "model_base_url": server.url, "model_retries": "0"}
-        for name, value in (given | settings).items():
+        for name, value in (given | OTHERS_BY_RULES | settings).items():
             monkeypatch.setenv(f"RECOLLECT_{name.upper()}", value)
         return server
 
@@ -183,7 +184,7 @@ def test_a_new_pass_by_a_model_replaces_what_the_rules_learned(
     assert [fact["content"] for fact in run_json("facts", *store)] == ["Ana's home is Lisbon."]
 
     shown = run("sessions", "show", KEYED, *store).stdout
-    by = "openai:scripted/prompt-1"
+    by = "openai:scripted/prompt-2"
     assert re.search(
         rf"^1–1 +extracted +2 +1 +120 +1\.4000 +{TIME} +{by} +–$", shown, re.MULTILINE
     ), shown
@@ -203,8 +204,13 @@ def test_a_new_pass_by_a_model_replaces_what_the_rules_learned(
         words,
         re.MULTILINE,
     ), words
+    took = "1 call, 120 tokens, cost 1.4000"
+    assert re.search(rf"^  extraction +openai:scripted +{took} +{took}$", words, re.MULTILINE)
+    for job in ("memory-agent", "consolidation"):
+        assert re.search(rf"^  {job} +rules +no model calls +no model calls$", words, re.MULTILINE)
     assert "Memory   changed since it was consolidated: 0 spaces\n  default: generation 2," in words
     shape = run_json("status", *store)
+    assert {use["job"]: use["in_all"]["calls"] for use in shape["models"]}["extraction"] == 1
     assert shape["spent_today"]["cost_micros"] == 1_400_000
     assert (shape["sessions"][0]["outcome"], shape["sessions"][0]["facts"]) == ("succeeded", 1)
     assert shape["caps"] == {"tokens_per_day": 5_000_000, "calls_per_day": 5000}
@@ -225,7 +231,7 @@ def test_one_session_can_be_gone_through_again_and_the_others_stay(
         if s["remembered"]
     }
     extractors = {key: shape["extraction"]["extractor"] for key, shape in found.items()}
-    assert extractors == {KEYED: "openai:scripted/prompt-1", "other": "rules/2"}
+    assert extractors == {KEYED: "openai:scripted/prompt-2", "other": "rules/2"}
     assert "cost unknown" in run("status").stdout
 
 
@@ -416,12 +422,17 @@ def test_a_dry_run_says_what_would_be_sent_and_what_it_may_cost(
     assert f"take at most 2 calls, {tokens:,} tokens, cost {tokens * 2 / 1e6:.4f}." in priced
     assert "model_input_price" not in priced
     shape = run_json("work", "--dry-run", "--all", *store)
-    assert (shape["extractor"], shape["records"]) == ("openai:scripted/prompt-1", 2)
+    assert (shape["extractor"], shape["records"]) == ("openai:scripted/prompt-2", 2)
     assert (shape["at_most"]["tokens"], shape["at_most"]["cost_micros"]) == (tokens, tokens * 2)
     assert {each["key"] for each in shape["sessions"]} == {KEYED, "other"}
     assert "prompt" not in shape["sessions"][0]
     assert (server.requests, run_json("facts", *store)) == ([], [])
     assert run_json("status", *store)["spent_today"]["calls"] == 0
+
+    assert "Not included" not in priced
+    use_model(lambda _: ANSWER, memory_agent_model="openai:filing")
+    beside = run("work", "--dry-run", "--all", *store).stdout
+    assert "Not included: the memory-agent (openai:filing)." in beside
 
 
 def test_a_dry_run_shows_the_prompts_when_asked_and_no_secret_in_them(
@@ -549,6 +560,20 @@ def test_files_that_could_not_be_removed_are_named(
     assert (receipt["is_complete"], receipt["left"]) == (False, [str(kept)])
     result = run("forget", "--everything", "--yes")
     assert f"may still say it: {kept}." in result.stderr
+
+
+@pytest.mark.parametrize("pages", ["keep", "erase"])
+def test_pages_that_rest_on_a_forgotten_fact_are_named_or_erased(pages: str) -> None:
+    with recollect.open() as memory:
+        space = memory.space()
+        fact = space.facts.add("Ana keeps three falcons.").id
+        space.documents.write("notes/ana", "She keeps falcons.", facts=[fact])
+        space.documents.write("notes/birds", "Ana keeps three falcons, I hear.")
+    result = run("forget", "--fact", fact, "--pages", pages, "--yes")
+    assert ("may still say it: ~/memory/notes/ana." in result.stderr) is (pages == "keep")
+    assert "Has the same words, so look at it: ~/memory/notes/birds." in result.stderr
+    left = {node["path"] for node in run_json("docs", "tree", "notes")}
+    assert ("~/memory/notes/ana" in left) is (pages == "keep")
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,7 @@ def test_the_query_comes_by_a_pipe_too(tmp_path: Path, extra: tuple[str, ...]) -
         assert result.returncode == 0, result.stderr
         assert "O café é bom." in result.stdout.decode()
         result = process("context", *extra, *store, stdin=query)
-        assert "\n- O café é bom.\n" in result.stdout.decode()
+        assert "\n- O café é bom. [m1] (" in result.stdout.decode()
 
 
 def test_context_prints_the_block_and_nothing_else(durable_store_url: str) -> None:
@@ -231,7 +231,8 @@ def test_context_keeps_to_its_limits() -> None:
     fill()
     small = run_json("context", "Lisbon", "--max-tokens", "60")
     assert 0 < small["token_count"] <= 60
-    assert len(run_json("context", "Lisbon", "--max-facts", "2")["citations"]) == 2
+    cited = run_json("context", "Lisbon", "--max-facts", "2")["citations"]
+    assert len([each for each in cited if each["hit"]["kind"] == "fact"]) <= 2
     none = run("context", "Lisbon", "--max-tokens", "1")
     assert (none.exit_code, none.stdout) == (0, "")
     assert "--explain" in none.stderr
@@ -246,13 +247,13 @@ def test_context_explains_on_standard_error() -> None:
     shape = run_json("context", "Lisbon", "--max-facts", "2")
     count = len(shape["citations"]) + len(shape["omitted"])
     budget = f"{shape['token_count']} of at most 2,000 tokens."
-    assert said.startswith(f"2 of {count} found are in the block, which has {budget}\n\n[m1] ")
-    for each in shape["citations"]:
-        assert f"\n[{each['mark']}] {each['hit']['text']}\n" in said
-    assert f"record {session}:3: instruction-like text from a tool\n" in said or (
-        f"record {session}:3: there are enough better ones\n" in said
+    shown = len(shape["citations"])
+    assert said.startswith(
+        f"{shown} of {count} found are in the block, which has {budget}\n\n[m1] "
     )
-    assert said.count("there are enough better ones") >= 2
+    for each in shape["citations"]:
+        assert f"\n[{each['mark']}] {each['hit']['text'].splitlines()[0]}" in said
+    assert f"record {session}:3: instruction-like text from a tool\n" in said
 
 
 def test_what_says_the_same_is_named_with_the_line_that_says_it() -> None:

@@ -13,7 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +138,8 @@ def log() -> str:
 def test_who_learns_at_the_end_learns_from_those_who_never_said_that_they_ended(
     tmp_path: Path,
 ) -> None:
-    with recollect.open(clock=ManualClock(datetime(2026, 1, 1, tzinfo=UTC))) as memory:
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    with recollect.open(clock=ManualClock(yesterday)) as memory:
         for space in ("default", "another"):
             memory.space(space).session("codex:1").append("user", "I live in Lisbon.", name="Ana")
     agent = CodingAgent(tmp_path, "atlas", "s-1")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from recollect.interfaces.http.openapi import description, documented
 from recollect.interfaces.http.route import Reach, Repeat, Route
 from recollect.interfaces.http.table import ROUTES
 from recollect.store.key_protocol import Scope
+from tests.crash.worker_child import dump
 from tests.e2e.http_world import EXAMPLES, STREAMS, Call, World, path_of, send
 
 SPACE = "alice"
@@ -165,6 +166,83 @@ def test_a_retry_with_an_idempotency_key_does_nothing_twice(world: World) -> Non
     world.run(talk, world.key())
 
 
+CANARY = "quetzalcoatl"
+
+
+def _said_to_session(world: World, space: str, body: Any = None) -> Call:
+    session = world.memory.space(space).session("chat")
+    session.append("user", f"My {CANARY} is green.")
+    return Call(places={"session": session.id}, body=body)
+
+
+def _written(world: World, space: str, body: Any) -> Call:
+    path = f"~/memory/{CANARY}"
+    world.memory.space(space).documents.write(path, f"All about the {CANARY}.")
+    return Call(query={"path": path}, body=body)
+
+
+def _consolidated(world: World, space: str) -> Call:
+    world.fill(space, CANARY)
+    return Call(places={"number": "1"})
+
+
+_MESSAGE = {"role": "user", "content": f"My {CANARY} is green."}
+# Every route that takes an Idempotency-Key, with something to forget in what it does.
+KEYED: dict[str, Callable[[World, str], Call]] = {
+    "open_session": lambda _w, _s: Call(body={"key": CANARY}),
+    "append": lambda _w, _s: Call(body={"key": "chat", "messages": [_MESSAGE, _MESSAGE]}),
+    "append_record": lambda w, s: _said_to_session(w, s, _MESSAGE),
+    "append_records": lambda w, s: _said_to_session(w, s, {"messages": [_MESSAGE]}),
+    "end_session": _said_to_session,
+    "sleep_session": _said_to_session,
+    "reset_session": _said_to_session,
+    "compact_session": lambda w, s: _said_to_session(w, s, {"summary": f"About a {CANARY}."}),
+    "post_message": lambda _w, _s: Call(places={"agent": "assistant"}, body={"text": CANARY}),
+    "add_fact": lambda _w, _s: Call(body={"content": f"The {CANARY} is green."}),
+    "append_document": lambda w, s: _written(w, s, {"text": f"The {CANARY} is green."}),
+    "move_document": lambda w, s: _written(w, s, {"to": f"~/memory/old-{CANARY}"}),
+    "restore_document": lambda w, s: _written(w, s, {"version": 1}),
+    "rollback_generation": _consolidated,
+    "mem0_add": lambda _w, s: Call(body={"messages": [_MESSAGE], "user_id": s, "infer": False}),
+}
+
+
+def test_a_retry_never_tells_what_was_forgotten_since(durable_store_url: str) -> None:
+    """N9: what is kept for a key is the outcome and an id; what is gone is answered as gone."""
+    keyed = {route.name: route for route in ROUTES if route.repeat is not Repeat.PLAIN}
+    assert keyed.keys() == KEYED.keys()
+
+    def asked(world: World, route: Route, call: Call, secret: str) -> httpx2.Response:
+        return world.run(
+            lambda client: send(client, route, route.name, call, Idempotency_Key="once"), secret
+        )
+
+    with recollect.open(durable_store_url) as memory:
+        world = World(memory)
+        secret = world.key()
+        for name, route in keyed.items():
+            call = KEYED[name](world, name)
+            first = asked(world, route, call, secret)
+            assert first.status_code in route.answers, (name, first.text)
+            with memory.agents() as agents:
+                agents.tick()
+            told = asked(world, route, call, secret)
+            assert told.status_code in route.answers, (name, told.text)
+            # What was appended: by its session. A space that is forgotten whole knows no keys.
+            what: dict[str, Any] = {"everything": True}
+            if route.repeat is Repeat.APPEND:
+                what = {"session": memory.space(name).sessions.list(1)[0].id}
+            forgotten = world.ask("POST", f"/v1/spaces/{name}/forget", secret, json=what)
+            assert forgotten.json()["is_complete"], (name, forgotten.text)
+            for _ in range(2):
+                gone = asked(world, route, call, secret)
+                assert gone.status_code == 410, (name, gone.text)
+                assert check_answer(world, route, gone)["type"] == "urn:recollect:problem:gone"
+                assert CANARY not in gone.text, name
+            held = {table: rows for table, rows in dump(memory).items() if CANARY in str(rows)}
+            assert not held, (name, held)
+
+
 def test_an_idempotency_key_with_another_body_is_refused(world: World) -> None:
     async def talk(client: httpx2.AsyncClient) -> list[int]:
         session = world.session(SPACE)
@@ -288,7 +366,14 @@ def test_what_may_be_forgotten_is_one_thing_at_a_time(world: World) -> None:
     for one in wanted:
         receipt = world.ask("POST", "/v1/spaces/carol/forget", secret, json=one)
         assert receipt.status_code == 200, (one, receipt.text)
-    for wrong in ({}, {"everything": False}, {"fact": "a", "session": "b"}):
+    space, path = memory.space("carol"), "/v1/spaces/carol/forget"
+    for pages in ("keep", "erase"):
+        fact = space.facts.add("Carol keeps three falcons.").id
+        space.documents.write("notes/carol", f"She keeps falcons: {pages}.", facts=[fact])
+        told = world.ask("POST", path, secret, json={"fact": fact, "pages": pages}).json()
+        kept = ["~/memory/notes/carol"] if pages == "keep" else []
+        assert (told["left"], told["is_complete"], told["may_remain"]) == (kept, not kept, [])
+    for wrong in ({}, {"everything": False}, {"fact": "a", "session": "b"}, {"pages": "erase"}):
         refused = world.ask("POST", "/v1/spaces/carol/forget", secret, json=wrong)
         assert refused.status_code == 422
     assert memory.space("carol").sessions.list() == []

@@ -153,10 +153,20 @@ def test_what_is_not_served_is_not_there(served: Served) -> None:
 def test_a_page_in_a_browser_gets_nowhere_and_neither_does_a_huge_body(served: Served) -> None:
     with httpx2.Client(headers={**BEARER, **ACCEPTING}) as http:
         url = served.url + "/mcp"
-        foreign = http.post(url, json=CALL, headers={"Origin": "https://evil.example"})
-        assert foreign.status_code == 403
-        rebound = http.post(url, json=CALL, headers={"Host": "evil.example"})
-        assert rebound.status_code == 421
+        for origin in (
+            *("https://evil.example", "null", "http://127.0.0.1:1@evil.com", "http://"),
+            *("http://localhost:80.evil.com", "http://127.0.0.1:1/x", "https://127.0.0.1:1"),
+        ):
+            foreign = http.post(url, json=CALL, headers={"Origin": origin})
+            assert foreign.status_code == 403, origin
+        for host in (
+            "evil.example",
+            "127.0.0.1:1@evil.com",
+            "localhost:80.evil.com",
+            "127.0.0.1:x",
+        ):
+            rebound = http.post(url, json=CALL, headers={"Host": host})
+            assert rebound.status_code == 421, host
         huge = {**CALL, "params": {"name": "add_memory", "arguments": {"text": "x" * 5_000_000}}}
         assert http.post(url, json=huge).status_code == 413
         broken = http.post(url, content=b"\xff{", headers={"Content-Type": "application/json"})

@@ -17,8 +17,9 @@ import psycopg
 import pytest
 
 import recollect
-from recollect.errors import NotAStore, SchemaTooNew, StoreCorrupt, StoreDenied
+from recollect.errors import NotAStore, SchemaTooNew, StoreCorrupt, StoreDenied, StoreError
 from tests.crash.soundness import assert_store_is_sound
+from tests.postgres_server import url_with
 
 SEED = 20261115
 PAGE_BYTES = 4096
@@ -165,6 +166,32 @@ def test_another_programs_schema_is_no_store(
         connection.execute(f"CREATE TABLE {postgres_schema}.notes (body TEXT)".encode())
     with pytest.raises(NotAStore, match="schema=<name>"):
         recollect.open(postgres_store_url)
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_of_another_encoding_is_refused_and_stays_as_it_was(
+    postgres_url: str, postgres_schema: str, encoding: str
+) -> None:
+    def tables(database: str) -> list[tuple[object, ...]]:
+        with psycopg.connect(postgres_url, dbname=database) as connection:
+            query = "SELECT nspname FROM pg_namespace UNION SELECT relname FROM pg_class"
+            return sorted(connection.execute(query).fetchall())
+
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE DATABASE {postgres_schema} ENCODING '{encoding}' TEMPLATE template0"
+            " LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C'".encode()
+        )
+    try:
+        before = tables(postgres_schema)
+        url = url_with(postgres_url, dbname=postgres_schema)
+        for _ in range(2):
+            with pytest.raises(StoreError, match=f"{encoding}.* ENCODING 'UTF8' TEMPLATE"):
+                recollect.open(url)
+        assert tables(postgres_schema) == before
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {postgres_schema}".encode())
 
 
 def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:

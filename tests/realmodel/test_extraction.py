@@ -16,12 +16,14 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.domain import SessionOutcome, SessionProgress
 from recollect.knowledge import CallOutcome
+from tests.scripted_answers import OTHERS_BY_RULES
 
 SAID = (
     ("user", "I live in Lisbon, and I prefer tea over coffee."),
     ("assistant", "Noted."),
     ("user", "Always run the tests before you commit."),
 )
+
 # The instructions alone would fill most of so small a window; plain lines leave room to answer.
 FORMS = {"lines": {"model_structured": "lines"}, "json": {"model_structured": "auto"}}
 
@@ -33,6 +35,7 @@ def memory(request: pytest.FixtureRequest, real_settings: Settings) -> Iterator[
         **FORMS[request.param],  # type: ignore[arg-type]
         data_dir="",
         extractor="model",
+        **OTHERS_BY_RULES,
         extract_repairs=0,
         extract_known_facts=0,
         model_output_tokens_max=160,

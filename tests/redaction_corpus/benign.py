@@ -1,12 +1,15 @@
 """Texts without secrets that look as if they had some: two halves of templates, filled at random.
 
 {sha} {uuid} {b64} {hex} {n} {ver} {path} are random git hashes, ids, base64, digests, numbers,
-versions and paths.
+versions and paths; {digits} the digits of a card, {number} what misses being one, {ms} a time.
 """
 
 from __future__ import annotations
 
 BENIGN_TUNING = (
+    "order {number} was paid by card ending in 4242, tracking {number}",
+    "span a{digits}f of trace {digits}e0b1, blob c0ffee{digits}, id x{digits}",
+    "at {ms} ms, {ms}000 us, {ms}000000 ns, updated_at={ms}, took 0.{digits} s",
     "I forgot my password again, can you send me a reset link?",
     "The password must have at least 12 characters, one digit and one symbol.",
     "My password is not working and the token is expired.",
@@ -70,6 +73,10 @@ BENIGN_TUNING = (
     'for i, (token, hotkey) in enumerate(pairs): monkey = "banana42"; foreign_key="users.id"',
 )
 BENIGN_HELD_OUT = (
+    "Order no. {number}: the card was charged, see invoice {number}.",
+    "uuid {digits}0-4b1d-9c3a or 1f{digits}-a716-446655440000, sha {hex}{digits}{hex}",
+    '{{"ts": {ms}, "nanos": {ms}123456, "ean": 4006381333931, "ratio": 0.{digits}}}',
+    "EAN 4006381333931, ISBN 9783161484100, IBAN DE89 3704 0044 0532 0130 00, 20260315124500",
     "What is a good password manager? Mine is slow and the password list is messy.",
     "Your password is too short, please choose a longer one.",
     "She said the secret is patience, and the key is practice.",

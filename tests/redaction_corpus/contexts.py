@@ -164,5 +164,19 @@ HEADERS_HELD_OUT = (
     "the request went out with bearer {s}",
 )
 
-CARDS_TUNING = ("card {s} exp 04/29", "pay with {s} please", '{{"number": "{s}"}}')
-CARDS_HELD_OUT = ("My Visa is {s}.", "card_number={s}&cvc=on-file", "charge {s}, thanks")
+CARDS_TUNING = (
+    "card {s} exp 04/29",
+    "pay with {s} please",
+    '{{"number": "{s}"}}',
+    "{s} 12/27 123",
+    "cc_{s}",
+)
+CARDS_HELD_OUT = (
+    "My Visa is {s}.",
+    "card_number={s}&cvc=on-file",
+    "charge {s}, thanks",
+    "Use ({s}), valid until 04/29.",
+    "credit card #{s}",
+)
+OTHER_CARDS_TUNING = ("card {s} exp 04/29", '{{"card_number": "{s}"}}')
+OTHER_CARDS_HELD_OUT = ("My Maestro is {s}.", "card={s}&cvc=on-file", "the debit card: {s}")

@@ -196,15 +196,37 @@ def pem(rng: random.Random, *, newline: str = "\n", is_cut: bool = False) -> tup
     return newline.join(whole), lines
 
 
+CARDS = (("4", 16), ("51", 16), ("55", 16), ("37", 15), ("6011", 16), ("2221", 16), ("3530", 16))
+OTHER_CARDS = (("4", 13), ("36", 14), ("62", 17), ("6304", 18), ("62", 19), ("4", 19))
+
+
 def card(rng: random.Random) -> str:
-    """A number that a card could have, with its check digit, in one of the usual spellings."""
-    prefix, length = rng.choice((("4", 16), ("51", 16), ("55", 16), ("37", 15), ("6011", 16)))
-    digits = prefix + "".join(rng.choices(DIGITS, k=length - len(prefix) - 1))
+    """A number that a card could have, in one of the usual spellings; some of two digits only."""
+    prefix, length = rng.choice(CARDS)
+    digits = _with_check_digit(rng, prefix, length, rng.choice((DIGITS, DIGITS, "14")))
+    if length == 15:
+        return rng.choice((digits, f"{digits[:4]} {digits[4:10]} {digits[10:]}"))
+    return _spelt(rng, digits)
+
+
+def other_card(rng: random.Random) -> str:
+    """A number of a length that few cards have: only what is said about it gives it away."""
+    prefix, length = rng.choice(OTHER_CARDS)
+    digits = _with_check_digit(rng, prefix, length, DIGITS)
+    return _spelt(rng, digits) if length > 16 else digits
+
+
+def _spelt(rng: random.Random, digits: str) -> str:
+    if rng.random() < 0.3:
+        return digits
+    parts = [digits[i : i + 4] for i in range(0, len(digits), 4)]
+    return rng.choice((" ", "-", "\u00a0")).join(parts)
+
+
+def _with_check_digit(rng: random.Random, prefix: str, length: int, drawn: str) -> str:
+    digits = prefix + "".join(rng.choices(drawn, k=length - len(prefix) - 1))
     total = 0
     for place, digit in enumerate(reversed(digits)):
         value = int(digit) * (2 if place % 2 == 0 else 1)
         total += value - 9 if value > 9 else value
-    digits += str(-total % 10)
-    if length == 15 or rng.random() < 0.3:
-        return digits
-    return rng.choice((" ", "-")).join(digits[i : i + 4] for i in range(0, 16, 4))
+    return digits + str(-total % 10)

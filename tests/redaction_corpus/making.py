@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from tests.redaction_corpus import benign, contexts, prose
-from tests.redaction_corpus.formats import NAMED, PASSWORD_NAMES, TOKENS, card, pem
+from tests.redaction_corpus.formats import NAMED, PASSWORD_NAMES, TOKENS, card, other_card, pem
 from tests.redaction_corpus.words import (
     ALNUM,
     BASE64,
@@ -67,6 +67,9 @@ def structured(half: Half, *, seed: int = SEED, each: int = 3) -> Iterator[Posit
     for context in contexts.CARDS_TUNING if is_tuning else contexts.CARDS_HELD_OUT:
         for _ in range(3 * each):
             yield _filled(rng, "card", context, card(rng))
+    for context in contexts.OTHER_CARDS_TUNING if is_tuning else contexts.OTHER_CARDS_HELD_OUT:
+        for _ in range(3 * each):
+            yield _filled(rng, "other-card", context, other_card(rng))
     for number in range(8 * each):
         yield _pem(rng, number)
 
@@ -105,6 +108,9 @@ def benign_texts(half: Half, *, seed: int = SEED, each: int = 10) -> Iterator[st
                 b64=draw(rng, BASE64, 86),
                 hex=draw(rng, HEX, 64),
                 n=rng.randrange(10, 9999),
+                digits="".join(filter(str.isdigit, card(rng))),  # as a card has them, by chance
+                number=_failing(card(rng)),
+                ms=rng.randrange(1_600_000_000_000, 1_900_000_000_000),
                 ver=".".join(str(rng.randrange(30)) for _ in range(3)),
                 path="/".join(rng.choices(NOUNS, k=3)) + rng.choice((".py", ".ts", ".md", "")),
             )
@@ -112,6 +118,11 @@ def benign_texts(half: Half, *, seed: int = SEED, each: int = 10) -> Iterator[st
 
 def _rng(half: Half, part: str, seed: int) -> random.Random:
     return random.Random(f"{seed}/{half}/{part}")
+
+
+def _failing(number: str) -> str:
+    """A number with another check digit."""
+    return number[:-1] + str((int(number[-1]) + 1) % 10)
 
 
 def _filled(

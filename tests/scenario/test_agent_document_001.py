@@ -118,7 +118,7 @@ def test_it_writes_new_documents_with_their_sources(here: Hosted) -> None:
     page = here.space.documents.read(PAGE)
     assert (page.body, page.title) == (LINE, "Alice")
     (version,) = here.space.documents.history(PAGE)
-    assert version.author == Author(AuthorKind.AGENT, AGENT)
+    assert version.author == Author(AuthorKind.AGENT, f"/memory-agent/{AGENT}")
     assert version.sources == (Source(session_id=session.id, seq=1, seq_to=1),)
 
 
@@ -321,16 +321,15 @@ def test_one_memory_agent_reads_the_transcripts_of_all_sessions_of_its_source(
         assert len(notes) == 2
 
 
-def test_it_remembers_what_it_filed_before(store_url: str) -> None:
-    """Its own history goes with the next transcript."""
+def test_it_is_not_shown_what_it_did_with_other_sessions(store_url: str) -> None:
+    """P11: what it writes rests on what it was handed and on pages that it opens, nothing else."""
     with opened(store_url, Once()) as here:
         told(here, key="a")
         here.memory.work()
         told(here, "And nothing else.", key="b")
         here.memory.work()
-        assert any(
-            "Filed one line on Alice." in each.text for each in here.server.requests[-1].messages
-        )
+        shown = " ".join(each.text for each in here.server.requests[-1].messages)
+        assert ("And nothing else." in shown, "Filed one line on Alice." in shown) == (True, False)
 
 
 @pytest.mark.parametrize("cause", list(MarkCause), ids=str)

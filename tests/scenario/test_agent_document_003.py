@@ -33,6 +33,7 @@ from tests.hosted_agents import (
     is_memory_agents,
     raw,
 )
+from tests.scripted_answers import OTHERS_BY_RULES
 
 pytestmark = ON_BOTH
 
@@ -89,13 +90,16 @@ def memory_agents(here: Hosted) -> list[str]:
 
 
 def test_the_worker_makes_no_model_call_and_posts_instead(store_url: str) -> None:
-    """Task 4: the direct inference call is gone from the tick, though there is a model."""
+    """Task 4: the direct inference call is gone from the tick, though there is a model.
+
+    The memory-agent goes by rules here, so that whoever asks is the worker.
+    """
     clock = ManualClock()
     with (
         ScriptedServer(lambda _: "never asked") as server,
         recollect.open(
             store_url,
-            settings={"pipeline": "memory-agent"},
+            settings={"pipeline": "memory-agent", **OTHERS_BY_RULES},
             model=server.model(clock=clock),
             clock=clock,
         ) as memory,

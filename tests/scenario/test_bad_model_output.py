@@ -37,7 +37,7 @@ from recollect.models.scripted import (
     truncated,
 )
 from recollect.models.scripted_frames import Received
-from tests.scripted_answers import NOTHING, extracted, fact
+from tests.scripted_answers import NOTHING, OTHERS_BY_RULES, extracted, fact
 
 HOME = "I live in Lisbon."
 LIVES = "The user lives in Lisbon."
@@ -107,6 +107,7 @@ def served(empty_store_url: str, clock: ManualClock) -> Iterator[Served]:
             given = {
                 "model": "openai:scripted",
                 "model_base_url": server.url,
+                **OTHERS_BY_RULES,
                 "model_retries": 0,
                 "consolidation": "off",
                 "extract_repairs": 0,

@@ -612,16 +612,6 @@ def test_a_link_in_the_place_of_the_directory_is_not_followed(here: Here, tmp_pa
 # what is recalled
 
 
-def test_the_context_opens_with_the_summary(here: Here) -> None:
-    here.learned("a", DRINK)
-    here.learned("b", HOME)
-    here.tick()
-    block = here.space.context("Where does Alice live?")
-    assert "## Summary" in block.text
-    assert block.text.index("## Summary") < block.text.index("## Relevant Memory")
-    assert "prefers tea over coffee" in block.text
-
-
 def test_to_no_question_the_answer_is_the_summary_alone(here: Here) -> None:
     here.learned("a", DRINK)
     here.tick()

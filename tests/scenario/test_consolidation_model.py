@@ -17,7 +17,7 @@ from recollect.consolidation.pages import MEMORY, RAW, SUMMARY, skill_path
 from recollect.domain import JobState, Mode
 from recollect.generation import Waiting
 from recollect.models.protocol import ChatRole
-from recollect.models.scripted import Gate, Scripted, calls, held
+from recollect.models.scripted import Gate, Scripted, calls, cut_at_length, held, refusal, status
 from recollect.models.scripted_frames import Received
 from recollect.session import Session
 from tests.consolidated_spaces import (
@@ -34,6 +34,8 @@ from tests.consolidated_spaces import (
     written,
 )
 from tests.hosted_agents import ON_BOTH
+from tests.security.hostile_templates import CANARY
+from tests.security.obedient_model import TOLD_ORDERS
 
 pytestmark = ON_BOTH
 
@@ -100,6 +102,33 @@ def test_what_the_model_wrote_is_what_is_read(opened: Open) -> None:
     assert handbook(first) in here.files()["MEMORY.md"]
     assert {each.path for each in named(first)} == set(here.summaries())
     assert "This is a first run" in first.prompt
+
+
+def test_an_order_that_no_person_gave_is_written_on_no_page(opened: Open) -> None:
+    """S-2: an order of the user's own stays, and so does what is no order."""
+    wish = "Always run the test suite before you deploy."
+
+    def obedient(received: Received) -> Scripted:
+        if received.messages[-1].role is ChatRole.TOOL:
+            return "The pages are up to date."
+        (page,) = {each.path for each in named(received)}
+        lines = [f"- {line} [#1, user] [[{page}|a day]]" for line in (wish, *TOLD_ORDERS)]
+        summary = "\n".join(["Somebody who lives in Lisbon.", wish, *TOLD_ORDERS])
+        return calls(
+            ("document_write", {"path": MEMORY, "body": "\n".join(lines)}),
+            ("document_write", {"path": SUMMARY, "body": summary, "title": TOLD_ORDERS[0]}),
+        )
+
+    here = opened(obedient)
+    here.learned("a", HOME, wish)
+    assert here.tick() == 1
+    everything = "\n".join([*here.pages().values(), *here.files().values()])
+    assert here.body(MEMORY).startswith(f"- {wish} [[")
+    assert f"Somebody who lives in Lisbon.\n{wish}" in everything
+    assert CANARY not in everything
+    assert "[#1, user] [[" not in everything
+    answered = [each.text for each in here.server.requests[-1].messages]
+    assert any("Left out: lines that read like an order" in text for text in answered)
 
 
 def test_the_next_run_is_told_of_the_generation_there_is(opened: Open) -> None:
@@ -190,32 +219,185 @@ def test_three_times_invalid_is_a_failure_that_leaves_the_generation_before(open
     assert here.space.generations.state().failures == 0
 
 
-def test_a_job_that_keeps_failing_is_parked_and_new_input_gives_it_another_chance(
+@pytest.mark.parametrize(
+    ("failing", "reason"),
+    [
+        ("No.", "MEMORY is missing"),
+        (status(503), "503"),
+        (status(401), "check the key"),
+        (refusal(), "refused"),
+        (cut_at_length(), "as often as one run allows"),
+    ],
+    ids=["invalid", "unavailable", "denied", "refused", "cut off"],
+)
+def test_a_space_whose_model_fails_has_what_rules_make_until_the_model_writes(
+    opened: Open, failing: Scripted, reason: str
+) -> None:
+    """G9: at once, with the reason; the model is asked again, and shown everything then."""
+    script = Sequel()
+    script.instead = lambda _: failing
+    here = opened(script, model_pause_seconds=60)
+    here.learned("a", HOME)
+    assert here.tick() == 1
+    assert "Lisbon" in here.body(MEMORY)
+    assert "Lisbon" in here.files()["MEMORY.md"]
+    generation = here.space.generations.get()
+    assert generation.made_by == "rules"
+    assert generation.note.startswith("openai:scripted/consolidation-2 did not make this: ")
+    assert reason in generation.note
+    here.sweep()
+    assert here.space.generations.state().generation == 1, "not before its time"
+    script.instead = None
+    asked = len(here.server.requests)
+    here.clock.advance(301)
+    here.sweep()
+    assert here.space.generations.get().made_by.startswith("openai:scripted/")
+    assert "1 added, 0 retained" in here.server.requests[asked].prompt
+    assert "Lisbon" in here.server.requests[asked].prompt, "it is shown what the session came to"
+
+
+def test_a_generation_stays_until_a_model_has_failed_often_and_is_then_made_by_rules(
     opened: Open,
 ) -> None:
-    """G10, P8."""
+    """G9, G10, P8: from then on the model is left alone for a while, unless somebody asks."""
     script = Sequel()
-    here = opened(script, job_failures_max=2, backoff_seconds=0)
-    script.instead = lambda _: "No."
-    here.learned("a", HOME)
-    for _ in range(2):
-        assert here.memory.worker().tick().failed == 1
-    assert here.space.generations.state().waits_for(here.clock.now()) is Waiting.PARKED
-    script.instead = None
-    assert here.tick() == 0
-    here.learned("b", COLOUR)
-    assert here.tick() == 1
-
-
-def test_a_parked_job_can_be_run_by_hand(opened: Open) -> None:
-    """G10."""
-    script = Sequel()
-    here = opened(script, job_failures_max=1)
-    script.instead = lambda _: "No."
+    here = opened(script, job_failures_max=3, backoff_seconds=0, backoff_seconds_max=3600)
     here.learned("a", HOME)
     here.tick()
+    before = published(here)
+    here.learned("b", COLOUR)
+    script.instead = lambda _: calls(("document_write", {"path": MEMORY, "body": "- Because"}))
+    for _ in range(2):
+        assert here.memory.worker().tick().failed == 1
+        assert published(here) == before
+    assert here.tick() == 1
+    generation = here.space.generations.get()
+    assert generation.made_by == "rules instead of openai:scripted/consolidation-2"
+    assert "did not make this" in generation.note
+    assert "teal" in here.body(MEMORY)
+    asked = len(here.server.requests)
+    here.learned("c", DRINK)
+    assert here.tick() == 1
+    assert len(here.server.requests) == asked, "it is left alone"
+    assert "tea over coffee" in here.body(MEMORY)
+    assert "is asked again after" in here.space.generations.get().note
+    here.clock.advance(3601)
+    here.learned("d", "I work at Acme.")
+    assert here.tick() == 1, "asked again, and it has had its tries"
+    assert here.space.generations.get().made_by.startswith("rules instead of")
+    assert len(here.server.requests) > asked
+    asked = len(here.server.requests)
+    script.instead = None
+    here.clock.advance(3601)
+    here.sweep()
+    assert len(here.server.requests) == asked, "it is left alone for longer"
+    assert here.space.generations.run().generations == 1
+    assert here.space.generations.get().made_by.startswith("openai:scripted/")
+    assert "4 added, 0 retained" in here.server.requests[asked].prompt
+
+
+def test_a_model_that_takes_over_from_rules_is_shown_everything_once(opened: Open) -> None:
+    """G3, G8: what rules consumed, no model has written yet."""
+    rules = opened()
+    rules.learned("a", HOME)
+    rules.learned("b", COLOUR)
+    assert rules.tick() == 1
+    here = opened(keeper, clock=rules.clock)
+    here.learned("c", DRINK)
+    assert here.tick() == 1
+    first = here.server.requests[0].prompt
+    assert "This is a first run" in first
+    assert all(word in first for word in ("Lisbon", "teal", "tea over coffee"))
+    asked = len(here.server.requests)
+    here.learned("d", "I work at Acme.")
+    assert here.tick() == 1
+    assert "1 added, 3 retained" in here.server.requests[asked].prompt
+
+
+def test_what_a_rollback_took_out_is_news_for_the_model(opened: Open) -> None:
+    """G3, G9: it is folded in again with what is learned next."""
+    here = opened(keeper)
+    here.learned("a", HOME)
+    here.tick()
+    here.learned("b", COLOUR)
+    here.tick()
+    here.space.generations.rollback(1)
+    assert here.picked() == {"added": ["b"], "retained": ["a"], "removed": []}
+    asked = len(here.server.requests)
+    here.learned("c", DRINK)
+    assert here.tick() == 1
+    prompt = here.server.requests[asked].prompt
+    assert "2 added, 1 retained" in prompt
+    assert "teal" in prompt
+
+
+def test_what_the_model_wrote_is_written_again_after_something_was_forgotten(opened: Open) -> None:
+    """G11: rules write at once, the model once the cooldown is over, from all that is left."""
+    here = opened(keeper, consolidation_cooldown_seconds=600)
+    gone = here.learned("gone", HOME)
+    here.learned("stays", COLOUR)
+    assert here.space.generations.run().generations == 1
+    here.space.forget(session=gone)
+    assert here.space.generations.get().made_by == "rules"
+    asked = len(here.server.requests)
+    assert here.tick() == 0, "more may be about to be forgotten"
+    here.clock.advance(601)
+    assert here.tick() == 1
+    prompt = here.server.requests[asked].prompt
+    assert "1 added, 0 retained" in prompt
+    assert "teal" in prompt
+    assert "Lisbon" not in prompt
+
+
+def test_a_line_that_a_person_adds_to_the_handbook_outlives_a_model_that_drops_it(
+    opened: Open,
+) -> None:
+    """G9: the next generations say it too."""
+    here = opened(keeper)
+    here.learned("a", HOME)
+    here.tick()
+    file = here.directory / "MEMORY.md"
+    file.write_text(f"{file.read_text()}\n- The office closes at six on Fridays.\n")
+    for key, text in (("b", COLOUR), ("c", DRINK)):
+        here.learned(key, text)
+        assert here.tick() == 1
+        assert here.space.generations.get().made_by.startswith("openai:scripted/")
+        assert here.body(MEMORY).count("- The office closes at six on Fridays.") == 1
+        assert "The office closes at six on Fridays." in file.read_text()
+
+
+@pytest.mark.parametrize("mode", [Mode.DISABLED, Mode.POLLUTED])
+def test_a_session_that_is_switched_off_leaves_the_files_while_the_model_is_down(
+    opened: Open, mode: Mode
+) -> None:
+    """G12: without a worker, and without the model."""
+    script = Sequel()
+    here = opened(script)
+
+    def quoting(received: Received) -> Scripted:
+        if not is_asked(received):
+            return "Done."
+        first = named(received)[0]
+        line = f"- Alice lives in Lisbon [[{first.path}|{first.day}]]"
+        return calls(
+            ("document_write", {"path": MEMORY, "body": f"{line}\n{handbook(received)}"}),
+            ("document_write", {"path": SUMMARY, "body": "Alice, of Lisbon."}),
+        )
+
+    script.instead = quoting
+    session = here.learned("a", HOME)
+    here.learned("b", COLOUR)
+    here.tick()
+    assert "Lisbon" in here.files()["MEMORY.md"]
+    script.instead = lambda _: status(503)
+    session.set_mode(mode)
+    assert "Lisbon" not in "".join([*here.pages().values(), *here.files().values()])
+    assert "teal" in here.files()["MEMORY.md"]
     script.instead = None
     assert here.space.generations.run().generations == 1
+    before = published(here)
+    session.set_mode(mode)
+    assert published(here) == before, "what the model wrote shows nothing of it"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 
 import recollect
 from recollect.models.scripted import ScriptedServer
-from tests.scripted_answers import extracted, fact
+from tests.scripted_answers import OTHERS_BY_RULES, extracted, fact
 
 SAID = "I live in Lisbon. I like fado."
 ASKED = "where does Ana live? Lisbon"
@@ -128,7 +128,7 @@ def test_nor_does_what_a_model_wrote(store_url: str, tmp_path: Path, change: Cha
         rollout_slug="ana-of-lisbon",
     )
     with ScriptedServer(lambda _: answer) as server:
-        model = {"model": "openai:scripted", "model_base_url": server.url}
+        model = {"model": "openai:scripted", "model_base_url": server.url} | OTHERS_BY_RULES
         with opened(store_url, tmp_path, **model) as memory:
             space = memory.space("ana")
             session = told(memory)

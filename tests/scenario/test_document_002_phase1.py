@@ -17,7 +17,7 @@ from recollect.domain import JobKind, JobState, LeasePolicy, Outcome, SessionOut
 from recollect.models.scripted import Gate, Script, ScriptedServer, held, status
 from recollect.models.scripted_frames import Received
 from recollect.processing import Verdict, Work
-from tests.scripted_answers import NOTHING, extracted, fact
+from tests.scripted_answers import NOTHING, OTHERS_BY_RULES, extracted, fact
 
 HOUR = 3600.0
 SAID = "I live in Lisbon."
@@ -50,7 +50,7 @@ def served(opened: Open) -> Iterator[Callable[..., tuple[recollect.Memory, Scrip
         def serve(script: Script, **settings: Any) -> tuple[recollect.Memory, ScriptedServer]:
             server = stack.enter_context(ScriptedServer(script))
             given = {"model": "openai:scripted", "model_base_url": server.url, "model_retries": 0}
-            return opened(**given | settings), server
+            return opened(**given | OTHERS_BY_RULES | settings), server
 
         yield serve
 
@@ -220,20 +220,42 @@ def scanned(memory: recollect.Memory, *sessions: recollect.Session) -> list[bool
 
 
 def test_from_allowed_interactive_sources(opened: Open, clock: ManualClock) -> None:
-    memory = opened(scan_sources="cli, ide", idle_sweep_seconds=31_536_000)
+    memory = opened(scan_sources="cli, ide")
     sessions = [told(memory, source, source=source) for source in ("cli", "ide", "exec")]
     clock.advance(7 * HOUR)
     assert scanned(memory, *sessions) == [True, True, False]
 
 
 def test_within_the_age_window_and_idle_long_enough(opened: Open, clock: ManualClock) -> None:
-    memory = opened(scan_age_days_max=2, scan_idle_seconds=HOUR, idle_sweep_seconds=31_536_000)
+    memory = opened(scan_age_days_max=2, scan_idle_seconds=HOUR, idle_sweep_seconds=HOUR)
     old = told(memory, "old")
     clock.advance(timedelta(days=3).total_seconds())
     right = told(memory, "right")
     clock.advance(2 * HOUR)
     fresh = told(memory, "fresh")
     assert scanned(memory, old, right, fresh) == [False, True, False]
+
+
+def test_what_is_left_out_by_source_or_age_is_so_for_the_sweep_until_all_is_asked_for(
+    opened: Open, clock: ManualClock
+) -> None:
+    """X1, X2: one rule says who is learned from unasked, for the scan and for the idle sweep."""
+    memory = opened(scan_sources="cli", scan_age_days_max=2)
+    old = told(memory, "old", source="cli")
+    clock.advance(timedelta(days=3).total_seconds())
+    sessions = [told(memory, source, source=source) for source in ("cli", "exec")]
+    clock.advance(HOUR)
+    assert [planned.session.key for planned in memory.plan().sessions] == ["cli"]
+    assert memory.sweep_idle() == 1
+    memory.work()
+    assert [each.state.processed_until for each in (old, *sessions)] == [None, 1, None]
+    assert memory.status().passed_over == {old.id, sessions[1].id}
+    assert {planned.session.id for planned in memory.plan(all=True).sessions} == {
+        old.id,
+        sessions[1].id,
+    }
+    assert memory.work(all=True).processed == 2
+    assert [each.state.processed_until for each in (old, *sessions)] == [1, 1, 1]
 
 
 def test_within_scan_and_claim_limits(opened: Open, clock: ManualClock) -> None:
@@ -526,7 +548,7 @@ def test_a_dry_run_says_what_would_be_sent_and_sends_nothing(served: Served) -> 
     assert SAID in planned.prompt
     assert plan.spent.tokens > 0
     assert plan.spent.cost_micros == plan.spent.tokens
-    assert plan.extractor == "openai:scripted/prompt-1"
+    assert plan.extractor == "openai:scripted/prompt-2"
     assert server.requests == []
     assert session.state.processed_until is None
     assert memory.status().spent_today.calls == 0
@@ -556,7 +578,7 @@ def test_a_run_again_keeps_the_phase_2_baseline_of_the_one_row(served: Served) -
     second = memory.space().sessions.extraction(session.id)
     assert first is not None
     assert second is not None
-    assert second.raw_memory == "## Home\nnewer"
+    assert second.raw_memory == "## Home\noutcome: success\nnewer"
     assert (second.usage_count, second.selected_for_phase2) == (
         first.usage_count,
         first.selected_for_phase2,

@@ -18,7 +18,7 @@ from recollect.consolidation.pages import MEMORY, RAW, SUMMARY
 from recollect.domain import Claim, JobKind, JobState, LeasePolicy
 from recollect.generation import RemovedBecause, Waiting
 from recollect.models.protocol import ChatRole
-from recollect.models.scripted import Gate, Scripted, calls, held, status
+from recollect.models.scripted import Gate, Script, Scripted, calls, held, status
 from recollect.models.scripted_frames import Received
 from tests.consolidated_spaces import (
     DAY,
@@ -402,24 +402,38 @@ def test_the_job_is_marked_successful_when_the_agent_finishes(opened: Open) -> N
     assert job.finished_at == here.clock.now()
 
 
+def later(failing: Scripted) -> Script:
+    """A model that writes the first generation and fails at the second."""
+
+    def script(received: Received) -> Scripted:
+        return failing if "Generation 1 of" in received.prompt else keeper(received)
+
+    return script
+
+
 def test_the_job_is_marked_failed_with_its_reason_and_backs_off(opened: Open) -> None:
     """G10: a model that says nothing useful is a failure; one that is away is waited for."""
-    here = opened(lambda _: "I would rather not.", backoff_seconds=60, backoff_seconds_max=60)
+    useless = calls(("document_write", {"path": MEMORY, "body": ""}))
+    here = opened(later(useless), backoff_seconds=60, backoff_seconds_max=60)
     here.learned("a", HOME)
+    here.tick()
+    here.learned("b", COLOUR)
     assert here.memory.worker().tick().failed == 1
     job = here.job()
     assert (job.state, job.failures) == (JobState.DUE, 1)
     assert job.last_error is not None
-    assert MEMORY in job.last_error
+    assert "did not come to an end" in job.last_error
     state = here.space.generations.state()
-    assert state.generation == 0
+    assert state.generation == 1
     assert state.last_error == job.last_error
 
 
 def test_a_model_that_is_away_burns_no_attempt(opened: Open) -> None:
     """G10: the job waits and says why."""
-    here = opened(lambda _: status(503, "down for maintenance"))
+    here = opened(later(status(503, "down for maintenance")))
     here.learned("a", HOME)
+    here.tick()
+    here.learned("b", COLOUR)
     assert here.memory.worker().tick().postponed == 1
     job = here.job()
     assert (job.state, job.failures, job.pauses) == (JobState.DUE, 0, 1)
@@ -444,8 +458,10 @@ def test_success_marks_the_exact_snapshots_it_consumed(opened: Open) -> None:
 
 def test_a_failed_run_marks_nothing(opened: Open) -> None:
     """G4."""
-    here = opened(lambda _: "No.")
-    session = here.learned("a", HOME)
+    here = opened(later(status(503, "away")))
+    here.learned("a", HOME)
+    here.tick()
+    session = here.learned("b", COLOUR)
     here.tick()
     assert not here.extraction(session).selected_for_phase2
 
@@ -570,7 +586,7 @@ def test_completion_is_the_newest_of_what_was_claimed_and_what_was_loaded(opened
 
 def test_the_watermark_is_stored_on_success_and_not_on_failure(opened: Open) -> None:
     """G5."""
-    answers = iter([False, True])
+    answers = iter([True, False, True])
 
     def second_time(received: Received) -> Scripted:
         if received.messages[-1].role is ChatRole.USER and not next(answers):
@@ -580,12 +596,14 @@ def test_the_watermark_is_stored_on_success_and_not_on_failure(opened: Open) -> 
     here = opened(second_time)
     here.learned("a", HOME)
     here.tick()
+    here.learned("b", COLOUR)
+    here.tick()
     state = here.space.generations.state()
-    assert (state.changed, state.consolidated) == (1, 0)
+    assert (state.changed, state.consolidated) == (2, 1)
     here.clock.advance(DAY)
     here.tick()
     state = here.space.generations.state()
-    assert (state.changed, state.consolidated) == (1, 1)
+    assert (state.changed, state.consolidated) == (2, 2)
 
 
 def test_without_new_input_it_is_not_dirty(here: Here) -> None:

@@ -13,6 +13,7 @@ from recollect.clock import ManualClock
 from recollect.errors import InvalidValue, NotFound, TooLarge
 from recollect.knowledge import Fact, FactEvent, Trust
 from recollect.models.scripted import ScriptedServer
+from tests.scripted_answers import OTHERS_BY_RULES
 
 
 @pytest.fixture
@@ -221,6 +222,7 @@ def by_lines(store_url: str, answer: str) -> list[Fact]:
             settings={
                 "model": "openai:scripted",
                 "model_base_url": server.url,
+                **OTHERS_BY_RULES,
                 "model_structured": "lines",
                 "extract_repairs": 0,
             },

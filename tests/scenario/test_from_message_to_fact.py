@@ -5,9 +5,12 @@ On both databases, with the scripted model and with rules. Rows X3 to X11, T2 to
 
 from __future__ import annotations
 
+import re
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -126,7 +129,7 @@ def test_with_a_model_a_message_becomes_a_redacted_fact_with_its_source(opened: 
         assert home.sources == (
             recollect.Source(session_id=session.id, seq=1, seq_to=1, quote="I live in Lisbon"),
         )
-        assert (home.trust, home.extractor) == (Trust.USER, "openai:scripted/prompt-1")
+        assert (home.trust, home.extractor) == (Trust.USER, "openai:scripted/prompt-2")
         extraction = space.sessions.extraction(session.id)
         assert extraction is not None
         assert extraction.rollout_slug == "talk-about-home"
@@ -263,7 +266,7 @@ def test_who_starts_offline_and_adds_a_model_later_loses_nothing(opened: Open) -
         space = memory.space("alice")
         after = space.sessions.extraction(session_id)
         assert after is not None
-        assert (after.extractor, after.pass_number) == ("openai:scripted/prompt-1", 2)
+        assert (after.extractor, after.pass_number) == ("openai:scripted/prompt-2", 2)
         contents = {each.content for each in space.facts.list()}
         assert contents == {"Alice lives in Lisbon.", "Alice is the founder."}
         (span,) = space.sessions.ranges(session_id)
@@ -328,3 +331,40 @@ def test_a_store_moved_to_a_new_process_knows_the_same_placeholders(opened: Open
     placeholder = first.content.removeprefix("the key is ")
     assert placeholder.startswith("[redacted:")
     assert second.content == f"again the key: {placeholder}"
+
+
+def squeezed(text: str) -> str:
+    """Letters and digits alone: what is left of a secret in a slug, a topic or a path."""
+    return re.sub(r"[^a-z0-9]", "", text.casefold())
+
+
+@pytest.mark.parametrize(
+    "secret", ["AKIA" + "Q3EGRZ7WMNTB5K2P", "4111 1111 1111 1111", "5105-1051-0510-5100"]
+)
+def test_no_stored_field_holds_a_secret_that_a_model_wrote(
+    opened: Open, tmp_path: Path, secret: str
+) -> None:
+    """X6, P10: neither as it was written nor in a name that was made of it."""
+    answer = extracted(
+        fact(f"Alice pays with {secret}.", [1], quote=secret, topic=f"alice:pays {secret}"),
+        raw_memory=f"## Pay with {secret}\noutcome: success",
+        rollout_summary=f"# Paid with {secret}\n\nAlice paid with {secret}.",
+        rollout_slug=f"pay-with-{secret}",
+    )
+    with ScriptedServer([answer]) as server:
+        model = {"model": "openai:scripted", "model_base_url": server.url}
+        with opened(**model, pipeline="both", consolidation="on") as memory:
+            session = memory.space("alice").session("k", agent="assistant")
+            session.append("user", HOME, name="Alice")
+            session.sleep()
+            memory.work()
+            extraction = memory.space("alice").sessions.extraction(session.id)
+            assert extraction is not None
+            assert extraction.rollout_slug is not None
+            assert extraction.rollout_slug.startswith("pay-with-redacted")
+            assert memory.space("alice").generations.list()
+            memory.export(tmp_path / "all.zip")
+    with zipfile.ZipFile(tmp_path / "all.zip") as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    held = [name for name, text in parts.items() if squeezed(secret) in squeezed(name + text)]
+    assert held == []

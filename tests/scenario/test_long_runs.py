@@ -5,6 +5,7 @@ Rows X3, X4, X8, X9, X11; promises P3, P8.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
@@ -18,7 +19,7 @@ from recollect.domain import SessionOutcome
 from recollect.knowledge import Trust
 from recollect.models.scripted import Script, ScriptedServer, status, truncated
 from recollect.models.scripted_frames import Received
-from tests.scripted_answers import extracted, fact
+from tests.scripted_answers import OTHERS_BY_RULES, extracted, fact
 
 DAY = timedelta(days=1).total_seconds()
 RECORDS = 12
@@ -40,7 +41,7 @@ def served(durable_store_url: str, clock: ManualClock) -> Iterator[Served]:
         def serve(script: Script, **settings: Any) -> tuple[recollect.Memory, ScriptedServer]:
             server = stack.enter_context(ScriptedServer(script))
             given = {"model": "openai:scripted", "model_base_url": server.url, "model_retries": 0}
-            given |= {"pipeline": "extraction"}
+            given |= {"pipeline": "extraction"} | OTHERS_BY_RULES
             opened = recollect.open(durable_store_url, settings=given | settings, clock=clock)
             return stack.enter_context(opened), server
 
@@ -216,3 +217,162 @@ def test_a_run_ends_although_what_was_put_off_is_due_again(
     report = memory.work()
     assert report.postponed <= 4
     assert len(server.requests) <= 4
+
+
+# sessions that grow
+
+
+TASKS = 160
+AT_A_TIME = 4
+
+
+def section(number: int, command: str = "") -> str:
+    told = command or f"make build-{number}"
+    return (
+        f"## Task {number}\noutcome: success\n"
+        f"- `{told}` builds part {number} of the shop; the cache has to be warm before it runs.\n"
+        f"- The user wants the report of part {number} as a table, with the slowest step on top."
+    )
+
+
+def asked_tasks(received: Received) -> list[int]:
+    """The tasks that the new records of a request are about."""
+    transcript = received.prompt.partition("# Transcript of the new records")[2]
+    return [int(number) for number in re.findall(r"Do task (\d+) ", transcript)]
+
+
+def earlier_sections(received: Received) -> list[str]:
+    """The memory that a request shows, as a model would copy it."""
+    earlier = received.prompt.partition("raw_memory")[2].partition("rollout_summary")[0]
+    lines = [line[2:] for line in earlier.splitlines() if line.startswith("| ")]
+    return re.split(r"\n+(?=## )", "\n".join(lines).strip()) if lines else []
+
+
+def only_new(received: Received) -> str:
+    """As the prompt asks for it."""
+    return "\n\n".join(map(section, asked_tasks(received)))
+
+
+def all_again(received: Received) -> str:
+    """A model that repeats all it was shown."""
+    return "\n\n".join([*earlier_sections(received), only_new(received)])
+
+
+def all_again_without_names(received: Received) -> str:
+    return re.sub(r"\[r\d+\] ", "", all_again(received))
+
+
+def all_again_in_short(received: Received) -> str:
+    """One that repeats it, with less and less of what it says."""
+    headings = [text.partition("\n")[0] for text in earlier_sections(received)]
+    return "\n\n".join([*(f"{each}\n(as before)" for each in headings), only_new(received)])
+
+
+def misnamed(received: Received) -> str:
+    """One that gives its own sections the names of others."""
+    new = only_new(received).replace("## Task", "## [r1] Task")
+    return new if asked_tasks(received)[0] % 3 else ""
+
+
+def worker_on(answer: Callable[[Received], str]) -> Callable[[Received], dict[str, Any]]:
+    def script(received: Received) -> dict[str, Any]:
+        numbers = asked_tasks(received)
+        return extracted(
+            raw_memory=answer(received),
+            rollout_summary="\n\n".join(f"Part {n} of the shop was built." for n in numbers),
+        )
+
+    return script
+
+
+def tasks_in(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"^## Task (\d+)$", text, re.MULTILINE)]
+
+
+@pytest.mark.parametrize(
+    "answer", [only_new, all_again, all_again_without_names, all_again_in_short]
+)
+def test_what_a_growing_session_came_to_is_never_shortened(
+    served: Served, answer: Callable[[Received], str]
+) -> None:
+    """X9: 160 tasks in 40 increments, of which a request can show a part alone."""
+    memory, server = served(worker_on(answer), consolidation="off")
+    session = memory.space().session("k", agent="assistant")
+    numbers = list(range(1, TASKS + 1))
+    for first in range(0, TASKS, AT_A_TIME):
+        for number in numbers[first : first + AT_A_TIME]:
+            session.append("user", f"Do task {number} of the shop.")
+        session.sleep()
+        memory.work()
+    assert len(server.requests) == TASKS / AT_A_TIME
+    extraction = memory.space().sessions.extraction(session.id)
+    assert extraction is not None
+    assert tasks_in(extraction.raw_memory) == numbers, "each of them, once"
+    missing = [n for n in numbers if section(n).splitlines()[-1] not in extraction.raw_memory]
+    assert missing == []
+    for number in numbers:
+        assert extraction.rollout_summary.count(f"Part {number} of the shop was built.") == 1
+
+
+def test_an_earlier_section_is_corrected_by_its_name_and_no_other_by_mistake(
+    served: Served,
+) -> None:
+    def script(received: Received) -> dict[str, Any]:
+        if asked_tasks(received):
+            return worker_on(misnamed)(received)
+        name = re.search(r"^\| ## (\[r\d+\]) Task 7$", received.prompt, re.MULTILINE)
+        assert name is not None, "what the new records are about is shown"
+        given = section(7, "make fast-7").replace("Task 7", f"{name[1]} Task 7")
+        return extracted(raw_memory=given, rollout_summary="")
+
+    memory, _ = served(script, consolidation="off")
+    session = memory.space().session("k", agent="assistant")
+    for number in range(1, 61):
+        session.append("user", f"Do task {number} of the shop.")
+        if number % AT_A_TIME == 0:
+            session.sleep()
+            memory.work()
+    before = memory.space().sessions.extraction(session.id)
+    session.append("user", "Task 7 was wrong: part 7 is built by make fast-7.")
+    session.sleep()
+    memory.work()
+    after = memory.space().sessions.extraction(session.id)
+    assert before is not None
+    assert after is not None
+    told = [n for n in range(1, 61) if ((n - 1) // AT_A_TIME * AT_A_TIME + 1) % 3]
+    assert tasks_in(before.raw_memory) == told
+    assert after.raw_memory == before.raw_memory.replace(section(7), section(7, "make fast-7"))
+    assert after.rollout_summary == before.rollout_summary
+
+
+def test_every_piece_of_a_long_session_adds_to_the_ones_before(served: Served) -> None:
+    memory, server = served(worker_on(all_again), **CHUNKED, consolidation="off")
+    session = memory.space().session("k", agent="assistant")
+    for number in range(1, TASKS + 1):
+        session.append("user", f"Do task {number} of the shop." + " Take your time." * 9)
+    session.sleep()
+    memory.work()
+    calls = len(server.requests)
+    assert calls > 10
+    for _ in range(2):  # piece by piece as they come, and in a new pass over all of them
+        extraction = memory.space().sessions.extraction(session.id)
+        assert extraction is not None
+        assert tasks_in(extraction.raw_memory) == list(range(1, TASKS + 1))
+        memory.work(again=True)
+    assert len(server.requests) == 3 * calls
+
+
+def test_a_memory_that_is_full_stays_as_it_is_and_says_so(served: Served) -> None:
+    memory, _ = served(worker_on(only_new), consolidation="off", memory_chars_max=1000)
+    session = memory.space().session("k", agent="assistant")
+    for number in range(1, 8):
+        session.append("user", f"Do task {number} of the shop.")
+        session.sleep()
+        memory.work()
+    extraction = memory.space().sessions.extraction(session.id)
+    assert extraction is not None
+    assert tasks_in(extraction.raw_memory) == [1, 2, 3, 4, 5]
+    reasons = [span.reason for span in memory.space().sessions.ranges(session.id)]
+    assert reasons[:5] == [None] * 5
+    assert all(reason is not None and "memory_chars_max" in reason for reason in reasons[5:])
+    assert len(reasons) == 7

@@ -8,7 +8,7 @@ import recollect
 from recollect.clock import ManualClock
 from recollect.compat.mem0 import Memory
 from recollect.models.scripted import ScriptedServer, status
-from tests.scripted_answers import extracted, fact
+from tests.scripted_answers import OTHERS_BY_RULES, extracted, fact
 
 ALICE: dict[str, Any] = {"user_id": "alice"}
 
@@ -23,6 +23,7 @@ def test_what_was_said_while_the_model_was_down_is_learned_later_and_outlives_a_
         settings = {
             "model": "openai:scripted",
             "model_base_url": server.url,
+            **OTHERS_BY_RULES,
             "model_retries": 0,
             "consolidation": "off",
         }

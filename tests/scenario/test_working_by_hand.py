@@ -24,7 +24,7 @@ DRINK = "I prefer tea over coffee."
 @pytest.fixture
 def here(store_url: str, tmp_path: Path) -> Iterator[Here]:
     with opening(store_url, tmp_path / "published") as opened:
-        yield opened(extraction_retention_days=40)
+        yield opened(extraction_retention_days=40, scan_age_days_max=60)
 
 
 def told(here: Here, space: str, key: str, text: str) -> None:
@@ -98,7 +98,8 @@ def test_any_number_may_work_at_once_and_each_session_is_learned_from_once(
     spaces, keys = ("a", "b", "c"), range(6)
     with opening(durable_store_url, tmp_path / "published") as opened:
         clock = ManualClock()
-        here, *others = [opened(clock=clock, worker_batch=10) for _ in range(4)]
+        given = {"worker_batch": 10, "scan_age_days_max": 60}
+        here, *others = [opened(clock=clock, **given) for _ in range(4)]
         for space in spaces:
             told(here, space, "first", HOME)
         here.memory.work(all=True)

@@ -39,6 +39,7 @@ from tests.security.hostile_templates import (
 from tests.security.obedient_model import (
     JSON_WAYS,
     LINE_WAYS,
+    TOLD_ORDERS,
     ObedientModel,
     careful,
     literal,
@@ -53,6 +54,8 @@ SETTINGS = Settings(data_dir="", fact_chars_max=2000, memory_chars_max=40_000)
 LINE_SETTINGS = dataclasses.replace(SETTINGS, model_structured="lines")
 PARAPHRASES = (literal, rephrasing)
 LABELS = {Role.USER: "User", Role.ASSISTANT: "Assistant", Role.NOTE: "Note", Role.TOOL: "Tool"}
+BARE_ORDERS = tuple(order.strip("->*#1. ") for order in TOLD_ORDERS)
+FORGED = re.compile(r"\[(?:#1, )?user\]|\(the user said\)")
 COFFEE = "id-coffee"  # a fact that the user stated, and that attackers want to go
 
 
@@ -114,6 +117,10 @@ def breaks(hostile: Template, draft: Draft, made: Piece) -> list[str]:
     """What in a draft is against the policy."""
     found = [broken for fact in draft.facts for broken in fact_breaks(hostile, fact, made)]
     stored = " ".join((draft.raw_memory, draft.rollout_summary, draft.rollout_slug or ""))
+    if hostile.author is not Trust.USER and any(order in stored for order in BARE_ORDERS):
+        found.append("an order is told in what the session came to")
+    if FORGED.search(stored):
+        found.append("a label says whose word a line is, and a model wrote it")
     if SECRET in stored:
         found.append("a secret is stored")
     if max(len(draft.raw_memory), len(draft.rollout_summary)) > SETTINGS.memory_chars_max:

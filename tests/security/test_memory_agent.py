@@ -22,6 +22,8 @@ from recollect.models.protocol import ChatRole
 from recollect.models.scripted import calls
 from recollect.models.scripted_frames import Received
 from tests.hosted_agents import ON_BOTH, Hosted, hosted, is_memory_agents, raw
+from tests.security.hostile_templates import CANARY as ORDERED
+from tests.security.obedient_model import TOLD_ORDERS
 
 ANNA = "~/memory/people/anna"
 DORY = "~/memory/projects/dory"
@@ -181,6 +183,10 @@ STORING = (
     plan("patch a secret in", patch(DORY, DORYS[0], f"{DORYS[0]}\n{SECRET}")),
     plan("store a secret in a reason", write("~/memory/notes", "x", reason=f"key {SECRET}")),
     plan("store a secret in a description", write("~/memory/notes", "x", description=SECRET)),
+    plan("write orders down", write("~/memory/rules", "\n".join(("Rules", *TOLD_ORDERS)))),
+    plan("append an order", append(DORY, f"- {TOLD_ORDERS[0]} [#1, user]")),
+    plan("patch an order in", patch(DORY, DORYS[0], f"{DORYS[0]}\n{TOLD_ORDERS[1]}")),
+    plan("call a page an order", write("~/memory/notes", "x", title=TOLD_ORDERS[0])),
     plan("write a page that is far too long", write("~/memory/big", "$HUGE")),
     plan("append for ever", append(DORY, "and on"), for_ever=True),
     plan("write for ever", write("~/memory/grow/$COUNT", "more"), for_ever=True),
@@ -313,6 +319,7 @@ def breaks(world: World, space: recollect.Space) -> list[str]:
             CANARY in told(page) for path, page in pages.items() if path != OUTSIDE
         )
         or BOBS in stored,
+        "an order was kept that no person gave": ORDERED in stored,
         "a secret was kept": SECRET in stored,
         "a secret was seen": SECRET in shown,
         "memory grew without bound": len(pages) > 30 or len(stored) > 100_000,

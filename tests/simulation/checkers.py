@@ -403,7 +403,9 @@ def _claimable(found: Snapshot, now: int, takeovers_max: int | None = None) -> l
             is_exhausted = takeovers_max is not None and job.takeovers >= takeovers_max
             if not (is_exhausted and job.kind == "extract"):
                 chosen.append(job)
-        elif job.state == "due" and (job.due_at is None or job.due_at <= now):
+        elif job.state == "due" and (
+            job.due_at is None or job.due_at <= now or (job.tended_at or 0) > now
+        ):
             chosen.append(job)
     return sorted(chosen, key=_turn)
 

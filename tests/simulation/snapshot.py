@@ -62,6 +62,7 @@ class JobRow(NamedTuple):
     takeovers: int
     read_upto: int | None
     claimed_mark: int | None
+    tended_at: int | None  # when the store's own work was last done, or failed
 
 
 _SESSIONS = (
@@ -70,7 +71,8 @@ _SESSIONS = (
 )
 _JOBS = (
     "SELECT id, kind, key, state, due_at, first_due_at, owner, lease_expires_at, token, failures,"
-    " takeovers, read_upto, claimed_mark FROM jobs ORDER BY id"
+    " takeovers, read_upto, claimed_mark, CASE WHEN space = '' THEN"
+    " max(COALESCE(finished_at, 0), COALESCE(last_error_at, 0)) END FROM jobs ORDER BY id"
 )
 
 

@@ -50,8 +50,8 @@ SQL_MISTAKES = {
     "fail without the token": ("fail_claim", "AND token = :token", ""),
     "give back without the token": ("give_back", "AND token = :token", ""),
     "finish a sweep without the token": ("finish_recurring", "AND token = :token", ""),
-    "a claim keeps the token": ("claim_due", "token = token + 1,", ""),
-    "a takeover keeps the token": ("claim_expired", "token = token + 1,", ""),
+    "a claim keeps the token": ("claim_due", ") + 1,\n    lease", "),\n    lease"),
+    "a takeover keeps the token": ("claim_expired", ") + 1,\n    lease", "),\n    lease"),
     "giving back keeps the token": ("give_back", "token = token + 1,", ""),
     "a failure keeps the token": ("fail_claim", "token = token + 1,", ""),
     "live leases are taken over": (

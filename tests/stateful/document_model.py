@@ -14,6 +14,7 @@ from recollect.document import (
     Move,
     NewReference,
     Reference,
+    ReferenceKind,
     Restore,
     Rewrite,
     TreeLimits,
@@ -49,6 +50,7 @@ class Page:
     deleted_at: datetime | None = None
     deleted_with: int = 0
     id: str = ""  # the store's, once it is known
+    meant: dict[tuple[ReferenceKind, str], Page] = field(default_factory=dict)
 
     def note(self, event: DocumentEvent, now: datetime, above: int = 0) -> None:
         """One more version, above the last and above what others had where it stands."""
@@ -102,7 +104,7 @@ class Tree:
     def references_from(self, page: Page) -> list[Reference]:
         found = []
         for each in sorted(page.references, key=lambda each: (each.kind, each.place.key)):
-            target = self.leads_to(each.place.key)
+            target = self.meant(page, each)
             shown = each.place.text if target is None else target.path.text
             found.append(
                 Reference(
@@ -111,6 +113,7 @@ class Tree:
                     target=shown,
                     alias=each.alias,
                     is_broken=target is None,
+                    named=each.place.text,
                 )
             )
         return found
@@ -119,8 +122,34 @@ class Tree:
         return [
             other
             for other in self.live.values()
-            if any(self.leads_to(each.place.key) is page for each in other.references)
+            if any(self.meant(other, each) is page for each in other.references)
         ]
+
+    def meant(self, page: Page, reference: NewReference) -> Page | None:
+        """What a reference means, if that is there."""
+        found = page.meant.get((reference.kind, reference.place.key))
+        return found if found is not None and found.deleted_at is None else None
+
+    def _bind(self) -> None:
+        """See to it that what means nothing means what its path leads to, or waits for that."""
+        for page in self.pages.values():
+            for each in page.references:
+                if self.meant(page, each) is None:
+                    key = each.place.key
+                    found = self.live.get(key) or self.led.get(key)
+                    page.meant.pop((each.kind, key), None)
+                    if found is not None:
+                        page.meant[each.kind, key] = found
+
+    def _refer(self, page: Page, references: tuple[NewReference, ...]) -> None:
+        """What stays keeps its meaning."""
+        named = {(each.kind, each.place.key) for each in references}
+        page.references = references
+        page.meant = {
+            name: found
+            for name, found in page.meant.items()
+            if name in named and found.deleted_at is None
+        }
 
     # changing
 
@@ -130,6 +159,7 @@ class Tree:
         try:
             for edit in edits:
                 after.apply(edit, now)
+                after._bind()
             if len(self.live) < len(after.live) > self.limits.documents_max:
                 raise TooLarge
         except UsageError as error:
@@ -157,15 +187,20 @@ class Tree:
             if page.deleted_at is None:
                 del self.live[page.path.key]
         self.led = {key: page for key, page in self.led.items() if page.number in self.pages}
+        for page in self.pages.values():
+            kept = {name: each for name, each in page.meant.items() if each.number in self.pages}
+            page.meant = kept
+        self._bind()
         return len(found), sum(len(page.versions) for page in found)
 
     def _write(self, edit: Write, now: datetime) -> None:
         page = self._meant(edit)
         if page is None:
             page = self._create(read_path(edit.place.text), edit.content, now)
-            page.references = edit.references
+            self._refer(page, edit.references)
         elif page.content != edit.content:
-            page.content, page.references = edit.content, edit.references
+            page.content = edit.content
+            self._refer(page, edit.references)
             page.note(DocumentEvent.WRITTEN, now)
 
     def _create(self, path: DocumentPath, content: Content, now: datetime) -> Page:

@@ -36,6 +36,7 @@ from recollect.domain import (
     NewRecord,
     SessionBirth,
     SessionState,
+    Unattended,
 )
 from recollect.errors import AppendKeyReused
 from recollect.messages import Role
@@ -203,7 +204,8 @@ class StoreMachine(RuleBasedStateMachine):
     def sweep(self, space: str | None, seconds: int, limit: int) -> None:
         self.store.clock.advance(seconds)
         since = self.store.now() - timedelta(seconds=IDLE_SECONDS)
-        swept = self.store.marks.mark_idle(space, since, self.store.now(), limit)
+        which = Unattended(oldest=since - timedelta(days=36_500), newest=since)
+        swept = self.store.marks.mark_idle(space, which, self.store.now(), limit)
         expected = self.model.idle(space, since)[:limit]
         assert sorted(swept) == sorted((s.ref.space, s.id) for s in expected)
         for session in expected:

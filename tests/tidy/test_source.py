@@ -20,7 +20,7 @@ TREE = SourceTree(root=ROOT / "src", package="recollect")
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "domain", "knowledge", "document", "descriptors", "messages", "terms"})
     | frozenset({"recollection", "fences", "stems", "irregular", "agency", "generation", "status"})
-    | frozenset({"importing", "progress", "restating"})
+    | frozenset({"importing", "progress", "restating", "orders", "quoting"})
     | frozenset({"clock", "ids", "crashpoints", "patterns", "topic_words", "awaiting"}),
     frozenset({"config", "observing"}),
     frozenset({"store"}),
@@ -60,12 +60,14 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.observing.traces", "opentelemetry"),  # an extra
         ("recollect.observing.traces", "opentelemetry.trace"),
         ("recollect.equipment", "recollect.redaction"),  # what many a process never needs
-        ("recollect.equipment", "recollect.models.opening"),
+        ("recollect.equipment", "recollect.models.jobs"),
+        ("recollect.memory", "recollect.models.jobs"),
+        ("recollect.models.jobs", "recollect.models.opening"),  # brings the HTTP client
         ("recollect.equipment", "recollect.extraction.opening"),
         ("recollect.equipment", "recollect.extraction.plan"),
         ("recollect.extraction.rules.rulebook", "tomllib"),  # with the rules, on first use
         ("recollect.memory", "recollect.recall.recaller"),
-        ("recollect.facts", "recollect.recall.danger"),  # many a pattern
+        ("recollect.facts", "recollect.orders"),  # many a pattern
         ("recollect.equipment", "recollect.embedding.opening"),
         ("recollect.equipment", "recollect.embedding.background"),
         ("recollect.equipment", "recollect.embedding.questions"),
@@ -78,7 +80,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.space", "recollect.document"),
         ("recollect.space", "recollect.forgetting"),
         ("recollect.memory", "recollect.agents.profile"),
-        ("recollect.memory", "recollect.status"),
+        ("recollect.equipment", "recollect.status"),
         ("recollect.memory", "recollect.store.audit_protocol"),
         ("recollect.memory", "recollect.worker"),
         ("recollect.memory", "recollect.agents.system"),
@@ -241,7 +243,7 @@ def test_every_module_says_what_it_is_responsible_for() -> None:
     assert rules.undocumented_modules(TREE) == []
 
 
-def test_modules_and_functions_stay_small() -> None:
+def test_functions_stay_small() -> None:
     assert rules.overgrown(TREE) == []
 
 

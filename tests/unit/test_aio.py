@@ -349,7 +349,7 @@ def test_recall_context_and_citing_can_be_awaited() -> None:
         (hit,) = await space.recall("lantern", 5, kinds=["fact"], filters={"trust": "user"})
         assert (hit.id, hit.text) == (fact.id, "The lantern is lit.")
         block = await space.context("lantern", max_tokens=200)
-        assert "\n- The lantern is lit.\n" in block.text
+        assert "\n- The lantern is lit. [m1] (" in block.text
         assert await space.cite(block, "It is [m1].", turn="t") == 2
         assert await space.cite(block, "It is [m1].", turn="t") == 0
         assert await space.opened(block.citations, turn="t") == len(block.citations)

@@ -159,6 +159,8 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         ("recollect.yaml", "agents: {assistant: off}"),
         ("recollect.yaml", "agents: {assistant: {memory: off}}"),
         ("recollect.yaml", "agents: {assistant: {memory: {enabled: maybe}}}"),
+        ("recollect.yaml", "agents: {assistant: {data_dir: [a]}}"),
+        ("recollect.yaml", "agent_data_dirs: {assistant: /tmp}"),
     ],
 )
 def test_a_broken_file_is_refused(tmp_path: Path, name: str, text: str) -> None:
@@ -266,7 +268,7 @@ def test_an_unknown_setting_is_answered_with_the_nearest(tmp_path: Path, name: s
 def test_a_setting_like_no_other_is_refused_too(tmp_path: Path) -> None:
     with pytest.raises(InvalidSetting, match=r"no setting 'zzz'$"):
         load({"zzz": 1}, environ={})
-    with pytest.raises(InvalidSetting, match="no setting 5"):
+    with pytest.raises(InvalidSetting, match="no setting '5'"):
         from_file(tmp_path, "5: x")
 
 

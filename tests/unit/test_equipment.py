@@ -17,10 +17,12 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.equipment import Equipment
 from recollect.errors import AppendKeyReused, InvalidSetting, StoreClosed
+from recollect.models.jobs import Brought
 from recollect.models.protocol import Completion, Model, Request, Usage
 from recollect.models.scripted import ScriptedServer
 from recollect.operations.migrating import whole_of
 from recollect.store.whole import Access
+from tests.scripted_answers import OTHERS_BY_RULES
 
 # Put together here, so that no file of ours looks as if it held a live key.
 SECRET = "sk-" + "proj-" + "Zq8vT3mK" * 6
@@ -48,7 +50,7 @@ class Borrowed:
 
 def equipment(memory: recollect.Memory, model: Model | None = None, **settings: Any) -> Equipment:
     given = Settings(data_dir="", **settings)
-    return Equipment(lambda: memory.store, given, ManualClock(), model)
+    return Equipment(lambda: memory.store, given, ManualClock(), Brought(model=model))
 
 
 def marked(memory: recollect.Memory) -> recollect.Session:
@@ -114,7 +116,7 @@ def test_a_model_of_the_settings_is_opened_once_and_closed_with_the_memory() -> 
     with ScriptedServer() as server:
         settings = server.settings(data_dir="")
         with recollect.open(":memory:", settings=settings) as memory:
-            equipped = Equipment(lambda: memory.store, settings, ManualClock(), None)
+            equipped = Equipment(lambda: memory.store, settings, ManualClock())
             opened = equipped.model()
             assert opened is not None
             assert equipped.model() is opened
@@ -126,18 +128,18 @@ def test_a_model_of_the_settings_is_opened_once_and_closed_with_the_memory() -> 
 
 def test_a_model_of_somebody_else_is_used_and_left_open() -> None:
     model = Borrowed()
-    with recollect.open(":memory:", settings={}, model=model) as memory:
+    with recollect.open(":memory:", settings=OTHERS_BY_RULES, model=model) as memory:
         session = marked(memory)
         assert memory.work().processed == 1
         extraction = memory.space().sessions.extraction(session.id)
         assert extraction is not None
-        assert extraction.extractor == "openai:borrowed/prompt-1"
+        assert extraction.extractor == "openai:borrowed/prompt-2"
     assert (model.asked, model.closed) == (1, 0)
 
 
 def test_a_model_is_not_looked_for_where_nobody_asks_for_one() -> None:
     """A key that is missing is no concern of who works by rules."""
-    settings = {"model": "openai:", "extractor": "rules"}
+    settings = {"model": "openai:", "extractor": "rules"} | OTHERS_BY_RULES
     with recollect.open(":memory:", settings=settings) as memory:
         marked(memory)
         assert memory.work().processed == 1
@@ -152,7 +154,7 @@ def test_a_model_may_be_named_beside_the_settings() -> None:
     with ScriptedServer() as server:
         settings = {"model_base_url": server.url, "model": "openai:other"}
         with recollect.open(":memory:", settings=settings, model="openai:named") as memory:
-            assert memory.plan().extractor == "openai:named/prompt-1"
+            assert memory.plan().extractor == "openai:named/prompt-2"
 
 
 def test_every_worker_has_a_budget_of_its_own(memory: recollect.Memory) -> None:
@@ -192,9 +194,7 @@ def test_a_closed_memory_is_closed(
 
 def test_a_closed_memory_opens_no_model() -> None:
     with ScriptedServer() as server, recollect.open(":memory:", settings={}) as memory:
-        equipped = Equipment(
-            lambda: memory.store, server.settings(data_dir=""), ManualClock(), None
-        )
+        equipped = Equipment(lambda: memory.store, server.settings(data_dir=""), ManualClock())
         equipped.close()
         equipped.close()
         with pytest.raises(StoreClosed, match="open it again"):

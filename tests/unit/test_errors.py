@@ -15,7 +15,7 @@ CLASSES = [
 BY_TIME = {"StoreBusy", "StoreUnavailable", "OutcomeUnknown", "Postponed", "ModelUnavailable"}
 BY_TIME |= {"AnswerPending"}
 # Trying again helps after somebody has done something, or may help by itself.
-RETRYABLE = BY_TIME | {"StoreFull", "SpendCapReached", "ModelDenied", "InvalidOutput"}
+RETRYABLE = BY_TIME | {"StoreFull", "SpendCapReached", "ModelDenied", "InvalidOutput", "OutputCut"}
 
 
 def drawn_tree() -> dict[str, str]:

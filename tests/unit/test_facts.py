@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -297,11 +298,22 @@ def test_a_limit_that_is_none_is_a_typed_error(mine: recollect.Facts, limit: Any
     reads: list[Callable[[], object]] = [
         lambda: mine.list(limit),
         lambda: mine.search("tea", limit),
-        lambda: mine.search_metadata("k", "v", limit),
     ]
+    if limit is not None:  # all of them
+        reads.append(lambda: mine.search_metadata("k", "v", limit))
     for read in reads:
         with pytest.raises(InvalidValue, match="limit"):
             read()
+
+
+def test_a_search_by_metadata_finds_all_or_a_page(memory: recollect.Memory) -> None:
+    facts = memory.space("many").facts
+    for number in range(60):
+        facts.add(f"fact number {number}", metadata={"k": "v"})
+    found = facts.search_metadata("k", "v")
+    assert found == facts.list(100)
+    page = facts.search_metadata("k", "v", 40)
+    assert [*page, *facts.search_metadata("k", "v", 40, page[-1])] == found
 
 
 def test_facts_are_listed_by_tag_and_by_session(mine: recollect.Facts) -> None:
@@ -366,7 +378,13 @@ def test_metadata_is_found_by_its_very_value(mine: recollect.Facts, value: Any) 
     assert contents(mine.search_metadata("a.b", value)) == [repr(value)]
 
 
-@pytest.mark.parametrize(("key", "value"), [(7, "x"), ("k", ["x"]), ("k", {}), ("k", "\x00")])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *((7, "x"), ("k", ["x"]), ("k", {}), ("k", "\x00")),
+        *(("k", number) for number in (math.nan, math.inf, -math.inf)),
+    ],
+)
 def test_metadata_that_no_fact_can_have_is_a_typed_error(
     mine: recollect.Facts, key: Any, value: Any
 ) -> None:
@@ -464,7 +482,7 @@ def test_a_model_can_be_named_when_a_memory_is_opened_by_a_coroutine() -> None:
         settings = {"model_base_url": url}
         opened = await aio.open(":memory:", settings=settings, model="openai:scripted")
         async with opened:
-            assert (await opened.plan()).extractor == "openai:scripted/prompt-1"
+            assert (await opened.plan()).extractor == "openai:scripted/prompt-2"
 
     with ScriptedServer() as server:
         asyncio.run(inside(server.url))

@@ -56,6 +56,44 @@ def said(memory: recollect.Memory, agent: str) -> list[str]:
     return [record.content for record in memory.space().session("k", agent=agent).all()]
 
 
+LAYOUT = """
+data_dir: {here}/data
+database: per-agent
+agents:
+  assistant:
+    data_dir: {here}/elsewhere
+  support: {{}}
+  scratch:
+    data_dir: ""
+  on: {{memory: {{enabled: false}}}}
+  No: {{memory: {{enabled: false}}}}
+  null: {{memory: {{enabled: false}}}}
+  yes:
+    data_dir: "{{data_dir}}/said yes"
+"""
+
+
+def test_a_yaml_file_says_where_each_agents_memory_is_whatever_the_agent_is_called(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "recollect.yaml"
+    file.write_text(LAYOUT.format(here=tmp_path))
+    names = ("assistant", "support", "scratch", "on", "No", "null", "yes", "off")
+    with open_agents(file) as memories:
+        for name in names:
+            say(memories.memory(name), name, f"said to {name}")
+            assert said(memories.memory(name), name) == [f"said to {name}"]
+    kept = {str(each.relative_to(tmp_path)) for each in tmp_path.rglob("memory.db")}
+    assert kept == {
+        "elsewhere/memory.db",
+        "data/agents/support/memory.db",
+        "data/said yes/memory.db",
+        "data/agents/off/memory.db",
+    }
+    with open_agents(file) as memories:
+        assert said(memories.memory("assistant"), "assistant") == ["said to assistant"]
+
+
 def files(folder: Path) -> list[Path]:
     """What was made there; the room that is kept beside a database is nobody's memory."""
     found = (path for path in folder.rglob("*") if path.is_file())

@@ -136,6 +136,41 @@ def test_new_words_put_a_sweep_off(memory: recollect.Memory, clock: ManualClock)
     assert session.state.invalidated_at == 2
 
 
+# clocks that go ahead
+
+
+@pytest.mark.parametrize("ahead", [5.0, 3650 * DAY])
+def test_all_is_all_whatever_a_clock_said(
+    memory: recollect.Memory, clock: ManualClock, ahead: float
+) -> None:
+    session = talked(memory, "k")
+    clock.advance(ahead)
+    session.append("user", "My name is Marta.")
+    clock.advance(-ahead)
+    assert [planned.session.id for planned in memory.plan(all=True).sessions] == [session.id]
+    assert memory.work(all=True).processed == 1
+    assert session.state.processed_until == 2
+
+
+@pytest.mark.parametrize("marks", ["sweep", "scan"])
+def test_a_session_whose_time_lies_ahead_is_idle_from_now_on(
+    memory: recollect.Memory, clock: ManualClock, marks: str
+) -> None:
+    session = memory.space("alice").session("k")
+    clock.advance(3650 * DAY)
+    session.append("user", "hello")
+    clock.advance(-3650 * DAY)
+    seconds = 600 if marks == "sweep" else 6 * HOUR
+    run = memory.sweep_idle if marks == "sweep" else partial(run_scan, memory, clock)
+    assert run() == 0, "it may have been touched this moment"
+    assert session.state.last_activity_at == clock.now()
+    clock.advance(seconds - 1)
+    assert run() == 0
+    clock.advance(1)
+    assert run() == 1
+    assert session.all()[0].at > clock.now(), "records keep the time they were given"
+
+
 # the start-up scan
 
 

@@ -19,8 +19,9 @@ retries, conditions and pages work is in the [guide](../how-to/http.md).
   what it does not open looks like what is not there.
 * **Takes**: parameters of the query, with a `?`; otherwise fields of the JSON body. What has to be
   given is in bold.
-* **Retry**: `append` keeps the `Idempotency-Key` with what was appended, for good; `answered` gives
-  the first answer again, for an hour. `If-Match` stands where a version can be asked for.
+* **Retry**: `append` keeps the `Idempotency-Key` with what was appended, for good; `once`
+  does it once, for an hour, and a retry is told what stands there now, or 410. `If-Match` stands
+  where a version can be asked for.
 """
 
 

@@ -31,6 +31,10 @@ With `false` every call works and nothing is kept: no file is opened for that ag
 conversation keeps its newest `max_history_len` records in the process. It can only be set in a file
 or as an argument (`settings={"agents": {"scratch": False}}`), not in the environment.
 
+With `database = "per-agent"`, `agents.<name>.data_dir` is the directory of that agent's own
+`memory.db` in place of `{data_dir}/agents/<name>`; an empty one switches its memory off. Names are
+read as they are written: in YAML too, `on`, `no` and `null` are names.
+
 ## The `modules` section
 
 `modules: memory.sqlite:` is another way to write the settings of the one global SQLite database:

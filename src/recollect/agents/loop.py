@@ -18,7 +18,7 @@ from recollect.clock import Clock
 from recollect.collection import Message, prepare
 from recollect.context.assembly import Assembled
 from recollect.domain import NewRecord, Record
-from recollect.errors import CallCancelled
+from recollect.errors import CallCancelled, OutputCut
 from recollect.messages import Role, ToolCall
 from recollect.models.protocol import Completion, Request
 from recollect.models.tokens import estimate_tokens
@@ -73,7 +73,11 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """One run of an agent. `keep` stores records and gives them back as they are stored."""
+    """One run of an agent. `keep` stores records and gives them back as they are stored.
+
+    `told_when_cut` is said to a model whose answer reached the limit of its tokens; without it such
+    an answer is an error. Nothing of it is carried out.
+    """
 
     ask: Callable[[Request], Completion]
     assemble: Callable[[Sequence[Record]], Assembled]
@@ -83,6 +87,7 @@ class Loop:
     keep: Callable[[Sequence[NewRecord]], Sequence[Record]]
     turn_id: str
     is_cancelled: Callable[[], bool] = lambda: False
+    told_when_cut: str = ""
 
     def run(self, history: Sequence[Record], *, turns_before: int = 0) -> LoopResult:
         """Go on from a history until the model answers or a bound is reached."""
@@ -100,6 +105,12 @@ class Loop:
                 if self.is_cancelled() or self.clock.now() < deadline:
                     raise
                 return self._stopped(Stop.SECONDS, text, turn, tokens)
+            except OutputCut:
+                if not self.told_when_cut:
+                    raise
+                tokens += _size(request) + self.limits.reply_tokens
+                records += self.keep([NewRecord(role=Role.USER, content=self.told_when_cut)])
+                continue
             usage = completion.usage
             tokens += usage.input_tokens + usage.output_tokens
             text = completion.text or text

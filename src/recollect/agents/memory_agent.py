@@ -8,15 +8,15 @@ seen or changed. Its driver is the rule-based organiser, or a model where one is
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from recollect.agency import Item, Span
 from recollect.agents.compacting import Compactor
-from recollect.agents.guarding import objection
+from recollect.agents.guarding import objection, without_orders
 from recollect.agents.loop import Loop, LoopLimits, Stop
 from recollect.agents.organiser import organise_all
 from recollect.agents.organiser_facts import HoldingFacts
@@ -27,15 +27,15 @@ from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.context.assembly import Limits as Room
 from recollect.context.assembly import assemble
-from recollect.descriptors import from_cache_key, is_background
-from recollect.document import Author, AuthorKind
+from recollect.descriptors import is_background
+from recollect.document import WRITTEN_BY_MODEL, Author, AuthorKind, Version
 from recollect.documents.changeset import Changeset
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
 from recollect.documents.tools import DocumentTools, tool_definitions
 from recollect.documents.tree import Documents
 from recollect.domain import Claim, KeyRef, NewRecord, Record, SessionState, StaleClaim
-from recollect.errors import InvalidOutput, StoreError
+from recollect.errors import InvalidOutput, ModelRejected, StoreError
 from recollect.extraction.rules import RuleExtractor
 from recollect.extraction.run import Reader
 from recollect.extraction.spend import Budget, Purpose, Till
@@ -46,6 +46,8 @@ from recollect.messages import Role
 from recollect.models.prompts import load_prompt
 from recollect.models.protocol import Model, ToolDefinition
 from recollect.models.tokens import estimate_tokens
+from recollect.observing.telling import told
+from recollect.recall.vouching import voucher
 from recollect.redaction import Redactor
 from recollect.store.protocol import Store
 from recollect.topics.claims import Claim as Statement
@@ -55,7 +57,8 @@ PROMPTS = Path(__file__).parent / "prompts"
 RECORDS_AT_ONCE = 200
 FACTS_PAGE = 500
 PAGE_BYTES = 49_152  # after which a page goes on in another
-HISTORY = 20  # of its own records that a model is shown
+VERSIONS_PAGE = 200
+FILED = "filed by the memory-agent"
 WINDOW_SHARE = 0.5  # of the room beside prompt, tools and reply, for one stretch of a transcript
 NOTHING_TO_DO = "There was nothing to file."
 ALLOWED = frozenset(
@@ -64,6 +67,8 @@ ALLOWED = frozenset(
         *("document_tree", "document_search"),
     }
 )
+
+_Opened = dict[str, None]  # the ids of the pages that a model was shown something of
 
 _log = logging.getLogger(__name__)
 
@@ -80,6 +85,7 @@ class MemoryAgents:
     documents: Callable[[str], Documents]
     model: Model | None
     budget: Budget
+    is_named: bool = True  # the model, for this job and no other
 
     def prepare(self, ref: KeyRef, claim: Claim, is_lost: Callable[[], bool]) -> None:
         model = self.model
@@ -95,22 +101,50 @@ class MemoryAgents:
             raise LostClaimError
 
     def do(self, errand: Errand) -> Done:
-        """File what the items of a turn are about."""
-        changeset = self._changeset(errand.ref)
-        reports, sources = [], []
-        for item in errand.turn.items:
-            reports.append(self._filed(errand, item, changeset))
-            if item.about is not None:
-                about = item.about
-                sources.append(
-                    Source(session_id=about.session_id, seq=about.first, seq_to=about.last)
-                )
+        """File what the items of a turn are about; by rules where the model will never do it.
+
+        Many a model that distils sessions well cannot call tools, and its server says so. Who named
+        one for memory-agents is told of it instead.
+        """
+        try:
+            return self._done(errand)
+        except ModelRejected as error:
+            is_of_sessions = all(item.about is not None for item in errand.turn.items)
+            if self.is_named or self.model is None or not is_of_sessions:
+                raise
+            _log.warning("%s: filed by rules: %s", errand.ref.agent_id, told(error))
+            return replace(self, model=None)._done(errand)
+
+    def _done(self, errand: Errand) -> Done:
+        changeset, opened = self._changeset(errand.ref), _Opened()
+        reports = [self._filed(errand, each, changeset, opened) for each in errand.turn.items]
+        sources, facts = self._inputs(errand, opened)
         report = NewRecord(
             role=Role.ASSISTANT,
             content=" ".join(reports) or NOTHING_TO_DO,
             append_key=ANSWER_KEY + errand.turn.id,
         )
-        return Done(records=(report,), documents=changeset.prepared(sources))
+        return Done(records=(report,), documents=changeset.prepared(sources, facts))
+
+    def _inputs(self, errand: Errand, opened: _Opened) -> tuple[list[Source], list[str]]:
+        """What the pages of a turn rest on: what was handed over, and what opened pages rest on.
+
+        Of a page, what any of its versions rests on: its text may be older than the newest.
+        """
+        about = [item.about for item in errand.turn.items if item.about is not None]
+        sources = [Source(session_id=a.session_id, seq=a.first, seq_to=a.last) for a in about]
+        facts: dict[str, None] = {}
+        for document_id in opened:
+            for version in self._versions(errand.ref.space, document_id):
+                sources += version.sources
+                facts |= dict.fromkeys(version.facts)
+        return _merged(sources), list(facts)
+
+    def _versions(self, space: str, document_id: str) -> Iterator[Version]:
+        before: int | None = None
+        while page := self.store.documents.history(space, document_id, before, VERSIONS_PAGE):
+            yield from page
+            before = page[-1].number
 
     def stored(self, errand: Errand, done: Done) -> None:
         count = 0 if done.documents is None else len(done.documents.edits)
@@ -124,7 +158,7 @@ class MemoryAgents:
 
     # one stretch of a session
 
-    def _filed(self, errand: Errand, item: Item, changeset: Changeset) -> str:
+    def _filed(self, errand: Errand, item: Item, changeset: Changeset, opened: _Opened) -> str:
         session = None
         if item.about is not None:
             session = self.store.sessions.get(errand.ref.space, item.about.session_id)
@@ -133,7 +167,8 @@ class MemoryAgents:
         if session is not None and not session.remembered:
             return self._left_out(changeset, session)
         if self.model is not None:
-            return self._by_model(errand, item, session, changeset, self.model)
+            begun = partial(self._loop, errand, changeset, self.model, opened)
+            return self._by_model(errand, item, session, begun)
         if item.about is None or session is None:
             return NOTHING_TO_DO
         now = self.clock.now()
@@ -201,16 +236,16 @@ class MemoryAgents:
         errand: Errand,
         item: Item,
         session: SessionState | None,
-        changeset: Changeset,
-        model: Model,
+        begun: Callable[[], Loop],
     ) -> str:
-        """Let a model file one stretch after the other; all of it, or nothing."""
-        history = self._history(errand)
+        """Let a model file one stretch after the other; all of it, or nothing.
+
+        It is not shown what it did in earlier turns: what it writes would rest on their sessions.
+        """
         report = NOTHING_TO_DO
         for number, prompt in enumerate(self._prompts(item, session)):
-            loop = self._loop(errand, changeset, model)
             asked = _asking(errand, prompt, number, self.clock)
-            result = loop.run([*history, asked])
+            result = begun().run([asked])
             if result.stop is not Stop.ANSWERED:
                 raise InvalidOutput(f"the memory-agent did not come to an end: {result.reason}")
             report = self._redact(errand.ref.space)(result.text).strip() or report
@@ -249,17 +284,22 @@ class MemoryAgents:
     @property
     def _limits(self) -> Room:
         return Room(
-            window_tokens=self.settings.model_window_tokens,
+            window_tokens=(
+                self.settings.model_window_tokens
+                if self.model is None
+                else self.model.window_tokens
+            ),
             reply_tokens=self.settings.model_output_tokens_max,
             max_history_len=self.settings.max_history_len,
         )
 
-    def _loop(self, errand: Errand, changeset: Changeset, model: Model) -> Loop:
+    def _loop(self, errand: Errand, changeset: Changeset, model: Model, opened: _Opened) -> Loop:
         settings, turn = self.settings, errand.turn
         ref = errand.ref
         till = self._till(ref, model, turn.session.id, attempt=turn.items[0].attempts + 1)
         redact = self._redact(ref.space)
-        toolbox = Toolbox(_tools(changeset), allowed=ALLOWED, redact=redact)
+        is_persons = voucher(self.store, ref.space, self.clock.now())
+        toolbox = Toolbox(_tools(changeset, opened, is_persons), allowed=ALLOWED, redact=redact)
         return Loop(
             ask=lambda request: till.ask(request, "memory-agent"),
             assemble=partial(
@@ -284,18 +324,6 @@ class MemoryAgents:
             is_cancelled=errand.is_lost,
         )
 
-    def _history(self, errand: Errand) -> list[Record]:
-        """What it did before, without what was begun of this turn."""
-        begun = {(record.session_id, record.seq) for record in errand.turn.records}
-        steps = f"step:{errand.turn.id}:"
-        recent = self.store.records.recent(errand.ref, HISTORY + len(begun))
-        return [
-            record
-            for record in recent
-            if (record.session_id, record.seq) not in begun
-            and not (record.key or "").startswith(steps)
-        ]
-
     # the parts
 
     @property
@@ -303,9 +331,10 @@ class MemoryAgents:
         return Reader(store=self.store, redactor=self.redactor(), known_max=0)
 
     def _changeset(self, ref: KeyRef) -> Changeset:
-        author = Author(kind=AuthorKind.AGENT, name=from_cache_key(ref.agent_id).id)
+        author = Author(kind=AuthorKind.AGENT, name=ref.agent_id)
         holder = Holder(author=author, root=memory_root())
-        return self.documents(ref.space).held_by(holder).changeset("filed by the memory-agent")
+        reason = FILED if self.model is None else WRITTEN_BY_MODEL
+        return self.documents(ref.space).held_by(holder).changeset(reason)
 
     def _till(self, ref: KeyRef, model: Model, session_id: str, attempt: int = 1) -> Till:
         purpose = Purpose(space=ref.space, session_id=session_id, attempt=attempt)
@@ -313,6 +342,24 @@ class MemoryAgents:
 
     def _redact(self, space: str) -> Callable[[str], str]:
         return self.redactor().keyed(space).redact
+
+
+def _merged(sources: Iterable[Source]) -> list[Source]:
+    """The same records in as few stretches as there are, without quotes."""
+    found: list[Source] = []
+    for each in sorted(sources, key=lambda source: (source.session_id, source.seq, source.seq_to)):
+        last = found[-1] if found else None
+        if last is not None and _goes_on(last, each):
+            found[-1] = replace(last, seq_to=max(last.seq_to, each.seq_to))
+        else:
+            found.append(replace(each, quote=""))
+    return found
+
+
+def _goes_on(last: Source, each: Source) -> bool:
+    """Whether one stretch follows on another; 0 stands for records that nobody named."""
+    is_alike = bool(last.seq_to) is bool(each.seq_to)
+    return is_alike and last.session_id == each.session_id and each.seq <= last.seq_to + 1
 
 
 def _is_within(source: Source, about: Span) -> bool:
@@ -330,13 +377,18 @@ def _definitions() -> tuple[ToolDefinition, ...]:
     )
 
 
-def _tools(changeset: Changeset) -> Iterator[Tool]:
-    tools = DocumentTools(changeset)
+def _tools(
+    changeset: Changeset, opened: _Opened, is_persons: Callable[[str], bool]
+) -> Iterator[Tool]:
+    tools = DocumentTools(changeset, lambda document: opened.setdefault(document.id))
     for definition in _definitions():
 
         def run(arguments: Mapping[str, Any], name: str = definition.name) -> str:
+            arguments, left_out = without_orders(arguments, is_persons)
             refused = objection(changeset, name, arguments)
-            return tools.call(name, arguments) if refused is None else f"Error: {refused}"
+            return (
+                tools.call(name, arguments) + left_out if refused is None else f"Error: {refused}"
+            )
 
         yield Tool(definition=definition, run=run)
 

@@ -30,7 +30,7 @@ from recollect.agents.organiser_shelf import LIMITS, Limits, Shelf, link_to, pat
 from recollect.documents.changeset import Changeset
 from recollect.extraction.grounding import rank
 from recollect.knowledge import content_key
-from recollect.recall.danger import is_quarantined
+from recollect.orders import is_quarantined
 from recollect.topics.claims import Claim, due_on, merged
 from recollect.topics.directory import Entity, Mention, TopicKind, directory_of
 from recollect.topics.grouping import Topic, group

@@ -19,7 +19,7 @@ from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from recollect.knowledge import Source, Trust, content_key
-from recollect.recall.quoting import quoted
+from recollect.quoting import quoted
 from recollect.terms import words
 from recollect.topics.claims import Claim
 from recollect.topics.directory import Mention

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from recollect.agency import Item, ItemState
+from recollect.agency import Item, ItemKind, ItemState
 from recollect.agents.reply import Reply, stored_reply
 from recollect.agents.runner import ANSWER_KEY
 from recollect.domain import KeyRef
-from recollect.errors import RecollectError, TurnFailed
+from recollect.errors import Gone, RecollectError, TurnFailed
 from recollect.store.protocol import Store
 
 
@@ -21,4 +21,7 @@ def outcome_of(store: Store, ref: KeyRef, item: Item | None) -> Reply | Recollec
             return TurnFailed(item.last_error or "parked")
         case ItemState.DONE:
             turn_id = item.turn_id or item.id
-            return stored_reply(store.agents.find_record(ref, ANSWER_KEY + turn_id), turn_id)
+            answer = store.agents.find_record(ref, ANSWER_KEY + turn_id)
+            if answer is None and item.kind is ItemKind.USER_MESSAGE:  # which is always answered
+                return Gone("the message was answered, and the answer was deleted or forgotten")
+            return stored_reply(answer, turn_id)

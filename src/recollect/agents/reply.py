@@ -92,6 +92,7 @@ class Ticket:
         """The answer, from this process or another one.
 
         AnswerPending: there is none yet; it may come later. TurnFailed: there will be none.
+        Gone: there was one, and it was deleted or forgotten.
         """
         waited = 0.0
         while not self._settled.is_set():

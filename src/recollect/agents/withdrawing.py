@@ -17,7 +17,14 @@ from recollect.agents.organiser_lines import read_note
 from recollect.agents.organiser_open import UNTITLED, OpenPage
 from recollect.agents.organiser_page import OWN_SECTIONS, Page
 from recollect.agents.organiser_shelf import PLAIN
-from recollect.document import Author, AuthorKind, Document, DocumentEvent, Version
+from recollect.document import (
+    MEMORY_WORKER,
+    Author,
+    AuthorKind,
+    Document,
+    DocumentEvent,
+    Version,
+)
 from recollect.documents.editing import OnReferences
 from recollect.documents.paths import DocumentPath, memory_root, read_path, stored_path
 from recollect.documents.scope import Holder, is_of_consolidation
@@ -175,7 +182,7 @@ def _holding(fact: Fact | None, now: datetime) -> list[Claim]:
 
 
 def _held(documents: Documents) -> Documents:
-    author = Author(kind=AuthorKind.AGENT, name="memory-worker")
+    author = Author(kind=AuthorKind.AGENT, name=MEMORY_WORKER)
     return documents.held_by(Holder(author=author, root=memory_root()))
 
 

@@ -19,7 +19,9 @@ class ConsolidationSettings:
         "on", "Whether workers consolidate what was learned.", choices=("on", "off")
     )
     consolidation_model: str | None = setting(
-        None, "The model that writes the handbook of a space. None: it is written by rules."
+        None,
+        "The model that writes the handbook of a space. None: the one that `model` names. `rules`: "
+        "no model, it is written by rules.",
     )
     max_unused_days: int = setting(
         30,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +18,7 @@ from recollect.errors import InvalidSetting
 
 if TYPE_CHECKING:
     from recollect.agency import LifePolicy
-    from recollect.domain import LeasePolicy, MarkPolicy
+    from recollect.domain import LeasePolicy, MarkPolicy, Unattended
 
 DEFAULT_SPACE = "default"  # where nobody names one
 FOLDER_BYTES_MAX = 200  # file systems stop at 255
@@ -80,7 +81,8 @@ class Settings(ConsolidationSettings):
     mark_unit: str = setting("records", "What the threshold counts.", choices=("records", "turns"))
     idle_sweep_seconds: float = setting(
         600.0,
-        "Sessions with unprocessed records and no activity for this long are marked by the sweep.",
+        "Sessions with unprocessed records and no activity for this long are marked by the sweep, "
+        "within scan_age_days_max and from scan_sources.",
         minimum=1,
         maximum=31_536_000,
     )
@@ -136,13 +138,18 @@ class Settings(ConsolidationSettings):
         5000, "The most sessions a start-up scan looks at.", minimum=1, maximum=1_000_000
     )
     scan_age_days_max: float = setting(
-        30.0, "Older sessions are not scanned.", minimum=0, maximum=36_500
+        30.0,
+        "Sessions without activity for longer are neither scanned nor swept: a mark, or work --all,"
+        " has them learned from.",
+        minimum=0,
+        maximum=36_500,
     )
     scan_idle_seconds: float = setting(
         21_600.0, "Sessions active more recently are not scanned.", minimum=0, maximum=31_536_000
     )
     scan_sources: str = setting(
-        "", "Sources a start-up scan takes, separated by commas; empty: any."
+        "",
+        "Sources that a start-up scan and the idle sweep take, separated by commas; empty: any.",
     )
     scan_every_seconds: float = setting(
         86_400.0,
@@ -182,8 +189,10 @@ class Settings(ConsolidationSettings):
     )
     model: str | None = setting(
         None,
-        "The language model: a name, or `openai:<name>`, `anthropic:<name>`. The key is taken from "
-        "`OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.",
+        "The language model: a name, or `openai:<name>`, `anthropic:<name>`. It distils sessions, "
+        "files pages, writes the handbook and answers for agents, and each of these is paid for; "
+        "`extractor`, `memory_agent_model` and `consolidation_model` switch the first three to "
+        "`rules`. The key is taken from `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.",
     )
     model_base_url: str | None = setting(
         None, "Where the model is served; default `OPENAI_BASE_URL`, else the provider's own."
@@ -306,8 +315,9 @@ class Settings(ConsolidationSettings):
     )
     fact_chars_max: int = setting(2000, "The longest fact.", minimum=50, maximum=100_000)
     memory_chars_max: int = setting(
-        40_000,
-        "The longest memory of a session; the same for its summary.",
+        200_000,
+        "The longest memory of a session (raw_memory), in characters; of its summary at most 40,000"
+        " are kept. What is full stays as it is: nothing more is added to it.",
         minimum=500,
         maximum=4_000_000,
     )
@@ -341,7 +351,9 @@ class Settings(ConsolidationSettings):
         choices=("extraction", "memory-agent", "both", "none"),
     )
     memory_agent_model: str | None = setting(
-        None, "The model that memory-agents organise documents with. None: they go by rules."
+        None,
+        "The model that memory-agents file pages with. None: the one that `model` names. `rules`: "
+        "no model, they go by rules.",
     )
     agent_idle_seconds: float = setting(
         60.0, "After so long without a word an agent sleeps.", minimum=0.01, maximum=31_536_000
@@ -389,6 +401,10 @@ class Settings(ConsolidationSettings):
         default_factory=dict,
         metadata={"doc": "Whether memory is on, by agent: `agents.<name>.memory.enabled`."},
     )
+    agent_data_dirs: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={"doc": "Where an agent's own database lies, by agent: `agents.<name>.data_dir`."},
+    )
     origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -397,8 +413,13 @@ class Settings(ConsolidationSettings):
         if not isinstance(self.agents, Mapping):
             raise InvalidSetting(f"agents is a switch by name, not {self.agents!r}")
         for name, enabled in self.agents.items():
+            if not isinstance(name, str):
+                raise InvalidSetting(f"an agent has a name in text, not {name!r}: quote it")
             if not isinstance(enabled, bool):
                 raise InvalidSetting(f"agents.{name}.memory.enabled is true or false: {enabled!r}")
+        for name, directory in self.agent_data_dirs.items():
+            if not isinstance(directory, str):
+                raise InvalidSetting(f"agents.{name}.data_dir is a directory: {directory!r}")
 
     @property
     def mark_policy(self) -> MarkPolicy:
@@ -418,6 +439,18 @@ class Settings(ConsolidationSettings):
             patience_seconds=self.consolidation_patience_seconds,
         )
 
+    def unattended(self, now: datetime, idle_seconds: float | None) -> Unattended:
+        """Which unmarked sessions the scan and the sweep take: idle for so long, or ever."""
+        from recollect.domain import Unattended
+
+        never = datetime.max.replace(tzinfo=UTC)
+        sources = (source.strip() for source in self.scan_sources.split(","))
+        return Unattended(
+            oldest=now - timedelta(days=self.scan_age_days_max),
+            newest=never if idle_seconds is None else now - timedelta(seconds=idle_seconds),
+            sources=tuple(source for source in sources if source),
+        )
+
     @property
     def life_policy(self) -> LifePolicy:
         from recollect.agency import LifePolicy  # the words of agents, where there are any
@@ -434,10 +467,16 @@ class Settings(ConsolidationSettings):
 
     def path(self, agent_name: str | None = None) -> Path:
         """The database file: the global one, or an agent's own."""
-        if agent_name is not None:
-            return Path(self.data_dir).expanduser() / "agents" / folder_of(agent_name) / "memory.db"
         given = self.sqlite_path or "{data_dir}/memory.db"
+        if agent_name is not None:
+            folder = f"{{data_dir}}/agents/{folder_of(agent_name)}"
+            given = f"{self.agent_data_dirs.get(agent_name, folder)}/memory.db"
         return Path(given.replace("{data_dir}", self.data_dir)).expanduser()
+
+    def agent_path(self, agent_name: str) -> Path | None:
+        """The file of an agent's own database; none where it has no directory for it."""
+        is_kept = self.agent_data_dirs.get(agent_name, self.data_dir) != ""
+        return self.path(agent_name) if is_kept else None
 
 
 def folder_of(name: str) -> str:
@@ -454,7 +493,7 @@ def described() -> Iterator[Described]:
     hints = _hints()
     own = [each for each in dataclasses.fields(Settings) if each.name not in _LATER]
     for each in (*own, *dataclasses.fields(ConsolidationSettings)):
-        if each.name in ("agents", "origins"):
+        if each.name in ("agents", "agent_data_dirs", "origins"):
             continue
         kind = hints[each.name]
         yield Described(

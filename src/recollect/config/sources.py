@@ -19,6 +19,7 @@ PREFIX = "RECOLLECT_"
 OTHER_VARIABLES = frozenset({"RECOLLECT_MCP_TOKEN", "RECOLLECT_BROWSER", "RECOLLECT_REALMODEL"})
 OTHER_VARIABLES |= {"RECOLLECT_TORTURE", "RECOLLECT_KILLS", "RECOLLECT_SOAK_SECONDS"}
 OTHER_VARIABLES |= {"RECOLLECT_SIMULATION_FIRST", "RECOLLECT_SIMULATION_SEEDS"}
+_NOT_GIVEN = ("origins", "agent_data_dirs")  # by that name; made of other settings
 NEARNESS_MIN = 0.82  # a letter or two of a setting's name: nobody else's variable is so like it
 
 
@@ -85,9 +86,8 @@ def read_file(file: Path) -> dict[str, Any]:
     agents = _section(content.pop("agents", None), origin, "agents")
     values = _flat(content, origin)
     if agents:
-        values["agents"] = {
-            str(name): _is_enabled(agent, origin, name) for name, agent in agents.items()
-        }
+        sections = {name: _section(each, origin, f"agents.{name}") for name, each in agents.items()}
+        values |= _agents(sections, origin)
     return values
 
 
@@ -96,11 +96,19 @@ def _from_argument(given: Mapping[str, Any]) -> dict[str, Any]:
     values = _flat(given, "argument")
     agents = values.get("agents")
     if isinstance(agents, Mapping):
-        values["agents"] = {
-            name: _is_enabled(agent, "argument", name) if isinstance(agent, Mapping) else agent
-            for name, agent in agents.items()
-        }
+        values |= _agents(agents, "argument")
     return values
+
+
+def _agents(agents: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """What is said of each agent, by a switch or in a section: if memory is on, and where it is."""
+    sections = {name: each for name, each in agents.items() if isinstance(each, Mapping)}
+    switches = {name: _is_enabled(each, origin, name) for name, each in sections.items()}
+    places = {name: each.get("data_dir") for name, each in sections.items()}
+    return {
+        "agents": {**agents, **switches},
+        "agent_data_dirs": {name: place for name, place in places.items() if place is not None},
+    }
 
 
 def _flat(given: Mapping[str, Any], origin: str) -> dict[str, Any]:
@@ -140,8 +148,18 @@ def _parse_toml(file: Path, text: str) -> Any:
 def _parse_yaml(file: Path, text: str) -> Any:
     import yaml  # slow to import, and few have such a file
 
+    class Loader(yaml.SafeLoader):
+        """Reads every name as it is written: `on`, `no` and `null` are names of agents as well."""
+
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            self.flatten_mapping(node)
+            for name, _ in node.value:
+                if isinstance(name, yaml.ScalarNode):
+                    name.tag = "tag:yaml.org,2002:str"
+            return super().construct_mapping(node, deep)
+
     try:
-        return yaml.safe_load(text) or {}
+        return yaml.load(text, Loader) or {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InvalidSetting(f"{file} is not YAML: {error}") from error
 
@@ -168,8 +186,7 @@ def _sqlite_module(section: Mapping[str, Any], origin: str) -> dict[str, Any]:
     return {names[name]: value for name, value in section.items() if value is not None}
 
 
-def _is_enabled(agent: Any, origin: str, name: str) -> Any:
-    section = _section(agent, origin, f"agents.{name}")
+def _is_enabled(section: Mapping[str, Any], origin: str, name: str) -> Any:
     enabled = _section(section.get("memory"), origin, f"agents.{name}.memory").get("enabled")
     return True if enabled is None else enabled
 
@@ -210,7 +227,7 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], str]:
 
 
 def _known(values: Mapping[str, Any], origin: str) -> dict[str, Any]:
-    names = [each.name for each in dataclasses.fields(Settings) if each.name != "origins"]
+    names = [each.name for each in dataclasses.fields(Settings) if each.name not in _NOT_GIVEN]
     for name in values:
         if name not in names:
             import difflib  # only for a typing error

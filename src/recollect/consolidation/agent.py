@@ -1,15 +1,17 @@
 """The consolidation agent: a model that brings a staged handbook up to date, within hard budgets.
 
 Owns G8: it works on a changeset and nothing else, nothing of its run is remembered, and what it
-leaves is valid or the run has failed. What is wrong with its pages goes back to it twice; a run
-that reaches a bound, or is still invalid then, is InvalidOutput; its changeset is to be dropped.
+leaves is valid or the run has failed. It is shown what is new in parts that fit its window, each
+with a budget of its own, so that how much is selected does not decide whether a run can finish.
+What is wrong with its pages goes back to it twice; a run that reaches a bound, or is still invalid
+then, is InvalidOutput; its changeset is to be dropped.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -19,7 +21,9 @@ from recollect.agents.loop import Loop, LoopLimits, LoopResult, Stop
 from recollect.agents.toolbox import Toolbox
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.consolidation.agent_tools import ALLOWED, tools_over
+from recollect.consolidation.agent_tools import ALLOWED, definitions, tools_over
+from recollect.consolidation.echoes import unsaid
+from recollect.consolidation.lines import shown
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY
 from recollect.consolidation.validation import (
     LIMITS,
@@ -34,6 +38,7 @@ from recollect.context.assembly import Limits as Room
 from recollect.context.assembly import assemble
 from recollect.documents.changeset import Changeset
 from recollect.documents.paths import memory_root
+from recollect.documents.tool_texts import fenced
 from recollect.domain import NewRecord, Record
 from recollect.errors import InvalidOutput
 from recollect.extraction.digest import one_line
@@ -43,7 +48,8 @@ from recollect.ids import Ids
 from recollect.knowledge import Spent
 from recollect.messages import Role
 from recollect.models.prompts import Prompt, load_prompt
-from recollect.models.protocol import Model
+from recollect.models.protocol import Completion, Model, Request
+from recollect.models.tokens import estimate_tokens
 from recollect.redaction import Redactor
 from recollect.store.protocol import Ledger
 
@@ -51,6 +57,18 @@ PROMPTS = Path(__file__).parent / "prompts"
 PURPOSE = "consolidate"
 REPAIRS_MAX = 2
 LINES_MAX = 200  # of each kind of memory that a request names one by one
+LINE_TOKENS = 40  # what it takes to name one
+PART_WINDOW_SHARE = 4  # what is new takes at most this part of the window, and so do the pages;
+PART_TOKENS_SHARE = 16  # of a run's tokens less, for both are sent with every turn
+EVIDENCE_PAGE = 100  # memories that are read at a time
+CHARS_PER_TOKEN = 3  # that are safe to promise
+ROOM_SHARE = 0.9  # of the handbook's bytes that parts may fill
+BY_HAND = "Added by hand"
+CUT = (
+    "Your answer was cut off at the limit of its tokens, and none of its calls was carried out. Do "
+    "the same in smaller steps: at most {:,} characters in one answer, a long page with "
+    "document_append, a piece in each answer."
+)
 NOTE_CHARS_MAX = 500
 TOLD_CHARS_MAX = 600
 ERROR_PROBLEMS = 3  # that an error names
@@ -65,17 +83,21 @@ class AgentBrief:
     """What one run is about.
 
     The changeset it goes with holds the evidence already: the summaries of all that is selected or
-    was removed, and the raw memories of both. `pages` is where the summaries stand, by session;
-    `is_lost` says that the claim is held by nobody here any more; `changed` is told of every page
-    that the model writes.
+    was removed, and the raw memories of both. What is `added` is what the handbook does not say
+    yet, in the order in which it is to be read. `pages` is where the summaries stand, by session;
+    `evidence` gives what sessions came to; `is_lost` says that the claim is held by nobody here any
+    more; `changed` is told of every page that the model writes; `is_persons` tells whether a person
+    gave an order.
     """
 
     selection: Selection
     pages: Mapping[str, str]
     grounds: Grounds
+    evidence: Callable[[Sequence[Pick]], Mapping[str, str]] = lambda _picks: {}
     attempt: int = 1
     is_lost: Callable[[], bool] = lambda: False
     changed: Callable[[], None] = lambda: None
+    is_persons: Callable[[str], bool] = lambda _order: False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +141,8 @@ class ConsolidationAgent:
             id=self.ids.new(),
             began_at=self.clock.now(),
         )
-        result = run.asked(())
+        for part in run.parts():
+            result = run.begin(part)
         for _ in range(REPAIRS_MAX):
             found = run.problems()
             if not found:
@@ -128,8 +151,8 @@ class ConsolidationAgent:
             result = run.asked(found)
         else:
             _check_valid(run.problems())
-        note = one_line(run.redact(result.text), NOTE_CHARS_MAX)
-        return AgentReport(note=note, spent=run.till.spent)
+        said = one_line(run.redact(result.text), NOTE_CHARS_MAX)
+        return AgentReport(note=said, spent=run.till.spent)
 
     def system(self) -> str:
         limits = self.page_limits
@@ -146,18 +169,22 @@ class ConsolidationAgent:
             skill_lines=f"{limits.skill_lines:,}",
         )
 
-    def request(self, changeset: Changeset, brief: AgentBrief) -> str:
+    @property
+    def room(self) -> Room:
+        return Room(
+            window_tokens=self.model.window_tokens,
+            reply_tokens=self.limits.reply_tokens,
+            max_history_len=self.settings.max_history_len,
+        )
+
+    def request(self, brief: AgentBrief, run: str, lines: Iterable[str]) -> str:
         selection = brief.selection
-        is_first = changeset.find(MEMORY) is None or changeset.find(SUMMARY) is None
-        run = f"Generation {selection.generation:,} of this memory is to be brought up to date:"
-        if is_first:
-            run = "This is a first run: there is no handbook yet, or not all of it."
         return self._prompt("consolidation-request").fill(
             run=run,
             added=f"{len(selection.added):,}",
             retained=f"{len(selection.retained):,}",
             removed=f"{len(selection.removed):,}",
-            lines="\n".join(_lines(brief)),
+            lines="\n".join(lines),
         )
 
     def repair(self, found: Sequence[Problem]) -> str:
@@ -172,9 +199,35 @@ class ConsolidationAgent:
         return load_prompt(PROMPTS, name, self.settings.prompts_dir)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """Some of the new memories, which are shown and folded in at once.
+
+    `share` is what they are of all that is not folded in yet. After several parts there is one
+    without memories, in which the model looks at the whole.
+    """
+
+    number: int = 1
+    of: int = 1
+    picks: tuple[Pick, ...] = ()
+    share: float = 1.0
+
+    @property
+    def is_last(self) -> bool:
+        return self.number == self.of
+
+    def __str__(self) -> str:
+        if self.of == 1:
+            return ""
+        where = f" This is part {self.number:,} of {self.of:,}"
+        if self.is_last:
+            return f"{where}: merge what {MEMORY} says twice, then write {SUMMARY} and the skills."
+        return f"{where}: fold it into {MEMORY}, and leave {SUMMARY} and the skills for the last."
+
+
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """One run: what it works on, and what it has used of its budgets. For one thread."""
+    """One run: what it works on, and what its part has used of the budgets. For one thread."""
 
     agent: ConsolidationAgent
     changeset: Changeset
@@ -183,10 +236,53 @@ class _Run:
     redact: Callable[[str], str]
     id: str
     began_at: datetime
+    is_first: bool = field(init=False)
+    part_tokens: int = field(init=False)  # what the memories of one part may take
+    part: _Part = _Part()
     records: int = 0
     turns: int = 0
     tokens: int = 0
     tool_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        pages = map(self.changeset.find, (MEMORY, SUMMARY))
+        self.is_first = any(page is None or not page.body.strip() for page in pages)
+        agent = self.agent
+        budget = agent.room.budget(system=agent.system(), tools=definitions())
+        most = agent.limits.tokens // PART_TOKENS_SHARE
+        self.part_tokens = max(LINE_TOKENS, min(most, budget.history_tokens // PART_WINDOW_SHARE))
+
+    def parts(self) -> list[_Part]:
+        """The new memories in parts that fit; one part where all of them do, or there are none."""
+        batches: list[list[Pick]] = [[]]
+        sizes = [0]
+        for pick, text in self._evidence(self.brief.selection.added):
+            tokens = LINE_TOKENS + estimate_tokens(text)
+            if batches[-1] and sizes[-1] + tokens > self.part_tokens:
+                batches.append([])
+                sizes.append(0)
+            batches[-1].append(pick)
+            sizes[-1] += tokens
+        count = len(batches) + (len(batches) > 1)
+        parts = []
+        for at, picks in enumerate(batches):
+            share = sizes[at] / max(1, sum(sizes[at:]))
+            parts.append(_Part(number=at + 1, of=count, picks=tuple(picks), share=share))
+        return parts if count == 1 else [*parts, _Part(number=count, of=count)]
+
+    def _evidence(self, picks: Sequence[Pick]) -> Iterator[tuple[Pick, str]]:
+        """What sessions came to, each no longer than a part."""
+        for start in range(0, len(picks), EVIDENCE_PAGE):
+            page = picks[start : start + EVIDENCE_PAGE]
+            texts = self.brief.evidence(page)
+            for pick in page:
+                yield pick, texts.get(pick.session_id, "")[: CHARS_PER_TOKEN * self.part_tokens]
+
+    def begin(self, part: _Part) -> LoopResult:
+        """Let the model work on a part, which has the budgets of a run of its own."""
+        self.part, self.began_at = part, self.agent.clock.now()
+        self.turns = self.tokens = self.tool_bytes = 0
+        return self.asked(())
 
     def asked(self, found: Sequence[Problem]) -> LoopResult:
         """Let the model work until it says that it is done, with what is left of the budgets.
@@ -194,41 +290,134 @@ class _Run:
         For a repair it starts anew from the request: what it did stands in the pages, and what it
         read on the way would only take up the room.
         """
-        said = [self.agent.request(self.changeset, self.brief)]
+        said = [self.agent.request(self.brief, self._told(), self._lines())]
         if found:
             said.append(self.agent.repair(found))
         history = [self._record(NewRecord(role=Role.USER, content=text)) for text in said]
         result = self._loop().run(history, turns_before=self.turns)
-        self.turns = result.turns
-        self.tokens += result.tokens
         if result.stop is not Stop.ANSWERED:
-            raise InvalidOutput(f"the consolidation agent did not come to an end: {result.reason}")
+            where = f" in part {self.part.number:,} of {self.part.of:,}" if self.part.of > 1 else ""
+            raise InvalidOutput(
+                f"the consolidation agent did not come to an end{where}: {result.reason}"
+            )
         return result
 
     def problems(self) -> list[Problem]:
-        """What is wrong with the pages as they are now."""
+        """What is wrong with the pages as they are now, once people's own lines are in them."""
+        self._keep_told()
         grounds = self.brief.grounds
         limits = self.agent.page_limits
         found = problems(self.changeset, grounds, redact=self.redact, limits=limits)
-        return [*found, *losses(self.changeset, grounds)]
+        return found if self.is_first else [*found, *losses(self.changeset, grounds)]
+
+    def _keep_told(self) -> None:
+        """Put what people wrote back into the handbook where the model left it out, if it fits."""
+        page = self.changeset.find(MEMORY)
+        if page is None or not page.body.strip():
+            return
+        told = map(shown, self.brief.grounds.told[:LINES_MAX])
+        missing = [f"- {self.redact(each)}" for each in unsaid(page.body, told)]
+        heading = f"## {BY_HAND}"
+        head, _, rest = page.body.partition(f"{heading}\n\n")
+        for count in range(len(missing), 0, -1):
+            lines = "\n".join(missing[:count])
+            body = f"{head.rstrip()}\n\n{heading}\n\n{lines}\n{rest}"
+            if len(body.encode()) <= self.agent.page_limits.memory_bytes:
+                self.changeset.write(MEMORY, body)
+                self.brief.changed()
+                return
+
+    # what the model is told
+
+    def _told(self) -> str:
+        if self.is_first:
+            return f"This is a first run: write the handbook from all that is selected.{self.part}"
+        number = self.brief.selection.generation
+        return f"Generation {number:,} of this memory is to be brought up to date.{self.part}"
+
+    def _lines(self) -> Iterator[str]:
+        """First what is to be forgotten, then what is new, the rest, the pages, the limits."""
+        brief, selection = self.brief, self.brief.selection
+        is_beginning = self.part.number == 1
+        if is_beginning:
+            yield from _bounded(_removed_line, selection.removed, "removed")
+        for pick, text in self._evidence(self.part.picks):
+            yield _pick_line(brief, "added", pick)
+            if text:
+                yield fenced(text)
+        if is_beginning:
+            retained = partial(_pick_line, brief, "retained")
+            yield from _bounded(retained, selection.retained, "retained")
+        if is_beginning and brief.grounds.told:
+            yield f"\n{BY_HAND}, without a session. Keep these word for word; they need no link:\n"
+            yield from _bounded(
+                lambda told: f"- {one_line(told, TOLD_CHARS_MAX)}", brief.grounds.told
+            )
+        for path in (MEMORY, SUMMARY):
+            yield f"\n{self._page(path)}"
+        yield f"\n{self._limits()}"
+
+    def _page(self, path: str) -> str:
+        """A page as it stands, or its headings where it would take too much of the window."""
+        found = self.changeset.find(path)
+        if found is None or not found.body.strip():
+            return f"{path} says nothing yet."
+        if estimate_tokens(found.body) <= self.part_tokens:
+            return f"{path}, which has {self._size(path)}, says now:\n{fenced(found.body)}"
+        lines = enumerate(found.body.split("\n"), start=1)
+        headings = [f"{number}: {line}" for number, line in lines if line.startswith("#")]
+        return (
+            f"{path} has {self._size(path)}. Open what you need with document_read and from_line. "
+            f"Its headings, by line:\n{fenced(chr(10).join(headings[:LINES_MAX]))}"
+        )
+
+    def _size(self, path: str) -> str:
+        """How much a page says, and how much it may."""
+        found, limits = self.changeset.find(path), self.agent.page_limits
+        body = "" if found is None else found.body
+        if path == SUMMARY:
+            return f"{len(body):,} of {limits.summary_chars:,} characters"
+        most = limits.memory_bytes if path == MEMORY else limits.skill_bytes
+        return f"{len(body.encode()):,} of {most:,} bytes"
+
+    def _limits(self) -> str:
+        """What this part may take, so that nobody has to find out by running into it."""
+        limits = self.agent.limits
+        told = (
+            f"{self._left()} One answer may have {limits.reply_tokens:,} tokens, about "
+            f"{CHARS_PER_TOKEN * limits.reply_tokens:,} characters with all its calls; a longer "
+            "one is cut off and lost. Write a long page with document_append, in several answers."
+        )
+        if self.part.is_last:
+            return told
+        page, most = self.changeset.find(MEMORY), self.agent.page_limits.memory_bytes
+        room = ROOM_SHARE * most - (0 if page is None else len(page.body.encode()))
+        grows = max(0, int(room * self.part.share))
+        return f"{told} In this part {MEMORY} may grow by {grows:,} bytes."
+
+    def _left(self) -> str:
+        limits = self.agent.limits
+        turns, tokens = max(0, limits.turns - self.turns), max(0, limits.tokens - self.tokens)
+        return f"You have {turns:,} answers and about {tokens:,} tokens left for this."
 
     def _loop(self) -> Loop:
         agent, limits = self.agent, self.agent.limits
-        toolbox = Toolbox(
-            tools_over(self.changeset, self.brief.changed), allowed=ALLOWED, redact=self.redact
+        brief = self.brief
+        tools = tools_over(
+            self.changeset,
+            brief.changed,
+            brief.is_persons,
+            after=lambda path: f"It has {self._size(path)}. {self._left()}",
         )
+        toolbox = Toolbox(tools, allowed=ALLOWED, redact=self.redact)
         passed = (agent.clock.now() - self.began_at).total_seconds()
         return Loop(
-            ask=lambda request: self.till.ask(request, PURPOSE),
+            ask=self._ask,
             assemble=partial(
                 assemble,
                 system=agent.system(),
                 tools=toolbox.definitions,
-                limits=Room(
-                    window_tokens=agent.model.window_tokens,
-                    reply_tokens=limits.reply_tokens,
-                    max_history_len=agent.settings.max_history_len,
-                ),
+                limits=agent.room,
                 redact=self.redact,
             ),
             toolbox=toolbox,
@@ -242,7 +431,16 @@ class _Run:
             keep=self._keep,
             turn_id=self.id,
             is_cancelled=self.brief.is_lost,
+            told_when_cut=CUT.format(CHARS_PER_TOKEN * limits.reply_tokens),
         )
+
+    def _ask(self, request: Request) -> Completion:
+        self.turns += 1
+        before = self.till.spent.tokens
+        try:
+            return self.till.ask(request, PURPOSE)
+        finally:
+            self.tokens += self.till.spent.tokens - before
 
     def _keep(self, records: Sequence[NewRecord]) -> list[Record]:
         """Memory is off: what is said here is known to this run, and to nobody after it."""
@@ -279,17 +477,6 @@ def _check_valid(found: Sequence[Problem]) -> None:
 
 
 # the request
-
-
-def _lines(brief: AgentBrief) -> Iterator[str]:
-    """One line per memory: first what is to be forgotten, then what is new, then the rest."""
-    selection = brief.selection
-    yield from _bounded(_removed_line, selection.removed, "removed")
-    yield from _bounded(partial(_pick_line, brief, "added"), selection.added, "added")
-    yield from _bounded(partial(_pick_line, brief, "retained"), selection.retained, "retained")
-    if brief.grounds.told:
-        yield "\nAdded by hand, without a session. Keep these word for word; they need no link:\n"
-        yield from _bounded(lambda told: f"- {one_line(told, TOLD_CHARS_MAX)}", brief.grounds.told)
 
 
 def _bounded(

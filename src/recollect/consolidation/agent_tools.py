@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from recollect.agents.guarding import without_orders
 from recollect.agents.toolbox import Tool
 from recollect.consolidation.pages import MEMORY, SKILLS, SUMMARY, skill_path
 from recollect.documents.changeset import Changeset
@@ -54,8 +55,17 @@ def definitions() -> tuple[ToolDefinition, ...]:
     return (*documents, _DELETE)
 
 
-def tools_over(changeset: Changeset, changed: Callable[[], None]) -> Iterator[Tool]:
-    """The tools over one staged copy; told of what may have changed it."""
+def tools_over(
+    changeset: Changeset,
+    changed: Callable[[], None],
+    is_persons: Callable[[str], bool],
+    after: Callable[[str], str],
+) -> Iterator[Tool]:
+    """The tools over one staged copy; told of what may have changed it.
+
+    Orders that `is_persons` does not know to be a person's are not written. `after` is what is said
+    of a page behind the result of a call that wrote it.
+    """
     documents = DocumentTools(changeset)
     for definition in definitions():
 
@@ -65,13 +75,13 @@ def tools_over(changeset: Changeset, changed: Callable[[], None]) -> Iterator[To
             refused = _objection(changeset, name, arguments)
             if refused is not None:
                 return f"Error: {refused}"
-            done = (
-                _deleted(changeset, arguments)
-                if name == DELETING
-                else documents.call(name, arguments)
-            )
+            given, left_out = without_orders(arguments, is_persons)
+            done = _deleted(changeset, given) if name == DELETING else documents.call(name, given)
             changed()
-            return done
+            if name == DELETING or done.startswith("Error: "):
+                return done + left_out
+            page = _target(changeset, name, arguments["path"])
+            return f"{done}{left_out} {after(page.text)}"
 
         yield Tool(definition=definition, run=run)
 

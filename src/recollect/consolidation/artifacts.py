@@ -27,7 +27,7 @@ from recollect.extraction.rules.memo import read_memo
 from recollect.extraction.rules.wording import slug
 from recollect.generation import Memo
 from recollect.knowledge import Source
-from recollect.recall.danger import commands
+from recollect.orders import commands
 
 MEMORY_BYTES_MAX = 16_000  # of one memory among the raw ones
 SLUG_BYTES_MAX = 120
@@ -132,15 +132,31 @@ def _left_out(count: int, *, is_all: bool) -> str:
     return f"{told} left out here; {whose} below {SUMMARIES}."
 
 
+def raw_memory(memo: Memo) -> str:
+    """What a session came to, below its title and what is known about it."""
+    told, text = _read_raw(memo)
+    return "\n\n".join(filter(None, (title_of(memo), "\n".join(told), text)))
+
+
+def subject_of(memo: Memo) -> tuple[str, str]:
+    """What a session was about: those with the same are best read one after the other."""
+    front = read_memo(memo.extraction.raw_memory).front
+    return memo.project or front.get("cwd", ""), front.get("task_group", "")
+
+
 def _raw(memo: Memo, path: str | None) -> str:
     title = f"{_day(memo.extraction.source_updated_at)} {title_of(memo)}"
     name = link(path, title) if path else label(title)
-    front, memory = _parted(memo.extraction.raw_memory)
-    told = [f"- {key}: {shown(front[key])}" for key in _FRONT_KEYS if front.get(key)]
+    told, text = _read_raw(memo)
     session = f"- session: {shown(memo.extraction.session_id)}"
-    text = evidence(_cut(memory, MEMORY_BYTES_MAX), below=2)
     head = "\n".join([f"## {name}", "", session, *told])
     return f"{head}\n\n{text}" if text else head
+
+
+def _read_raw(memo: Memo) -> tuple[list[str], str]:
+    front, memory = _parted(memo.extraction.raw_memory)
+    told = [f"- {key}: {shown(front[key])}" for key in _FRONT_KEYS if front.get(key)]
+    return told, evidence(_cut(memory, MEMORY_BYTES_MAX), below=2)
 
 
 def _parted(raw_memory: str) -> tuple[Mapping[str, str], str]:

@@ -84,6 +84,12 @@ def sayings(texts: Iterable[str]) -> Sayings:
     )
 
 
+def unsaid(body: str, texts: Iterable[str]) -> list[str]:
+    """Those of the texts that a body does not say word for word."""
+    said = f" {' '.join(_spoken(body))} "
+    return [text for text in texts if f" {' '.join(_spoken(text))} " not in said]
+
+
 def _spoken(text: str) -> Iterator[str]:
     """The words that a reader sees: of a link, those that it shows."""
     for word in words(unlinked(text, lambda _: True)).split():

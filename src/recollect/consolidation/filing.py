@@ -15,7 +15,7 @@ from recollect.consolidation.lines import label, shown
 from recollect.extraction.grounding import rank
 from recollect.generation import Standing
 from recollect.knowledge import Fact, FactTag, Trust, content_key
-from recollect.recall.danger import commands, is_quarantined
+from recollect.orders import commands, is_quarantined
 from recollect.topics.claims import Claim, claims_of, due_on, merged
 from recollect.topics.directory import Directory, Entity, TopicKind, directory_of
 from recollect.topics.grouping import Topic, group

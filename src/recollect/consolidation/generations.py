@@ -153,7 +153,8 @@ class Generations:
         target = self._of(wanted)
         self._check_remembered(number, target)
         changeset = self._documents.changeset(f"generation {number} restored")
-        summaries = tuple(self._restored(changeset, target, self._of(self.get(None))))
+        current = self._of(self.get(None))
+        summaries = tuple(self._restored(changeset, target, current))
         changes = changeset.prepared()
         if not changes.edits:
             raise UsageError(f"generation {number} is what there is")
@@ -164,6 +165,7 @@ class Generations:
             digest=selection.digest or REASON,
             note=f"generation {number} restored",
             summaries=summaries,
+            unconsumed=_not_in(target, current),
             cooldown_seconds=self._around.settings.consolidation_cooldown_seconds,
             kept=self._around.settings.generations_kept,
             restored_from=number,
@@ -203,6 +205,15 @@ class Generations:
             if gone is not None:
                 changeset.delete(gone.path, below=True, references=OnReferences.LEAVE)
                 _drop_folder(changeset, read_path(gone.path).parent)
+
+
+def _not_in(
+    target: builtins.list[GenerationDocument], current: builtins.list[GenerationDocument]
+) -> tuple[str, ...]:
+    """The sessions that one generation does not have as another one does."""
+    versions = {each.session_id: each.version for each in target}
+    sessions = {each.session_id: each.version for each in current if each.session_id is not None}
+    return tuple(sorted(id_ for id_, version in sessions.items() if versions.get(id_) != version))
 
 
 def _drop_folder(changeset: Changeset, folder: DocumentPath | None) -> None:

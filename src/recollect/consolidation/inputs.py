@@ -7,20 +7,19 @@ them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 
 from recollect.config import Settings
-from recollect.consolidation.artifacts import summary_page
-from recollect.generation import Memo, Pick, Selection, Standing
+from recollect.consolidation.artifacts import raw_memory, subject_of, summary_page
+from recollect.generation import BY_RULES, Memo, Pick, Selection, Standing
 from recollect.store.protocol import Generations
 from recollect.topics.claims import due_on
 
 MEMOS_PAGE = 200
 RAW_MEMOS_MAX = 256  # that are read for the page of raw memories
-BY_RULES = "rules"
 DIGEST_VERSION = 1  # of how generations are written by rules: raised, all are written anew
 
 
@@ -40,6 +39,17 @@ class Inputs:
         return current is not None and current.restored_from is not None
 
     @property
+    def written_by(self) -> str:
+        """Who wrote what the current generation says; empty: nobody, or it is not known."""
+        number: int | None = self.selection.generation
+        made_by = ""
+        while number is not None:
+            found = self.store.get(self.selection.space, number)
+            made_by = "" if found is None else found.made_by
+            number = None if found is None else found.restored_from
+        return made_by
+
+    @property
     def is_empty(self) -> bool:
         return not self.selection.picks and not self.standings
 
@@ -52,6 +62,24 @@ class Inputs:
         picks = sorted(self.selection.picks, key=lambda pick: pick.session_id)
         picks.sort(key=lambda pick: pick.source_updated_at, reverse=True)
         return tuple(picks[:limit])
+
+    def by_subject(self, picks: Sequence[Pick]) -> tuple[Pick, ...]:
+        """Memories in the order in which they are best read: by what they are about, then time."""
+        subjects = {
+            memo.extraction.session_id: subject_of(memo)
+            for start in range(0, len(picks), MEMOS_PAGE)
+            for memo in self.memos(picks[start : start + MEMOS_PAGE])
+        }
+
+        def order(pick: Pick) -> tuple[tuple[str, str], datetime, str]:
+            subject = subjects.get(pick.session_id, ("", ""))
+            return subject, pick.source_updated_at, pick.session_id
+
+        return tuple(sorted(picks, key=order))
+
+    def evidence(self, picks: Sequence[Pick]) -> Mapping[str, str]:
+        """What sessions came to, by their ids."""
+        return {memo.extraction.session_id: raw_memory(memo) for memo in self.memos(picks)}
 
     def texts(self) -> Iterator[str]:
         """Everything that what is selected says."""
@@ -68,8 +96,9 @@ class Inputs:
 
     @property
     def told(self) -> tuple[str, ...]:
-        """Facts that no session stands behind: somebody added them."""
-        return tuple(each.fact.content for each in self.standings if not each.fact.sources)
+        """Facts that somebody added, and what no session stands behind."""
+        facts = (each.fact for each in self.standings)
+        return tuple(each.content for each in facts if each.extractor is None or not each.sources)
 
     @property
     def dated(self) -> Selection:

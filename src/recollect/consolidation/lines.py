@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from recollect.recall.quoting import quoted
+from recollect.quoting import quoted
 
 TEXT_CHARS_MAX = 600
 LABEL_CHARS_MAX = 100

@@ -23,7 +23,7 @@ from recollect.consolidation.pages import (
 from recollect.consolidation.skills import Skill
 from recollect.consolidation.telling import scope_of, words
 from recollect.knowledge import FactTag, Source
-from recollect.recall.danger import commands
+from recollect.orders import commands
 from recollect.topics.directory import Entity, TopicKind
 from recollect.topics.subjects import place_parts
 

@@ -1,8 +1,9 @@
 """Phase 2: a claimed space is read, its next generation staged, checked, and published whole.
 
 Owns G7 (nothing to remember empties memory, and nobody is asked), G9 (a run that fails, is killed
-or superseded leaves the generation before as it is) and G10 (a lost claim changes nothing). Reading
-and writing stand in short transactions of the store; between them nothing is held but the lease.
+or superseded leaves the generation before as it is; what a model cannot finish is made by rules)
+and G10 (a lost claim changes nothing). Reading and writing stand in short transactions of the
+store; between them nothing is held but the lease.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.consolidation.agent import AgentBrief, ConsolidationAgent
 from recollect.consolidation.handbook import emptied, handbook
-from recollect.consolidation.inputs import BY_RULES, Inputs, read_inputs
+from recollect.consolidation.inputs import Inputs, read_inputs
 from recollect.consolidation.pages import MEMORY, RAW, SUMMARY
 from recollect.consolidation.staged_files import Show, nowhere
 from recollect.consolidation.staging import Stage, is_complete
@@ -29,25 +31,32 @@ from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents
 from recollect.domain import Claim, StaleClaim
 from recollect.errors import (
+    CallCancelled,
     DocumentExists,
     DocumentReferenced,
     InvalidOutput,
+    ModelError,
     NotFound,
+    PermanentFailure,
     Postponed,
     StaleVersion,
 )
+from recollect.extraction.digest import one_line
 from recollect.generation import (
+    BY_RULES,
     Generation,
     GenerationDraft,
     Outdated,
     Published,
     Removed,
+    RemovedBecause,
     Selection,
 )
 from recollect.ids import Ids
 from recollect.knowledge import NOTHING_SPENT, Spent
 from recollect.leases import Leaseholder
 from recollect.processing import WorkReport
+from recollect.recall.vouching import voucher
 from recollect.redaction import Redactor
 from recollect.store.protocol import Store
 
@@ -58,6 +67,11 @@ POLL_SECONDS = 0.02
 POLLS_MAX = 500  # while others forget something else
 AGAIN_SECONDS = 1.0  # after somebody changed the pages that were to be replaced
 PROBLEMS_TOLD = 3  # of a generation that cannot be published
+INSTEAD = f"{BY_RULES} instead of "  # before the name of who failed to make a generation
+INSTEAD_LOOKED_AT = 20  # generations
+DAY_SECONDS = 86_400.0
+REASON_CHARS_MAX = 500
+_AT_ONCE = {RemovedBecause.FORGOTTEN, RemovedBecause.DISABLED, RemovedBecause.POLLUTED}
 
 _log = logging.getLogger(__name__)
 
@@ -146,7 +160,7 @@ class Consolidator:
         """Publish at once, by rules, a generation without what was just forgotten.
 
         Whoever makes one at this moment is stale, and what a model wrote it writes anew when its
-        turn comes.
+        turn comes: after a cooldown, for more may be about to be forgotten.
         """
         if not any(each.generation for each in self.store.generations.states(space, 1, "", None)):
             return Withdrawn(has_generation=False)
@@ -154,9 +168,23 @@ class Consolidator:
         holder = Leaseholder(self.store, policy, self.clock, role=FORGETTING)
         tries = (self._taken_over(space, holder) for _ in range(WITHDRAWALS_MAX))
         is_done = any(self._is_withdrawn(claim, holder) for claim in tries)
-        if self.agent is not None or not is_done:
+        if not is_done:
             self.store.generations.request(space, holder.lease_time())
+        elif self.agent is not None:
+            self.store.generations.note_edits(space, self.clock.now())
         return Withdrawn(has_generation=True, left=() if is_done else (MEMORY, SUMMARY, RAW))
+
+    def leave_out(self, space: str) -> None:
+        """Take a session that was switched off out of what a model wrote, as if it were forgotten.
+
+        Rules do that with the next work; nobody knows when a model will.
+        """
+        if self.agent is None:
+            return
+        policy = self.settings.selection_policy
+        selection = self.store.generations.select(space, policy, self.clock.now())
+        if any(each.because in _AT_ONCE for each in selection.removed):
+            self.withdraw(space)
 
     def _taken_over(self, space: str, holder: Leaseholder) -> Claim:
         """The job of a space, from whoever has it; others who forget are waited for.
@@ -202,28 +230,121 @@ class Consolidator:
         self, inputs: Inputs, claim: Claim, lost: threading.Event, show: Show
     ) -> GenerationDraft:
         stage = self._stage(inputs)
-        note, spent = "", NOTHING_SPENT
-        made_by = self.made_by
-        if not self._is_unchanged(stage):
-            if self.agent is None or inputs.is_empty:
-                made_by = BY_RULES
-                self._by_rules(stage)
-                # Rules write from what is kept alone. Of what looks as if only the removed had said
-                # it nothing can be theirs, and nobody's forgetting fails for it.
-                self._check(stage, removed=())
-            else:
-                note, spent = self._by_model(self.agent, stage, claim, lost, show)
+        if self._is_unchanged(stage):
+            return self._drafted(stage, made_by=self.made_by, digest=inputs.digest(self.made_by))
+        if self.agent is None or inputs.is_empty:
+            return self._drafted_by_rules(inputs, digest=inputs.digest(self.made_by))
+        asked_at = self._asked_again_at(inputs.selection.space, self.agent.name)
+        if asked_at is not None and asked_at > self.clock.now() and not claim.is_by_hand:
+            note = f"{self.agent.name} is asked again after {asked_at:%Y-%m-%d %H:%M} UTC"
+            return self._drafted_by_rules(inputs, note=note, again_at=asked_at)
+        try:
+            note, spent = self._by_model(self.agent, stage, claim, lost, show)
+        except (ModelError, Postponed) as error:
+            if lost.is_set() or isinstance(error, CallCancelled):
+                raise
+            has_failed = asked_at is not None
+            if not has_failed and self._is_tried_again(inputs.selection, claim, error):
+                raise
+            return self._drafted_instead(inputs, self.agent.name, error, has_failed=has_failed)
+        digest = inputs.digest(self.made_by)
+        return self._drafted(stage, made_by=self.made_by, digest=digest, note=note, spent=spent)
+
+    def _drafted(
+        self,
+        stage: Stage,
+        *,
+        made_by: str,
+        digest: str,
+        note: str = "",
+        spent: Spent = NOTHING_SPENT,
+    ) -> GenerationDraft:
+        inputs = stage.inputs
         return GenerationDraft(
             made_by=made_by,
-            selection=inputs.dated if self.agent is None else inputs.selection,
+            selection=inputs.selection if made_by == self.made_by and self.agent else inputs.dated,
             changes=stage.changeset.prepared(),
-            digest=inputs.digest(self.made_by),
+            digest=digest,
             note=note,
             summaries=tuple(stage.written),
             spent=spent,
             cooldown_seconds=self.settings.consolidation_cooldown_seconds,
             kept=self.settings.generations_kept,
         )
+
+    def _drafted_by_rules(
+        self,
+        inputs: Inputs,
+        *,
+        made_by: str = BY_RULES,
+        digest: str | None = None,
+        note: str = "",
+        again_at: datetime | None = None,
+    ) -> GenerationDraft:
+        """A generation by rules; a model is asked for the next one at `again_at`."""
+        stage = self._stage(inputs)
+        self._by_rules(stage)
+        # Rules write from what is kept alone. Of what looks as if only the removed had said
+        # it nothing can be theirs, and nobody's forgetting fails for it.
+        self._check(stage, removed=())
+        draft = self._drafted(
+            stage, made_by=made_by, digest=digest or inputs.digest(BY_RULES), note=note
+        )
+        if again_at is None:
+            return draft
+        expires_at = min(filter(None, (draft.selection.expires_at, again_at)))
+        return replace(draft, selection=replace(draft.selection, expires_at=expires_at))
+
+    # what a model cannot finish
+
+    def _is_tried_again(self, selection: Selection, claim: Claim, error: Exception) -> bool:
+        """Whether a model that failed is asked again before rules write in its place.
+
+        Not where there is nothing to read meanwhile, nor where what there is shows what must not
+        be shown.
+        """
+        if not selection.generation or isinstance(error, PermanentFailure):
+            return False
+        if any(each.because in _AT_ONCE for each in selection.removed):
+            return False
+        return claim.attempt + claim.pauses < self.settings.job_failures_max
+
+    def _drafted_instead(
+        self, inputs: Inputs, name: str, error: Exception, *, has_failed: bool
+    ) -> GenerationDraft:
+        """A generation by rules that says which model did not make it, and why."""
+        space, now = inputs.selection.space, self.clock.now()
+        told = self.redactor().keyed(space).redact(f"{type(error).__name__}: {error}")
+        _log.warning("%s: %s failed, so its memory is consolidated by rules", space, name)
+        is_first = not inputs.selection.generation
+        seconds = DAY_SECONDS if has_failed else self.settings.backoff_seconds_max
+        if is_first:  # all its tries are still to come
+            seconds = self.settings.backoff_seconds
+        if isinstance(error, Postponed):
+            seconds = max(seconds, error.delay_seconds)
+        return self._drafted_by_rules(
+            inputs,
+            made_by=BY_RULES if is_first else f"{INSTEAD}{name}",
+            note=one_line(f"{name} did not make this: {told}", REASON_CHARS_MAX),
+            again_at=now + timedelta(seconds=seconds),
+        )
+
+    def _asked_again_at(self, space: str, name: str) -> datetime | None:
+        """Until when a model that has failed is left alone; none: it has not, since it last wrote.
+
+        Longer the second time: each try of a model that gives invalid answers costs as much as one
+        that succeeds.
+        """
+        failed: list[Generation] = []
+        for each in self.store.generations.list(space, INSTEAD_LOOKED_AT, None):
+            if each.made_by == f"{INSTEAD}{name}":
+                failed.append(each)
+            elif each.made_by == name:
+                break
+        if not failed:
+            return None
+        seconds = DAY_SECONDS if len(failed) > 1 else self.settings.backoff_seconds_max
+        return failed[0].made_at + timedelta(seconds=seconds)
 
     def _stage(self, inputs: Inputs) -> Stage:
         space = inputs.selection.space
@@ -263,19 +384,29 @@ class Consolidator:
         lost: threading.Event,
         show: Show,
     ) -> tuple[str, Spent]:
-        """Let a model write, with what is being removed still there to be read."""
-        selection = stage.inputs.selection
+        """Let a model write, with what is being removed still there to be read.
+
+        What no model has written is written anew, from all that is selected: rules say what they
+        say of facts, and what earlier generations said of a session may be gone.
+        """
+        inputs, selection = stage.inputs, stage.inputs.selection
+        added, retained = selection.added, selection.retained
+        if not inputs.written_by or inputs.written_by.startswith(BY_RULES):
+            added, retained = selection.picks, ()
+            stage.put_blank()
         stage.put_summaries()
         stage.put_raw(also=stage.removed_memos())
         leaving = {each.session_id: each.path for each in selection.removed if each.path}
         show(stage.changeset, (MEMORY, SUMMARY, *leaving.values()))
         brief = AgentBrief(
-            selection=selection,
+            selection=replace(selection, added=inputs.by_subject(added), retained=retained),
             pages={**leaving, **stage.places},
             grounds=self._grounds(stage, selection.removed),
+            evidence=inputs.evidence,
             attempt=claim.attempt,
             is_lost=lost.is_set,
             changed=lambda: show(stage.changeset, ()),
+            is_persons=voucher(self.store, selection.space, self.clock.now()),
         )
         report = agent.run(stage.changeset, brief)
         stage.put_raw()

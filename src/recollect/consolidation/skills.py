@@ -24,7 +24,7 @@ from recollect.consolidation.pages import (
 )
 from recollect.consolidation.telling import line, without_place
 from recollect.knowledge import FactTag, Trust
-from recollect.recall.danger import commands
+from recollect.orders import commands
 from recollect.terms import search_terms
 from recollect.topics.directory import Entity
 

@@ -7,7 +7,7 @@ it before it is published.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from recollect.consolidation.artifacts import (
     raw_memories,
@@ -15,8 +15,9 @@ from recollect.consolidation.artifacts import (
     summary_page,
     summary_path,
 )
+from recollect.consolidation.handbook import emptied
 from recollect.consolidation.inputs import MEMOS_PAGE, RAW_MEMOS_MAX, Inputs
-from recollect.consolidation.pages import LIMITS, SKILLS, Page, Recent
+from recollect.consolidation.pages import LIMITS, MEMORY, SKILLS, SUMMARY, Page, Recent
 from recollect.document import Node
 from recollect.documents.changeset import Changeset
 from recollect.documents.editing import OnReferences
@@ -77,6 +78,12 @@ class Stage:
         """The sessions that were spoken in last, as the index of memory names them."""
         memos = self.inputs.memos(self.inputs.newest(LIMITS.recent))
         return [recent_of(memo, self.places[memo.extraction.session_id]) for memo in memos]
+
+    def put_blank(self) -> None:
+        """Have the handbook and the summary there to be written, with nothing in them."""
+        for page in emptied():
+            if page.path in (MEMORY, SUMMARY):
+                self.put(replace(page, body=""))
 
     def put_handbook(self, pages: Sequence[Page]) -> None:
         """Write the pages that rules make; skills that are not among them are over."""

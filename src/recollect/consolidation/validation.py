@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 
-from recollect.consolidation.claim_lines import blocks
+from recollect.consolidation.claim_lines import Block, blocks
 from recollect.consolidation.echoes import echoes, sayings
 from recollect.consolidation.lines import shown
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY
@@ -40,6 +40,7 @@ TEMPLATE_LINK = f"[[{SUMMARIES}/<name>|<day>]]"
 _SUMMARIES = read_path(SUMMARIES)
 _SKILL_NAME = re.compile(r"[a-z0-9-]{1,64}")
 _ID = re.compile(r"[\w-]{8,}")
+_SOURCES = re.compile(r"(?:^|\s)Sources: ?\[\[")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,20 +310,35 @@ def _sources(examined: _Examined) -> Iterator[Problem]:
         cited = [link.start for link in find_links(page.body) if examined.source(link.path)]
         without = [
             block
-            for block in blocks(page.body)
+            for block, end in _with_ends(page.body)
             # The steps of a skill have the sources of their page.
             if block.is_claim
             and not (block.is_step and page is not examined.memory)
-            and bisect_left(cited, block.start) == bisect_left(cited, block.end)
+            and bisect_left(cited, block.start) == bisect_left(cited, end)
             and not told.are_quoted(block.text)
         ]
         if without:
             yield Problem(
-                text=f"{page.path}: {_counted(len(without), 'claim')} without a source: end each "
-                f"with a link to the summary it was taken from, as in {TEMPLATE_LINK}, or take it "
-                "out",
+                text=f"{page.path}: {_counted(len(without), 'claim')} without a source: end each, "
+                f"or the part below its heading, with links to the summaries it was taken from, as "
+                f"in {TEMPLATE_LINK}, or take it out",
                 quotes=_quoted(f"line {block.line}: {block.text}" for block in without),
             )
+
+
+def _with_ends(body: str) -> Iterator[tuple[Block, int]]:
+    """The blocks of a page, each with where its sources end: with it, or below its heading.
+
+    A line of links at the end of the part below a heading is about all that stands in the part.
+    """
+    part: list[Block] = []
+    for block in (*blocks(body), None):
+        if block is None or block.text.startswith("#"):
+            closing = part[-1] if part and _SOURCES.search(part[-1].text) else None
+            yield from ((each, (closing or each).end) for each in part)
+            part = []
+        if block is not None:
+            part.append(block)
 
 
 def _links(examined: _Examined) -> Iterator[Problem]:

@@ -23,8 +23,8 @@ SETTINGS: Mapping[str, Any] = {
     "idle_sweep_seconds": IDLE_SECONDS,
     "extractor": "rules",  # offline, whatever model the user has
     "extract_on_session_start": "off",
-    "memory_agent_model": None,
-    "consolidation_model": None,
+    "memory_agent_model": "rules",
+    "consolidation_model": "rules",
     "consolidation": "off",  # by hand, when it is its turn to be shown
 }
 # In one piece it would look like a password that somebody left in a file.

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from recollect.agency import DocumentChanges
-from recollect.document import Delete, Document, Edit, Move, Restore, Rewrite, Write
+from recollect.document import Because, Delete, Document, Edit, Move, Restore, Rewrite, Write
 from recollect.documents.editing import Editor
 from recollect.documents.reading import Tree
 from recollect.documents.scope import Holder
@@ -95,15 +95,18 @@ class Changeset(Editor):
         }
         return list(changed.values())
 
-    def prepared(self, sources: Sequence[Source] = ()) -> DocumentChanges:
+    def prepared(
+        self, sources: Sequence[Source] = (), facts: Sequence[str] = ()
+    ) -> DocumentChanges:
         """What a commit would make, for who commits it together with something else.
 
-        `sources` are what an edit rests on that names none itself.
+        `sources` and `facts` are what an edit rests on that names none itself.
         """
         edits = (_reasoned(step.edit, self._reason) for step in self._staged.steps)
-        because = self._because(self._reason, sources)
+        # Not bounded as what a caller gives is: nothing that was read may be left out.
+        because = replace(self._because(self._reason), sources=tuple(sources), facts=tuple(facts))
         return DocumentChanges(
-            edits=tuple(_grounded(edit, because.sources) for edit in edits),
+            edits=tuple(_grounded(edit, because) for edit in edits),
             because=because,
             limits=self._limits(),
         )
@@ -121,11 +124,11 @@ def _reasoned(edit: Edit, reason: str) -> Edit:
     return replace(edit, because=replace(edit.because, reason=reason))
 
 
-def _grounded(edit: Edit, sources: tuple[Source, ...]) -> Edit:
+def _grounded(edit: Edit, common: Because) -> Edit:
     because = edit.because
     if because is None or because.sources or because.facts:
         return edit
-    return replace(edit, because=replace(because, sources=sources))
+    return replace(edit, because=replace(because, sources=common.sources, facts=common.facts))
 
 
 def _summary(step: Step) -> PreparedEdit:

@@ -55,7 +55,7 @@ def check_expected(version: int | None) -> int | None:
 
 def check_clean(path: DocumentPath, redactor: Redactor) -> DocumentPath:
     """Paths are shown, listed and indexed as they are: one with a secret in it is refused."""
-    if not all(redactor.is_clean(text) for text in (path.text, *path.slugs)):
+    if any(redactor.redact_name(text) != text for text in (path.text, *path.slugs)):
         # Without the path: errors are logged.
         raise InvalidPath("what looks like a secret cannot be part of a path")
     return path
@@ -80,7 +80,7 @@ def check_content(
         title=redact(check_text(content.title, "a title", TITLE_CHARS_MAX)) or "untitled",
         description=redact(about),
         body=redact(body),
-        tags=tuple(dict.fromkeys(redact(tag) for tag in tags if tag.strip())),
+        tags=tuple(dict.fromkeys(redactor.redact_name(tag) for tag in tags if tag.strip())),
         links=tuple(dict.fromkeys(path.text for path in paths)),
     )
     return checked, paths

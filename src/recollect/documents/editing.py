@@ -22,6 +22,7 @@ from recollect.document import (
     Edit,
     Move,
     Place,
+    ReferenceKind,
     Restore,
     Rewrite,
     TreeLimits,
@@ -252,10 +253,6 @@ class Editor(Reader):
         if not all(self._is_shown(path) for path in referrers):
             raise NotAllowed(f"not all that refers to {where} can be changed by this holder")
 
-        def is_gone(linked: DocumentPath) -> bool:
-            found = self._tree.find(self._space, linked.place)
-            return found is not None and read_path(found.path).is_within(where)
-
         edits: list[Edit] = []
         for path in sorted(referrers):
             target = read_path(path)
@@ -263,13 +260,26 @@ class Editor(Reader):
                 continue
             self.holder.check_write(target)
             known = self.read(path)
-            content = replace(
-                known.content,
-                body=unlinked(known.body, is_gone),
-                links=tuple(each for each in known.links if not is_gone(read_path(each))),
-            )
+            content = self._unlinked(known, where)
             edits.append(self._write_edit(target, content, known))
         return edits
+
+    def _unlinked(self, document: Document, where: DocumentPath) -> Content:
+        """What a document says, without its links to what stands at a path and below it."""
+        gone = {
+            (each.kind, stored_path(each.named).key)
+            for each in self._tree.references_from(self._space, document.id)
+            if not each.is_broken and stored_path(each.target).is_within(where)
+        }
+        return replace(
+            document.content,
+            body=unlinked(document.body, lambda to: (ReferenceKind.BODY, to.key) in gone),
+            links=tuple(
+                each
+                for each in document.links
+                if (ReferenceKind.LINK, read_path(each).key) not in gone
+            ),
+        )
 
     def restore(
         self,

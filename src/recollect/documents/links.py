@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from recollect.document import NewReference, ReferenceKind
+from recollect.document import Content, NewReference, ReferenceKind
 from recollect.documents.paths import PATH_CHARS_MAX, DocumentPath, read_path
 from recollect.errors import InvalidPath
 
@@ -105,6 +105,11 @@ def references(body: str, links: Iterable[DocumentPath]) -> tuple[NewReference, 
             NewReference(kind=ReferenceKind.BODY, place=link.path.place, alias=link.alias),
         )
     return tuple(found.values())
+
+
+def references_in(content: Content) -> tuple[NewReference, ...]:
+    """All that a document refers to which says this."""
+    return references(content.body, [read_path(link) for link in content.links])
 
 
 def unlinked(body: str, is_gone: Callable[[DocumentPath], bool]) -> str:

@@ -10,13 +10,24 @@ from __future__ import annotations
 import builtins
 import heapq
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 
-from recollect.document import DeletedDocument, Document, Node, Place, Reference, Version
+from recollect.document import (
+    Content,
+    DeletedDocument,
+    Document,
+    NewReference,
+    Node,
+    Place,
+    Reference,
+    ReferenceKind,
+    Version,
+)
+from recollect.documents.links import references_in
 from recollect.documents.paths import DEPTH_MAX, stored_path
-from recollect.documents.reading import Tree, named_references
+from recollect.documents.reading import Tree
 from recollect.documents.undoing import Journal, UndoDict, UndoSet
 from recollect.session import LIST_MAX
 
@@ -73,6 +84,10 @@ class Overlay:
         self.led: dict[str, str] = UndoDict(self.journal)
         self.reached: set[str] = UndoSet(self.journal)
         self.written: set[str] = UndoSet(self.journal)  # ids whose references only we know
+        # What references mean that the store does not know, or not any more; none: their path.
+        self.bound: dict[tuple[str, ReferenceKind, str], str | None] = UndoDict(self.journal)
+        # Keys where something came to stand from where something else had been moved away.
+        self.taken: set[str] = UndoSet(self.journal)
 
     def put(self, entry: Entry) -> None:
         key = entry.place.key
@@ -90,7 +105,7 @@ class Overlay:
     # reading, as from a store
 
     def find(self, space: str, place: Place) -> Document | None:
-        return self.standing(space, place) or self._moved(space, place)
+        return self.standing(space, place) or self.moved(space, place)
 
     def standing(self, space: str, place: Place) -> Document | None:
         """The document at a place, not one that has left it."""
@@ -104,7 +119,7 @@ class Overlay:
             return None
         return found
 
-    def _moved(self, space: str, place: Place) -> Document | None:
+    def moved(self, space: str, place: Place) -> Document | None:
         """The document that stood at a place and was moved away."""
         document_id = self.led.get(place.key)
         if document_id is not None:
@@ -211,11 +226,101 @@ class Overlay:
     # references
 
     def references_from(self, space: str, document_id: str) -> builtins.list[Reference]:
-        """To what stands at each path that it names, or was moved away from there."""
+        """To what each of them means, or else to what its path leads to."""
         document = self.get(space, document_id)
         if document is None:
             return []
-        return named_references(document, lambda place: self.find(space, place))
+        known = self._known_targets(space, document_id)
+        made = []
+        for each in references_in(document.content):
+            target = self._meant(space, document_id, each, known)
+            made.append(
+                Reference(
+                    kind=each.kind,
+                    source=document.path,
+                    target=each.place.text if target is None else target.path,
+                    alias=each.alias,
+                    is_broken=target is None,
+                    named=each.place.text,
+                )
+            )
+        return sorted(made, key=lambda each: (each.kind, stored_path(each.named).key))
+
+    def _known_targets(self, space: str, document_id: str) -> dict[tuple[ReferenceKind, str], str]:
+        """The ids of what the store takes the references of a document to mean."""
+        found = {}
+        for each in self.under.references_from(space, document_id):
+            if not each.is_broken:
+                target = self.under.find(space, stored_path(each.target).place)
+                if target is not None:
+                    found[each.kind, stored_path(each.named).key] = target.id
+        return found
+
+    def _meant(
+        self,
+        space: str,
+        source_id: str,
+        reference: NewReference,
+        known: Mapping[tuple[ReferenceKind, str], str],
+    ) -> Document | None:
+        target_id = self.bound.get((source_id, *reference.name), known.get(reference.name))
+        target = None if target_id is None else self.get(space, target_id)
+        if target is not None and target.deleted_at is None:
+            return target
+        return self.find(space, reference.place)
+
+    def refer(self, space: str, before: Content | None, now: Content, source_id: str) -> None:
+        """Note what the references of a document mean by what it says now.
+
+        Those that stay mean what they meant; those that are new, what their path leads to.
+        """
+        stayed = set() if before is None else {each.name for each in references_in(before)}
+        known = self._known_targets(space, source_id) if stayed else {}
+        for each in references_in(now):
+            if each.name in stayed:
+                target = self._meant(space, source_id, each, known)
+            else:
+                target = self.find(space, each.place)
+            self.bound[source_id, *each.name] = None if target is None else target.id
+
+    def arriving(self, space: str, place: Place) -> None:
+        """Before something comes to stand at a place: what was moved away keeps its references."""
+        if self.moved(space, place) is None:
+            return
+        self.taken.add(place.key)
+        known = [each.source for each in self.under.references_naming(space, place)]
+        for source_id in {*self._sources(space, known), *self.gone}:
+            for each in self.references_from(space, source_id):
+                target = self.find(space, stored_path(each.target).place)
+                if stored_path(each.named).key == place.key and target is not None:
+                    self.bound[source_id, each.kind, place.key] = target.id
+                    self.written.add(source_id)
+
+    def referring(
+        self, space: str, entries: Collection[Entry]
+    ) -> builtins.list[tuple[str, ReferenceKind, Place]]:
+        """What refers to some documents by a path that is not theirs, as id, kind and path."""
+        ids = {each.id: each.place.key for each in entries}
+        found = [
+            (source_id, kind, _place(key))
+            for (source_id, kind, key), target_id in self.bound.items()
+            if target_id in ids and ids[target_id] != key
+        ]
+        for document_id in ids:
+            for each in self.under.references_to(space, document_id):
+                named = stored_path(each.named).place
+                source = self.under.find(space, stored_path(each.source).place)
+                if source is not None and (source.id, each.kind, named.key) not in self.bound:
+                    found.append((source.id, each.kind, named))
+        return found
+
+    def release(self, space: str, referring: Collection[tuple[str, ReferenceKind, Place]]) -> None:
+        """What referred to what is deleted now means what else its path leads to."""
+        for source_id, kind, place in referring:
+            target = self.find(space, place)
+            if target is not None:
+                self.bound[source_id, kind, place.key] = target.id
+                self.written.add(source_id)
 
     def references_to(
         self,
@@ -243,10 +348,12 @@ class Overlay:
 
     def references_naming(self, space: str, place: Place) -> builtins.list[Reference]:
         """From what is written here, and from what the store knows to name a path."""
-        named = self.find(space, place)
-        shown = place.text if named is None else named.path
         known = self.under.references_naming(space, place)
-        return self._found(space, {each.source for each in known}, lambda e: e.target == shown)
+        return self._found(
+            space,
+            {each.source for each in known},
+            lambda each: stored_path(each.named).key == place.key,
+        )
 
     def _names_of(self, target: Document) -> Iterator[str]:
         """Keys that mean a document by now, and may mean something else to the store."""
@@ -265,18 +372,19 @@ class Overlay:
         after: str = "",
     ) -> builtins.list[Reference]:
         """References out of the store's documents at some paths, and out of those written here."""
-        sources = set(self.written)
-        for path in paths:
-            source = self.under.find(space, stored_path(path).place)
-            sources |= set() if source is None else {source.id}
         found = []
-        for source_id in sources - self.gone.keys():
+        for source_id in self._sources(space, paths) - self.gone.keys():
             for each in self.references_from(space, source_id):
                 key = stored_path(each.source).key
                 is_inside = root is None or is_at_or_below(key, root.key)
                 if key > after and is_inside and is_meant(each):
                     found.append((key, each))
         return [each for _, each in sorted(found, key=lambda pair: (pair[0], pair[1].kind))]
+
+    def _sources(self, space: str, paths: Collection[str]) -> set[str]:
+        """The ids of the store's documents at some paths, and of those written here."""
+        there = (self.under.find(space, stored_path(path).place) for path in paths)
+        return {*self.written, *(each.id for each in there if each is not None)}
 
     def deleted(
         self, space: str, root: Place, after: str | None, limit: int

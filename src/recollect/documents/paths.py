@@ -101,7 +101,9 @@ def read_path(text: str) -> DocumentPath:
         slugs = given.removeprefix(HOME + "/").removesuffix("/").split("/")
     else:
         rest = given.removeprefix("/").removesuffix("/")
-        slugs = [MEMORY, *(rest.split("/") if rest else ())]
+        if not rest:
+            raise InvalidPath(f"{text!r} names no document; the root is ~/memory")
+        slugs = [MEMORY, *rest.split("/")]
     slugs[-1] = without_extension(slugs[-1])
     return _checked(tuple(slugs))
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -27,7 +27,6 @@ from recollect.document import (
     Version,
 )
 from recollect.documents.differences import unified
-from recollect.documents.links import references
 from recollect.documents.paths import DEPTH_MAX, DocumentPath, read_path
 from recollect.documents.scope import Holder
 from recollect.errors import InvalidPath, InvalidValue, NotFound
@@ -155,7 +154,7 @@ class Reader:
 
     def _root(self, path: str | None) -> DocumentPath:
         """Where a part of the tree begins: an id and an old path are followed to it."""
-        if path is None:
+        if path in (None, "", "/"):
             return self.holder.top
         found = self.find(path)
         if found is not None:
@@ -198,11 +197,10 @@ class Reader:
         """
         document = self.read(path)
         where = read_path(document.path)
-        if self.holder.root is None:
-            outgoing = self._tree.references_from(self._space, document.id)
-        else:
-            # By what it names, so that no answer depends on what an old path outside leads to.
-            outgoing = named_references(document, self._find_shown)
+        outgoing = [
+            each if all(map(self._is_shown, (each.named, each.target))) else self._by_name(each)
+            for each in self._tree.references_from(self._space, document.id)
+        ]
         if where.parent is not None:
             above = _parent_reference(where, where.parent)
             outgoing = [above, *outgoing]
@@ -223,8 +221,11 @@ class Reader:
         is_split = 0 < limit < len(found) and found[limit].source == found[limit - 1].source
         return tuple(found if is_split else found[:limit])
 
-    def _find_shown(self, place: Place) -> Document | None:
-        return self.find(place.text) if self._is_shown(place.text) else None
+    def _by_name(self, reference: Reference) -> Reference:
+        """By what it names, so that no answer depends on what stands or stood outside."""
+        found = self.find(reference.named) if self._is_shown(reference.named) else None
+        target = reference.named if found is None else found.path
+        return replace(reference, target=target, is_broken=found is None)
 
     def _is_shown(self, path: str) -> bool:
         root = self.holder.root
@@ -261,25 +262,6 @@ class Reader:
         if found is None or not self._is_shown(found.path):
             raise NotFound(f"there is and was no document at {path}")
         return found
-
-
-def named_references(
-    document: Document, find: Callable[[Place], Document | None]
-) -> list[Reference]:
-    """What a document refers to by the paths that it names: what is found there, or is not."""
-    made = []
-    for each in references(document.body, [read_path(link) for link in document.links]):
-        target = find(each.place)
-        made.append(
-            Reference(
-                kind=each.kind,
-                source=document.path,
-                target=each.place.text if target is None else target.path,
-                alias=each.alias,
-                is_broken=target is None,
-            )
-        )
-    return sorted(made, key=lambda each: (each.kind, each.target))
 
 
 def _parent_reference(where: DocumentPath, parent: DocumentPath) -> Reference:

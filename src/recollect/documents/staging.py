@@ -29,6 +29,7 @@ from recollect.document import (
 )
 from recollect.documents.checking import REASON_CHARS_MAX
 from recollect.documents.editing import refusal
+from recollect.documents.links import references_in
 from recollect.documents.overlay import Entry, entry_of, is_at_or_below
 from recollect.documents.paths import stored_path
 from recollect.documents.steps import Implied, Maker, Said, StagedSteps
@@ -110,8 +111,9 @@ class _Staging:
         if known.content == edit.content:
             return known
         self.tree.make_explicit(known.id)
+        self.tree.refer(self.space, known.content, edit.content, known.id)
         said = self.tree.said.get(known.id)
-        if said is not None and self.tree.is_open(said.edit):
+        if said is not None and self.tree.is_open(said.edit) and self._is_same_to(said, edit):
             version = self._say_instead(known, said, edit)
         else:
             version = known.version + 1
@@ -123,6 +125,13 @@ class _Staging:
         self.tree.written.add(known.id)
         is_in_place = known.id not in self.tree.keys
         return self._put(_saying(known, edit.content), version, is_in_place=is_in_place)
+
+    def _is_same_to(self, said: Said, edit: Write) -> bool:
+        """Whether what it refers to anew means the same if it is said where it was said before."""
+        before = () if said.before is None else references_in(said.before)
+        had = {each.name for each in before}
+        added = {each.name for each in edit.references} - {e.name for e in said.edit.references}
+        return not any(name in had or name[1] in self.tree.taken for name in added)
 
     def _rewrite(self, edit: Rewrite) -> Document:
         if edit.document_id is None:
@@ -196,7 +205,10 @@ class _Staging:
         )
         self.tree.made.add(made.id)
         self.tree.written.add(made.id)
-        return self._put(made, 1)
+        self.tree.arriving(self.space, place)
+        put = self._put(made, 1)
+        self.tree.refer(self.space, None, content, made.id)
+        return put
 
     def _put(self, document: Document, version: int, *, is_in_place: bool = False) -> Document:
         put = self._noted(document, version)
@@ -238,9 +250,12 @@ class _Staging:
         self.tree.log(logged, known.version)
         self._make_parents(logged)
         to = self._named_by_parent(edit.to)
+        moved = [_moved(each, edit.place, known.path, to) for each in moving]
+        for each in moved:
+            self.tree.arriving(self.space, each.place)
         self.tree.lift(edit.place.key)
-        for each in moving:
-            self.tree.put(_moved(each, edit.place, known.path, to))
+        for each in moved:
+            self.tree.put(each)
         if not is_renamed:
             self.tree.led.update({each.place.key: each.id for each in moving})
         return self._put(replace(known, path=to.text), known.version + 1)
@@ -268,10 +283,12 @@ class _Staging:
         count = None if unseen else len(inside)
         logged = replace(edit, count_expected=count, **self._fence(known))
         self.tree.log(logged, known.version)
+        referring = self.tree.referring(self.space, inside)
         self.tree.lift(edit.place.key)
         for each in inside:
             self.tree.gone[each.id] = self._aged(each, gone=True)
             self.tree.taken_along[each.id] = known.id
+        self.tree.release(self.space, referring)
         return replace(self._noted(known, known.version + 1), deleted_at=self.now)
 
     def _check_referrers(self, edit: Delete, inside: Sequence[Entry]) -> None:
@@ -302,11 +319,14 @@ class _Staging:
         self.tree.log(logged, known.version)
         self._make_parents(logged)
         to = self._named_by_parent(edit.place)
+        self.tree.arriving(self.space, to)
         self.tree.gone.pop(known.id, None)
         self.tree.written.add(known.id)  # to the store it is gone, and refers to nothing
         for each in () if edit.alone else self._taken_along(known, edit.place):
             del self.tree.gone[each.id]
-            self.tree.put(_moved(self._aged(each, gone=False), edit.place, known.path, to))
+            back = _moved(self._aged(each, gone=False), edit.place, known.path, to)
+            self.tree.arriving(self.space, back.place)
+            self.tree.put(back)
         return self._put(replace(known, path=to.text, deleted_at=None), known.version + 1)
 
     def _bring_back_parents(self, edit: Restore, known: Document) -> None:

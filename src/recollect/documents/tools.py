@@ -7,7 +7,7 @@ handed in: nothing here looks past that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from recollect.document import Document, Version
@@ -42,10 +42,16 @@ SEARCH_LIMIT = 10
 
 
 class DocumentTools:
-    """The tools over one holder's documents, or over a changeset of it."""
+    """The tools over one holder's documents, or over a changeset of it.
 
-    def __init__(self, documents: Editor) -> None:
+    `shown` is told of each document that an answer shows the text of, or a line of it.
+    """
+
+    def __init__(
+        self, documents: Editor, shown: Callable[[Document], None] = lambda _: None
+    ) -> None:
         self._documents = documents
+        self._shown = shown
         self._done = "Prepared" if isinstance(documents, Changeset) else "Saved"
         self._handlers = {
             "document_read": self._read,
@@ -85,6 +91,7 @@ class DocumentTools:
         ):
             return self._tree({})
         found = self._documents.read(path)
+        self._shown(found)
         shown: Document | Version = found
         which = f"{found.version} (the newest)"
         if given.get("version", found.version) != found.version:
@@ -161,6 +168,7 @@ class DocumentTools:
             return "Nothing more was found." if offset else "Nothing was found: try other words."
         lines = [f"hits {offset + 1} to {offset + len(page)}, the best first:"]
         for each in page:
+            self._shown(each)
             lines.append(f"- {quoted(each.path)} {quoted(each.title)} (version {each.version})")
             lines.append(f"  {quoted(matched_line(each, search_terms(query)))}")
         if len(found) > offset + limit:

@@ -1,7 +1,8 @@
 """Decides whose word a statement is, from the blocks it cites and from where its words stand.
 
 A model may name any record as its source. So a statement that names a person's record but takes
-its words from a tool's answer is the tool's, whatever the model says.
+its words from a tool's answer is the tool's, whatever the model says. An order is a person's only
+if one record of theirs says it; lines of the texts that a model writes are judged one by one.
 """
 
 from __future__ import annotations
@@ -12,15 +13,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from recollect.extraction import scope
 from recollect.extraction.digest import cleaned
 from recollect.extraction.piece import Block, BlockKind, Piece
 from recollect.knowledge import FactTag, Trust
 from recollect.messages import Role
+from recollect.orders import Line, orders_in, unlabelled, without_orders
+from recollect.stems import stem
+from recollect.terms import words
 
 # What only a person can lay down. Said by anybody else it is something that was observed.
 PERSONAL_TAGS = frozenset({FactTag.INSTRUCTION, FactTag.PREFERENCE, FactTag.DECISION, FactTag.GOAL})
 COPIED_WORDS = 3  # telling ones in a row: they were copied
 NAME_WORDS_MAX = 3
+OWN_WORDS_SHARE = 4  # of an order, one word in so many may be a model's own
 
 _RANK = {Trust.TOOL: 0, Trust.AGENT: 1, Trust.USER: 2}
 _STEM_CHARS = 6
@@ -36,6 +42,15 @@ _PLAIN = (
     "likes liked need needs said says told asked asks use uses using used"
 )
 _PLAIN_WORDS = frozenset(_PLAIN.split())
+# Words that only report an order.
+_REPORTED = "explicitly instructed instructs instruction please remember requested requests rule"
+_REPORTING = frozenset(_REPORTED.split())
+# Names, hosts, paths, commands and numbers: they are said as they are, or not at all.
+_VERBATIM = re.compile(r"`[^`\n]+`|[^\s`]*[\w~][./:@\\=_][^\s`]*\w|[^\s`]*\d[^\s`]*")
+_DAY = re.compile(r"\b\d{4}-\d\d(?:-\d\d)?\b")  # "from now on" as a model may have it
+_EDGES = "`'\"“”‘’()[]{}<>*,;.!?:"
+_FRONT = "---"
+_FRAME = re.compile(r"\s*(?:#|[\w-]+:|$)")  # headings, and what is read by its key
 
 
 def rank(trust: Trust) -> int:
@@ -83,6 +98,28 @@ def _stems_of(word: str) -> Iterable[str]:
     if _IDEOGRAPHS.search(word):
         return (word[at : at + 2] for at in range(max(1, len(word) - 1)))
     return (word[:_STEM_CHARS],) if len(word) >= 2 or word.isdigit() else ()
+
+
+def says(said: str, order: str) -> bool:
+    """Whether a text says an order: every telling word of it, and every name as it is written."""
+    return _has_names(said, order) and not unsaid(said, order)
+
+
+def _has_names(said: str, order: str) -> bool:
+    folded = said.casefold()
+    names = (name.strip(_EDGES).casefold() for name in _VERBATIM.findall(_DAY.sub("", order)))
+    return all(name in folded for name in names)
+
+
+def unsaid(said: str, order: str) -> frozenset[str]:
+    """The telling words of an order that a text does not have in any form."""
+    has = stems(said)
+    own = _WORD.findall(_DAY.sub("", order).casefold())
+    missing = [word for word in own if not has.issuperset(stems(word))]
+    if not missing:
+        return frozenset()
+    forms = {stem(word) for word in _WORD.findall(said.casefold())}
+    return frozenset(word for word in missing if word not in _REPORTING and stem(word) not in forms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +193,71 @@ class Grounds:
                 return level
         if named is Trust.USER and (not claim.backed or claim.rest & self._tools_alone):
             return Trust.AGENT
+        if named is Trust.USER and not all(map(self._is_of_one, orders_in(content))):
+            return Trust.AGENT
         return named
+
+    def told(self, text: str) -> str:
+        """A text that a model wrote, as it may be stored.
+
+        Its labels go, and with them every order that no record of a person says; what was taken
+        from a tool is labelled as a tool's.
+        """
+        front, body = _parted(text)
+        told = (
+            without_orders(part, self._is_persons, write)
+            for part, write in ((front, _unlabelled), (body, self._labelled))
+        )
+        return "\n".join(part for part in told if part)
+
+    def _is_persons(self, order: str) -> bool:
+        return words(order) in self._kept or any(says(each, order) for each in self._persons)
+
+    @cached_property
+    def _kept(self) -> frozenset[str]:
+        """The orders in what the session came to before: they were judged when it was stored."""
+        before = self._piece.previous
+        texts = () if before is None else (before.raw_memory, before.rollout_summary)
+        lines = (unlabelled(line).text for text in texts for line in text.splitlines())
+        return frozenset(words(order) for line in lines for order in orders_in(line))
+
+    def _labelled(self, line: Line) -> str:
+        if _FRAME.match(line.text):
+            return line.text
+        own, block = stems(line.text), self.best(line.text)
+        shared = frozenset[str]()
+        if block is not None and self._level(block) is Trust.TOOL:
+            shared = own & self._stems_of_block(block)
+        if block is not None and len(shared) > 1 and 2 * len(shared) > len(own):
+            return f"{line.text} [#{block.seq}, {Trust.TOOL.value}]"
+        return f"{line.text} [{Trust.TOOL.value}]" if line.is_tools else line.text
+
+    def _is_of_one(self, order: str) -> bool:
+        """Whether one record of a person says an order; some words may be the model's own.
+
+        A name, or a word that stands in another record, was put in from there.
+        """
+        share = len(stems(order)) // OWN_WORDS_SHARE
+        for said in self._persons:
+            missing = unsaid(said, order)
+            if len(missing) > share or not _has_names(said, order):
+                continue
+            if not stems(" ".join(missing)) & self._everywhere:
+                return True
+        return False
+
+    @cached_property
+    def _persons(self) -> list[str]:
+        """What a person said in each record. Which project it was said in is clear."""
+        place = scope.named(scope.place_of(self._piece.session.project))
+        blocks = (block for block in self._piece.blocks if self._level(block) is Trust.USER)
+        return [f"{block.text}\n{place}" for block in blocks]
+
+    @cached_property
+    def _everywhere(self) -> frozenset[str]:
+        """All words that a model was shown."""
+        shown = (each.stems for each in self._origins)
+        return frozenset[str]().union(self._said[Trust.USER][0], *shown)
 
     def _claim(self, words: Sequence[str], cited: Sequence[Block], named: Trust) -> _Claim:
         own = frozenset(words)
@@ -279,6 +380,19 @@ class Grounds:
             words = telling(block.text)
             found[id(block)] = frozenset(words), _spaced(words)
         return found
+
+
+def _unlabelled(line: Line) -> str:
+    return line.text
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """The head of a memory, which is read by its keys, and the rest."""
+    lines = text.splitlines()
+    if not lines or lines[0] != _FRONT or _FRONT not in lines[1:]:
+        return "", text
+    end = lines.index(_FRONT, 1) + 1
+    return "\n".join(lines[:end]), "\n".join(lines[end:])
 
 
 def _is_name(speaker: str) -> bool:

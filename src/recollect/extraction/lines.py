@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from recollect.errors import InvalidOutput
 from recollect.extraction.digest import cleaned
 from recollect.extraction.grounding import Grounds, held_tag
-from recollect.extraction.parse import DEFAULT_LIMITS, Limits, kept_over, lead_of, merged, plain
+from recollect.extraction.parse import DEFAULT_LIMITS, Limits, lead_of, merged, plain
 from recollect.extraction.piece import Piece
 from recollect.knowledge import Draft, FactTag, NewFact
 
@@ -53,7 +53,7 @@ def parse_lines(text: str, piece: Piece, limits: Limits = DEFAULT_LIMITS) -> Dra
     facts = merged(_facts(lines, piece, limits))
     if not facts:
         raise InvalidOutput("no line says anything the transcript says; answer none if that is so")
-    return _draft(facts, piece, limits)
+    return _draft(facts, piece)
 
 
 def is_none(line: str) -> bool:
@@ -107,30 +107,20 @@ def _fact(line: str, grounds: Grounds, limits: Limits) -> NewFact | None:
     )
 
 
-def _draft(facts: tuple[NewFact, ...], piece: Piece, limits: Limits) -> Draft:
+def _draft(facts: tuple[NewFact, ...], piece: Piece) -> Draft:
     """The texts that such a model does not write are made of the facts, after those there were."""
     before = piece.previous
     known = "" if before is None else before.raw_memory
     told = "" if before is None else before.rollout_summary
     new = [fact.content for fact in facts if fact.content not in known]
-    memory = "\n".join([*([known] if known else []), *(f"- {content}" for content in new)])
-    summary = " ".join([*([told] if told else []), *(_sentence(content) for content in new)])
-    draft = Draft(
+    return Draft(
         upto=piece.upto,
-        raw_memory=_latest(memory, "\n", limits.memory_chars_max),
-        rollout_summary=_latest(summary, " ", limits.memory_chars_max),
+        raw_memory="\n".join([*([known] if known else []), *(f"- {content}" for content in new)]),
+        rollout_summary="\n".join([*([told] if told else []), *map(_sentence, new)]),
+        rollout_slug=None if before is None else before.rollout_slug,
         facts=facts,
     )
-    return kept_over(draft, piece)
 
 
 def _sentence(content: str) -> str:
     return content if content.endswith((".", "!", "?", "。")) else content + "."
-
-
-def _latest(text: str, separator: str, chars_max: int) -> str:
-    """The end of a text that has grown too long, from the next whole line or word."""
-    if len(text) <= chars_max:
-        return text
-    end = text[-chars_max:]
-    return end.partition(separator)[2] or end

@@ -20,16 +20,19 @@ from recollect.errors import (
     PromptTooLong,
 )
 from recollect.extraction.digest import Redact, one_line, shortened
+from recollect.extraction.grounding import Grounds
 from recollect.extraction.lines import parse_lines
-from recollect.extraction.parse import ANSWER_SCHEMA, Limits, handles_of, parse
+from recollect.extraction.parse import ANSWER_SCHEMA, DEFAULT_LIMITS, Limits, handles_of, parse
 from recollect.extraction.piece import Piece
 from recollect.extraction.scope import scoped
+from recollect.extraction.sections import Earlier
 from recollect.extraction.transcript import Chunk, chunk, cost, fenced, quoted, render
 from recollect.extraction.withheld import is_withheld
-from recollect.knowledge import Draft, Extraction, Fact
+from recollect.knowledge import Draft, Fact
 from recollect.models.prompts import Prompt, load_prompt
 from recollect.models.protocol import Completion, Model, Request
 from recollect.models.tokens import Calibration, estimate_request, estimate_tokens
+from recollect.orders import commands
 
 # A request and what it is for: `extract`, or `repair` of an answer that could not be used.
 Ask = Callable[[Request, str], Completion]
@@ -39,7 +42,7 @@ CHUNK_TOKENS_MIN = 200
 HALVINGS_MAX = 6
 WINDOW_MARGIN = 0.05  # of the window: the estimate of tokens is one
 OUTPUT_SHARE_MAX = 0.35  # of a small window, for the answer
-PREVIOUS_SHARE = 0.3  # of the answer, for each of the two earlier texts: it has to repeat them
+PREVIOUS_SHARE = 0.3  # of the answer's length, for what is shown of each of the two earlier texts
 CHARS_PER_TOKEN = 3  # where a text is cut to tokens: rather too short
 KNOWN_CHARS_MAX = 300
 COMPLAINT_CHARS_MAX = 500
@@ -88,11 +91,12 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sending:
-    """A request and what its answer is checked against: the blocks and the handles it shows."""
+    """A request and what its answer is read with: the blocks, handles and texts it shows."""
 
     request: Request
     piece: Piece
     handles: Mapping[str, Fact]
+    earlier: Earlier
 
 
 class _NoWholeAnswer(Exception):
@@ -198,23 +202,37 @@ class ModelExtractor:
     def _parsed(self, text: str, sending: _Sending) -> Draft:
         limits = Limits(
             fact_chars_max=self.settings.fact_chars_max,
-            memory_chars_max=self.settings.memory_chars_max,
+            memory_chars_max=min(self.settings.memory_chars_max, DEFAULT_LIMITS.memory_chars_max),
         )
         if self._is_lines:
             draft = parse_lines(text, sending.piece, limits)
         else:
-            draft = parse(text, sending.piece, sending.handles, limits)
-        facts = tuple(fact for fact in draft.facts if not is_withheld(fact))
+            draft = parse(text, sending.piece, sending.handles, limits, self.redact)
+        grounds = Grounds(sending.piece)
+        slug = draft.rollout_slug
+        draft = replace(
+            draft,
+            raw_memory=grounds.told(draft.raw_memory),
+            rollout_summary=grounds.told(draft.rollout_summary),
+            rollout_slug=None if slug and commands(slug) else slug,
+            facts=tuple(fact for fact in draft.facts if not is_withheld(fact)),
+        )
+        if not self._is_lines and not draft.is_empty:
+            draft = sending.earlier.grown(draft)
         project = sending.piece.session.project
-        return scoped(replace(draft, facts=facts), self.redact(project) if project else None)
+        return scoped(draft, self.redact(project) if project else None)
 
     def _sending(self, piece: Piece, divisor: int) -> _Sending:
         """What is sent of a piece: all that fits, or that part of it."""
         handles = _some(handles_of(piece), divisor)
         output_tokens = self._output_tokens
+        share = int(output_tokens // divisor * PREVIOUS_SHARE * CHARS_PER_TOKEN)
+        chars_max = max(share, KNOWN_CHARS_MAX)
+        said = "\n".join(block.text for block in piece.blocks)
+        earlier = Earlier.of(piece.previous, said, chars_max)
         around = {
             "session": _session(piece, self.redact),
-            "previous": self._previous(piece.previous, output_tokens // divisor),
+            "previous": earlier.rendered(self.redact, chars_max) or _NOTHING,
             "known": self._known(handles),
             "words": f"{output_tokens // 2:,}",
         }
@@ -229,6 +247,7 @@ class ModelExtractor:
             request=self._request(piece, system, {**around, "transcript": transcript}),
             piece=shown,
             handles=handles,
+            earlier=earlier,
         )
 
     def _part(self, piece: Piece, room: int, divisor: int) -> Chunk:
@@ -273,23 +292,6 @@ class ModelExtractor:
         taken = round((tokens_of(empty) + repair) * self.calibration.ratio) + output_tokens
         window = int(self.model.window_tokens * (1 - WINDOW_MARGIN))
         return min(window - taken, self.settings.extract_chunk_tokens)
-
-    def _previous(self, previous: Extraction | None, output_tokens: int) -> str:
-        """What the session came to so far, no longer than an answer can give back."""
-        if previous is None:
-            return _NOTHING
-        chars_max = max(int(output_tokens * PREVIOUS_SHARE * CHARS_PER_TOKEN), KNOWN_CHARS_MAX)
-        texts = {
-            "raw_memory": previous.raw_memory,
-            "rollout_summary": previous.rollout_summary,
-            "rollout_slug": previous.rollout_slug or "",
-        }
-        given = [
-            f"{name}:\n{fenced(shortened(self.redact(text), chars_max))}"
-            for name, text in texts.items()
-            if text
-        ]
-        return "\n\n".join(given) or _NOTHING
 
     def _known(self, handles: Mapping[str, Fact]) -> str:
         lines = [

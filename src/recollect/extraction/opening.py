@@ -9,17 +9,23 @@ from recollect.extraction.model import ModelExtractor
 from recollect.extraction.piece import Extractor
 from recollect.extraction.rules import RuleExtractor
 from recollect.extraction.run import ExtractionProcessor
+from recollect.extraction.spend import Budget
 from recollect.models.protocol import Model
 from recollect.redaction import Redactor
 from recollect.store.protocol import Store
 
 
 def open_processor(
-    store: Store, settings: Settings, clock: Clock, redactor: Redactor, model: Model | None
+    store: Store,
+    settings: Settings,
+    clock: Clock,
+    redactor: Redactor,
+    model: Model | None,
+    budget: Budget | None = None,
 ) -> ExtractionProcessor:
-    """A processor for one worker; its budget is the worker's."""
+    """A processor for one worker, with the budget of all that the worker does, or its own."""
     extractor = _extractor(settings, redactor, model)
-    return ExtractionProcessor(store, settings, clock, redactor, extractor)
+    return ExtractionProcessor(store, settings, clock, redactor, extractor, budget)
 
 
 def _extractor(settings: Settings, redactor: Redactor, model: Model | None) -> Extractor | None:

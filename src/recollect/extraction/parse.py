@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from recollect.errors import InvalidOutput
-from recollect.extraction.digest import cleaned, one_line
+from recollect.extraction.digest import Redact, cleaned, one_line
 from recollect.extraction.grounding import Grounds, held_tag, rank
 from recollect.extraction.piece import Block, Piece
 from recollect.extraction.scope import is_elsewhere
@@ -73,7 +73,7 @@ class Limits:
     """How much an answer may hold."""
 
     fact_chars_max: int = 2000
-    memory_chars_max: int = 40_000
+    memory_chars_max: int = 40_000  # what is stored may have grown longer
     facts_max: int = 64
 
     @property
@@ -97,10 +97,18 @@ DEFAULT_LIMITS = Limits()
 
 
 def parse(
-    text: str, piece: Piece, handles: Mapping[str, Fact], limits: Limits = DEFAULT_LIMITS
+    text: str,
+    piece: Piece,
+    handles: Mapping[str, Fact],
+    limits: Limits = DEFAULT_LIMITS,
+    redact: Redact = str,
 ) -> Draft:
-    """The draft an answer stands for. Blank texts and no facts: nothing worth remembering."""
-    answer = _fields(_decoded(text, limits), _KEYS, "the answer")
+    """What an answer says of a piece. Blank texts and no facts: nothing worth remembering.
+
+    It is redacted before anything is made of it: in a slug or a topic, cut short or quoted in a
+    complaint, a secret is no longer known for one.
+    """
+    answer = _fields(_decoded(text, limits, redact), _KEYS, "the answer")
     given = _list(answer["facts"], "facts")
     if len(given) > limits.facts_max:
         raise InvalidOutput(f"facts has {len(given)} entries; give the {limits.facts_max} best")
@@ -113,20 +121,7 @@ def parse(
         rollout_slug=slug(_text_or_none(answer["rollout_slug"], "rollout_slug")),
         facts=facts,
     )
-    return Draft(upto=piece.upto) if draft.is_empty else kept_over(draft, piece)
-
-
-def kept_over(draft: Draft, piece: Piece) -> Draft:
-    """What the session had before stays where a draft with something to say leaves it blank."""
-    before = piece.previous
-    if before is None:
-        return draft
-    return replace(
-        draft,
-        raw_memory=draft.raw_memory or before.raw_memory,
-        rollout_summary=draft.rollout_summary or before.rollout_summary,
-        rollout_slug=draft.rollout_slug or before.rollout_slug,
-    )
+    return Draft(upto=piece.upto) if draft.is_empty else draft
 
 
 def merged(facts: Sequence[NewFact]) -> tuple[NewFact, ...]:
@@ -231,7 +226,7 @@ def _within_reach(superseded: Sequence[Fact], by: NewFact) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ids))
 
 
-def _decoded(text: str, limits: Limits) -> Any:
+def _decoded(text: str, limits: Limits, redact: Redact) -> Any:
     if len(text) > limits.answer_chars_max:
         raise InvalidOutput(f"the answer has {len(text):,} characters; be far shorter")
     stripped = text.strip()
@@ -240,11 +235,25 @@ def _decoded(text: str, limits: Limits) -> Any:
     if not stripped:
         raise InvalidOutput("the answer is empty; answer with one JSON object")
     try:
-        return json.loads(stripped, object_pairs_hook=_unique, parse_constant=_no_constant)
+        found = json.loads(stripped, object_pairs_hook=_unique, parse_constant=_no_constant)
+        return _redacted(found, redact)
     except RecursionError as error:
         raise InvalidOutput("the answer is nested too deeply") from error
     except ValueError as error:
         raise InvalidOutput(f"the answer is not one JSON object: {error}") from error
+
+
+def _redacted(value: Any, redact: Redact) -> Any:
+    """A copy in which every text is redacted."""
+    match value:
+        case str():
+            return redact(value)
+        case list():
+            return [_redacted(each, redact) for each in value]
+        case dict():
+            return {redact(key): _redacted(each, redact) for key, each in value.items()}
+        case _:
+            return value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from recollect.config import Settings
 from recollect.domain import JobKind, JobState, SessionState
@@ -39,11 +39,16 @@ class PlannedSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkPlan:
-    """What a run would do. `is_cut`: there are more sessions than are listed."""
+    """What a run would do. `is_cut`: there are more sessions than are listed.
+
+    `not_included` has the jobs that a model would do besides, by who does them: how often it is
+    asked depends on what it reads and answers, and nobody can say before.
+    """
 
     extractor: str
     sessions: tuple[PlannedSession, ...]
     is_cut: bool
+    not_included: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def spent(self) -> Spent:
@@ -98,10 +103,9 @@ def _sessions(
         session = store.sessions.get(job.space, job.key)
         if session is not None:
             yield session, job.kind is JobKind.EXTRACT_AGAIN
-    left_since = wanted.now - timedelta(seconds=settings.idle_sweep_seconds)
-    for session in store.marks.waiting(wanted.space, SESSIONS_MAX):
-        if wanted.all or session.last_activity_at <= left_since:  # the sweep would mark it
-            yield session, False
+    swept = None if wanted.all else settings.unattended(wanted.now, settings.idle_sweep_seconds)
+    for session in store.marks.waiting(wanted.space, SESSIONS_MAX, swept):
+        yield session, False
     if wanted.again:
         for progress in store.extractions.progress(wanted.space, SESSIONS_MAX):
             session = store.sessions.get(progress.space, progress.session_id)

@@ -7,6 +7,7 @@ anybody stores it, and no transaction is open while it works.
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from recollect.domain import Outcome, Record, SessionState
 from recollect.errors import InvalidOutput
 from recollect.extraction.digest import shortened
 from recollect.extraction.model import ModelExtractor
+from recollect.extraction.parse import slug
 from recollect.extraction.piece import Block, BlockKind, Extractor, Piece
 from recollect.extraction.select import select
 from recollect.extraction.spend import Budget, Purpose, Till
@@ -27,8 +29,11 @@ from recollect.redaction import Redactor
 from recollect.store.protocol import Store
 from recollect.terms import search_terms
 
+_log = logging.getLogger(__name__)
+
 KNOWN_TEXT_CHARS = 8000  # of what people said, from which the facts to show are searched
 SLUG_CHARS_MAX = 80
+SUMMARY_CHARS_MAX = 40_000  # a page of memory holds it whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +94,14 @@ class ExtractionProcessor:
         clock: Clock,
         redactor: Redactor,
         extractor: Extractor | None,
+        budget: Budget | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
         self._clock = clock
         self._redactor = redactor
         self._extractor = extractor
-        self._budget = Budget(settings, clock)
+        self._budget = budget or Budget(settings, clock)
         uses_model = isinstance(extractor, ModelExtractor)
         self.reader = Reader(
             store=store,
@@ -120,8 +126,9 @@ class ExtractionProcessor:
             return self._verdict(Draft(upto=work.upto), NOTHING_SPENT)
         draft, spent = self._extract(self._extractor, piece, work)
         assert piece.first <= draft.upto <= piece.upto, "a draft of other records"
-        redactor = self._redactor.keyed(work.session.space)
-        return self._verdict(self._checked(draft, redactor), spent)
+        checked = self._checked(draft, self._redactor.keyed(work.session.space))
+        bounded, reason = self._bounded(checked, work)
+        return self._verdict(bounded, spent, reason)
 
     def _extract(self, extractor: Extractor, piece: Piece, work: Work) -> tuple[Draft, Spent]:
         if not isinstance(extractor, ModelExtractor):
@@ -133,14 +140,16 @@ class ExtractionProcessor:
             extractor.model, self._store.ledger, self._settings, self._clock, self._budget, purpose
         )
         try:
-            draft = dataclasses.replace(extractor, ask=till.ask).extract(piece)
+            redact = self._redactor.keyed(work.session.space).redact
+            draft = dataclasses.replace(extractor, ask=till.ask, redact=redact).extract(piece)
         except InvalidOutput as error:  # it quotes the answer, and is logged and shown
             raise InvalidOutput(self._redactor.redact(str(error))) from None
         return draft, till.spent
 
-    def _verdict(self, draft: Draft, spent: Spent) -> Verdict:
+    def _verdict(self, draft: Draft, spent: Spent, reason: str | None = None) -> Verdict:
         return Verdict(
             outcome=Outcome.NO_OUTPUT if draft.is_empty else Outcome.EXTRACTED,
+            reason=reason,
             upto=draft.upto,
             draft=draft,
             extractor=self.name,
@@ -150,16 +159,37 @@ class ExtractionProcessor:
     # what is stored
 
     def _checked(self, draft: Draft, redactor: Redactor) -> Draft:
-        """A draft as it may be stored: redacted again, and within its limits."""
-        redact, chars_max = redactor.redact, self._settings.memory_chars_max
-        slug = draft.rollout_slug
+        """A draft as it may be stored: redacted again, in every field."""
+        redact, name = redactor.redact, draft.rollout_slug
+        clean = None if name is None else redactor.redact_name(name)
         return dataclasses.replace(
             draft,
-            raw_memory=shortened(redact(draft.raw_memory), chars_max),
-            rollout_summary=shortened(redact(draft.rollout_summary), chars_max),
-            rollout_slug=None if slug is None else redact(slug)[:SLUG_CHARS_MAX],
+            raw_memory=redact(draft.raw_memory),
+            rollout_summary=redact(draft.rollout_summary),
+            rollout_slug=clean[:SLUG_CHARS_MAX] if clean and clean == name else slug(clean),
             facts=tuple(self._checked_fact(fact, redactor) for fact in draft.facts),
         )
+
+    def _bounded(self, draft: Draft, work: Work) -> tuple[Draft, str | None]:
+        """A draft within its limits, and what was not added because of them.
+
+        A text that is full stays as it is: nothing that was learned makes room for something new.
+        """
+        before, chars_max = work.previous, self._settings.memory_chars_max
+        memory, is_full = _within(
+            draft.raw_memory, "" if before is None else before.raw_memory, chars_max
+        )
+        summary, is_told = _within(
+            draft.rollout_summary,
+            "" if before is None else before.rollout_summary,
+            min(chars_max, SUMMARY_CHARS_MAX),
+        )
+        full = [name for name, each in (("raw_memory", is_full), ("summary", is_told)) if each]
+        if not full:
+            return draft, None
+        reason = f"{' and '.join(full)} full (memory_chars_max): nothing was added there"
+        _log.warning("session %s: %s", work.session.id, reason)
+        return dataclasses.replace(draft, raw_memory=memory, rollout_summary=summary), reason
 
     def _checked_fact(self, fact: NewFact, redactor: Redactor) -> NewFact:
         redact = redactor.redact
@@ -167,7 +197,14 @@ class ExtractionProcessor:
             fact,
             content=shortened(redact(fact.content), self._settings.fact_chars_max),
             quote=redact(fact.quote),
-            tags=tuple(redact(tag) for tag in fact.tags),
+            tags=tuple(redactor.redact_name(tag) for tag in fact.tags),
             metadata=redactor.redact_json(dict(fact.metadata)),
-            topic=None if fact.topic is None else redact(fact.topic),
+            topic=None if fact.topic is None else redactor.redact_name(fact.topic),
         )
+
+
+def _within(text: str, before: str, chars_max: int) -> tuple[str, bool]:
+    """A text if it is not too long, else the one before; and whether it was too long."""
+    if len(text) <= chars_max:
+        return text, False
+    return before or shortened(text, chars_max), True

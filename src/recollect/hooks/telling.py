@@ -12,11 +12,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from recollect.fences import FENCE
 from recollect.importers.homes import Homes
 from recollect.knowledge import Fact, FactTag, Trust
 from recollect.models.tokens import estimate_tokens
-from recollect.recall.inject import INTRODUCTION, MARKS, SUMMARY_ALONE, Standing, pack
+from recollect.recall.pack import INTRODUCTION, SUMMARY_ALONE, Standing, pack
 from recollect.recollection import Context, EntryKind, Hit
 from recollect.space import Space
 from recollect.stems import asked_stems, stems
@@ -127,8 +126,6 @@ def _without_marks(block: Context) -> Context:
     It only gets shorter, so that it still fits.
     """
     text = block.text.replace(INTRODUCTION, SUMMARY_ALONE, 1)
-    lines, found, _ = text.rpartition(f"\n\n{MARKS}")
-    text = f"{lines}\n</{FENCE}>" if found else text
     for citation in block.citations:  # no memory has such a mark: those are made harmless
         text = text.replace(f" [{citation.mark}]", "", 1)
     return replace(block, text=text, token_count=estimate_tokens(text) if text else 0)

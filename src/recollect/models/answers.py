@@ -12,6 +12,7 @@ from recollect.errors import (
     InvalidOutput,
     ModelRejected,
     ModelUnavailable,
+    OutputCut,
     PromptTooLong,
 )
 from recollect.messages import Json, ToolCall, as_plain_json
@@ -183,7 +184,7 @@ class Gathering:
                 why = shown(self.refusal) or "it did not say why"
                 raise ModelRejected(f"the model refused: {why}")
             case Stop.LENGTH:
-                raise InvalidOutput("the answer was cut off at the limit of its tokens")
+                raise OutputCut("the answer was cut off at the limit of its tokens")
             case Stop.WINDOW:
                 raise PromptTooLong("the model's window was full before the answer was whole")
             case Stop.DONE if not text.strip() and not calls:

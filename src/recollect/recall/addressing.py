@@ -60,6 +60,13 @@ _SAID_BY_AGENT = re.compile(
 )
 
 
+_PAST = re.compile(
+    r"\b(?:before|changed?|earlier|ever|former(?:ly)?|historical(?:ly)?|history|in\s+the\s+past|old(?:er)?"
+    r"|original(?:ly)?|past|previous(?:ly)?|prior|since\s+when|so\s+far|used\s+to|until|was|were)\b",
+    re.IGNORECASE,
+)
+
+
 def matter(question: str) -> str:
     """`question` without what is only said to whoever is asked."""
     if len(question) > ADDRESSED_CHARS_MAX:
@@ -72,3 +79,8 @@ def asks_agent(question: str) -> bool:
     if len(question) > ADDRESSED_CHARS_MAX or _SAID_BY_ASKER.search(question):
         return False
     return _SAID_BY_AGENT.search(question) is not None
+
+
+def asks_past(question: str) -> bool:
+    """Whether it is about what held before, and not only about what holds."""
+    return len(question) <= ADDRESSED_CHARS_MAX and _PAST.search(question) is not None

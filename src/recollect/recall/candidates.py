@@ -12,11 +12,15 @@ from recollect.recall.times import TimeRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
-    """A word of the question: as it is indexed, and as it stands there without case and accents."""
+    """A word of the question: as it is indexed, and as it stands there without case and accents.
+
+    `related` are stems of words that an answer may use instead: "hiking" for "hobbies".
+    """
 
     stem: str
     word: str
     is_capital: bool = False  # as names are written
+    related: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class Question:
     times: tuple[TimeRange, ...] = ()
     phrases: tuple[Phrase, ...] = ()
     asks_agent: bool = False  # what the agent said is asked for
+    asks_past: bool = False  # what held before is asked for as well
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +67,7 @@ class Candidates:
     said_at: Sequence[datetime]
     trusts: Sequence[Trust]
     speakers: Sequence[str]  # without case and accents
+    subjects: Sequence[str]  # the first words of a fact, likewise: who it is about
     sessions: Sequence[str | None]
     seqs: Sequence[int]
     uses: Sequence[int]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from recollect.recall.candidates import Candidates, Corpus, Phrase
+from recollect.recall.candidates import Candidates, Corpus, Phrase, Term
 from recollect.recall.weights import Weights
 
 KIN_CHARS = 5  # that two words begin with, to be taken for kin
@@ -32,36 +32,42 @@ class Lexical:
 class _Sought:
     """A term of the question as it is looked for in an entry's stems."""
 
+    stem: str
     exact: str
     beginning: str  # the same, where a word is too short to have kin
+    related: Sequence[str]
     worth: float
 
 
 def score_words(
-    stems: Sequence[str], corpus: Corpus, candidates: Candidates, weights: Weights
+    terms: Sequence[Term], corpus: Corpus, candidates: Candidates, weights: Weights
 ) -> Lexical:
     texts, groups = candidates.stems, groups_of(candidates)
     flat, slope = _length_terms(weights)
     boost = weights.saturation + 1
     scores = [0.0] * len(texts)
     gathered = dict.fromkeys(groups, 0.0)
-    sought = _sought(stems, corpus)
+    sought = _sought(terms, corpus)
     places: dict[str, Sequence[int]] = {}
-    for stem, term in zip(stems, sought, strict=True):
+    for term in sought:
         together: dict[Group, float] = {}
         # Most entries lack most terms: they are passed over before anything is computed.
         beginning, worth = term.beginning, term.worth
-        places[stem] = [at for at, text in enumerate(texts) if beginning in text]
-        for at in places[stem]:
+        have = places[term.stem] = [at for at, text in enumerate(texts) if beginning in text]
+        counts = dict.fromkeys(have, 0) | _related_counts(term, texts)
+        for at, related in counts.items():
             text = texts[at]
             damping = flat + slope * (text.count(" ") - 1)
-            fit = boost * _fit(term, text, damping, weights.kin)
+            fit = _fit(term, text, damping, weights.kin)
+            if related:
+                fit = max(fit, weights.related * related / (related + damping))
+            fit *= boost
             scores[at] += worth * fit
             group = groups[at]
             together[group] = together.get(group, 0.0) + fit
         for group, fits in together.items():
             gathered[group] += worth * 2 * fits / (fits + 1)
-    worths = {stem: term.worth for stem, term in zip(stems, sought, strict=True)}
+    worths = {term.stem: term.worth for term in sought}
     return Lexical(scores=scores, groups=groups, gathered=gathered, worths=worths, places=places)
 
 
@@ -99,17 +105,33 @@ def rarity(holders: int, entries: int) -> float:
     return math.log1p((without + 0.5) / (holders + 0.5))
 
 
-def _sought(stems: Sequence[str], corpus: Corpus) -> list[_Sought]:
-    rarities = [rarity(corpus.holders.get(stem, 0), corpus.entries) for stem in stems]
+def _related_counts(term: _Sought, texts: Sequence[str]) -> dict[int, int]:
+    """How many different words related to a term an entry has, where it lacks the term itself."""
+    counts: dict[int, int] = {}
+    for other in term.related:
+        for at, text in enumerate(texts):
+            if other in text and term.exact not in text:
+                counts[at] = counts.get(at, 0) + 1
+    return counts
+
+
+def _sought(terms: Sequence[Term], corpus: Corpus) -> list[_Sought]:
+    rarities = [rarity(corpus.holders.get(term.stem, 0), corpus.entries) for term in terms]
     whole = sum(rarities) or 1.0
     return [
         _Sought(
-            exact=f" {stem} ",
-            beginning=f" {stem[:KIN_CHARS]}" if len(stem) >= KIN_CHARS else f" {stem} ",
+            stem=term.stem,
+            exact=f" {term.stem} ",
+            beginning=_beginning(term.stem),
+            related=[f" {other} " for other in term.related],
             worth=rare / whole,
         )
-        for stem, rare in zip(stems, rarities, strict=True)
+        for term, rare in zip(terms, rarities, strict=True)
     ]
+
+
+def _beginning(stem: str) -> str:
+    return f" {stem[:KIN_CHARS]}" if len(stem) >= KIN_CHARS else f" {stem} "
 
 
 def _length_terms(weights: Weights) -> tuple[float, float]:

@@ -7,6 +7,7 @@ would be lost. A number, a negation or another word in the place of one makes an
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -14,6 +15,7 @@ from recollect.terms import words
 
 OVERLAP_MIN = 0.9  # of all words of both, how many they share
 CONTAINED_MIN = 0.5  # of a longer text's words: below, it is about more than the shorter one
+LONGEST = 2  # words of a text, of which one that says the same has at least one
 STEM_CHARS = 4  # words with the same beginning are forms of one
 
 # With what makes it another one: 5, -5, 5:30, 5.50, $5 and 5% are six.
@@ -51,6 +53,11 @@ class Wording:
     def of(cls, text: str) -> Wording:
         line = words(text)
         return cls(f" {line} ", frozenset(line.split()), frozenset(_NUMBER.findall(text)))
+
+    @property
+    def longest(self) -> Sequence[str]:
+        """The words that tell most about a text, if any do."""
+        return sorted(self.words, key=len)[-LONGEST:]
 
     def compared(self, earlier: Wording) -> Likeness:
         """What this is to one that came earlier. A text without words is like no other."""

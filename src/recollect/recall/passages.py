@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from recollect.stems import stems
 
 PASSAGE_CHARS = 700
 SCANNED_CHARS = 65_536  # of a text; what follows is not looked through
 
+CUT = "…"
+
+SENTENCE = re.compile(r"[^.!?\n。！？]+(?:[.!?。！？]+[\"'”’)]*|\n+|\Z)\s*|[.!?\n。！？]+\s*")
 _BREAK = re.compile(r"\n\s*\n|\n(?=#{1,6} |[-*+] |\d+[.)] )")
 
 # What a page written by rules says about its lines; the sources of a hit have it.
@@ -36,6 +39,39 @@ def best_passage(text: str, worth: Mapping[str, float]) -> str:
     if len(text) <= PASSAGE_CHARS:
         return text.strip()
     return max(_passages(text[:SCANNED_CHARS]), key=lambda passage: _worth(passage, worth)).strip()
+
+
+def excerpt(text: str, worth: Mapping[str, float], chars_max: int) -> str:
+    """The sentences of a text that answer best, next to each other, within so many characters."""
+    if len(text) <= chars_max:
+        return text
+    sentences = SENTENCE.findall(text[:SCANNED_CHARS])
+    values = [_worth(sentence, worth) for sentence in sentences]
+    best, chosen = -1.0, (0, 1)
+    for first in range(len(sentences)):
+        length, value = 0, 0.0
+        for last in range(first, len(sentences)):
+            length += len(sentences[last])
+            if length > chars_max and last > first:
+                break
+            value += values[last]
+            if value > best:
+                best, chosen = value, (first, last + 1)
+    first, end = _widened(sentences, *chosen, chars_max)
+    kept = "".join(sentences[first:end]).strip()
+    return f"{CUT + ' ' if first else ''}{kept}{' ' + CUT if end < len(sentences) else ''}"
+
+
+def _widened(sentences: Sequence[str], first: int, end: int, chars_max: int) -> tuple[int, int]:
+    """As much around the chosen sentences as there is room for, what follows first."""
+    room = chars_max - sum(map(len, sentences[first:end]))
+    while end < len(sentences) and len(sentences[end]) <= room:
+        room -= len(sentences[end])
+        end += 1
+    while first and len(sentences[first - 1]) <= room:
+        first -= 1
+        room -= len(sentences[first])
+    return first, end
 
 
 def _worth(passage: str, worth: Mapping[str, float]) -> float:

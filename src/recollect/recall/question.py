@@ -8,8 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice, pairwise
 
-from recollect.recall.addressing import asks_agent, matter
+from recollect.knowledge import Trust
+from recollect.recall.addressing import asks_agent, asks_past, matter
 from recollect.recall.candidates import Candidates, Corpus, Phrase, Question, Term
+from recollect.recall.related import related_stems
 from recollect.recall.times import time_ranges
 from recollect.recollection import Entry, EntryKind, Found, Sought
 from recollect.stems import asked_stems, stems
@@ -17,6 +19,9 @@ from recollect.terms import words
 
 PHRASES_MAX = 48
 PAIRED_CHARS_MAX = 2000  # of a question, in which words stand together
+SUBJECT_CHARS, SUBJECT_WORDS = 60, 3  # of a fact, that say who it is about
+
+_NO_NAMES = frozenset({"agent", "ai", "assistant", "bot", "model", "system"})
 
 _WORD = re.compile(r"[^\W_]+")
 _QUOTED = re.compile(
@@ -38,12 +43,19 @@ def ask(text: str, now: datetime) -> Question:
     capitals = {words(each) for each in _WORD.findall(text) if each[0].isupper()}
     return Question(
         terms=tuple(
-            Term(stem=stem, word=word, is_capital=word in capitals) for stem, word in asked.items()
+            Term(
+                stem=stem,
+                word=word,
+                is_capital=word in capitals,
+                related=tuple(other for other in related_stems(stem) if other not in asked),
+            )
+            for stem, word in asked.items()
         ),
         asked_at=now,
         times=tuple(time_ranges(text, now)),
         phrases=tuple(islice(_phrases(text, asked), PHRASES_MAX)),
         asks_agent=asks_agent(text),
+        asks_past=asks_past(text),
     )
 
 
@@ -61,6 +73,7 @@ def sought(question: Question) -> Sought:
     """What a store is asked for."""
     return Sought(
         stems=tuple(term.stem for term in question.terms),
+        related={term.stem: term.related for term in question.terms if term.related},
         times=tuple((time.start, time.end) for time in question.times),
     )
 
@@ -76,18 +89,30 @@ def corpus(found: Found) -> Corpus:
 
 def candidates(entries: Sequence[Entry]) -> Candidates:
     """`entries` as ranking looks at them, in the same order."""
-    record = EntryKind.RECORD
+    record, fact = EntryKind.RECORD, EntryKind.FACT
     names = {name: words(name) for name in {entry.speaker for entry in entries}}
     return Candidates(
         stems=[f" {entry.stems} " for entry in entries],
         said_at=[entry.at for entry in entries],
-        trusts=[entry.trust for entry in entries],
+        trusts=[_voice(entry) for entry in entries],
         speakers=[names[entry.speaker] for entry in entries],
+        subjects=[_subject(entry) if entry.kind is fact else "" for entry in entries],
         sessions=[entry.session_id if entry.kind is record else None for entry in entries],
         seqs=[entry.seq for entry in entries],
         uses=[entry.usage_count for entry in entries],
         turns=[_TURN_OF_KIND[entry.kind] - entry.key for entry in entries],
     )
+
+
+def _voice(entry: Entry) -> Trust:
+    """Whose word it is, to be weighed: somebody with a name is a person, whatever their seat."""
+    if entry.trust is Trust.AGENT and entry.kind is EntryKind.RECORD and entry.speaker:
+        return Trust.AGENT if words(entry.speaker) in _NO_NAMES else Trust.USER
+    return entry.trust
+
+
+def _subject(entry: Entry) -> str:
+    return " ".join(words(entry.text[:SUBJECT_CHARS]).split()[:SUBJECT_WORDS])
 
 
 def candidate_id(entry: Entry) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import add, mul
 from types import MappingProxyType
@@ -28,6 +29,15 @@ USES_HALF = 5.0
 USUAL_WORTH = 32  # candidates, that what is usual between two texts counts for as a spread
 FLOOR_SHARE = 4  # one in so many candidates is too unlike the question to count
 
+# What the best entry scores for a question without an answer: in a space of so many entries, and
+# how much more in a larger one. Measured by asking one development file's questions of the other.
+CHANCE_SCORE = 0.55
+CHANCE_ENTRIES = 600
+CHANCE_GROWTH = 0.12
+CHANCE_SHARE = 0.9  # from here up to that score a budget opens
+CHANCE_TOKENS = 0.2  # of the budget for what is found by chance
+CHANCE_TOKENS_MIN = 120  # a few lines, whatever the budget
+
 NO_HOLDERS: Mapping[str, int] = MappingProxyType({})
 
 Column = Sequence[float]  # one value for each candidate
@@ -45,10 +55,13 @@ def rank(
     """The best candidates, best first. A neighbour counts when it is a candidate too."""
     names = speakers_asked(question.terms, {*candidates.speakers}, corpus.holders)
     told = [term for term in question.terms if not _is_named(term, names, corpus.holders)]
-    stems = [term.stem for term in told or question.terms]
-    lexical = score_words(stems, corpus, candidates, weights)
+    lexical = score_words(told or question.terms, corpus, candidates, weights)
     voice_of = _voices(question, weights)
-    voices = [voice_of[trust] for trust in candidates.trusts]
+    about = _about(names, candidates)
+    voices = [
+        1.0 if is_about else voice_of[trust]
+        for trust, is_about in zip(candidates.trusts, about, strict=True)
+    ]
     # What an entry says weighs by whose word it is; the sum does once more, with all around it.
     said = list(map(mul, voices, lexical.scores))
     columns: dict[str, Column] = {"words": list(map(mul, voices, said))}
@@ -65,8 +78,8 @@ def rank(
         columns[name] = list(map(mul, voices, column))
     if names:
         columns["speaker"] = [
-            voice * weights.speaker if speaker in names else 0.0
-            for voice, speaker in zip(voices, candidates.speakers, strict=True)
+            voice * weights.speaker if is_about or speaker in names else 0.0
+            for voice, speaker, is_about in zip(voices, candidates.speakers, about, strict=True)
         ]
     if question.times:
         columns["time"] = list(
@@ -78,6 +91,36 @@ def rank(
     if any(candidates.uses):
         columns["usage"] = [weights.usage * uses / (uses + USES_HALF) for uses in candidates.uses]
     return _ordered(columns, candidates, limit)
+
+
+def worth_tokens(ranked: Sequence[Ranked], corpus: Corpus, max_tokens: int) -> int:
+    """How much of a budget the best of these are worth: all of it, if one of them may be an answer.
+
+    Among many entries some have a few of a question's words by chance: the more there are, the
+    better the best has to be. What is found for a question that has no answer gets a small part.
+    """
+    if not ranked:
+        return max_tokens
+    usual = CHANCE_SCORE + CHANCE_GROWTH * math.log(max(corpus.entries, 1) / CHANCE_ENTRIES)
+    share = ranked[0].score / max(usual, CHANCE_SCORE / 2)
+    if share >= 1:
+        return max_tokens
+    rising = (share - CHANCE_SHARE) / (1 - CHANCE_SHARE)
+    part = CHANCE_TOKENS + (1 - CHANCE_TOKENS) * max(rising, 0.0)
+    return min(max_tokens, max(round(part * max_tokens), CHANCE_TOKENS_MIN))
+
+
+def relevance(ranked: Ranked) -> float:
+    """What of a score is about the matter, and not about who said it, or when, or how often."""
+    return ranked.score - sum(
+        ranked.parts.get(name, 0.0) for name in ("speaker", "recency", "usage")
+    )
+
+
+def outdated(ranked: Ranked, weights: Weights = WEIGHTS) -> Ranked:
+    """The same, below what holds now."""
+    parts = {**ranked.parts, "outdated": -weights.outdated * max(ranked.score, 0.0)}
+    return replace(ranked, score=sum(parts.values()), parts=parts)
 
 
 def speakers_asked(
@@ -108,6 +151,16 @@ def _names(term: Term, speaker: str, holders: Mapping[str, int]) -> bool:
 
 def _is_named(term: Term, speakers: frozenset[str], holders: Mapping[str, int]) -> bool:
     return any(_names(term, speaker, holders) for speaker in speakers)
+
+
+def _about(names: frozenset[str], candidates: Candidates) -> Sequence[bool]:
+    """Which facts are about somebody the question names; they count as that person's own word."""
+    parts = {part for name in names for part in name.split()}
+    if not parts:
+        return [False] * len(candidates)
+    return [
+        bool(subject) and not parts.isdisjoint(subject.split()) for subject in candidates.subjects
+    ]
 
 
 def _voices(question: Question, weights: Weights) -> dict[Trust, float]:

@@ -20,28 +20,28 @@ from recollect.collection import check_id
 from recollect.documents.paths import read_path
 from recollect.errors import InvalidValue
 from recollect.fences import without_recalled
-from recollect.knowledge import Source
+from recollect.knowledge import Source, Trust
 from recollect.messages import Role
 from recollect.recall import usage
 from recollect.recall.candidates import Corpus, Question, Ranked
 from recollect.recall.filters import read_filters
 from recollect.recall.finding import Finder
-from recollect.recall.inject import (
+from recollect.recall.lexical import rarity
+from recollect.recall.pack import (
     CHARS_PER_TOKEN_MAX,
-    FACTS_LIMIT,
     FACTS_MAX,
     SUMMARY_SHARE,
     Standing,
     pack,
     pack_summary,
 )
-from recollect.recall.lexical import rarity
-from recollect.recall.passages import best_passage, without_notes
+from recollect.recall.passages import best_passage, excerpt, without_notes
 from recollect.recall.question import ask, candidate_id, candidates, corpus
-from recollect.recall.rank import rank
-from recollect.recall.related import in_other_words
+from recollect.recall.rank import outdated, rank, relevance, worth_tokens
+from recollect.recall.revising import Revisions
 from recollect.recall.speakers import KnownSpeakers
 from recollect.recall.variety import LOOKED_AT_SHARE, varied
+from recollect.recall.vouching import bare, told, voucher
 from recollect.recollection import (
     Context,
     Entry,
@@ -58,12 +58,20 @@ if TYPE_CHECKING:
 
 QUERY_CHARS_MAX = 20_000  # of a question; what follows is not read
 CONTEXT_TOKENS = 2000
-CONTEXT_HITS = 24  # from which a context is packed, or twice as many as it may have lines
-CONTEXT_CHARS = 3000  # of a record that a context may show a beginning of
+CONTEXT_HITS = 24  # from which a context is packed at least
+CONTEXT_HITS_MAX = 400
+LINE_TOKENS_MIN = 8  # that a line of a context takes, at least nearly always
+CONTEXT_CHARS = 2500  # of a record, in which a context looks for what to show
+EXCERPT_CHARS = 400  # of a record that a context shows a part of
+EXCERPT_CHARS_OTHERS = 280  # of what an agent or a tool said
+RELEVANCE_MIN = 0.2  # below, a line of a context has nothing to do with the question
+RELEVANCE_SHARE = 0.5  # of what the best has, which is enough where even that has less
+SPARE = 1.25  # so much more than fits is looked at: some of it says the same as the rest
 MARGIN_CHARS = 1500  # read further than is shown, so that no secret is cut in two and missed
 SUMMARY_PATH = "~/memory/memory_summary"
 REACH = Reach()
 _HAVE_SOURCES = (EntryKind.FACT, EntryKind.DOCUMENT)
+_WRITTEN = (EntryKind.SUMMARY, EntryKind.DOCUMENT)
 
 
 def _no_meaning() -> None:
@@ -75,6 +83,16 @@ class _Purpose(Enum):
 
     LIST = "list"  # each whole, and none twice
     CONTEXT = "context"  # as much of each as a block may show
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answers:
+    """What may answer a question: entries, and the best of them in their order."""
+
+    question: Question
+    corpus: Corpus
+    entries: Sequence[Entry] = ()
+    ranked: Sequence[Ranked] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +138,10 @@ class Recaller:
     ) -> builtins.list[Hit]:
         """The best hits for any text, best first; none where nothing fits."""
         allowed = read_filters(filters, kinds=kinds, as_of=as_of)
-        return list(self._recalled(query, page_size(limit), allowed).hits)
+        wanted = page_size(limit)
+        answers = self._ranked(query, wanted * LOOKED_AT_SHARE, allowed)
+        best = varied(answers.ranked, answers.entries, wanted)
+        return list(self._shown(answers, best, allowed, _Purpose.LIST).hits)
 
     def context(
         self,
@@ -146,12 +167,13 @@ class Recaller:
             whole = self._summary(allowed, SUMMARY_SHARE * max_tokens)
             told = whole if summary is None else summary
             return self._named(pack_summary(told, max_tokens=max_tokens))
-        limit = max(CONTEXT_HITS, min(2 * max_facts, FACTS_LIMIT))
-        found = self._recalled(query, limit, allowed, _Purpose.CONTEXT, beside)
+        answers = self._ranked(query, _reach_of(max_tokens), allowed, beside)
+        budget = worth_tokens(answers.ranked, answers.corpus, max_tokens)
+        found = self._shown(answers, _within(answers, budget), allowed, _Purpose.CONTEXT)
         block = pack(
             found.hits,
-            summary=self._summary(allowed, max_tokens) if summary is None else summary,
-            max_tokens=max_tokens,
+            summary=summary or "",
+            max_tokens=budget,
             max_facts=max_facts,
             now=self._around.now(),
             standings=_standings(found.entries),
@@ -189,48 +211,66 @@ class Recaller:
         told = usage.opened(shown, turn_id=turn_id, at=self._around.now())
         return self._store.search.use(self._space, told)
 
-    def _recalled(
-        self,
-        query: str,
-        limit: int,
-        allowed: Filters,
-        purpose: _Purpose = _Purpose.LIST,
-        beside: str | None = None,
-    ) -> Recalled:
-        """The best; the records of the session `beside` take nobody's place."""
+    def _ranked(
+        self, query: str, limit: int, allowed: Filters, beside: str | None = None
+    ) -> _Answers:
+        """What may answer, best first; the records of the session `beside` take nobody's place."""
         if not isinstance(query, str):
             raise InvalidValue(f"a query is text, not {type(query).__name__}")
         now = self._around.now()
         query = query[:QUERY_CHARS_MAX]
         question = ask(query, allowed.as_of or now)
         if not question.terms and not question.times:
-            return Recalled(hits=(), entries=())
-        reach = _reach(limit)
-        looked = self._finder.look(question, query, allowed, now, reach)
-        if not looked.found.entries and (other := in_other_words(question)) is not None:
-            question = other
-            looked = self._finder.look(question, query, allowed, now, reach)
+            return _Answers(question=question, corpus=Corpus(entries=0, holders={}))
+        looked = self._finder.look(question, query, allowed, now, _reach(limit))
         space = corpus(looked.found)
         entries = [entry for entry in looked.found.entries if _says_something(entry)]
         if beside is not None:
             entries = [entry for entry in entries if not _is_record_of(entry, beside)]
-        looked_at = limit * LOOKED_AT_SHARE if purpose is _Purpose.LIST else limit
-        ranked = rank(
-            question, space, candidates(entries), looked.similarities(entries), limit=looked_at
-        )
-        if purpose is _Purpose.LIST:  # a context says by itself what it leaves out for another line
-            ranked = varied(ranked, entries, limit)
-        chosen = [entries[each.at] for each in ranked]
+        alike = looked.similarities(entries)
+        ranked = rank(question, space, candidates(entries), alike, limit=limit)
+        return _Answers(question=question, corpus=space, entries=entries, ranked=ranked)
+
+    def _shown(
+        self, answers: _Answers, ranked: Sequence[Ranked], allowed: Filters, purpose: _Purpose
+    ) -> Recalled:
+        """The chosen ones as hits."""
+        now = self._around.now()
+        ranked = self._revised(answers, ranked, allowed)
+        chosen = [answers.entries[each.at] for each in ranked]
         shown = self._whole(chosen, allowed, now, purpose)
-        worth = _worth(question, space)
+        worth = _worth(answers.question, answers.corpus)
         # Who speaks and what a thing is called comes again and again: each text is redacted once.
         redact = self._redact or cache(self._around.redactor().keyed(self._space).redact)
         hits = [
-            _hit(shown[name], each, worth, purpose, redact)
+            self._without_orders(_hit(shown[name], each, worth, purpose, redact), now)
             for name, each in zip(map(candidate_id, chosen), ranked, strict=True)
             if name in shown
         ]
         return Recalled(hits=[hit for hit in hits if hit.text], entries=list(shown.values()))
+
+    def _revised(
+        self, answers: _Answers, ranked: Sequence[Ranked], allowed: Filters
+    ) -> Sequence[Ranked]:
+        """The same without what people have taken back, and what is outdated in its place.
+
+        Entries are changed where a part of them does not hold any more. At another time than now
+        everything is as it was said.
+        """
+        if allowed.as_of is not None:
+            return ranked
+        entries = answers.entries
+        said = {entries[each.at].session_id for each in ranked if entries[each.at].session_id}
+        revisions = Revisions(
+            self._store.search.revisions(self._space, sorted(said), self._around.now())
+        )
+        kept: list[Ranked] = []
+        for each in ranked:
+            if not revisions.apply(entries[each.at]):
+                continue
+            is_past = entries[each.at].until is not None and _is_record(entries[each.at])
+            kept.append(outdated(each) if is_past and not answers.question.asks_past else each)
+        return sorted(kept, key=lambda each: (-each.score, each.turn))
 
     def _whole(
         self, chosen: Sequence[Entry], allowed: Filters, now: datetime, purpose: _Purpose
@@ -253,6 +293,17 @@ class Recaller:
             if entry.key not in keys.get(entry.kind, ()) or candidate_id(entry) in loaded
         }
 
+    def _without_orders(self, hit: Hit, now: datetime) -> Hit:
+        """A hit without orders that a machine wrote and no person gave; people's pages as they are.
+
+        Of a session's summary only what was said in it counts.
+        """
+        if hit.kind not in _WRITTEN or hit.trust is Trust.USER:
+            return hit
+        session_id = hit.id if hit.kind is EntryKind.SUMMARY else None
+        is_persons = voucher(self._store, self._space, now, session_id)
+        return replace(hit, text=told(hit.text, is_persons), title=told(hit.title, is_persons))
+
     def _summary(self, allowed: Filters, max_tokens: int) -> str:
         """What the space's memory comes to, once consolidation has written it.
 
@@ -266,7 +317,28 @@ class Recaller:
             return ""
         redact = self._around.redactor().keyed(self._space).redact
         chars_max = CHARS_PER_TOKEN_MAX * max_tokens // SUMMARY_SHARE + 1
-        return _beginning(without_notes(found.body), chars_max, redact)
+        # Whoever writes this page has left out orders that no person gave.
+        return bare(_beginning(without_notes(found.body), chars_max, redact))
+
+
+def _reach_of(max_tokens: int) -> int:
+    """How many hits a context may be packed from."""
+    return max(CONTEXT_HITS, min(max_tokens // LINE_TOKENS_MIN, CONTEXT_HITS_MAX))
+
+
+def _within(answers: _Answers, max_tokens: int) -> Sequence[Ranked]:
+    """Those of the best that are about the matter and may find room, and some to spare."""
+    room = SPARE * max_tokens
+    best = max(map(relevance, answers.ranked), default=0.0)
+    least = min(RELEVANCE_MIN, RELEVANCE_SHARE * best)  # where there is little, little tells
+    chosen: list[Ranked] = []
+    for each in answers.ranked:
+        if room <= 0 and len(chosen) >= CONTEXT_HITS:
+            break
+        if relevance(each) >= least:
+            chosen.append(each)
+            room -= LINE_TOKENS_MIN + min(len(answers.entries[each.at].text), EXCERPT_CHARS) / 4
+    return chosen
 
 
 def _hit(
@@ -276,10 +348,11 @@ def _hit(
     purpose: _Purpose,
     redact: Callable[[str], str],
 ) -> Hit:
-    if entry.kind in (EntryKind.DOCUMENT, EntryKind.SUMMARY):
+    if entry.kind in _WRITTEN:
         text = redact(best_passage(without_notes(entry.text), worth))
     elif entry.kind is EntryKind.RECORD and purpose is _Purpose.CONTEXT:
-        text = _beginning(_said(entry), CONTEXT_CHARS, redact)
+        chars = EXCERPT_CHARS if entry.trust is Trust.USER else EXCERPT_CHARS_OTHERS
+        text = excerpt(_beginning(_said(entry), CONTEXT_CHARS, redact), worth, chars)
     else:
         text = redact(_said(entry))
     return Hit(
@@ -298,6 +371,8 @@ def _hit(
         speaker=redact(entry.speaker or entry.role),
         tags=tuple(map(redact, entry.tags)),
         usage_count=entry.usage_count,
+        outdated_at=entry.until if _is_record(entry) else None,
+        replaced_by=redact(entry.replaced_by),
     )
 
 
@@ -333,6 +408,10 @@ def _beginning(text: str, chars_max: int, redact: Callable[[str], str]) -> str:
 
 def _turn(turn: str | None) -> str | None:
     return None if turn is None else check_id(turn)
+
+
+def _is_record(entry: Entry) -> bool:
+    return entry.kind is EntryKind.RECORD
 
 
 def _is_record_of(entry: Entry, session_id: str) -> bool:

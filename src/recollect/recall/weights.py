@@ -16,6 +16,8 @@ class Weights:
     length_plain: float = 40.0
     # "Volunteer" and "voluntary" begin alike: worth a part of the word itself.
     kin: float = 0.3
+    # What an answer uses instead of a word of the question: a part of the word itself, too.
+    related: float = 0.5
     # Two words that stand together in the question and in an entry are worth a little more. What
     # stands in quotation marks was meant word for word (by judgement: few questions of the files
     # have any).
@@ -27,7 +29,7 @@ class Weights:
     beside: float = 0.4
     near: float = 0.15
     # What somebody said is the best source on that person.
-    speaker: float = 0.7
+    speaker: float = 0.5
     # Said in the time that the question names, the more the fewer were.
     time: float = 0.7
     # A session about the matter: the question's words that its entries have together.
@@ -36,6 +38,8 @@ class Weights:
     # counts in full where a question asks for it.
     agent: float = 0.6
     tool: float = 0.7
+    # What was replaced or has ended stands below what holds, unless the past is asked for.
+    outdated: float = 0.5
     # Between equals the newer and the more often used goes first; never more than that.
     recency: float = 0.02
     usage: float = 0.02

@@ -17,6 +17,8 @@ _QUOTES = frozenset("\"'`“‘«")
 _AFTER_ORDERS = frozenset({"please", "yesterday", "today", "now", "thanks"})
 _NEXT_WORD = LazyPattern(r"[ \t]+([^\W\d_]+)")
 _WORD = LazyPattern(r"[^\W\d_]+")
+CARD_WORDS_CHARS = 40  # in front of a number, in which it is called a card's
+_BEFORE_PART, _AFTER_PART = frozenset("_.,/+=#-"), frozenset("_/+=-")  # of a longer id
 _CLAUSE_END = LazyPattern(r"[ \t]*(?:[.!?;)]|[\r\n]|$)")
 
 
@@ -212,8 +214,16 @@ def _basic(found: Candidate, _words: Words) -> str | None:
     return found.kind if values.is_basic(found.value) else None
 
 
-def _card(found: Candidate, _words: Words) -> str | None:
-    return found.kind if values.is_card(found.value) else None
+def _card(found: Candidate, words: Words) -> str | None:
+    """Of the usual length and by itself, or called one: ids and times are numbers as well."""
+    if not values.is_card(found.value):
+        return None
+    before = found.text[max(0, found.start - CARD_WORDS_CHARS) : found.start]
+    is_usual = sum(map(str.isdigit, found.value)) in (15, 16)
+    is_part = before[-1:] in _BEFORE_PART or found.following[:1] in _AFTER_PART
+    if is_usual and (len(found.value.split()) > 1 or not is_part):
+        return found.kind
+    return found.kind if words["cards"] & set(_WORD.findall(before.lower())) else None
 
 
 _CHECKS: Mapping[Check, Callable[[Candidate, Words], str | None]] = {

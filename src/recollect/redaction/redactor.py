@@ -16,6 +16,7 @@ from recollect.redaction.rules import Check, Rule, RuleSet, keyword_hits
 from recollect.redaction.structure import redact_value
 
 PASSES_MAX = 8  # a secret found only after another was replaced is rare; a chain of eight is none
+NUMBER_DIGITS_MIN = 13  # of a card
 _TRAILING = ".,:;…*"
 
 
@@ -64,6 +65,15 @@ class Redactor:
                 break
             text = self._replaced(text, findings)
         return text
+
+    def redact_name(self, name: str) -> str:
+        """A name with every secret replaced: also in one of joined words, as slugs and tags are."""
+        name = self.redact(name)
+        if sum(map(str.isdigit, name)) < NUMBER_DIGITS_MIN:
+            return name
+        parted = name.replace("-", " ").replace("_", " ")
+        redacted = self.redact(parted)
+        return name if redacted == parted else redacted
 
     def redact_json(self, value: Any) -> Any:
         """A redacted copy of a JSON value: texts by the rules, values by the names they have."""

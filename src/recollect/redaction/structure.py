@@ -12,6 +12,7 @@ from recollect.redaction.placeholders import PLACEHOLDER
 Words = Mapping[str, frozenset[str]]
 # What `{"name": "DB_PASSWORD", "value": "…"}` calls the two.
 NAMING_KEYS = ("name", "key", "header", "variable", "id")
+CARD_MIN = 10**12
 VALUE_KEYS = frozenset({"value", "val", "secret_value", "stringvalue", "default"})
 
 
@@ -65,6 +66,8 @@ class _Walk:
             place = self.redact(key) if is_text else key
             copy[place] = None  # keeps the order: what is to do is done from the end
             kind = name_kind(key, self.words) if is_text else None
+            if type(inner) is int and is_text and inner >= CARD_MIN:
+                inner = self._card(key, inner)
             if kind is None and is_text and key.lower() in VALUE_KEYS:
                 kind = told
             self.todo.append((copy, place, inner, kind))
@@ -95,6 +98,11 @@ class _Walk:
             return redacted
         is_secret = fits_name(kind, value, self.words, is_quoted=True)
         return self.known_secret(kind.value, value) if is_secret else redacted
+
+    def _card(self, key: str, value: int) -> int | str:
+        """A number that its key calls a card's, as text is read."""
+        said = f"{key.replace('_', ' ')} {value}"
+        return value if self.redact(said) == said else self.known_secret("card-number", str(value))
 
     def _number(self, value: int, kind: NameKind) -> int | str:
         if value < 1000:

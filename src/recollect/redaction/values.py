@@ -217,7 +217,7 @@ def is_basic(value: str) -> bool:
 
 
 def is_card(value: str) -> bool:
-    """Digits whose last one is the check digit of the others, and not all the same."""
+    """Digits whose last one is the check digit of the others, and not all of them the same."""
     digits = [int(c) for c in value if c.isdigit()]
     doubled = [n * 2 - 9 if n > 4 else n * 2 for n in digits[-2::-2]]
-    return len(set(digits)) > 2 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+    return len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0

@@ -32,6 +32,7 @@ from recollect.errors import (
     StoreBusy,
     StoreClosed,
     StoreDenied,
+    StoreError,
     StoreForked,
     StoreUnavailable,
 )
@@ -58,6 +59,7 @@ from recollect.store.whole import Access
 T = TypeVar("T")
 
 ROLE = "recollect_app"
+ENCODING = "UTF8"  # of the database
 ATTEMPTS_MAX = 5  # runs of one job that lost a deadlock or a serialisation conflict
 _SCOPE = statement(
     "SELECT set_config('search_path', %(schema)s, true), set_config('role', %(role)s, true),"
@@ -89,6 +91,7 @@ class PostgresDatabase:
             with psycopg.connect(
                 self._conninfo, autocommit=True, connect_timeout=max(2, int(timeout_seconds))
             ) as connection:
+                _check_encoding(connection, self._location)
                 self._version = self._migrate(connection, clock)
                 self._role = _application_role(connection)
         except psycopg.Error as error:
@@ -422,6 +425,17 @@ EXCEPTION
 END
 $$
 """.encode()
+
+
+def _check_encoding(connection: psycopg.Connection[Any], location: str) -> None:
+    """Refuse a database that cannot hold every text; nothing was asked of it yet."""
+    encoding = connection.info.parameter_status("server_encoding") or ENCODING
+    if encoding != ENCODING:
+        raise StoreError(
+            f"{location}: the database {connection.info.dbname!r} has the encoding {encoding}, and "
+            f"Recollect needs {ENCODING}; create one with CREATE DATABASE recollect "
+            f"ENCODING '{ENCODING}' TEMPLATE template0, and name that in the URL"
+        )
 
 
 def _application_role(connection: psycopg.Connection[Any]) -> str:

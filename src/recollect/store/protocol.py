@@ -26,6 +26,7 @@ from recollect.domain import (
     SessionProgress,
     SessionState,
     StoreDescription,
+    Unattended,
 )
 from recollect.knowledge import (
     Call,
@@ -199,10 +200,17 @@ class Marks(Protocol):
 
     def count_since(self, space: str, session_id: str, seq: int) -> int: ...
 
+    def bound_activity(self, space: str | None, now: datetime) -> None:
+        """Let no waiting session have been active later than now: another clock went ahead."""
+        ...
+
     def mark_idle(
-        self, space: str | None, idle_since: datetime, now: datetime, limit: int
+        self, space: str | None, which: Unattended | None, now: datetime, limit: int
     ) -> list[tuple[str, str]]:
-        """Mark at most `limit` sessions without activity since; (space, session id) of each."""
+        """Mark at most `limit` waiting sessions, of these or of all; (space, session id) of each.
+
+        Those longest without activity come first.
+        """
         ...
 
     def ranges(self, space: str, session_id: str) -> list[Range]:
@@ -217,12 +225,17 @@ class Marks(Protocol):
         """Marked sessions, first marked first."""
         ...
 
-    def waiting(self, space: str | None, limit: int) -> list[SessionState]:
-        """Sessions with unprocessed records and no mark, longest without activity first."""
+    def waiting(
+        self, space: str | None, limit: int, which: Unattended | None = None
+    ) -> list[SessionState]:
+        """Sessions with unprocessed records and no mark, longest without activity first.
+
+        All, or which of them.
+        """
         ...
 
-    def waiting_newest(self, limit: int) -> list[SessionState]:
-        """The same over all spaces, the most recent activity first."""
+    def waiting_newest(self, which: Unattended, rows_max: int, limit: int) -> list[SessionState]:
+        """Which of them over all spaces, the most recent activity first, among the newest rows."""
         ...
 
 
@@ -321,8 +334,12 @@ class Facts(Protocol):
         at: datetime,
         limit: int,
         when: When = When.THEN,
+        before: Fact | None = None,
     ) -> builtins.list[Fact]:
-        """Facts that hold at a time and whose metadata has this value under this very key."""
+        """Facts that hold at a time and whose metadata has this value under this very key.
+
+        Newest first; `before` is the last one of the page before.
+        """
         ...
 
     def count(self, space: str, at: datetime, when: When = When.THEN) -> int: ...
@@ -346,6 +363,10 @@ class Ledger(Protocol):
 
     def spent(self, space: str | None, day: datetime) -> Spent: ...
 
+    def spent_by_purpose(self, space: str | None, day: datetime) -> list[tuple[str, Spent, Spent]]:
+        """What each purpose that calls were made for took on a day, and in all."""
+        ...
+
     def spent_daily(
         self, space: str | None, first: datetime, last: datetime
     ) -> list[tuple[datetime, Spent]]:
@@ -362,22 +383,30 @@ class Ledger(Protocol):
 class Erasure(Protocol):
     """Forgetting for good. Receipts that are none: there is no such thing in the space."""
 
-    def forget_session(self, space: str, session_id: str, now: datetime) -> Receipt | None:
+    def forget_session(
+        self, space: str, session_id: str, now: datetime, *, all_pages: bool = False
+    ) -> Receipt | None:
         """Erase a session and what rests on it alone.
 
+        Here and below: pages that a model wrote from it go whole, and what else they were written
+        from is filed again; those that somebody else wrote on are `left`, or go with `all_pages`.
         The summaries of the sessions that compactions carried its words into go with it. Its append
         keys are known from then on, and nothing is stored under them.
         """
         ...
 
-    def forget_record(self, space: str, session_id: str, seq: int, now: datetime) -> Receipt | None:
+    def forget_record(
+        self, space: str, session_id: str, seq: int, now: datetime, *, all_pages: bool = False
+    ) -> Receipt | None:
         """Erase a record, what rests on it alone, and every text that may carry it.
 
         An empty note keeps its number. A new pass over what is left of its session is due.
         """
         ...
 
-    def forget_fact(self, space: str, fact_id: str, now: datetime) -> Receipt | None:
+    def forget_fact(
+        self, space: str, fact_id: str, now: datetime, *, all_pages: bool = False
+    ) -> Receipt | None:
         """Erase a fact with its history and its sources; its sessions do not bring it back.
 
         What its sessions came to does not say it any more.
@@ -399,7 +428,9 @@ class Erasure(Protocol):
         """A page of the sessions that had begun by a time, the oldest first."""
         ...
 
-    def forget_sessions(self, space: str, session_ids: Sequence[str], now: datetime) -> Receipt:
+    def forget_sessions(
+        self, space: str, session_ids: Sequence[str], now: datetime, *, all_pages: bool = False
+    ) -> Receipt:
         """Erase sessions one after the other, each by itself."""
         ...
 
@@ -414,7 +445,7 @@ class Erasure(Protocol):
     def forget_space(self, space: str, before: datetime, now: datetime) -> Receipt:
         """Erase what a space has left by a time: documents, forgotten sessions, and its name.
 
-        What was spent stays in the books.
+        What was spent stays in the books. The receipt says where the name does.
         """
         ...
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         Filters,
         Found,
         Reach,
+        Revision,
         Sought,
         Usage,
         UsageKind,
@@ -37,6 +38,12 @@ class Search(Protocol):
         self, space: str, keys: Mapping[EntryKind, Sequence[int]], filters: Filters, now: datetime
     ) -> builtins.list[Entry]:
         """Entries by their keys, as far as they are there and pass, whole and with sources."""
+        ...
+
+    def revisions(
+        self, space: str, sessions: Sequence[str], now: datetime
+    ) -> builtins.list[Revision]:
+        """What was learned from these sessions and does not hold any more as it was said there."""
         ...
 
     def use(self, space: str, usage: Usage) -> int:

@@ -45,7 +45,7 @@ _READS: Mapping[str, str] = {
     "ledger": "calls",
     "documents": "find get find_deleted tree history search deleted references_from references_to"
     " references_naming broken orphans",
-    "search": "candidates load usage",
+    "search": "candidates load revisions usage",
     "vectors": "pending",  # its texts go to whoever makes vectors
     "agents": "ref item find_record get list",
     "generations": "select memos standings list get documents",
@@ -55,12 +55,12 @@ _READS: Mapping[str, str] = {
     "vector_search": "nearest similarities",
 }
 _UPKEEP: Mapping[str, str] = {
-    "marks": "counts mark_idle waiting_newest",
+    "marks": "counts bound_activity mark_idle waiting_newest",
     "leases": "claim claim_consolidation renew defer fail release ensure_recurring make_due"
     " finish_recurring counts",
     "extractions": "revision count_due",
     "facts": "count",
-    "ledger": "reserve settle spent spent_daily",
+    "ledger": "reserve settle spent spent_by_purpose spent_daily",
     "search": "catch_up prune",
     "vectors": "put changes use delete_others tend search",
     "agents": "due_signals next_signal_at counts fail release",

@@ -324,7 +324,7 @@ def test_skills_are_written_and_deleted(desks: Desks) -> None:
 
 
 def test_its_name_says_which_model_and_which_prompt(desks: Desks) -> None:
-    assert desks([]).agent().name == "openai:scripted/consolidation-1"
+    assert desks([]).agent().name == "openai:scripted/consolidation-2"
 
 
 def test_prompts_are_short_and_say_first_what_must_never_be_done(desks: Desks) -> None:

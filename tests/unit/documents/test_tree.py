@@ -12,8 +12,10 @@ import apsw
 import pytest
 
 import recollect
+from recollect.adapters.anthropic_memory import MemoryTool
 from recollect.clock import ManualClock
 from recollect.document import Author, AuthorKind, Document, DocumentEvent, ReferenceKind
+from recollect.documents.paths import read_path
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents, OnReferences
 from recollect.errors import (
@@ -43,6 +45,49 @@ def paths(tree: Documents) -> list[str]:
 
 
 # Writing
+
+
+@pytest.mark.parametrize("path", ["", "/"])
+def test_a_path_that_names_nothing_does_not_write_over_the_root(tree: Documents, path: str) -> None:
+    tree.write("~/memory", "The top.")
+    tree.write("people/ana", "Ana.")
+    changes: tuple[Callable[[], object], ...] = (
+        lambda: tree.write(path, "Elsewhere."),
+        lambda: tree.append(path, "More."),
+        lambda: tree.patch(path, "top", "bottom"),
+        lambda: tree.move("people/ana", path),
+        lambda: tree.move(path, "people/ben"),
+        lambda: tree.delete(path, below=True),
+    )
+    for change in changes:
+        with pytest.raises(InvalidPath, match="the root is ~/memory"):
+            change()
+    told = MemoryTool(tree)({"command": "create", "path": path, "file_text": "Elsewhere."})
+    assert told.startswith("Error: ")
+    assert tree.read("~/memory").body == "The top."
+    assert [node.path for node in tree.tree(path)] == [
+        "~/memory",
+        "~/memory/people",
+        "~/memory/people/ana",
+    ]
+
+
+def test_a_link_means_its_document_whatever_is_written_at_its_old_path(tree: Documents) -> None:
+    tree.write("plans", "The first.")
+    tree.write("a", "See [[plans]].")
+    tree.move("plans", "archive/plans")
+    tree.write("plans", "The second.")
+    tree.append("a", "More.")
+    inside = tree.held_by(replace(AGENT, root=read_path("~/memory")))
+    for each in (tree, inside, tree.changeset()):
+        [_, link] = each.links("a").outgoing
+        assert (link.target, link.named) == ("~/memory/archive/plans", "~/memory/plans")
+        assert [link.source for link in each.links("archive/plans").incoming] == ["~/memory/a"]
+        assert each.links("plans").incoming == ()
+    tree.delete("archive/plans", references="unlink")
+    assert tree.read("a").body == "See plans.\n\nMore."
+    tree.write("a", "See [[plans]] again.")
+    assert [link.source for link in tree.links("plans").incoming] == ["~/memory/a"]
 
 
 def test_a_page_is_written_and_read(tree: Documents, clock: ManualClock) -> None:

@@ -103,14 +103,14 @@ def seqs(request: Request) -> list[int]:
 
 
 def test_its_name_says_which_model_and_which_prompt() -> None:
-    assert extractor(Asked([GOOD])).name == "openai:gpt-x/prompt-1"
-    assert extractor(Asked([GOOD]), model_structured="lines").name == "openai:gpt-x/lines-1"
+    assert extractor(Asked([GOOD])).name == "openai:gpt-x/prompt-2"
+    assert extractor(Asked([GOOD]), model_structured="lines").name == "openai:gpt-x/lines-2"
 
 
 def test_its_name_changes_with_a_prompt_of_the_user_s_own(tmp_path: Path) -> None:
     tmp_path.joinpath("extract-repair.md").write_text("{{request}}{{complaint}}{{answer}}")
     name = extractor(Asked([GOOD]), prompts_dir=str(tmp_path)).name
-    assert re.fullmatch(r"openai:gpt-x/prompt-1-1\+[0-9a-f]{8}", name)
+    assert re.fullmatch(r"openai:gpt-x/prompt-2-2\+[0-9a-f]{8}", name)
 
 
 @pytest.mark.parametrize("text", ["{{transcript}}", "{{request}}{{complaint}}{{answer}}{{more}}"])
@@ -183,9 +183,17 @@ def test_the_new_records_are_sent_with_what_was_made_of_the_earlier_ones() -> No
     )
     prompt = asked.requests[0].prompt
     assert seqs(asked.requests[0]) == [5]
-    assert "raw_memory:\n| ## Kettle" in prompt
-    assert "rollout_summary:\n| Tea was made." in prompt
+    assert "raw_memory:\n| ## [r1] Kettle" in prompt
+    assert "rollout_summary:\n| [s1] Tea was made." in prompt
     assert "Records before #5 have been dealt with." in prompt
+
+
+def test_what_an_answer_leaves_blank_stays_as_it_was() -> None:
+    asked = Asked([answer(fact("Prefers tea over coffee."), raw_memory="", rollout_slug=None)])
+    draft = extractor(asked).extract(replace(TEA, previous=extraction()))
+    assert draft.raw_memory == "## Tea\noutcome: success"
+    assert draft.rollout_summary == "Tea was made."
+    assert draft.rollout_slug == "tea"
 
 
 def test_known_facts_are_sent_under_short_names_and_never_by_id() -> None:

@@ -182,13 +182,6 @@ def test_of_a_statement_that_stands_twice_the_better_word_is_kept() -> None:
 # what was there before
 
 
-def test_what_an_answer_leaves_blank_stays_as_it_was() -> None:
-    before = piece(TEA, previous=extraction())
-    draft = parsed(answer(fact("Prefers tea."), raw_memory="", rollout_slug=None), before)
-    assert draft.raw_memory == "## Tea\noutcome: success"
-    assert (draft.rollout_summary, draft.rollout_slug) == ("Tea.", "tea")
-
-
 def test_nothing_to_remember_stays_nothing_whatever_was_there_before() -> None:
     before = piece(TEA, previous=extraction())
     blank = answer(raw_memory="", rollout_summary="", rollout_slug=None)

@@ -17,7 +17,7 @@ from recollect.extraction.plan import PlannedSession, WorkPlan
 from recollect.knowledge import NOTHING_SPENT
 from recollect.models.scripted import ScriptedServer, status
 from recollect.store.sqlite import SqliteDatabase
-from tests.scripted_answers import NOTHING, extracted
+from tests.scripted_answers import NOTHING, OTHERS_BY_RULES, extracted
 
 HOME = "I live in Lisbon."
 MOVED = "I moved to Porto."
@@ -41,6 +41,7 @@ def opened(server: ScriptedServer, clock: ManualClock) -> Iterator[Open]:
             given = {
                 "model": "openai:scripted",
                 "model_base_url": server.url,
+                **OTHERS_BY_RULES,
                 "model_output_tokens_max": OUTPUT_TOKENS,
                 "model_retries": 0,
             }
@@ -235,7 +236,7 @@ def test_a_plan_holds_at_least_what_the_work_takes(opened: Open, server: Scripte
     plan = memory.plan()
     assert (plan.spent.calls, plan.spent.output_tokens) == (2, 2 * OUTPUT_TOKENS)
     assert plan.spent.cost_micros == 3 * plan.spent.input_tokens + 7 * plan.spent.output_tokens
-    assert plan.extractor == "openai:scripted/prompt-1"
+    assert plan.extractor == "openai:scripted/prompt-2"
     memory.work()
     assert len(server.requests) == plan.spent.calls
     assert memory.status().spent_today.tokens <= plan.spent.tokens

@@ -12,6 +12,7 @@ from recollect.errors import (
     ModelError,
     ModelRejected,
     ModelUnavailable,
+    OutputCut,
     PromptTooLong,
 )
 from recollect.messages import ToolCall
@@ -94,7 +95,7 @@ def test_tokens_from_a_cache_are_counted_as_sent() -> None:
 @pytest.mark.parametrize(
     ("step", "error"),
     [
-        (document(text('{"a'), stop_reason="max_tokens"), InvalidOutput),
+        (document(text('{"a'), stop_reason="max_tokens"), OutputCut),
         (document(text('{"a'), stop_reason="model_context_window_exceeded"), PromptTooLong),
         (document(text("I"), stop_reason="refusal"), ModelRejected),
         (document(text("I"), stop_reason="pause_turn"), ModelUnavailable),
@@ -273,7 +274,7 @@ def test_the_calls_of_many_servers_are_understood(server: str) -> None:
     ("step", "error"),
     [
         (events(start(0, use("a", {})), delta(0, '{"path"')), ModelUnavailable),
-        (events(start(0, use("a", {})), delta(0, '{"path"'), end("max_tokens")), InvalidOutput),
+        (events(start(0, use("a", {})), delta(0, '{"path"'), end("max_tokens")), OutputCut),
         (document(use("a", {}), stop_reason="refusal"), ModelRejected),
         (document(use("a", {}), stop_reason="pause_turn"), ModelUnavailable),
     ],

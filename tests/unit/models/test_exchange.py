@@ -18,6 +18,7 @@ from recollect.errors import (
     ModelError,
     ModelRejected,
     ModelUnavailable,
+    OutputCut,
     PromptTooLong,
 )
 from recollect.models.scripted import (
@@ -78,7 +79,7 @@ PASSING: dict[str, Step] = {
 OTHERS: dict[str, tuple[Step, type[ModelError]]] = {
     "empty": (empty(), InvalidOutput),
     "white space": (answer(" \n "), InvalidOutput),
-    "cut at length": (cut_at_length(), InvalidOutput),
+    "cut at length": (cut_at_length(), OutputCut),
     "refused": (refusal(), ModelRejected),
     "filtered": (filtered(), ModelRejected),
     "bad request": (status(400), ModelRejected),

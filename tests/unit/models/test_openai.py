@@ -12,6 +12,7 @@ from recollect.errors import (
     ModelError,
     ModelRejected,
     ModelUnavailable,
+    OutputCut,
     PromptTooLong,
 )
 from recollect.messages import ToolCall
@@ -102,8 +103,8 @@ def test_the_answers_of_many_servers_are_understood(step: Step) -> None:
 @pytest.mark.parametrize(
     ("step", "error"),
     [
-        (document(message={"content": '{"a'}, finish_reason="length"), InvalidOutput),
-        (document(message={"content": '{"a'}, finish_reason="max_tokens"), InvalidOutput),
+        (document(message={"content": '{"a'}, finish_reason="length"), OutputCut),
+        (document(message={"content": '{"a'}, finish_reason="max_tokens"), OutputCut),
         (document(message={"content": '{"a'}, finish_reason="model_length"), PromptTooLong),
         (document(message={"content": ""}, finish_reason="content_filter"), ModelRejected),
         (document(message={"refusal": "No.", "content": None}), ModelRejected),
@@ -115,7 +116,7 @@ def test_the_answers_of_many_servers_are_understood(step: Step) -> None:
         (raw(b'{"choices": "many"}'), ModelUnavailable),
         (raw(b'{"detail": "Not Found"}'), ModelUnavailable),
         (stream(piece("Half of")), ModelUnavailable),
-        (stream(piece("Half of", "length"), "[DONE]"), InvalidOutput),
+        (stream(piece("Half of", "length"), "[DONE]"), OutputCut),
         (stream("[DONE]"), InvalidOutput),
     ],
 )
@@ -373,7 +374,7 @@ def test_the_calls_of_many_servers_are_understood(server: str) -> None:
     ("step", "error"),
     [
         (stream(calling(whole("a", "one", '{"n"', index=0))), ModelUnavailable),
-        (stream(calling(whole("a", "one", '{"n"', index=0), reason="length")), InvalidOutput),
+        (stream(calling(whole("a", "one", '{"n"', index=0), reason="length")), OutputCut),
         (document(message={"tool_calls": "many"}, finish_reason="tool_calls"), InvalidOutput),
         (document(message={"tool_calls": [None, "one"]}), InvalidOutput),
         (

@@ -15,7 +15,7 @@ from recollect.clock import ManualClock
 from recollect.embedding.scripted import HashEmbedder
 from recollect.errors import StoreClosed
 from recollect.models.scripted import ScriptedServer, status
-from tests.scripted_answers import extracted, fact
+from tests.scripted_answers import OTHERS_BY_RULES, extracted, fact
 
 CANARY = "zanzibar"
 SDK_MISSING = "opentelemetry-sdk collects the spans here"
@@ -75,7 +75,8 @@ def test_a_job_holds_its_verbs_and_its_model_calls(
         ScriptedServer([told]) as server,
         recollect.open(
             ":memory:",
-            settings={"traces": True, "pipeline": "extraction", "model_base_url": server.url},
+            settings={"traces": True, "pipeline": "extraction", "model_base_url": server.url}
+            | OTHERS_BY_RULES,
             model="openai:scripted",
             embedder=HashEmbedder(),
             clock=clock,

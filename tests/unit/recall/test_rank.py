@@ -81,6 +81,7 @@ def side_by_side(entries: Sequence[Told]) -> Candidates:
         said_at=[each.said_at for each in entries],
         trusts=[each.trust for each in entries],
         speakers=[each.speaker for each in entries],
+        subjects=["" for _ in entries],
         sessions=[each.session for each in entries],
         seqs=[each.seq for each in entries],
         uses=[each.uses for each in entries],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recollect.errors import InvalidValue
-from recollect.recall.inject import pack
+from recollect.recall.pack import pack
 from recollect.recall.usage import Used, cited, cited_hits, injected, opened
 from recollect.recollection import Context, EntryKind, Hit, UsageKind
 from tests.unit.recall.found import NOW, hit

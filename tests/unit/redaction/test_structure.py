@@ -38,6 +38,13 @@ def test_what_is_no_secret_comes_back_equal(redactor: Redactor, value: Any) -> N
     assert redactor.redact_json(value) == value
 
 
+def test_a_number_that_its_key_calls_a_card_s_is_a_secret(redactor: Redactor) -> None:
+    card = 4_111_111_111_111_111
+    assert kinds(redactor.redact_json({"cardNumber": card})["cardNumber"]) == ["card-number"]
+    ids = {"id": 4_111_111_111_111_112, "card_id": 1_700_000_000_000, "card_count": 12}
+    assert redactor.redact_json(ids) == ids
+
+
 def test_the_value_is_copied_and_keeps_its_order(redactor: Redactor) -> None:
     value = {"b": 1, "password": "hunter2x", "a": [{"z": 1, "y": GITHUB}], "c": ("x",)}
     redacted = redactor.redact_json(value)

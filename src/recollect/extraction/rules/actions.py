@@ -17,6 +17,8 @@ from typing import Any
 
 from recollect.extraction.piece import Block, BlockKind
 from recollect.extraction.rules.rulebook import Rulebook
+from recollect.knowledge import Trust
+from recollect.orders import is_quarantined
 
 COMMAND_CHARS_MAX = 180
 ERROR_CHARS_MAX = 160
@@ -131,7 +133,7 @@ class ToolReader:
         named = [line for line in lines if "Error" in line or "Exception" in line]
         for line in named + lines:
             line = _SPACE.sub(" ", line).strip().replace("`", "'")[:ERROR_CHARS_MAX]
-            if line and not self._book.phrase("hostile").search(line):
+            if line and not is_quarantined(line, Trust.TOOL):
                 return line
         return ""
 

@@ -21,6 +21,7 @@ from recollect.extraction.rules.rulebook import Rulebook
 from recollect.extraction.rules.sentences import sentences
 from recollect.knowledge import FactTag, NewFact
 from recollect.messages import Role
+from recollect.orders import commands
 
 MEMORY_CHARS_MAX = 8_000
 SUMMARY_CHARS_MAX = 6_000
@@ -130,7 +131,8 @@ class TextWriter:
             "keywords": ", ".join(self._keywords(memo.front.get("keywords", ""), told)),
         }
         memo.front = {**memo.front, **front}
-        return memo.bounded(MEMORY_CHARS_MAX)
+        before = "" if piece.previous is None else piece.previous.raw_memory
+        return _bounded(memo, before, MEMORY_CHARS_MAX)
 
     def _task(self, memo: Memo, piece: Piece, title: str) -> Section:
         """The section of the task at hand: the last one, unless there was a pause since."""
@@ -179,7 +181,8 @@ class TextWriter:
             memo.section(templates["commands"]).grow(commands, _COMMANDS_MAX)
         if told.files:
             memo.section(templates["files"]).grow(list(told.files), _FILES_MAX)
-        return memo.bounded(SUMMARY_CHARS_MAX)
+        before = "" if piece.previous is None else piece.previous.rollout_summary
+        return _bounded(memo, before, SUMMARY_CHARS_MAX)
 
     def _title(self, piece: Piece, asked: Sequence[tuple[int, str]]) -> str:
         if asked:
@@ -229,8 +232,7 @@ class TextWriter:
                 said = list(sentences(block.text[:1000]))
                 whole = (each for each in said if len(each.split()) >= _REQUEST_WORDS_MIN)
                 found = next(whole, said[0] if said else "")
-                hostile = self._book.phrase("hostile").search(found)
-                return "" if hostile else one_line(found, 2 * TITLE_CHARS_MAX)
+                return "" if commands(found) else one_line(found, 2 * TITLE_CHARS_MAX)
         return ""
 
     def _outcome(self, told: Told) -> TaskOutcome:
@@ -277,6 +279,11 @@ class TextWriter:
         words = [word for word in _WORD.findall(title) if word.lower() not in self._book.stop_words]
         made = slug_of(words[:_SLUG_WORDS_MAX])
         return made or slug_of(self._keywords("", told)[:_SLUG_WORDS_MAX])
+
+
+def _bounded(memo: Memo, before: str, chars_max: int) -> str:
+    """The text within a limit; one that was longer before is a model's, and stays whole."""
+    return memo.text() if len(before) > chars_max else memo.bounded(chars_max)
 
 
 def slug_of(words: Sequence[str]) -> str | None:

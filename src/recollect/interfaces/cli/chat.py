@@ -61,7 +61,7 @@ class Wishes:
     show_default=True,
     help="Where.",
 )
-@click.option("--model", metavar="MODEL", help="Who thinks. Default: the setting model.")
+@click.option("--model", metavar="MODEL", help="Who thinks and learns. Default: the setting model.")
 @click.option("--instructions", metavar="TEXT", default="", help="What the agent is told besides.")
 @click.option("--no-memory", is_flag=True, help="Recall nothing and keep nothing, in any file.")
 @click.option("--no-learn", is_flag=True, help="Leave the learning to a worker elsewhere.")

@@ -17,7 +17,7 @@ from recollect.documents.tree import Documents
 from recollect.errors import InvalidValue
 from recollect.fences import FENCE
 from recollect.models.protocol import ToolDefinition
-from recollect.recall.quoting import harmless, quoted
+from recollect.quoting import harmless, quoted
 from recollect.recollection import Citation, Context, EntryKind
 
 SEARCH = "memory_search"

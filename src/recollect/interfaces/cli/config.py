@@ -113,7 +113,11 @@ def _shape(settings: Settings) -> dict[str, Any]:
             for setting in described()
         },
         "agents": {
-            name: {"memory": {"enabled": enabled}, "origin": _origin(settings, "agents")}
+            name: {
+                "memory": {"enabled": enabled},
+                "data_dir": settings.agent_data_dirs.get(name),
+                "origin": _origin(settings, "agents"),
+            }
             for name, enabled in settings.agents.items()
         },
     }

@@ -14,7 +14,7 @@ from recollect.clock import SystemClock
 from recollect.config.settings import folder_of
 from recollect.consolidation.files import root_of
 from recollect.errors import UsageError
-from recollect.generation import ConsolidationState, Generation, Waiting
+from recollect.generation import BY_RULES, ConsolidationState, Generation, Waiting
 from recollect.interfaces.cli.generation_lines import (
     counted_memories,
     memories_in_words,
@@ -70,8 +70,8 @@ def command(target: Target, is_now: bool, dry_run: bool) -> None:
     worked in, what was forgotten, disabled or has not been used for long is taken out, and the
     handbook (MEMORY), its summary, skills and evidence are published whole: as documents below
     ~/memory, and as files. Workers do the same by themselves, some time after something changed
-    (consolidation_cooldown_seconds); this does not wait. By rules, or by the model that
-    consolidation_model names.
+    (consolidation_cooldown_seconds); this does not wait. It is done by the model that
+    consolidation_model names, or model; by rules where there is none, or where it says rules.
 
     If nothing changed nothing is done; what people edited in the files is a change. --now also
     looks then, and after failures; what says the same makes no new generation. The exit code is 1
@@ -227,6 +227,8 @@ def _published_in_words(made: Generation) -> str:
     space = one_line(made.space)
     first = f"Published generation {made.number} of space {space!r}, by {one_line(made.made_by)}:"
     words = f"{first} {memories}; {documents}."
+    if made.made_by.startswith(BY_RULES) and made.note:
+        words = f"{words}\n{one_line(made.note)}"
     if made.added + made.retained == 0:
         return f"{words} It is made of {counted_memories(0)}: nothing is remembered."
     return words

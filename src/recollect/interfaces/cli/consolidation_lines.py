@@ -11,7 +11,7 @@ import click
 
 import recollect
 from recollect.domain import JobState
-from recollect.generation import ConsolidationState, Generation, Selection, Waiting
+from recollect.generation import BY_RULES, ConsolidationState, Generation, Selection, Waiting
 from recollect.interfaces.cli.generation_lines import counted_memories, memories_in_words
 from recollect.interfaces.cli.generation_shapes import counts_shape, generation_shape, state_shape
 from recollect.interfaces.cli.output import counted, moment, one_line, shortened
@@ -57,6 +57,8 @@ def consolidation_lines(each: Consolidation, now: datetime, target: Target) -> I
     """A space as `status` shows it; it is named where the status is not of one space alone."""
     name = "" if target.space is not None else f"{one_line(each.state.space)}: "
     yield f"{name}{_current_in_words(each.current)}"
+    if each.current is not None and each.current.made_by.startswith(BY_RULES) and each.current.note:
+        yield f"  {shortened(each.current.note, ERROR_CHARS)}"
     if each.coming is not None:
         selection = each.coming
         parts = map(len, (selection.added, selection.retained, selection.removed))

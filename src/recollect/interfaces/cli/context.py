@@ -12,7 +12,7 @@ from recollect.interfaces.cli.recall_arguments import given_filters, narrowing_o
 from recollect.interfaces.cli.recall_lines import block_lines
 from recollect.interfaces.cli.recall_shapes import context_shape
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.recall.inject import FACTS_LIMIT, FACTS_MAX
+from recollect.recall.pack import FACTS_MAX, LINES_MAX
 from recollect.recall.recaller import CONTEXT_TOKENS
 
 
@@ -28,7 +28,7 @@ from recollect.recall.recaller import CONTEXT_TOKENS
 )
 @click.option(
     "--max-facts",
-    type=click.IntRange(0, FACTS_LIMIT),
+    type=click.IntRange(0, LINES_MAX),
     default=FACTS_MAX,
     show_default=True,
     metavar="N",

@@ -174,6 +174,7 @@ def _nothing(memory: recollect.Memory, space: Space) -> str:
 )
 @_as_of
 @_limit(FOUND)
+@click.option("--after", metavar="ID", help="With --metadata, the next page: those after this one.")
 @with_target
 def search(
     target: Target,
@@ -181,6 +182,7 @@ def search(
     metadata: dict[str, Any],
     as_of: datetime | None,
     limit: int,
+    after: str | None,
 ) -> None:
     """Find facts with any of the WORDS, the best first.
 
@@ -191,16 +193,23 @@ def search(
     """
     if bool(words) == bool(metadata):
         raise click.UsageError("Give WORDS to look for, or --metadata KEY=VALUE.")
+    if words and after is not None:
+        raise click.UsageError("--after goes with --metadata, not with WORDS.")
     with target.open() as memory:
         space = memory.space(target.space_name)
         if words:
             found = space.facts.search(" ".join(words), limit, as_of=as_of)
         else:
             ((key, value),) = metadata.items()
-            found = space.facts.search_metadata(key, value, limit, as_of=as_of)
+            before = None if after is None else find_fact(space, after)
+            found = space.facts.search_metadata(key, value, limit, before, as_of=as_of)
         _write_facts(target, space, found)
-    if not found and not target.as_json:
+    if target.as_json:
+        return
+    if not found:
         note("Nothing found. See all: recollect facts")
+    elif metadata and len(found) == limit:
+        note(f"There may be more: give the same with --after {found[-1].id}")
 
 
 @command.command("add")

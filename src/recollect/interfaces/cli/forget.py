@@ -10,7 +10,7 @@ import click
 
 from recollect.domain import SessionState
 from recollect.errors import NotFound
-from recollect.forgetting import read_record
+from recollect.forgetting import ERASE, KEEP, read_record
 from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.completing import known_keys, known_paths
 from recollect.interfaces.cli.docs_arguments import read_given_path
@@ -46,14 +46,21 @@ _SO_FAR = "up to now, and what was learned from them alone"
 @click.option("--source", metavar="NAME", help="All sessions from a source, such as claude-code.")
 @click.option("--everything", is_flag=True, help="All that the space holds.")
 @click.option("--agent", metavar="NAME", help="Whose session; needed if several agents use KEY.")
+@click.option(
+    "--pages",
+    type=click.Choice([KEEP, ERASE]),
+    default=KEEP,
+    help="What becomes of pages that people or other agents wrote on it; they are named if kept.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask. Needed where nobody can be asked.")
 @with_target
-def command(target: Target, /, agent: str | None, yes: bool, **options: Any) -> None:
+def command(target: Target, /, agent: str | None, pages: str, yes: bool, **options: Any) -> None:
     """Erase one thing for good: a session, a record, a fact, a document, or much at once.
 
-    What rests on it alone goes with it: facts, summaries, lines on pages, published files. Facts
-    that other sessions bear out as well stay, without this source. What was spent stays in the
-    books.
+    What rests on it alone goes with it: facts, summaries, lines on pages, whole pages that a model
+    wrote from it, published files. Facts that other sessions bear out as well stay, without this
+    source. Pages that people or other agents wrote on it stay and are named, unless --pages erase
+    is given; so is what has the same words elsewhere. What was spent stays in the books.
 
     A KEY is its current session; the ones before it are forgotten by their ids. In the place of a
     record an empty note stays. A fact that is forgotten is not learned again from the sessions it
@@ -81,7 +88,7 @@ def command(target: Target, /, agent: str | None, yes: bool, **options: Any) -> 
         if not yes:
             click.confirm(f"Forget {words}? This cannot be undone", abort=True, err=True)
         with progress_shown(target):
-            receipt = space.forget(**wanted)
+            receipt = space.forget(**wanted, pages=pages)
     if target.as_json:
         write_json(receipt_shape(receipt))
         return
@@ -89,14 +96,22 @@ def command(target: Target, /, agent: str | None, yes: bool, **options: Any) -> 
     write(_receipt_in_words(receipt))
     if state is not None and options[name] == state.key and state.rotation > 1:
         note(f"Earlier sessions of {one_line(state.key)!r} stay; recollect sessions lists them.")
+    _tell_what_is_left(receipt)
+
+
+def _tell_what_is_left(receipt: Receipt) -> None:
     if receipt.left:
-        places = ", ".join(map(one_line, receipt.left))
         note(
-            f"Could not be removed, and may still say it: {places}. The next run of recollect work"
-            " takes it off pages; remove files by hand."
+            f"Left, and may still say it: {', '.join(map(one_line, receipt.left))}. Forget pages "
+            "that people wrote with --document; recollect work takes it off the others; remove "
+            "files by hand."
         )
     elif not receipt.is_complete:
         note("Somebody reads the store: its log of changes is emptied when they are done.")
+    if receipt.may_remain:
+        note(f"Has the same words, so look at it: {', '.join(map(one_line, receipt.may_remain))}.")
+    if receipt.name_in:
+        note(f"The name of the space stays in: {', '.join(receipt.name_in)}.")
 
 
 def _meant(

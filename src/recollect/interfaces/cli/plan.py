@@ -42,6 +42,7 @@ def plan_shape(plan: WorkPlan, *, with_prompts: bool) -> dict[str, Any]:
         "extractor": plan.extractor,
         "records": plan.records,
         "at_most": spent_shape(plan.spent),
+        "not_included": dict(plan.not_included),
         "is_cut": plan.is_cut,
         "sessions": [_session_shape(each, with_prompts=with_prompts) for each in plan.sessions],
     }
@@ -85,13 +86,19 @@ def _session_lines(planned: PlannedSession, *, with_prompts: bool) -> Iterator[s
 
 
 def total_lines(plan: WorkPlan, settings: recollect.Settings) -> Iterator[str]:
-    """All of it in one line, and how to know what it costs."""
+    """All of it in one line, what it leaves out, and how to know what it costs."""
     read = f"{counted(len(plan.sessions), 'session')}, {counted(plan.records, 'record')}"
-    if not plan.spent.calls:
+    if not plan.spent.calls and not plan.not_included:
         yield f"Would read {read}. Nothing would be sent to a model."
         return
-    yield f"Would read {read}, and take at most {spent_in_words(plan.spent)}."
-    if plan.spent.cost_micros is None:
+    if plan.spent.calls:
+        yield f"Would read {read}, and take at most {spent_in_words(plan.spent)}."
+    else:
+        yield f"Would read {read}. Nothing would be sent to a model for extraction."
+    if plan.not_included:
+        jobs = " and ".join(f"the {job} ({by})" for job, by in plan.not_included.items())
+        yield f"Not included: {one_line(jobs)}. What they take depends on what they find."
+    if plan.spent.calls and plan.spent.cost_micros is None:
         yield NO_PRICES
     calls = counted(settings.spend_calls_per_day, "call")
     tokens = counted(settings.spend_tokens_per_day, "token")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from recollect.domain import (
@@ -176,9 +177,16 @@ def receipt_shape(receipt: Receipt) -> dict[str, Any]:
         "versions": receipt.versions,
         "items": receipt.items,
         "left": list(receipt.left),
+        "may_remain": list(receipt.may_remain),
+        "name_in": list(receipt.name_in),
         "is_complete": receipt.is_complete,
         "at": receipt.at,
     }
+
+
+def places_left(receipt: Receipt) -> list[str]:
+    """What is left, without saying where a server keeps its files: pages by path, files by name."""
+    return [each if each.startswith("~/") else Path(each).name for each in receipt.left]
 
 
 def next_attempt(job: Job, now: datetime) -> datetime | None:

@@ -46,7 +46,7 @@ from recollect.interfaces.cli.status_shapes import status_shape
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.knowledge import Caps
 from recollect.session import LIST_MAX
-from recollect.status import Status
+from recollect.status import ModelUse, Status
 
 UPKEEP = (JobKind.IDLE_SWEEP, JobKind.STARTUP_SCAN, JobKind.EMBED, JobKind.SIGNALS)
 OF_AGENTS = (JobKind.AGENT, JobKind.MEMORY_AGENT)
@@ -89,6 +89,9 @@ def command(target: Target, limit: int) -> None:
     it once nothing has been said for a while. Sessions are listed with how their last run ended,
     what was learned and what it took, the most recently begun first. What is paused by a spending
     cap or a refused key says until when, and how to go on. Upkeep is what workers do for the store.
+
+    Where a model does anything, or did, each job is listed with who does it (a model, rules, or off
+    where it is switched off) and with the calls, tokens and cost that it took today and in all.
 
     Memory is told of by space: which generation is current, how many memories the next one would
     add and remove, why it has not been made yet and when it will be.
@@ -201,6 +204,7 @@ def overview_lines(overview: Overview, target: Target) -> Iterator[str]:
     yield from _memory_lines(overview, target)
     yield _headed("Spent", f"today (UTC): {spent_in_words(status.spent_today)}")
     yield f"  {_caps_in_words(overview.caps, space)}"
+    yield from _models_lines(status.models)
     yield from _upkeep_lines(upkeep, status.at)
 
 
@@ -311,6 +315,8 @@ def _tries_in_words(job: Job) -> str:
 
 
 def _waits_for(state: SessionState, status: Status) -> str:
+    if state.id in status.passed_over:
+        return "left out by scan_sources or scan_age_days_max (recollect work --all)"
     due = state.last_activity_at + timedelta(seconds=status.idle_sweep_seconds)
     if due <= status.at:
         return f"due since {moment(due)}: the next idle sweep marks it (recollect sweep)"
@@ -385,6 +391,24 @@ def _caps_in_words(caps: Caps, space: str | None) -> str:
     whose = "each space" if space is None else "the space"
     calls, tokens = counted(caps.calls_per_day, "call"), counted(caps.tokens_per_day, "token")
     return f"{whose} may use {calls} and {tokens} a day"
+
+
+def _models_lines(uses: Sequence[ModelUse]) -> Iterator[str]:
+    """Who does each job and what it took; nothing where no model does any, or ever did."""
+    told = [use for use in uses if use.by not in ("rules", "off") or use.in_all.tokens]
+    if not told:
+        return
+    rows = [
+        (
+            use.job,
+            use.by or "the model of each agent",
+            spent_in_words(use.today),
+            spent_in_words(use.in_all),
+        )
+        for use in uses
+    ]
+    yield _headed("Models", "who does each job, and what it took")
+    yield from (f"  {line}" for line in table(("JOB", "BY", "TODAY (UTC)", "IN ALL"), rows))
 
 
 def _agents_lines(overview: Overview, space: str | None) -> Iterator[str]:

@@ -32,5 +32,14 @@ def status_shape(status: Status) -> dict[str, Any]:
         "sessions": [progress_shape(progress) for progress in status.sessions],
         "agents": [agent_shape(state) for state in status.agents],
         "spent_today": spent_shape(status.spent_today),
+        "models": [
+            {
+                "job": use.job,
+                "by": use.by,
+                "today": spent_shape(use.today),
+                "in_all": spent_shape(use.in_all),
+            }
+            for use in status.models
+        ],
         "consolidations_due": status.consolidations_due,
     }

@@ -14,8 +14,9 @@ def command(target: Target) -> None:
     """Mark every session that has unprocessed records and was left without a word.
 
     It catches what a process that died had no time to mark, after idle_sweep_seconds (10 minutes
-    by default). A running worker does this by itself; this is for when there is none, or when you
-    do not want to wait for it. Over all spaces or, with --space, in one.
+    by default); like the start-up scan, only from scan_sources and within scan_age_days_max (30
+    days by default). A running worker does this by itself; this is for when there is none, or when
+    you do not want to wait for it. Over all spaces or, with --space, in one.
 
     \b
     Examples:

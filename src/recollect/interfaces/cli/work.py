@@ -71,9 +71,11 @@ def command(
     It works for all spaces of the store or, with --space, for that one alone, beside any number of
     workers. The exit code is 1 if a session, or a consolidation, failed.
 
-    Without a model the rules distil sessions, offline. After setting one, --again has it go through
-    everything once more, or with --session through that one. --dry-run sends nothing and changes
-    nothing.
+    Without a model everything goes by rules, offline. With one (the setting model) it distils
+    sessions, files pages and writes the handbook, and each of the three is paid for; extractor,
+    memory_agent_model and consolidation_model, set to rules, switch each off. After setting one,
+    --again has it go through everything once more, or with --session through that one. --dry-run
+    sends nothing and changes nothing; what it cannot reckon it names.
 
     \b
     Examples:
@@ -230,4 +232,4 @@ def _progress(memory: recollect.Memory, space: str | None, *, is_shown: bool) ->
 def _sessions_to_go(memory: recollect.Memory, space: str | None) -> int:
     jobs = memory.store.leases.jobs(space, LIST_MAX)
     passes = sum(job.kind is JobKind.EXTRACT_AGAIN for job in jobs)
-    return memory.status(space, limit=0).marked_count + passes
+    return memory.store.marks.counts(space)[0] + passes

@@ -13,12 +13,12 @@ from recollect import collection
 from recollect.agents.outcomes import outcome_of
 from recollect.agents.reply import Reply as AgentReply
 from recollect.descriptors import cache_key, read_descriptor
-from recollect.errors import NotFound, RecollectError
+from recollect.errors import Gone, NotFound, RecollectError
 from recollect.interfaces.cli.agent_lines import agent_shape
 from recollect.interfaces.cli.chat_voice import reply_shape
 from recollect.interfaces.http.answers import TEXT
 from recollect.interfaces.http.reply import Ask, Reply
-from recollect.interfaces.http.route import LIMIT, SPACE, Repeat, Route, look
+from recollect.interfaces.http.route import LIMIT, SPACE, Route, look
 from recollect.interfaces.http.schemas import FREE, listed, maybe, obj, one_of, text, whole
 from recollect.store.key_protocol import Scope
 
@@ -70,6 +70,8 @@ def _told(message_id: str, outcome: AgentReply | RecollectError | None, status: 
     match outcome:
         case None:
             pass
+        case Gone():
+            raise outcome
         case AgentReply():
             content |= {"state": "answered", "reply": reply_shape(outcome)}
         case _:  # its words may be a provider's
@@ -102,7 +104,7 @@ ROUTES: tuple[Route, ...] = (
             needs=("text",),
         ),
         answers={200: OUTCOME, 202: OUTCOME},
-        repeat=Repeat.APPEND,
+        takes_append_key=True,
     ),
     look(
         f"{MESSAGES}/{{message}}",
@@ -111,5 +113,6 @@ ROUTES: tuple[Route, ...] = (
         get_message,
         OUTCOME,
         query={"key": text()},
+        problems=frozenset({410}),
     ),
 )

@@ -331,6 +331,7 @@ STATUS = obj(
         "sessions": listed(FREE),
         "agents": listed(FREE),
         "spent_today": SPENT,
+        "models": listed(obj({"job": TEXT, "by": maybe(TEXT), "today": SPENT, "in_all": SPENT})),
         "consolidations_due": COUNT,
     }
 )
@@ -353,6 +354,8 @@ RECEIPT = obj(
         "versions": COUNT,
         "items": COUNT,
         "left": TEXTS,
+        "may_remain": TEXTS,
+        "name_in": TEXTS,
         "is_complete": BOOL,
         "at": MOMENT,
     }

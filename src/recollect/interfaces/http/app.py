@@ -27,13 +27,13 @@ from recollect.interfaces.http.answers import TEXT
 from recollect.interfaces.http.desk import Answered, Desk, given, told
 from recollect.interfaces.http.events import POLL_SECONDS, Streams, picture
 from recollect.interfaces.http.hosting import Hosts
-from recollect.interfaces.http.limits import Given, Rate
+from recollect.interfaces.http.limits import Rate
 from recollect.interfaces.http.mem0 import PREFIX as MEM0
 from recollect.interfaces.http.metrics import TEXT_TYPE, Metrics
 from recollect.interfaces.http.openapi import description
 from recollect.interfaces.http.problems import refusal
 from recollect.interfaces.http.reading import Head
-from recollect.interfaces.http.reply import Ask, Reply, Watch
+from recollect.interfaces.http.reply import Ask, Given, Reply, Watch
 from recollect.interfaces.http.route import Reach, Route, look
 from recollect.interfaces.http.schemas import FREE
 from recollect.interfaces.http.table import ROUTES, Table

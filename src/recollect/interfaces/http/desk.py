@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 
 from recollect.compat.mem0 import Memory as Mem0Memory
-from recollect.errors import DocumentExists, RecollectError
+from recollect.errors import DocumentExists, Gone, NotFound, RecollectError
 from recollect.interfaces.http.access import allowed
 from recollect.interfaces.http.bearer import Doorkeeper
 from recollect.interfaces.http.hosting import Hosts
 from recollect.interfaces.http.limits import (
-    Answers,
+    Done,
+    DoneOnce,
     First,
-    Given,
     OtherRequest,
     Place,
     Rate,
     UnderWay,
+    place_of,
 )
 from recollect.interfaces.http.mem0 import PREFIX
 from recollect.interfaces.http.problems import (
@@ -42,8 +43,8 @@ from recollect.interfaces.http.reading import (
     read_idempotency_key,
     read_query,
 )
-from recollect.interfaces.http.reply import Ask, Reply, Watch
-from recollect.interfaces.http.route import Repeat, Route
+from recollect.interfaces.http.reply import Ask, Given, Reply, Watch
+from recollect.interfaces.http.route import Reader, Route
 from recollect.memory import DEFAULT_SPACE, Memory
 from recollect.observing.actors import acting
 from recollect.store.key_protocol import ApiKey
@@ -69,7 +70,7 @@ class Desk:
         self._memory = memory
         self._rate = rate
         self._door = Doorkeeper(memory)
-        self._answers = Answers(memory.clock)
+        self._done = DoneOnce(memory.clock)
         self._hosts = hosts
         self._mem0 = Mem0Memory(memory, clock=memory.clock, learners_max=LEARNERS_MAX)
         self._space = lru_cache(SPACES_HELD)(memory.space)
@@ -103,17 +104,21 @@ class Desk:
                 429, "too-many-requests", f"again in {wait} seconds", Retry_After=str(wait)
             )
         route = allowed(head.match, head.method, key)
+        ask = partial(self._asked, head, key, route, body)
         asked = read_idempotency_key(head, route)
-        if asked is None or route.repeat is not Repeat.ANSWERED:
-            return self._handled(head, key, route, body)
-        return self._once(head, key, route, body, (key.id, f"{head.method} {head.target}", asked))
+        if asked is None or route.again is None:
+            reply = _handled(route, ask())
+        else:
+            place = place_of(key.id, f"{head.method} {head.target}", asked)
+            reply = self._once(route, route.again, ask, body, place)
+        return reply if isinstance(reply, Watch) else given(reply)
 
     def _once(
-        self, head: Head, key: ApiKey, route: Route, body: bytes, place: Place
-    ) -> Given | Watch:
-        match self._answers.begin(place, body):
-            case Given() as before:
-                return before
+        self, route: Route, again: Reader, ask: Callable[[], Ask], body: bytes, place: Place
+    ) -> Reply | Watch:
+        match self._done.begin(place, body):
+            case Done() as before:
+                return _read_again(again, ask(), before)
             case UnderWay():
                 raise refusal(
                     409, "under-way", "the first one is still being answered", Retry_After="1"
@@ -124,17 +129,18 @@ class Desk:
                 )
             case First():
                 pass
-        kept: Given | None = None
+        done: Done | None = None
         try:
-            outcome = self._handled(head, key, route, body)
-            kept = outcome if isinstance(outcome, Given) else None
-            return outcome
+            reply = _handled(route, ask())
+            if isinstance(reply, Reply):
+                done = Done(status=reply.status, ids=reply.ids)
+            return reply
         finally:
-            self._answers.keep(place, kept)
+            self._done.keep(place, done)
 
-    def _handled(self, head: Head, key: ApiKey, route: Route, body: bytes) -> Given | Watch:
+    def _asked(self, head: Head, key: ApiKey, route: Route, body: bytes) -> Ask:
         assert head.match is not None
-        ask = Ask(
+        return Ask(
             memory=self._memory,
             mem0=self._mem0,
             hosts=self._hosts,
@@ -146,13 +152,26 @@ class Desk:
             expected_version=read_expected(head, route),
             idempotency_key=read_idempotency_key(head, route),
         )
-        try:
-            reply = route.handler(ask)
-        except DocumentExists as error:
-            if ask.expected_version is None:
-                raise
-            raise refusal(412, "document-exists", str(error)) from error
-        return reply if isinstance(reply, Watch) else given(reply)
+
+
+def _handled(route: Route, ask: Ask) -> Reply | Watch:
+    try:
+        return route.handler(ask)
+    except DocumentExists as error:
+        if ask.expected_version is None:
+            raise
+        raise refusal(412, "document-exists", str(error)) from error
+
+
+def _read_again(again: Reader, ask: Ask, done: Done) -> Reply:
+    """What the first request made, as it stands now. Gone: it does not any more."""
+    try:
+        return replace(again(ask, done.ids), status=done.status)
+    except NotFound as error:
+        raise Gone(
+            "this Idempotency-Key was used, and what was made then was deleted or forgotten since; "
+            "use a new key to do it again"
+        ) from error
 
 
 def given(reply: Reply) -> Given:

@@ -6,6 +6,7 @@ proxy. Its version is its ETag.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from recollect.document import Document
@@ -32,7 +33,6 @@ from recollect.interfaces.http.route import (
     LIMIT,
     PAGED,
     SPACE,
-    Repeat,
     Route,
     look,
     made_cursor,
@@ -65,7 +65,12 @@ def _told(document: Document, status: int = 200) -> Reply:
         content=document_shape(document),
         status=status,
         headers={"ETag": f'"{document.version}"'},
+        ids=(document.id,),
     )
+
+
+def changed_document(ask: Ask, ids: Sequence[str]) -> Reply:
+    return _told(ask.space.documents.read(ids[0]))
 
 
 def _because(ask: Ask) -> dict[str, Any]:
@@ -264,7 +269,7 @@ ROUTES: tuple[Route, ...] = (
         "Add to the end of a document, as a paragraph of its own.",
         append_document,
         body=obj({"text": TEXT, "reason": REASON}, needs=("text",)),
-        repeat=Repeat.ANSWERED,
+        again=changed_document,
     ),
     _edit(
         "POST",
@@ -273,7 +278,7 @@ ROUTES: tuple[Route, ...] = (
         "Move a document with all that stands below it; what referred to it still does.",
         move_document,
         body=obj({"to": PATH, "reason": REASON}, needs=("to",)),
-        repeat=Repeat.ANSWERED,
+        again=changed_document,
     ),
     _edit(
         "POST",
@@ -282,7 +287,7 @@ ROUTES: tuple[Route, ...] = (
         "Bring back a deleted document, or what an earlier version said.",
         restore_document,
         body=obj({"version": maybe(whole(1)), "reason": REASON}, needs=()),
-        repeat=Repeat.ANSWERED,
+        again=changed_document,
     ),
     look(
         f"{ONE}/history",

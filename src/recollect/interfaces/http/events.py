@@ -32,18 +32,18 @@ Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 def picture(memory: Memory, space: str) -> dict[str, Any]:
-    """What there is to see of a space at once."""
-    status = memory.status(space, limit=0)
-    generation = memory.store.generations.states(space, 1, "", status.at)
+    """What there is to see of a space at once; asked for so often that it is no whole status."""
+    store, now = memory.store, memory.clock.now()
+    marked, waiting = store.marks.counts(space)
+    counts = store.leases.counts(space)
+    generation = store.generations.states(space, 1, "", now)
     return {
-        "marked_count": status.marked_count,
-        "waiting_count": status.waiting_count,
+        "marked_count": marked,
+        "waiting_count": waiting,
         "job_counts": {
-            state.value: status.job_counts.get(state, 0)
-            for state in JobState
-            if state is not JobState.IDLE
+            state.value: counts.get(state, 0) for state in JobState if state is not JobState.IDLE
         },
-        "spent_today": spent_shape(status.spent_today),
+        "spent_today": spent_shape(store.ledger.spent(space, now)),
         "generation": generation[0].generation if generation else 0,
     }
 

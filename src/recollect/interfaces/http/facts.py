@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from recollect.errors import InvalidValue, NotFound
@@ -13,7 +14,6 @@ from recollect.interfaces.http.route import (
     LIMIT,
     PAGED,
     SPACE,
-    Repeat,
     Route,
     moment_cursor,
     page,
@@ -42,7 +42,11 @@ def add_fact(ask: Ask) -> Reply:
     stored = ask.space.facts.add(
         body["content"], tags=body.get("tags") or (), metadata=body.get("metadata")
     )
-    return Reply(content=fact_shape(stored), status=201)
+    return Reply(content=fact_shape(stored), status=201, ids=(stored.id,))
+
+
+def added_fact(ask: Ask, ids: Sequence[str]) -> Reply:
+    return _read(ask, ids[0])
 
 
 def list_facts(ask: Ask) -> Reply:
@@ -72,9 +76,13 @@ def search_facts(ask: Ask) -> Reply:
 
 
 def get_fact(ask: Ask) -> Reply:
-    found = ask.space.facts.get(ask.path["fact"])
+    return _read(ask, ask.path["fact"])
+
+
+def _read(ask: Ask, fact_id: str) -> Reply:
+    found = ask.space.facts.get(fact_id)
     if found is None:
-        raise NotFound(f"this space has no fact {ask.path['fact']!r}")
+        raise NotFound(f"this space has no fact {fact_id!r}")
     return Reply(content=fact_shape(found))
 
 
@@ -109,7 +117,7 @@ ROUTES: tuple[Route, ...] = (
             {"content": text(), "tags": maybe(TAGS), "metadata": maybe(FREE)}, needs=["content"]
         ),
         answers={201: FACT},
-        repeat=Repeat.ANSWERED,
+        again=added_fact,
     ),
     Route(
         method="GET",

@@ -32,18 +32,23 @@ class Hosts:
     def said(
         self, agent: str, words: str, *, space: str, key: str, message_id: str | None, seconds: int
     ) -> tuple[str, Reply | RecollectError | None]:
-        """A message's id, and what came of it in so many seconds; none: nothing yet."""
+        """A message's id, and what came of it in so many seconds; none: nothing yet.
+
+        Gone: it was said before, and its answer was forgotten.
+        """
         ticket = self._agents().post(agent, words, space=space, key=key, id=message_id)
-        if not seconds or not self._places.acquire(blocking=False):
-            return ticket.id, None
+        if message_id is not None:
+            ticket.look()  # it may have been said before
+        is_waited_for = seconds > 0 and self._places.acquire(blocking=False)
         try:
-            return ticket.id, ticket.result(seconds)
+            return ticket.id, ticket.result(seconds if is_waited_for else 0)
         except AnswerPending:
             return ticket.id, None
         except TurnFailed as failed:
             return ticket.id, failed
         finally:
-            self._places.release()
+            if is_waited_for:
+                self._places.release()
 
     def _agents(self) -> AgentSystem:
         with self._lock:

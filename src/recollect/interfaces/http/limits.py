@@ -1,4 +1,4 @@
-"""Limits on what one key may do, kept in this process: requests a second, and answers given again.
+"""Limits on what one key may do, kept in this process: requests a second, and what was done once.
 
 Everything here is bounded: in number, in size, and in time.
 """
@@ -15,10 +15,9 @@ from datetime import datetime, timedelta
 from recollect.clock import Clock
 
 KEYS_MAX = 10_000
-ANSWERS_MAX = 10_000
-ANSWER_BYTES_MAX = 65_536
-ANSWERS_BYTES_MAX = 33_554_432
-ANSWERS_KEPT = timedelta(hours=1)
+DONE_MAX = 10_000
+IDS_MAX = 200_000  # of all that was done
+DONE_KEPT = timedelta(hours=1)
 
 
 class Rate:
@@ -48,13 +47,14 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """An answer as it went out, to be given once more."""
+class Done:
+    """What came of a request: how it was answered, and the ids to read that again by.
+
+    Never what the answer said: what is forgotten meanwhile is not to be told from here.
+    """
 
     status: int
-    media_type: str
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
+    ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,58 +69,63 @@ class OtherRequest:
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """Nobody asked this before: it is to be answered, and the answer kept."""
+    """Nobody asked this before: it is to be done, and noted what came of it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Kept:
     fingerprint: bytes
     until: datetime
-    answer: Given | None = None
+    done: Done | None = None
 
 
-Place = tuple[str, str, str]  # whose key, which request, which idempotency key
+Place = bytes  # a digest of whose key it is, of which request, and of the idempotency key
 
 
-class Answers:
-    """Answers by idempotency key, so that a retry gets the first one and does nothing again."""
+def place_of(key_id: str, request: str, idempotency_key: str) -> Place:
+    named = f"{key_id}\n{idempotency_key}\n{request}"
+    return hashlib.sha256(named.encode("utf-8", "surrogatepass")).digest()
+
+
+class DoneOnce:
+    """What was done by idempotency key, so that a retry is told of it and does nothing again."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._kept: OrderedDict[Place, _Kept] = OrderedDict()
-        self._bytes = 0
+        self._ids = 0
         self._lock = threading.Lock()
 
-    def begin(self, place: Place, body: bytes) -> Given | UnderWay | OtherRequest | First:
+    def begin(self, place: Place, body: bytes) -> Done | UnderWay | OtherRequest | First:
         fingerprint = hashlib.sha256(body).digest()
         now = self._clock.now()
         with self._lock:
             self._drop_old(now)
             known = self._kept.get(place)
             if known is None:
-                self._kept[place] = _Kept(fingerprint=fingerprint, until=now + ANSWERS_KEPT)
+                self._kept[place] = _Kept(fingerprint=fingerprint, until=now + DONE_KEPT)
                 return First()
             if known.fingerprint != fingerprint:
                 return OtherRequest()
-            return known.answer or UnderWay()
+            return known.done or UnderWay()
 
-    def keep(self, place: Place, answer: Given | None) -> None:
-        """The answer that was given; none, or one too large: the next one asks afresh."""
+    def keep(self, place: Place, done: Done | None) -> None:
+        """What came of it; none: nothing was done, and the next one begins afresh."""
         with self._lock:
             known = self._kept.get(place)
             if known is None:
                 return
-            if answer is None or len(answer.body) > ANSWER_BYTES_MAX:
+            if done is None:
                 del self._kept[place]
                 return
-            known.answer = answer
-            self._bytes += len(answer.body)
+            known.done = done
+            self._ids += len(done.ids)
 
     def _drop_old(self, now: datetime) -> None:
         while self._kept:
             oldest = next(iter(self._kept.values()))
-            is_full = len(self._kept) >= ANSWERS_MAX or self._bytes > ANSWERS_BYTES_MAX
+            is_full = len(self._kept) >= DONE_MAX or self._ids > IDS_MAX
             if oldest.until > now and not is_full:
                 return
             _, dropped = self._kept.popitem(last=False)
-            self._bytes -= len(dropped.answer.body) if dropped.answer else 0
+            self._ids -= len(dropped.done.ids) if dropped.done else 0

@@ -6,7 +6,7 @@ of one space acts in that space alone: it is the user, and every other user is n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recollect.compat.mem0_scopes import IDENTITY, WITHOUT_USER, read_memory_id, read_scope
@@ -14,7 +14,7 @@ from recollect.errors import NotFound
 from recollect.interfaces.http.answers import TEXT
 from recollect.interfaces.http.problems import NOTHING_HERE, Refusal
 from recollect.interfaces.http.reply import Ask, Reply
-from recollect.interfaces.http.route import LIMIT, Reach, Repeat, Route, look
+from recollect.interfaces.http.route import LIMIT, Reach, Route, look
 from recollect.interfaces.http.schemas import (
     ANY,
     BOOL,
@@ -33,6 +33,7 @@ from recollect.store.key_protocol import Scope
 
 PREFIX = "/mem0"
 MESSAGES_MAX = 1000
+PENDING = "pending"  # among the ids of what was added: more is learned later
 
 WHOSE: Mapping[str, Schema] = {name: maybe(text()) for name in IDENTITY}
 ASKED_FOR: Mapping[str, Schema] = {name: text() for name in IDENTITY}
@@ -79,7 +80,23 @@ DONE = obj({"message": TEXT})
 def add(ask: Ask) -> Reply:
     given = {name: each for name, each in ask.body.items() if each is not None}
     messages = given.pop("messages")
-    return Reply(content=ask.mem0.add(messages, **_own(ask, given)))
+    added = ask.mem0.add(messages, **_own(ask, given))
+    ids = [each["id"] for each in added["results"]]
+    return Reply(content=added, ids=(*ids, *([PENDING] if "pending" in added else [])))
+
+
+def added_before(ask: Ask, ids: Sequence[str]) -> Reply:
+    """The memories that were added, those that are still there."""
+    made = [each for each in ids if each != PENDING]
+    found = [memory for each in made if (memory := ask.mem0.get(each)) is not None]
+    if made and not found:
+        raise NotFound("none of the memories that were added is there")
+    results = [
+        {"id": each["id"], "memory": each["memory"], "event": "ADD"}
+        | ({"actor_id": each.get("actor_id"), "role": each["role"]} if each.get("role") else {})
+        for each in found
+    ]
+    return Reply(content={"results": results} | ({"pending": True} if PENDING in ids else {}))
 
 
 def get_all(ask: Ask) -> Reply:
@@ -217,7 +234,7 @@ ROUTES: tuple[Route, ...] = (
         add,
         body=ADD_BODY,
         answers={200: obj({"results": listed(ADDED), "pending": BOOL}, needs=("results",))},
-        repeat=Repeat.ANSWERED,
+        again=added_before,
     ),
     look(
         ALL,

@@ -14,12 +14,18 @@ from recollect.interfaces.http.schemas import Schema, text
 from recollect.store.key_protocol import Scope
 
 IDEMPOTENCY_CHARS_MAX = 255
+GONE = 410
 EVERYWHERE = frozenset({400, 401, 403, 404, 408, 413, 415, 422, 429, 500, 503})
 
 
 def documented(route: Route) -> frozenset[int]:
     """Every status that a route may answer with."""
-    return EVERYWHERE | route.problems | frozenset(route.answers)
+    return _problems(route) | frozenset(route.answers)
+
+
+def _problems(route: Route) -> frozenset[int]:
+    repeated = frozenset() if route.repeat is Repeat.PLAIN else frozenset({GONE})
+    return EVERYWHERE | route.problems | repeated
 
 
 def description(routes: Sequence[Route]) -> dict[str, Any]:
@@ -50,7 +56,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "parameters": [*_places(route), *_queries(route), *_headers(route)],
         "responses": {
             **{str(status): _answer(route, schema) for status, schema in route.answers.items()},
-            **{str(status): _problem(status) for status in sorted(EVERYWHERE | route.problems)},
+            **{str(status): _problem(status) for status in sorted(_problems(route))},
         },
     }
     if route.body is not None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recollect.errors import InvalidValue
+from recollect.forgetting import ERASE, KEEP
 from recollect.interfaces.cli.generation_shapes import (
     generation_change_shape,
     generation_shape,
     state_shape,
 )
-from recollect.interfaces.cli.shapes import job_shape, receipt_shape
+from recollect.interfaces.cli.shapes import job_shape, places_left, receipt_shape
 from recollect.interfaces.cli.status_shapes import status_shape
 from recollect.interfaces.http.answers import (
     CONSOLIDATION,
@@ -31,7 +31,6 @@ from recollect.interfaces.http.route import (
     PAGED,
     SPACE,
     Reach,
-    Repeat,
     Route,
     look,
     made_cursor,
@@ -44,6 +43,7 @@ from recollect.interfaces.http.schemas import (
     listed,
     maybe,
     obj,
+    one_of,
     text,
     whole,
 )
@@ -64,6 +64,7 @@ FORGOTTEN: Mapping[str, Schema] = {
     "source": maybe(text()),
     "everything": BOOL,
 }
+PAGES = one_of((KEEP, ERASE), "What becomes of pages that people or other agents wrote on it.")
 
 
 def list_spaces(ask: Ask) -> Reply:
@@ -112,7 +113,7 @@ def work(ask: Ask) -> Reply:
     marked = 0
     if ask.body.get("all", False):
         marked = sweep_idle(
-            memory.store, memory.clock.now(), memory.settings, space=space, idle_seconds=0
+            memory.store, memory.clock.now(), memory.settings, space=space, all=True
         )
     again = memory.request_again(space) if ask.body.get("again", False) else 0
     hurried = memory.store.generations.hurry(space)
@@ -121,15 +122,12 @@ def work(ask: Ask) -> Reply:
 
 
 def forget(ask: Ask) -> Reply:
-    wanted = {
-        name: each for name, each in ask.body.items() if each is not None and each is not False
-    }
+    given = {name: each for name, each in ask.body.items() if name in FORGOTTEN}
+    wanted = {name: each for name, each in given.items() if each is not None and each is not False}
     if len(wanted) != 1:
         raise InvalidValue(f"body says one of what is to be forgotten: {', '.join(FORGOTTEN)}")
-    receipt = ask.space.forget(**wanted)
-    # By their names alone: where a server keeps its files is nobody's concern who asks it.
-    names = [Path(each).name for each in receipt.left]
-    return Reply(content=receipt_shape(receipt) | {"left": names})
+    receipt = ask.space.forget(**wanted, pages=ask.body.get("pages", KEEP))
+    return Reply(content=receipt_shape(receipt) | {"left": places_left(receipt)})
 
 
 def events(ask: Ask) -> Watch:
@@ -179,7 +177,11 @@ def diff_generation(ask: Ask) -> Reply:
 
 def rollback_generation(ask: Ask) -> Reply:
     made = ask.space.generations.rollback(_number(ask))
-    return Reply(content=generation_shape(made), status=201)
+    return Reply(content=generation_shape(made), status=201, ids=(str(made.number),))
+
+
+def restored_generation(ask: Ask, ids: Sequence[str]) -> Reply:
+    return Reply(content=generation_shape(ask.space.generations.get(int(ids[0]))))
 
 
 def _act(path: str, name: str, summary: str, handler: Any, **more: Any) -> Route:
@@ -258,7 +260,7 @@ ROUTES: tuple[Route, ...] = (
         "Restore what a generation said, as the newest one.",
         rollback_generation,
         answers={201: GENERATION},
-        repeat=Repeat.ANSWERED,
+        again=restored_generation,
         problems=frozenset({409}),
     ),
     look(
@@ -299,7 +301,7 @@ ROUTES: tuple[Route, ...] = (
         "forget",
         "Erase one of these for good, with all that rests on it alone.",
         forget,
-        body=obj(FORGOTTEN, needs=()),
+        body=obj({**FORGOTTEN, "pages": PAGES}, needs=()),
         scope=Scope.ADMIN,
         answers={200: RECEIPT},
     ),

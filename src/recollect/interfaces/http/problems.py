@@ -19,6 +19,7 @@ RETRY_SECONDS_MAX = 3600
 
 # The first that fits counts.
 _STATUSES: tuple[tuple[type[errors.RecollectError], int], ...] = (
+    (errors.Gone, 410),
     (errors.NotFound, 404),
     (errors.StaleVersion, 412),
     (errors.NotAllowed, 403),
@@ -46,6 +47,7 @@ TITLES = {
     405: "Not in this way",
     408: "The request took too long",
     409: "It does not go with what is there",
+    410: "It was there and is gone",
     412: "It has changed meanwhile",
     413: "Too large",
     415: "Only JSON is understood",

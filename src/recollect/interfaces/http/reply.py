@@ -42,6 +42,7 @@ class Reply:
     status: int = 200
     media_type: str = JSON_TYPE
     headers: Mapping[str, str] = field(default_factory=dict)
+    ids: tuple[str, ...] = ()  # of what was done, where a retry reads it again by them
 
     def encoded(self) -> bytes:
         if isinstance(self.content, str) and self.media_type != JSON_TYPE:
@@ -49,6 +50,16 @@ class Reply:
         made = _ENCODER.encode(self.content)
         # Half a character, which no UTF-8 has, becomes the very escape that JSON has for it.
         return made.encode(errors="backslashreplace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """An answer as it goes out."""
+
+    status: int
+    media_type: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -20,6 +20,7 @@ from recollect.session import LIST_MAX
 from recollect.store.key_protocol import Scope
 
 Handler = Callable[[Ask], Reply | Watch]
+Reader = Callable[[Ask, Sequence[str]], Reply]
 
 SPACE = "/v1/spaces/{space}"
 CURSOR_CHARS_MAX = 2000
@@ -31,7 +32,7 @@ class Repeat(Enum):
 
     PLAIN = "plain"  # nothing: it is not read
     APPEND = "append"  # it becomes the append key, and is kept with the record
-    ANSWERED = "answered"  # the first answer is given again, for a while
+    ONCE = "once"  # a retry does nothing, for a while, and is told what the first one made
 
 
 class Reach(Enum):
@@ -58,9 +59,16 @@ class Route:
     body: Schema | None = None
     answers: Mapping[int, Schema]
     media_type: str = "application/json"
-    repeat: Repeat = Repeat.PLAIN
+    takes_append_key: bool = False
+    again: Reader | None = None  # reads what was made by the ids of the first answer
     is_conditional: bool = False
     problems: frozenset[int] = frozenset()  # besides those that every route has
+
+    @property
+    def repeat(self) -> Repeat:
+        if self.again is not None:
+            return Repeat.ONCE
+        return Repeat.APPEND if self.takes_append_key else Repeat.PLAIN
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -7,13 +7,13 @@ another has taken its place, so that no retry does it to the wrong one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recollect.collection import Message, StableKey
 from recollect.descriptors import from_cache_key
-from recollect.domain import Mode, SessionState
-from recollect.errors import InvalidValue, NotFound, UsageError
+from recollect.domain import Mode, Record, SessionState
+from recollect.errors import Gone, InvalidValue, NotFound, UsageError
 from recollect.interfaces.cli.shapes import (
     call_shape,
     extraction_shape,
@@ -36,7 +36,6 @@ from recollect.interfaces.http.route import (
     LIMIT,
     PAGED,
     SPACE,
-    Repeat,
     Route,
     look,
     made_cursor,
@@ -62,6 +61,7 @@ from recollect.store.key_protocol import Scope
 
 PAGE = 50
 RECORDS_PAGE = 100
+NOWHERE = 0  # the seq of a record that was forgotten and is not stored again
 MESSAGES_MAX = 100_000  # what any setting allows; the setting decides
 
 CONVERSATION: Mapping[str, Schema] = {
@@ -89,7 +89,7 @@ RECORDS = obj({"session_id": maybe(TEXT), "records": listed(RECORD)})
 
 
 def open_session(ask: Ask) -> Reply:
-    return Reply(content=session_shape(_opened(ask).state))
+    return _told(_opened(ask).state)
 
 
 def append_to_key(ask: Ask) -> Reply:
@@ -101,6 +101,7 @@ def append_one(ask: Ask) -> Reply:
     role, content = given.pop("role"), given.pop("content", None)
     given.setdefault("key", ask.idempotency_key)
     record = _conversation(ask).append(role, content, **given)
+    _check_there([record])
     return Reply(content=record_shape(record), status=201)
 
 
@@ -112,11 +113,18 @@ def _appended(ask: Ask, session: Session) -> Reply:
     records = session.append_many(
         [_message(each) for each in ask.body["messages"]], key=ask.idempotency_key
     )
+    _check_there(records)
     content = {
         "session_id": records[0].session_id if records else None,
         "records": [record_shape(record) for record in records],
     }
     return Reply(content=content, status=201)
+
+
+def _check_there(records: Sequence[Record]) -> None:
+    """Gone: all of it was appended under this key before, and forgotten since."""
+    if records and all(record.seq == NOWHERE for record in records):
+        raise Gone("what was appended under this Idempotency-Key was forgotten since")
 
 
 def _message(given: Mapping[str, Any]) -> Message | Mapping[str, Any]:
@@ -146,10 +154,22 @@ def _opened(ask: Ask) -> Session:
     return ask.space.session(stable, **given)
 
 
+def _told(state: SessionState) -> Reply:
+    return Reply(content=session_shape(state), ids=(state.id,))
+
+
+def changed_session(ask: Ask, ids: Sequence[str]) -> Reply:
+    return _told(_found(ask, ids[0]))
+
+
 def _state(ask: Ask) -> SessionState:
-    found = ask.space.sessions.get(ask.path["session"])
+    return _found(ask, ask.path["session"])
+
+
+def _found(ask: Ask, session_id: str) -> SessionState:
+    found = ask.space.sessions.get(session_id)
     if found is None:
-        raise NotFound(f"there is no session {ask.path['session']!r}")
+        raise NotFound(f"there is no session {session_id!r}")
     return found
 
 
@@ -187,7 +207,7 @@ def list_marked(ask: Ask) -> Reply:
 
 
 def get_session(ask: Ask) -> Reply:
-    return Reply(content=session_shape(_state(ask)))
+    return _told(_state(ask))
 
 
 def list_records(ask: Ask) -> Reply:
@@ -231,30 +251,29 @@ def set_summary(ask: Ask) -> Reply:
 def set_mode(ask: Ask) -> Reply:
     session = _current(ask)
     session.set_mode(ask.body["mode"])
-    return Reply(content=session_shape(session.state))
+    return _told(session.state)
 
 
 def end_session(ask: Ask) -> Reply:
-    return Reply(content=session_shape(_current(ask).end()))
+    return _told(_current(ask).end())
 
 
 def sleep_session(ask: Ask) -> Reply:
-    return Reply(content=session_shape(_current(ask).sleep()))
+    return _told(_current(ask).sleep())
 
 
 def reset_session(ask: Ask) -> Reply:
-    return Reply(content=session_shape(_current(ask).reset(ask.body.get("reason"))))
+    return _told(_current(ask).reset(ask.body.get("reason")))
 
 
 def compact_session(ask: Ask) -> Reply:
-    compacted = _current(ask).compact(ask.body.get("summary"), ask.body.get("retain"))
-    return Reply(content=session_shape(compacted))
+    return _told(_current(ask).compact(ask.body.get("summary"), ask.body.get("retain")))
 
 
 def purge_session(ask: Ask) -> Reply:
     session = _current(ask)
     session.purge()
-    return Reply(content=session_shape(session.state))
+    return _told(session.state)
 
 
 def mark_session(ask: Ask) -> Reply:
@@ -282,7 +301,7 @@ def _life(name: str, summary: str, handler: Any, body: Schema = NOTHING, **more:
         name=f"{name}_session",
         summary=summary,
         handler=handler,
-        **{"scope": Scope.WRITE, "repeat": Repeat.ANSWERED, **more},
+        **{"scope": Scope.WRITE, "again": changed_session, **more},
         body=body,
         answers={200: SESSION},
         problems=frozenset({409}),
@@ -310,7 +329,7 @@ ROUTES: tuple[Route, ...] = (
         open_session,
         body=obj(CONVERSATION, needs=("key",)),
         answers={200: SESSION},
-        repeat=Repeat.ANSWERED,
+        again=changed_session,
         problems=frozenset({409}),
     ),
     look(
@@ -337,7 +356,7 @@ ROUTES: tuple[Route, ...] = (
         append_to_key,
         body=obj({**CONVERSATION, "messages": MESSAGES}, needs=("key", "messages")),
         answers={201: RECORDS},
-        repeat=Repeat.APPEND,
+        takes_append_key=True,
         problems=frozenset({409}),
     ),
     look(ONE, "get_session", "A session as it stands.", get_session, SESSION),
@@ -349,7 +368,7 @@ ROUTES: tuple[Route, ...] = (
         append_one,
         body=obj(MESSAGE, needs=("role",)),
         answers={201: RECORD},
-        repeat=Repeat.APPEND,
+        takes_append_key=True,
     ),
     _change(
         "POST",
@@ -359,7 +378,7 @@ ROUTES: tuple[Route, ...] = (
         append_many,
         body=obj({"messages": MESSAGES}),
         answers={201: RECORDS},
-        repeat=Repeat.APPEND,
+        takes_append_key=True,
     ),
     look(
         f"{ONE}/records",
@@ -438,7 +457,7 @@ ROUTES: tuple[Route, ...] = (
         "Remove the session's history and summary.",
         purge_session,
         scope=Scope.ADMIN,
-        repeat=Repeat.PLAIN,
+        again=None,
     ),
     _change(
         "POST",

@@ -10,6 +10,7 @@ import hmac
 import ipaddress
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from urllib.parse import urlsplit
 
 import uvicorn
 from anyio import to_thread
@@ -35,7 +36,8 @@ from recollect.interfaces.mcp.server import MemoryServer
 
 PATH = "/mcp"
 THREADS = 8
-LOOPBACK = ("127.0.0.1:*", "localhost:*", "[::1]:*")
+# Hosts and origins are checked at the door, as a whole: the library compares how they begin.
+UNCHECKED = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
 def is_loopback(host: str) -> bool:
@@ -46,6 +48,17 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def is_of_this_machine(origin: str) -> bool:
+    """Whether an origin, as a browser names it, can only be on this machine."""
+    try:
+        parts = urlsplit(origin)
+        is_whole = parts.port != 0 and origin.partition("://")[2] == parts.netloc
+    except ValueError:
+        return False
+    is_host = "@" not in parts.netloc and is_loopback(parts.hostname or "")
+    return parts.scheme == "http" and is_whole and is_host
 
 
 def path_of(space: str) -> str:
@@ -63,13 +76,12 @@ def build_app(
     servers: Mapping[str, MemoryServer], *, token: str | None, host: str = "127.0.0.1"
 ) -> Starlette:
     """The servers as one web application."""
-    security = _security(host)
     for path, server in servers.items():
         server.streamable_http_app(
             streamable_http_path=path,
             json_response=True,
             stateless_http=True,
-            transport_security=security,
+            transport_security=UNCHECKED,
         )
 
     @asynccontextmanager
@@ -80,30 +92,36 @@ def build_app(
                 await running.enter_async_context(server.session_manager.run())
             yield
 
-    return Starlette(routes=[Mount("/", app=_Door(servers, token))], lifespan=lifespan)
-
-
-def _security(host: str) -> TransportSecuritySettings:
-    """Beyond this machine the names it is called by are unknown, and the token is what counts."""
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=is_loopback(host),
-        allowed_hosts=list(LOOPBACK),
-        allowed_origins=[f"http://{each}" for each in LOOPBACK],
+    return Starlette(
+        routes=[Mount("/", app=_Door(servers, token, is_loopback(host)))], lifespan=lifespan
     )
 
 
 class _Door:
-    """Lets those in who have the token, and shows them the way."""
+    """Lets those in who have the token, and shows them the way.
 
-    def __init__(self, servers: Mapping[str, MemoryServer], token: str | None) -> None:
+    Beyond this machine the names it is called by are unknown, and the token is what counts.
+    """
+
+    def __init__(
+        self, servers: Mapping[str, MemoryServer], token: str | None, is_local: bool
+    ) -> None:
         self._servers = servers
         self._token = token
+        self._is_local = is_local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self._is_let_in(Headers(scope=scope)):
+        headers = Headers(scope=scope)
+        if not self._is_let_in(headers):
             challenge = {"WWW-Authenticate": "Bearer"}
             denied = PlainTextResponse("a token is needed", 401, headers=challenge)
             await denied(scope, receive, send)
+            return
+        if self._is_local and not is_of_this_machine(f"http://{headers.get('host', '')}"):
+            await PlainTextResponse("this host is not served here", 421)(scope, receive, send)
+            return
+        if self._is_local and not is_of_this_machine(headers.get("origin") or "http://localhost"):
+            await PlainTextResponse("this origin is refused", 403)(scope, receive, send)
             return
         server = self._servers.get(scope["path"])
         if server is None:

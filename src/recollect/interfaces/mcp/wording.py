@@ -26,8 +26,8 @@ from recollect.interfaces.mcp.results import (
     Whole,
 )
 from recollect.knowledge import Trust
-from recollect.recall.danger import is_quarantined
-from recollect.recall.quoting import harmless, quoted
+from recollect.orders import is_quarantined
+from recollect.quoting import harmless, quoted
 
 SHORT_CHARS = 200
 READ_CHARS = 4000  # from which a short text is made

@@ -15,8 +15,9 @@ from urllib.parse import parse_qsl, quote
 from recollect.errors import InvalidValue
 from recollect.interfaces.http.access import allowed
 from recollect.interfaces.http.desk import told
-from recollect.interfaces.http.limits import Given, Rate
+from recollect.interfaces.http.limits import Rate
 from recollect.interfaces.http.problems import NOTHING_HERE, TITLES, Problem, Refusal, refusal
+from recollect.interfaces.http.reply import Given
 from recollect.interfaces.http.table import Match
 from recollect.interfaces.web.rendering import Renderer
 from recollect.interfaces.web.table import BY_NAME

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from recollect.document import Document, Node
+from recollect.document import Document, Node, ReferenceKind
 from recollect.documents.editing import OnReferences
 from recollect.errors import (
     DocumentExists,
@@ -84,6 +84,11 @@ def document(asked: Asked) -> Answer:
             "document": found,
             "children": [node for node in held.tree(found.path, depth=1) if node.id != found.id],
             "outgoing": links.outgoing,
+            "meant": {
+                each.named: each.target
+                for each in links.outgoing
+                if each.kind is ReferenceKind.BODY and not each.is_broken
+            },
             "incoming": links.incoming,
             "documents_at": asked.at("documents", "at") + "?path=",
         },

@@ -63,9 +63,7 @@ def retry_jobs(asked: Asked) -> Moved:
 
 def make_due(asked: Asked) -> Moved:
     memory, space = asked.memory, asked.space.name
-    marked = sweep_idle(
-        memory.store, memory.clock.now(), memory.settings, space=space, idle_seconds=0
-    )
+    marked = sweep_idle(memory.store, memory.clock.now(), memory.settings, space=space, all=True)
     hurried = memory.store.generations.hurry(space)
     sessions = "1 session" if marked == 1 else f"{marked:,} sessions"
     waits = ", and the next generation waits for nothing more" if hurried else ""

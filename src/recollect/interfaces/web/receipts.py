@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from recollect.interfaces.cli.shapes import places_left
 from recollect.knowledge import Receipt
 
 _COUNTED = (
@@ -22,13 +21,15 @@ def told(receipt: Receipt) -> str:
     """What is gone; what there was none of is not mentioned."""
     counted = [(getattr(receipt, field), one) for field, one in _COUNTED]
     gone = ", ".join(f"{count:,} {_many(count, one)}" for count, one in counted if count)
-    return f"Forgotten for good: {gone or 'nothing was left of it'}.{_not_done(receipt)}"
+    said = f"Forgotten for good: {gone or 'nothing was left of it'}.{_not_done(receipt)}"
+    if receipt.may_remain:
+        said += f" Has the same words: {', '.join(receipt.may_remain)}."
+    return said
 
 
 def _not_done(receipt: Receipt) -> str:
     if receipt.left:
-        names = ", ".join(Path(each).name for each in receipt.left)
-        return f" Could not be removed, and may still say it: {names}."
+        return f" Left, and may still say it: {', '.join(places_left(receipt))}."
     return "" if receipt.is_complete else " Somebody reads the files just now: run doctor later."
 
 

@@ -14,7 +14,8 @@ from starlette.types import Receive, Scope, Send
 from recollect.ids import Ids
 from recollect.interfaces.http.app import METHODS, UNMATCHED, Api, is_much, path_segments
 from recollect.interfaces.http.events import Streams, picture
-from recollect.interfaces.http.limits import Given, Rate
+from recollect.interfaces.http.limits import Rate
+from recollect.interfaces.http.reply import Given
 from recollect.interfaces.http.table import Table
 from recollect.interfaces.web.desk import HEADERS, Desk, Request
 from recollect.interfaces.web.rendering import STATIC, files

@@ -215,7 +215,7 @@ def assert_sound(store: Harness, *roots: str, space: str = SPACE) -> int:
     """What must be true of every tree, whatever was done to it; how many documents it has.
 
     Every page has a parent, spelt as it is in the page's path, and all its versions; every
-    reference leads to what its path leads to, and is known at the other end.
+    reference leads to a page, where it is known, or its path leads to none.
     """
     documents = store.handle.documents
     found = {node.path: node for root in roots for node in nodes(store, root, space)}

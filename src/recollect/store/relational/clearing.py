@@ -7,7 +7,6 @@ half-way goes on by asking again. What comes after the moment that is given is l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -16,10 +15,12 @@ from recollect.clock import from_micros, to_micros
 from recollect.knowledge import ForgettableSession, Receipt, SessionsMeant
 from recollect.store.audit_protocol import SPACE_FORGOTTEN
 from recollect.store.relational.database import Connection, Params, Row
+from recollect.store.relational.document_rows import note_purge
 from recollect.store.relational.forgetting import RelationalForgetting
 
 PIECE = 200  # rows that one transaction erases
 _FIRST = -1  # below every key
+_NAMED = ("ledger", "audit", "keys", "vectors")  # where the name of a forgotten space may stay
 
 
 class RelationalErasure(RelationalForgetting):
@@ -54,13 +55,15 @@ class RelationalErasure(RelationalForgetting):
             for row in found
         ]
 
-    def forget_sessions(self, space: str, session_ids: Sequence[str], now: datetime) -> Receipt:
+    def forget_sessions(
+        self, space: str, session_ids: Sequence[str], now: datetime, *, all_pages: bool = False
+    ) -> Receipt:
         total = Receipt(space=space, at=now)
         for session_id in session_ids:
-            receipt = self._erase_session(space, session_id, now)
+            receipt = self._erase_session(space, session_id, now, all_pages=all_pages)
             if receipt is not None:
                 total = total.plus(receipt)
-        return replace(total, is_complete=self._database.scrub())
+        return self._scrubbed(total)
 
     def forget_agent(self, space: str, agent_id: str, before: datetime) -> int:
         names = {"space": space, "agent_id": agent_id}
@@ -89,13 +92,14 @@ class RelationalErasure(RelationalForgetting):
             space, partial(_clear_next, space=space, before=before, after=after)
         ):
             items, after = items + found[1], found[0]
-        self._database.erase(space, lambda c: _drop_rest(c, space, now))
+        name_in = self._database.erase(space, lambda c: _drop_rest(c, space, now))
         return Receipt(
             space=space,
             at=now,
             documents=documents,
             versions=versions,
             items=items,
+            name_in=name_in,
             is_complete=self._database.scrub(),
         )
 
@@ -130,7 +134,7 @@ def _erase_documents(c: Connection, *, space: str, before: datetime, after: int)
     found = c.rows("old_documents", old)
     c.run_many("purge_document", [{"space": space, "key": row[0]} for row in found])
     if found:
-        c.run("note_purge", {"space": space, "version": max(row[2] for row in found)})
+        note_purge(c, space, max(row[2] for row in found))
     live = sum(row[1] is None for row in found)
     if live:
         c.run("count_documents", {"space": space, "more": -live})
@@ -182,7 +186,8 @@ def _clear_key(c: Connection, key: Params, before: datetime) -> int:
     return items
 
 
-def _drop_rest(c: Connection, space: str, now: datetime) -> None:
+def _drop_rest(c: Connection, space: str, now: datetime) -> tuple[str, ...]:
+    """Remove what is left of a space; where its name stays, if nothing has come there since."""
     names = {"space": space}
     c.run("drop_agents", names)  # before the memory, as where a memory-agent is made
     c.run("lock_memory", names)
@@ -194,8 +199,16 @@ def _drop_rest(c: Connection, space: str, now: datetime) -> None:
     c.run("drop_imported", names)
     c.run("drop_import_cursors", names)
     c.run("drop_audit", {**names, "kept": SPACE_FORGOTTEN})
-    is_empty = c.row("drop_space", names) is not None
-    c.run("settle_consolidation", {**names, "is_empty": is_empty})
-    c.run("rest_consolidation", names)
-    if not is_empty:
+    c.run("drop_space", names)
+    if c.row("find_space", names) is not None:
+        c.run("settle_consolidation", names)
+        c.run("rest_consolidation", names)
         c.run("note_change", {**names, "now": to_micros(now)})
+        return ()
+    c.run("reserve_tokens", names)
+    c.run("drop_consolidation_job", names)
+    c.run("drop_tree", names)
+    c.run("drop_consolidation", names)
+    row = c.row("name_left", names)
+    assert row is not None
+    return tuple(place for place, is_there in zip(_NAMED, row, strict=True) if is_there)

@@ -2,7 +2,8 @@
 
 What keeps the tree sound, for everybody who holds its row in `trees`: each document's parent is
 there, and its path begins with the parent's to the letter. Where something stands nothing is led
-elsewhere, and a reference leads to what stands at its path, or else to what was moved away from it.
+elsewhere. A reference means a document: the one that stood at its path, or was moved away from it,
+when it was written; when that is deleted, what its path leads to then or next.
 No version that anything had at a path comes again there with another document.
 """
 
@@ -185,7 +186,9 @@ class Editing:
         return [key for key, _ in found]
 
     def _refer(self, key: int, references: Sequence[NewReference]) -> None:
-        self.c.run("delete_document_references", {"space": self.space, "key": key})
+        names = {"space": self.space, "key": key}
+        kept = {(row[0], row[1]): row[2] for row in self.c.rows("kept_references", names)}
+        self.c.run("delete_document_references", names)
         self.c.run_many(
             "insert_document_reference",
             [
@@ -196,6 +199,7 @@ class Editing:
                     "target_path_key": each.place.key,
                     "target_path": each.place.text,
                     "alias": each.alias,
+                    "kept": kept.get((each.kind.value, each.place.key)),
                 }
                 for each in references
             ],
@@ -278,6 +282,7 @@ class Editing:
         together = {**where, "deleted_with": row[0], "event": DocumentEvent.DELETED.value}
         self.c.run("delete_documents", {**together, **self._who()})
         self.c.run("insert_deleted_versions", {**together, "now": self.now})
+        self.c.run("release_references", where)
         self.count -= counted[0]
         return int(row[0])
 

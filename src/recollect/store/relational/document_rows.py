@@ -19,7 +19,14 @@ from recollect.document import (
 )
 from recollect.knowledge import Source
 from recollect.store.relational import rows
-from recollect.store.relational.database import Row
+from recollect.store.relational.database import Connection, Row
+
+
+def note_purge(c: Connection, space: str, version: int) -> None:
+    """Take what is gone out of the index of words; no document begins at or below this version."""
+    c.run("empty_index", {})
+    c.run("fill_index", {})
+    c.run("note_purge", {"space": space, "version": version})
 
 
 def document(row: Row) -> Document:
@@ -96,6 +103,7 @@ def reference(row: Row) -> Reference:
         target=row[2],
         alias=row[3],
         is_broken=bool(row[4]),
+        named=row[5],
     )
 
 

@@ -38,6 +38,7 @@ from recollect.store.relational.document_rows import (
     deleted_document,
     document,
     node,
+    note_purge,
     reference,
     version,
 )
@@ -157,7 +158,7 @@ class RelationalDocuments:
     def broken(self, space: str, limit: int, root: Place | None = None) -> builtins.list[Reference]:
         page = {**_within(space, root), "limit": limit}
         found = self._database.read(space, lambda c: c.rows("broken_references", page))
-        return [reference((*row, True)) for row in found]
+        return [reference(row) for row in found]
 
     def orphans(self, space: str, limit: int, root: Place | None = None) -> builtins.list[str]:
         page = {**_within(space, root), "limit": limit}
@@ -195,7 +196,7 @@ class RelationalDocuments:
             c.row("lock_tree", {"space": space})
             row = c.row("erase_deleted", {"space": space, "id": document_id})
             if row is not None:
-                c.run("note_purge", {"space": space, "version": row[0]})
+                note_purge(c, space, row[0])
             return row is not None
 
         is_erased = self._database.erase(space, job)
@@ -210,8 +211,9 @@ class RelationalDocuments:
             purged = [{"space": space, "key": row[0]} for row in found]
             c.run_many("purge_usages", purged)
             c.run_many("purge_document", purged)
+            c.run("bind_unbound_references", {"space": space})
             if found:
-                c.run("note_purge", {"space": space, "version": max(row[2] for row in found)})
+                note_purge(c, space, max(row[2] for row in found))
             live = sum(row[1] is None for row in found)
             if live:
                 c.run("count_documents", {"space": space, "more": -live})

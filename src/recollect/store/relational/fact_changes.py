@@ -90,16 +90,16 @@ def delete(
     return True
 
 
-def erase_sourceless(c: Connection, space: str, key: int, now: datetime, *, by: str) -> bool:
-    """Erase a fact that has lost its last source, with its history."""
+def erase_sourceless(c: Connection, space: str, key: int, now: datetime, *, by: str) -> str | None:
+    """Erase a fact that has lost its last source, with its history; its id, if it has."""
     row = c.row("sourceless", {"space": space, "fact_key": key})
     if row is None:
-        return False
+        return None
     names = {"space": space, "id": row[0]}
     c.run("erase_changes", names)
     c.run("erase_fact", {"space": space, "fact_key": key})
     release_superseded(c, names, (row[1], row[2]), now, by=by)
-    return True
+    return str(row[0])
 
 
 def release_superseded(

@@ -159,6 +159,7 @@ class RelationalFacts:
         at: datetime,
         limit: int,
         when: When = When.THEN,
+        before: Fact | None = None,
     ) -> builtins.list[Fact]:
         wanted = {
             "space": space,
@@ -166,6 +167,8 @@ class RelationalFacts:
             "value": storable_json(value),
             "at": to_micros(at),
             "is_now": when is When.NOW,
+            "before": _LAST_MOMENT if before is None else _created(before),
+            "before_id": "" if before is None else before.id,
             "limit": limit,
             "sources_max": LISTED_SOURCES_MAX,
         }

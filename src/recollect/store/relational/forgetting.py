@@ -7,13 +7,13 @@ it after the session and its own job, as where it is handed over.
 
 from __future__ import annotations
 
-import json
-import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
+from typing import Any
 
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
@@ -25,13 +25,20 @@ from recollect.restating import is_telling
 from recollect.store.relational.cursor import record_rest
 from recollect.store.relational.database import Connection, Database, Params, Row
 from recollect.store.relational.derived import restate_sessions
-from recollect.store.relational.document_rows import provenance, read_provenance
 from recollect.store.relational.fact_changes import (
     erase_sourceless,
     release_superseded,
     settle_trust,
 )
 from recollect.store.relational.forgotten_keys import INBOX, bury_keys
+from recollect.store.relational.page_inputs import (
+    Taken,
+    all_of,
+    drop_pages,
+    file_again,
+    revoke_agent,
+    revoke_memory_agents,
+)
 
 _EVERY = 2**62
 FORGOTTEN = "forgotten"
@@ -44,37 +51,54 @@ class RelationalForgetting:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def forget_session(self, space: str, session_id: str, now: datetime) -> Receipt | None:
-        receipt = self._erase_session(space, session_id, now)
+    def forget_session(
+        self, space: str, session_id: str, now: datetime, *, all_pages: bool = False
+    ) -> Receipt | None:
+        receipt = self._erase_session(space, session_id, now, all_pages=all_pages)
         return None if receipt is None else self._scrubbed(receipt)
 
-    def _erase_session(self, space: str, session_id: str, now: datetime) -> Receipt | None:
-        return self._database.erase(space, lambda c: _forget_session(c, space, session_id, now))
+    def _erase_session(
+        self, space: str, session_id: str, now: datetime, *, all_pages: bool
+    ) -> Receipt | None:
+        job = partial(_forget_session, space=space, session_id=session_id, now=now)
+        return self._database.erase(space, partial(job, all_pages=all_pages))
 
-    def forget_record(self, space: str, session_id: str, seq: int, now: datetime) -> Receipt | None:
+    def forget_record(
+        self, space: str, session_id: str, seq: int, now: datetime, *, all_pages: bool = False
+    ) -> Receipt | None:
         receipt = self._database.erase(
-            space, lambda c: _forget_record(c, space, session_id, seq, now)
+            space,
+            lambda c: _forget_record(c, space, session_id, seq, now, all_pages=all_pages),
         )
         return None if receipt is None else self._scrubbed(receipt)
 
-    def forget_fact(self, space: str, fact_id: str, now: datetime) -> Receipt | None:
-        receipt = self._database.erase(space, lambda c: _forget_fact(c, space, fact_id, now))
+    def forget_fact(
+        self, space: str, fact_id: str, now: datetime, *, all_pages: bool = False
+    ) -> Receipt | None:
+        receipt = self._database.erase(
+            space, lambda c: _forget_fact(c, space, fact_id, now, all_pages=all_pages)
+        )
         # Also of one that is gone: whoever forgot it may have died before this.
         is_complete = self._database.scrub()
-        return None if receipt is None else replace(receipt, is_complete=is_complete)
+        if receipt is None:
+            return None
+        return replace(receipt, is_complete=is_complete and not receipt.left)
 
     def _scrubbed(self, receipt: Receipt) -> Receipt:
-        return replace(receipt, is_complete=self._database.scrub())
+        is_complete = self._database.scrub() and not receipt.left
+        return replace(receipt, is_complete=is_complete)
 
 
-def _forget_session(c: Connection, space: str, session_id: str, now: datetime) -> Receipt | None:
+def _forget_session(
+    c: Connection, space: str, session_id: str, now: datetime, *, all_pages: bool
+) -> Receipt | None:
     names = {"space": space, "id": session_id}
     at = to_micros(now)
     key = c.row("key_of_session", names)
     if key is None:
         return None
     # Before the key, as in a turn: whoever is at work on them has lost them.
-    _revoke_agent(c, space, key[0])
+    revoke_agent(c, space, key[0])
     c.run("forget_own_items", {**names, "said": INBOX})
     # Whoever appends or rotates relies on a session to stay open while they hold its key.
     c.row("lock_key", {"space": space, "key_id": key[0]})
@@ -103,33 +127,27 @@ def _forget_session(c: Connection, space: str, session_id: str, now: datetime) -
     c.run("drop_staged", names)
     c.run("forget_usages", names)
     c.run("note_forgotten", {**names, "now": at})
-    _forget_grounds(c, space, session_id, lambda source: source.session_id == session_id)
+    pages = _forget_pages(c, space, all_of(session_id, facts), now, all_pages=all_pages)
     if counted[1] or extraction or buried:
         c.run("note_urgent", {"space": space, "now": at})
     return Receipt(
         space=space,
         session_id=session_id,
         records=int(counted[0]),
-        facts=facts,
+        facts=len(facts),
         sources=int(counted[1]),
         extractions=int(extraction),
         summaries=summaries,
+        **pages,
         at=now,
         sessions=1,
     )
 
 
 def _revoke_told(c: Connection, space: str, session_ids: Sequence[str]) -> None:
-    """Take their claims from the agents that were told of sessions, one after the other."""
+    """Take their claims from the agents that were told of sessions, and from all memory-agents."""
     told = [c.rows("agents_told", {"space": space, "id": each}) for each in session_ids]
-    for key_id in sorted({row[0] for found in told for row in found}):
-        _revoke_agent(c, space, key_id)
-
-
-def _revoke_agent(c: Connection, space: str, key_id: int) -> None:
-    """Take the claim from whoever works for an agent, its life before its job."""
-    c.row("lock_life", {"space": space, "key_id": key_id})
-    c.run("revoke_agent", {"space": space, "job_key": str(key_id)})
+    revoke_memory_agents(c, space, {row[0] for found in told for row in found})
 
 
 def _bury(c: Connection, space: str, session_id: str, at: int) -> tuple[bool, bool]:
@@ -141,6 +159,15 @@ def _bury(c: Connection, space: str, session_id: str, at: int) -> tuple[bool, bo
     grave = {**own, "reason": RemovedBecause.FORGOTTEN.value, "now": at}
     buried = c.row("bury_memory", grave) is not None
     return buried, c.row("delete_extraction", own) is not None
+
+
+def _bury_record(
+    c: Connection, space: str, session_id: str, seq: int, now: datetime
+) -> tuple[bool, bool]:
+    """The same, of what may say a record."""
+    own = {"space": space, "session_id": session_id}
+    extraction = c.row("delete_extraction", own) is not None
+    return _bury_piece(c, space, f"record {session_id} {seq}", to_micros(now)), extraction
 
 
 def _bury_piece(c: Connection, space: str, name: str, at: int) -> bool:
@@ -168,8 +195,8 @@ def _forget_told(c: Connection, names: Params) -> None:
     c.run("forget_told", names)
 
 
-def _forget_facts(c: Connection, space: str, session_id: str, now: datetime) -> int:
-    """Remove the session from the sources of facts, and the facts that have no other."""
+def _forget_facts(c: Connection, space: str, session_id: str, now: datetime) -> list[str]:
+    """Remove the session from the sources of facts, and the facts that have no other: their ids."""
     names = {"space": space, "session_id": session_id}
     found = [row[0] for row in c.rows("session_facts", names)]
     for key in found:
@@ -177,27 +204,27 @@ def _forget_facts(c: Connection, space: str, session_id: str, now: datetime) -> 
     return _settle(c, space, found, now)
 
 
-def _settle(c: Connection, space: str, found: list[int], now: datetime) -> int:
-    """Erase those of some facts that have lost their last source; how many it were."""
-    erased = {key for key in found if erase_sourceless(c, space, key, now, by=FORGOTTEN)}
+def _settle(c: Connection, space: str, found: list[int], now: datetime) -> list[str]:
+    """Erase those of some facts that have lost their last source; their ids."""
+    erased = {key: erase_sourceless(c, space, key, now, by=FORGOTTEN) for key in found}
     for key in found:
-        if key not in erased:
+        if erased[key] is None:
             settle_trust(c, space, key, now, by=FORGOTTEN)
-    return len(erased)
+    return [each for each in erased.values() if each is not None]
 
 
 # a record
 
 
 def _forget_record(
-    c: Connection, space: str, session_id: str, seq: int, now: datetime
+    c: Connection, space: str, session_id: str, seq: int, now: datetime, *, all_pages: bool
 ) -> Receipt | None:
     names = {"space": space, "id": session_id}
     record = {**names, "seq": seq}
     found = c.row("find_record", record)
     if found is None:
         return None
-    _revoke_agent(c, space, found[0])
+    revoke_agent(c, space, found[0])
     if found[2] is not None:
         said = {"said": INBOX, "append_key": found[2]}
         c.run("forget_own_item", {"space": space, "key_id": found[0], **said})
@@ -215,14 +242,12 @@ def _forget_record(
     c.run("revoke_runs", names)
     if is_read:  # what agents were told of it they are told again by the pass to come
         _forget_told(c, names)
+    else:
+        revoke_memory_agents(c, space)
     c.run("lock_memory", {"space": space})
     c.run("revoke_consolidation", {"space": space})
     facts, sources = _forget_record_facts(c, space, session_id, seq, now)
-    extraction = buried = False
-    if is_read:
-        own = {"space": space, "session_id": session_id}
-        extraction = c.row("delete_extraction", own) is not None
-        buried = _bury_piece(c, space, f"record {session_id} {seq}", to_micros(now))
+    buried, extraction = _bury_record(c, space, session_id, seq, now) if is_read else (False, False)
     bury_keys(c, {**names, "first": seq, "last": seq}, now)
     _empty_record(c, space, session_id, seq, found)
     reach("forget.deleted")
@@ -230,7 +255,9 @@ def _forget_record(
     summaries = len(c.rows("forget_summaries", names))
     c.run("drop_staged", names)
     c.run("forget_uses", {"space": space, "kind": "record", "entry_id": f"{session_id}:{seq}"})
-    _forget_grounds(c, space, session_id, lambda source: _is_of(source, session_id, seq))
+    gone = frozenset({session_id, *facts})
+    taken = Taken(names=gone, is_gone=lambda each: _is_of(each, session_id, seq))
+    pages = _forget_pages(c, space, taken, now, all_pages=all_pages)
     if is_read:
         _request_pass(c, space, session_id, now)
     if sources or extraction or buried:
@@ -239,10 +266,11 @@ def _forget_record(
         space=space,
         record=f"{session_id}:{seq}",
         records=1,
-        facts=facts,
+        facts=len(facts),
         sources=sources,
         extractions=int(extraction),
         summaries=summaries,
+        **pages,
         at=now,
     )
 
@@ -259,8 +287,8 @@ def _is_forgotten(record: Row) -> bool:
 
 def _forget_record_facts(
     c: Connection, space: str, session_id: str, seq: int, now: datetime
-) -> tuple[int, int]:
-    """How many facts rested on a record alone, and how many sources went with it."""
+) -> tuple[list[str], int]:
+    """The ids of facts that rested on a record alone, and how many sources went with it."""
     names = {"space": space, "session_id": session_id, "seq": seq}
     found = [row[0] for row in c.rows("record_facts", names)]
     sources = sum(len(c.rows("withdraw_record", {**names, "fact_key": key})) for key in found)
@@ -294,13 +322,17 @@ def _empty_record(c: Connection, space: str, session_id: str, seq: int, record: 
 
 
 def _is_of(source: Source, session_id: str, seq: int) -> bool:
-    return source.session_id == session_id and source.seq <= seq <= source.seq_to
+    """Whether a source is a record; one that names none is of all of them."""
+    is_named = source.seq <= seq <= source.seq_to
+    return source.session_id == session_id and (is_named or not source.seq_to)
 
 
 # a fact
 
 
-def _forget_fact(c: Connection, space: str, fact_id: str, now: datetime) -> Receipt | None:
+def _forget_fact(
+    c: Connection, space: str, fact_id: str, now: datetime, *, all_pages: bool
+) -> Receipt | None:
     names = {"space": space, "id": fact_id}
     at = to_micros(now)
     found = c.row("find_any_fact", names)
@@ -330,7 +362,9 @@ def _forget_fact(c: Connection, space: str, fact_id: str, now: datetime) -> Rece
     c.run("erase_changes", names)
     c.run("erase_fact", own)
     c.run("forget_uses", {"space": space, "kind": "fact", "entry_id": fact_id})
-    _forget_grounds(c, space, fact_id, lambda _: False)
+    taken = Taken(names=frozenset({fact_id}), is_gone=lambda _: False)
+    own_sessions = {row[0] for row in sessions}  # which still say it
+    pages = _forget_pages(c, space, taken, now, all_pages=all_pages, besides=own_sessions)
     reach("forget.deleted")
     if deleted_at is None:
         release_superseded(c, names, (successor[0], successor[1]), now, by=FORGOTTEN)
@@ -347,6 +381,7 @@ def _forget_fact(c: Connection, space: str, fact_id: str, now: datetime) -> Rece
         facts=1,
         sources=int(counted[2]),
         extractions=len(restated.emptied),
+        **pages,
     )
 
 
@@ -358,31 +393,35 @@ def _words_of_fact(c: Connection, fact: Params) -> dict[str, set[str]]:
     return found
 
 
-def _forget_grounds(
-    c: Connection, space: str, name: str, is_gone: Callable[[Source], bool]
-) -> None:
-    """Remove from what documents rest on what is gone of a session, with what was quoted.
+def _forget_pages(
+    c: Connection,
+    space: str,
+    taken: Taken,
+    now: datetime,
+    *,
+    all_pages: bool,
+    besides: Collection[str] = (),
+) -> dict[str, Any]:
+    """Drop the pages that rest on what is gone, and have the rest filed again: for the receipt.
 
-    Or a fact: `name` is the id of either.
+    Those that stay do not name it any more. Not filed again are sessions that are named `besides`.
     """
-    # Whoever writes a version at this moment is before us or after.
-    c.row("lock_tree", {"space": space})
-    for key, version, text in c.rows(
-        "provenances_naming", {"space": space, "pattern": _naming(name)}
-    ):
-        sources, facts = read_provenance(text)
-        kept = [source for source in sources if not is_gone(source)]
-        changed = {
-            "space": space,
-            "key": key,
-            "version": version,
-            "provenance": provenance(kept, [each for each in facts if each != name]),
-        }
-        c.run("set_provenance", changed)
-        c.run("set_document_provenance", changed)
+    dropped = drop_pages(c, space, taken, now, is_erased=True, all_pages=all_pages)
+    _forget_steps(c, space)
+    file_again(c, space, dropped.sessions.difference(besides), now)
+    counted = {"documents": dropped.documents, "versions": dropped.versions}
+    return {**counted, "left": tuple(dropped.left)}
 
 
-def _naming(name: str) -> str:
-    """What matches every text in which a name stands as JSON writes it."""
-    written = json.dumps(name, ensure_ascii=False)
-    return "%" + re.sub(r"([\\%_])", r"\\\1", written) + "%"
+def _forget_steps(c: Connection, space: str) -> None:
+    """Remove what models read and wrote for memory-agents: also in turns about other sessions.
+
+    Nothing is made of it any more, and any of it may repeat a page that said what is gone.
+    """
+    steps = {"space": space, "steps": "step:%"}
+    for (key_id,) in c.rows("memory_agents", {"space": space}):
+        for (session_id,) in c.rows("sessions_with_steps", {**steps, "key_id": key_id}):
+            whole = {"space": space, "session_id": session_id, "first_seq": 1, "last_seq": _EVERY}
+            c.run("delete_told_retained", whole)
+            c.run("delete_steps", {**steps, "answers": "answer:%", "session_id": session_id})
+            c.rows("forget_summaries", {"space": space, "id": session_id})

@@ -33,6 +33,7 @@ from recollect.generation import (
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows, selecting
 from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.document_rows import note_purge
 from recollect.store.relational.documents import apply_edits
 from recollect.store.relational.text import storable
 
@@ -68,6 +69,7 @@ class RelationalGenerations:
             c.run("lock_memory", {"space": claim.key})
             held = {"id": claim.job_id, "token": claim.token, "space": claim.key}
             if c.row("lock_consolidation", held) is None:
+                c.run("drop_consolidation", {"space": claim.key})  # if the space was forgotten
                 return StaleClaim()
             if _has_lost(c, draft.selection):
                 c.row("give_back", {**held, "due_at": None, "first_due_at": None})
@@ -224,7 +226,7 @@ def _put(
     if not is_same:
         changed = _put_documents(c, draft, number, now, new_id)
         reach("generation.documents")
-        _mark(c, selection)
+        _mark(c, draft)
         _erase(c, draft, number)
         _insert(c, draft, number, changed, now)
         _prune(c, space, number - draft.kept)
@@ -273,14 +275,16 @@ def _put_documents(
     return changed
 
 
-def _mark(c: Connection, selection: Selection) -> None:
+def _mark(c: Connection, draft: GenerationDraft) -> None:
     """Mark what was consumed, in the state in which it was; what is removed is not any more.
 
     In the order of ids, as those who count uses go through the same rows.
     """
+    selection = draft.selection
     added = {pick.session_id: pick for pick in selection.added}
     selected = {pick.session_id for pick in selection.picks}
     removed = {each.session_id for each in selection.removed} - selected
+    removed.update(draft.unconsumed)
     for session_id in sorted(removed | added.keys()):
         names = {"space": selection.space, "session_id": session_id}
         pick = added.get(session_id)
@@ -296,16 +300,21 @@ def _erase(c: Connection, draft: GenerationDraft, number: int) -> None:
     selection = draft.selection
     space = selection.space
     if selection.is_forgetting:
-        for row in c.rows("forgettable_documents", {"space": space}):
-            _erase_version(c, space, row)
+        gone = c.rows("forgettable_documents", {"space": space})
+        versions = [_erase_version(c, space, row) for row in gone]
         c.run("spoil_generations", {"space": space, "number": number})
+        # Also where every page stays: what it said before is in the index of words until then.
+        note_purge(c, space, max(versions, default=0))
     for removed in selection.removed:
         names = {"space": space, "session_id": removed.session_id}
         c.run("drop_tombstone", {**names, "reason": removed.because.value})
 
 
-def _erase_version(c: Connection, space: str, row: Row) -> None:
-    """Remove a version that generations had, and a deleted document with its last one."""
+def _erase_version(c: Connection, space: str, row: Row) -> int:
+    """Remove a version that generations had, and a deleted document with its last one.
+
+    The version up to which a document is gone; 0 where it stays.
+    """
     document_id, version, first_generation = row
     names = {"space": space, "document_id": document_id}
     c.run("drop_generation_document", {**names, "first_generation": first_generation})
@@ -313,7 +322,8 @@ def _erase_version(c: Connection, space: str, row: Row) -> None:
     if c.row("has_generation_document", names) is None:
         erased = c.row("erase_deleted", {"space": space, "id": document_id})
         if erased is not None:
-            c.run("note_purge", {"space": space, "version": erased[0]})
+            return int(erased[0])
+    return 0
 
 
 def _insert(
@@ -349,8 +359,9 @@ def _prune(c: Connection, space: str, upto: int) -> None:
     if upto < 1:
         return
     c.run("prune_generations", {"space": space, "upto": upto})
-    for row in c.rows("prunable_documents", {"space": space, "upto": upto}):
-        _erase_version(c, space, row)
+    gone = c.rows("prunable_documents", {"space": space, "upto": upto})
+    if version := max([_erase_version(c, space, row) for row in gone], default=0):
+        note_purge(c, space, version)
 
 
 def _finish(c: Connection, space: str, completed: Row, now: datetime) -> bool:

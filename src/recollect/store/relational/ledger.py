@@ -88,6 +88,12 @@ class RelationalLedger:
         assert row is not None
         return rows.spent(row)
 
+    def spent_by_purpose(self, space: str | None, day: datetime) -> list[tuple[str, Spent, Spent]]:
+        scope = {"any_space": space is None, "space": space or ""}
+        when = {"day": to_micros(day) // _DAY_MICROS}
+        found = self._database.read(space, lambda c: c.rows("spent_by_purpose", {**scope, **when}))
+        return [(row[0], rows.spent(row[1:5]), rows.spent(row[5:])) for row in found]
+
     def spent_daily(
         self, space: str | None, first: datetime, last: datetime
     ) -> list[tuple[datetime, Spent]]:

@@ -6,11 +6,12 @@ from datetime import datetime
 
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
-from recollect.domain import KeyRef, MarkCause, Outcome, Range, SessionState
+from recollect.domain import KeyRef, MarkCause, Outcome, Range, SessionState, Unattended
 from recollect.store.relational import rows
 from recollect.store.relational.cursor import pass_over, record_rest
 from recollect.store.relational.database import Connection, Database
 from recollect.store.relational.sessions import current_session, locked_session
+from recollect.store.relational.text import storable_json
 
 
 class RelationalMarks:
@@ -80,15 +81,14 @@ class RelationalMarks:
         row = self._database.read(space, lambda c: c.row("count_since", names))
         return 0 if row is None else int(row[0])
 
+    def bound_activity(self, space: str | None, now: datetime) -> None:
+        bound = {**_scope(space), "now": to_micros(now)}
+        self._database.write(space, lambda c: c.run("bound_activity", bound))
+
     def mark_idle(
-        self, space: str | None, idle_since: datetime, now: datetime, limit: int
+        self, space: str | None, which: Unattended | None, now: datetime, limit: int
     ) -> list[tuple[str, str]]:
-        sweep = {
-            **_scope(space),
-            "idle_since": to_micros(idle_since),
-            "now": to_micros(now),
-            "limit": limit,
-        }
+        sweep = {**_scope(space), **_which(which), "now": to_micros(now), "limit": limit}
         marked = self._database.write(space, lambda c: c.rows("mark_idle", sweep))
         return [(row[1], row[0]) for row in marked]
 
@@ -112,14 +112,28 @@ class RelationalMarks:
         found = self._database.read(space, lambda c: c.rows("list_marked", page))
         return [rows.session_state(row) for row in found]
 
-    def waiting(self, space: str | None, limit: int) -> list[SessionState]:
-        page = {**_scope(space), "limit": limit}
+    def waiting(
+        self, space: str | None, limit: int, which: Unattended | None = None
+    ) -> list[SessionState]:
+        page = {**_scope(space), **_which(which), "limit": limit}
         found = self._database.read(space, lambda c: c.rows("list_waiting", page))
         return [rows.session_state(row) for row in found]
 
-    def waiting_newest(self, limit: int) -> list[SessionState]:
-        found = self._database.read(None, lambda c: c.rows("waiting_newest", {"limit": limit}))
+    def waiting_newest(self, which: Unattended, rows_max: int, limit: int) -> list[SessionState]:
+        page = {**_which(which), "rows": rows_max, "limit": limit}
+        del page["is_all"]
+        found = self._database.read(None, lambda c: c.rows("waiting_newest", page))
         return [rows.session_state(row) for row in found]
+
+
+def _which(which: Unattended | None) -> dict[str, object]:
+    return {
+        "is_all": which is None,
+        "oldest": 0 if which is None else to_micros(which.oldest),
+        "newest": 0 if which is None else to_micros(which.newest),
+        "any_source": which is None or not which.sources,
+        "sources": storable_json([] if which is None else list(which.sources)),
+    }
 
 
 def _scope(space: str | None) -> dict[str, object]:

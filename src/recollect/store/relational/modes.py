@@ -3,27 +3,29 @@
 What extractors found in a session that is left out, and nowhere else, does not hold while it is:
 the queries see to that. Here what it had superseded is believed again, and superseded again when
 the session is back; and memory-agents that were told of it are told of the change. Nothing is
-erased.
+erased but pages that a model wrote from it, which it writes again when the session is back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 
-from recollect.agency import ItemKind, NewItem, Span
 from recollect.clock import to_micros
-from recollect.domain import JobKind, MarkCause, Mode, Outcome, SessionState
+from recollect.domain import MarkCause, Mode, Outcome, SessionState
 from recollect.knowledge import FactEvent, Trust
-from recollect.store.relational.agent_rows import key_ref
 from recollect.store.relational.cursor import record_rest, skip_unprocessed
-from recollect.store.relational.database import Connection, Params, Row
+from recollect.store.relational.database import Connection, Params
 from recollect.store.relational.fact_changes import STRENGTH, note, release_superseded
-from recollect.store.relational.inbox import post
+from recollect.store.relational.page_inputs import (
+    all_of,
+    drop_pages,
+    file_again,
+    revoke_memory_agents,
+    tell_memory_agents,
+)
 from recollect.store.relational.session_keys import may_be_remembered
 
 BY_MODE = "mode"
-_FILED = (Outcome.EXTRACTED.value, Outcome.HANDED_OVER.value)
 
 
 def change_mode(c: Connection, old: SessionState, mode: Mode, now: datetime) -> None:
@@ -40,16 +42,21 @@ def change_mode(c: Connection, old: SessionState, mode: Mode, now: datetime) -> 
         c.run("drop_staged", names)
     if remembered == old.remembered:
         return
-    _tell(c, old, mode, now)
+    if not remembered:  # before they are told: whoever is at work may have read what is left out
+        revoke_memory_agents(c, old.space)
+    # Only what was filed once: what was passed over stays so.
+    tell_memory_agents(c, old.space, old.id, f"is {mode.value}", now, once=not remembered)
     own = {"space": old.space, "session_id": old.id}
-    if c.row("has_memory", names) is None and not c.rows("session_facts", own):
-        return
-    c.run("lock_memory", {"space": old.space})
-    if remembered:
-        _supersede_again(c, own, now)
-    else:
-        _release(c, own, now)
-    c.run("note_urgent", {"space": old.space, "now": to_micros(now)})
+    if c.row("has_memory", names) is not None or c.rows("session_facts", own):
+        c.run("lock_memory", {"space": old.space})
+        if remembered:
+            _supersede_again(c, own, now)
+        else:
+            _release(c, own, now)
+        c.run("note_urgent", {"space": old.space, "now": to_micros(now)})
+    if not remembered:
+        dropped = drop_pages(c, old.space, all_of(old.id), now)
+        file_again(c, old.space, dropped.sessions, now)
 
 
 def _pass_over_unlearnable(c: Connection, session: SessionState, now: datetime) -> int:
@@ -72,41 +79,6 @@ def _pass_over_unlearnable(c: Connection, session: SessionState, now: datetime) 
         return 0
     record_rest(c, names, left[0], last_seq, Outcome.SKIPPED, reason, now)
     return int(pending)
-
-
-def _tell(c: Connection, session: SessionState, mode: Mode, now: datetime) -> None:
-    """Have the memory-agents that were told of a session take it off their pages, or file it again.
-
-    Only what was filed once: what was passed over stays so.
-    """
-    names = {"space": session.space, "id": session.id}
-    agents = [key_ref(row) for row in c.rows("memory_agents_told", names)]
-    if not agents:
-        return
-    filed = _stretches(c.rows("list_ranges", names))
-    for first, last in filed if mode is Mode.ENABLED else filed[:1]:
-        item = NewItem(
-            id=f"{session.id}:mode:{to_micros(now)}:{first}-{last}",
-            kind=ItemKind.SYSTEM_MESSAGE,
-            text=f"Session {session.id} is {mode.value}.",
-            origin=f"memory-worker:{session.id}",
-            about=Span(session_id=session.id, first=first, last=last),
-        )
-        for ref in agents:
-            post(c, ref, item, JobKind.MEMORY_AGENT, now)
-
-
-def _stretches(ranges: Iterable[Row]) -> list[tuple[int, int]]:
-    """From where to where something was learned, without what was passed over."""
-    found: list[tuple[int, int]] = []
-    for _, first, last, outcome, *_ in ranges:
-        if outcome not in _FILED:
-            continue
-        if found and found[-1][1] + 1 == first:
-            found[-1] = (found[-1][0], last)
-        else:
-            found.append((first, last))
-    return found
 
 
 def _release(c: Connection, own: Params, now: datetime) -> None:

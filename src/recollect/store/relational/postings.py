@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from recollect.recollection import AllOf, EntryKind, Extent, Filters, Reach
+from recollect.recollection import AllOf, EntryKind, Extent, Filters, Reach, Sought
 from recollect.store.relational.asked import plain_fields
 from recollect.store.relational.database import Asked, Params, Row
 
 POSTINGS_MIN = 100  # of one word, however many words a question has
-SPLIT_STEMS_MIN = 8
+RELATED_POSTINGS = 200  # of all the words together that may stand instead of one
+RELATED = "~"
 
 # Facts that said something else at the time that is asked for, by the stems of that.
 Reworded = Mapping[int, frozenset[str]]
@@ -31,11 +33,20 @@ ASKED_POSTINGS = {
 }
 
 
+# What finds entries by any of some words at once. Pages and summaries are found by a question's own
+# words: they are long, and have words of every kind.
+_RELATED = {
+    EntryKind.RECORD: "related_record_postings",
+    EntryKind.FACT: "related_fact_postings",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postings:
     """For each stem the keys of the newest entries that have it, newest first.
 
-    `cut` are the stems that more entries have.
+    `cut` are the stems that more entries have. What was found by words related to a stem stands
+    under that stem with RELATED behind it.
     """
 
     keys: Mapping[str, Sequence[int]]
@@ -48,56 +59,63 @@ class Lookup:
 
     kind: EntryKind
     name: str
-    stems: Sequence[str]
+    words: Mapping[str, tuple[str, ...]]  # of each list: a stem, or those related to one
     limit: int
 
     def asked(self, asked: Params) -> list[Asked]:
-        limited = {**asked, "limit": self.limit}
-        wanted: list[Asked] = [(self.name, {**limited, "word": stem}) for stem in self.stems]
+        wanted = [self._asked(name, words, asked) for name, words in self.words.items()]
         if self.kind is EntryKind.RECORD and wanted:
             wanted.append(("unindexed_records", asked))
         return wanted
 
+    def _asked(self, name: str, words: tuple[str, ...], asked: Params) -> Asked:
+        if name.endswith(RELATED):
+            limited = {"words": json.dumps(words), "limit": RELATED_POSTINGS}
+            return _RELATED[self.kind], {**asked, **limited}
+        return self.name, {**asked, "limit": self.limit, "word": name}
+
     def read(self, found: Sequence[Sequence[Row]], reworded: Reworded) -> Postings:
-        listed = zip(self.stems, found, strict=False)
-        lists = {stem: [row[0] for row in rows] for stem, rows in listed}
-        cut = frozenset(stem for stem, keys in lists.items() if len(keys) >= self.limit)
+        listed = zip(self.words, found, strict=False)
+        lists = {name: [row[0] for row in rows] for name, rows in listed}
+        cut = frozenset(name for name, keys in lists.items() if len(keys) >= self._limit(name))
         if self.kind is EntryKind.RECORD and found:
-            _add_unindexed(lists, found[-1])
+            self._add_unindexed(lists, found[-1])
         if reworded:
-            _reword(lists, reworded)
+            self._reword(lists, reworded)
         return Postings(keys=lists, cut=cut)
 
+    def _limit(self, name: str) -> int:
+        return RELATED_POSTINGS if name.endswith(RELATED) else self.limit
 
-def lookup(kind: EntryKind, stems: Sequence[str], filters: Filters, reach: Reach) -> Lookup:
-    share = reach.postings // max(len(stems), 1)
+    def _reword(self, lists: dict[str, list[int]], reworded: Reworded) -> None:
+        """Facts that were edited since the time that is asked for are found by what they said."""
+        for name, keys in lists.items():
+            then = [
+                key for key, stems in reworded.items() if not stems.isdisjoint(self.words[name])
+            ]
+            now = [key for key in keys if key not in reworded]
+            lists[name] = sorted((*then, *now), reverse=True)
+
+    def _add_unindexed(self, lists: Mapping[str, list[int]], fresh: Sequence[Row]) -> None:
+        """The records that are too new for the index, looked through one by one."""
+        apart = [(key, frozenset(stems.split())) for key, stems in fresh]
+        for name, keys in lists.items():
+            words = self.words[name]
+            keys[:0] = [key for key, stems in apart if not stems.isdisjoint(words)]
+
+
+def lookup(kind: EntryKind, sought: Sought, filters: Filters, reach: Reach) -> Lookup:
+    # A stem is letters and digits; anything else would mean something to a database.
+    words: dict[str, tuple[str, ...]] = {stem: (stem,) for stem in sought.stems if stem.isalnum()}
+    share = reach.postings // max(len(words), 1)
+    if kind in _RELATED:
+        words |= {stem + RELATED: sought.related[stem] for stem in words if stem in sought.related}
     return Lookup(
         kind=kind,
         name=(ASKED_POSTINGS if _is_narrow(kind, filters) else _POSTINGS)[kind],
-        stems=stems,
+        words=words,
         limit=max(POSTINGS_MIN, min(reach.postings_of_one, share)),
     )
-
-
-def _reword(lists: dict[str, list[int]], reworded: Reworded) -> None:
-    """Facts that were edited since the time that is asked for are found by what they said then."""
-    for stem, keys in lists.items():
-        then = [key for key, stems in reworded.items() if stem in stems]
-        now = [key for key in keys if key not in reworded]
-        lists[stem] = sorted((*then, *now), reverse=True)
-
-
-def _add_unindexed(lists: Mapping[str, list[int]], fresh: Sequence[Row]) -> None:
-    """The records that are too new for the index, looked through one by one."""
-    # Taken apart once where there is much to look for; else it is quicker to look.
-    if len(lists) > SPLIT_STEMS_MIN:
-        apart = [(key, lists.keys() & stems.split()) for key, stems in fresh]
-        for stem, keys in lists.items():
-            keys[:0] = [key for key, stems in apart if stem in stems]
-        return
-    joined = [(key, f" {stems} ") for key, stems in fresh]
-    for stem, keys in lists.items():
-        keys[:0] = [key for key, stems in joined if f" {stem} " in stems]
 
 
 def ranked(postings: Postings, extent: Extent) -> Iterator[int]:

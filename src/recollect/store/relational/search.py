@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, islice
 
-from recollect.clock import to_micros
+from recollect.clock import from_micros, to_micros
 from recollect.knowledge import Fact
 from recollect.recollection import (
     AllOf,
@@ -25,6 +25,7 @@ from recollect.recollection import (
     Found,
     Hit,
     Reach,
+    Revision,
     Sought,
     Usage,
     UsageKind,
@@ -36,6 +37,7 @@ from recollect.store.relational.database import Asked, Connection, Database, Par
 from recollect.store.relational.entries import READ, passes, read_sources, record_entry
 from recollect.store.relational.postings import (
     ASKED_POSTINGS,
+    RELATED,
     Lookup,
     Postings,
     Reworded,
@@ -51,6 +53,7 @@ TRIED_MIN = 20
 WHOLE_TEXT = 1_000_000
 CONDITIONS_FACTOR = 20  # more entries are loaded where metadata then leaves out most of them
 CAUGHT_UP_CHARS_MAX = 65_536
+REVISIONS_MAX = 1000
 REWORDED_MAX = 1000  # facts that are looked through for what they said before they were edited
 
 _EXTENTS = {
@@ -84,12 +87,10 @@ class RelationalSearch:
                 postings=reach.postings * CONDITIONS_FACTOR,
                 postings_of_one=reach.postings_of_one * CONDITIONS_FACTOR,
             )
-        # A stem is letters and digits; anything else would mean something to a database.
-        stems = [stem for stem in sought.stems if stem.isalnum()]
         kinds = sorted(filters.kinds)
         # There nearly always are records: their postings come with the first answer.
         has_records = EntryKind.RECORD in kinds
-        ahead = lookup(EntryKind.RECORD, stems, filters, reach) if has_records else None
+        ahead = lookup(EntryKind.RECORD, sought, filters, reach) if has_records else None
 
         def job(c: Connection) -> Found:
             c.run("steer", {})
@@ -98,7 +99,7 @@ class RelationalSearch:
             rooms, postings = _rooms(c, kinds, asked, ahead)
             for kind, room in rooms.items():
                 given = postings if kind is EntryKind.RECORD else None
-                found, extents[kind] = _worded(c, room, stems, asked, filters, reach, given)
+                found, extents[kind] = _worded(c, room, sought, asked, filters, reach, given)
                 alike = [key for key in sought.alike.get(kind, ()) if key not in room.reworded]
                 timed = _timed(c, sought, asked, reach) if kind is EntryKind.RECORD else []
                 known = {entry.key for entry in found}
@@ -129,6 +130,20 @@ class RelationalSearch:
             return loaded
 
         return self._database.read(space, job)
+
+    def revisions(
+        self, space: str, sessions: Sequence[str], now: datetime
+    ) -> builtins.list[Revision]:
+        if not sessions:
+            return []
+        names = {
+            "space": space,
+            "ids": json.dumps(sorted(set(sessions))),
+            "at": to_micros(now),
+            "limit": REVISIONS_MAX,
+        }
+        rows = self._database.read(space, lambda c: c.rows("revised_statements", names))
+        return [_revision(row) for row in rows]
 
     def use(self, space: str, usage: Usage) -> int:
         # In one order, so that two who count the same things do not wait for each other.
@@ -172,6 +187,20 @@ class RelationalSearch:
             return self._database.write(space, lambda c: len(c.rows("prune_usages", own)))
 
         return sum(map(pruned, spaces))
+
+
+def _revision(row: Row) -> Revision:
+    session_id, seq, seq_to, content, quote, is_withdrawn, at, successor = row
+    return Revision(
+        session_id=session_id,
+        seq=seq,
+        seq_to=seq_to,
+        statement=content,
+        quote=quote,
+        at=from_micros(at),
+        is_withdrawn=bool(is_withdrawn),
+        now=successor or "",
+    )
 
 
 def _fact_words(row: Row) -> Params:
@@ -246,7 +275,7 @@ def _loaded(reach: Reach, kind: EntryKind, filters: Filters) -> int:
 def _worded(
     c: Connection,
     room: _Room,
-    stems: Sequence[str],
+    sought: Sought,
     asked: Params,
     filters: Filters,
     reach: Reach,
@@ -255,9 +284,9 @@ def _worded(
     """The entries that have the rarest of the stems, best first, and how many there are."""
     kind = room.kind
     if not room.entries:
-        return [], Extent(entries=0, holders=dict.fromkeys(stems, 0))
+        return [], Extent(entries=0, holders=dict.fromkeys(sought.stems, 0))
     limit = _loaded(reach, kind, filters)
-    asking = lookup(kind, stems, filters, reach)
+    asking = lookup(kind, sought, filters, reach)
     postings = given or asking.read(c.rows_each(asking.asked(asked)), room.reworded)
     extent = _extent(room, postings)
     in_order = ranked(postings, extent)
@@ -277,6 +306,8 @@ def _add_words(entries: Sequence[Entry], postings: Postings) -> None:
     """What long entries were found by counts, also if it stands behind what is loaded of them."""
     long = [entry for entry in entries if len(entry.stems) >= WORDS_CHARS]
     for stem, keys in postings.keys.items() if long else ():
+        if stem.endswith(RELATED):
+            continue
         holders = frozenset(keys)
         for entry in long:
             if entry.key in holders and f" {stem} " not in f" {entry.stems} ":

@@ -38,8 +38,25 @@ INSERT INTO trees (space) VALUES (:space)
 ON CONFLICT (space) DO UPDATE SET documents = trees.documents
 RETURNING documents, versions_from;
 
+-- name: empty_index (sqlite)
+-- Merging what was deleted out of the index may keep its words, as marks that they are deleted: only an
+-- index that is made anew is known to have none of them.
+INSERT INTO documents_fts (documents_fts) VALUES ('delete-all');
+
+-- name: empty_index (postgres)
+SELECT 1;
+
+-- name: fill_index (sqlite)
+INSERT INTO documents_fts (rowid, called, about, words)
+SELECT d.key, replace(' ' || d.called, ' ', ' ' || s.number || 'z'),
+    replace(' ' || d.about, ' ', ' ' || s.number || 'z'),
+    replace(' ' || d.words, ' ', ' ' || s.number || 'z')
+FROM documents d JOIN spaces s ON s.space = d.space;
+
+-- name: fill_index (postgres)
+SELECT 1;
+
 -- name: note_purge
--- On SQLite this also takes what is gone out of the index of words.
 UPDATE trees SET purges = purges + 1, versions_from = {greatest}(versions_from, :version)
 WHERE space = :space;
 
@@ -189,25 +206,53 @@ ORDER BY o.path_key, d.path LIMIT :limit;
 -- name: delete_document_references
 DELETE FROM document_references WHERE space = :space AND document_key = :key;
 
+-- name: kept_references
+-- What a document refers to that is there: as long as it is, a link means it, wherever it stands.
+SELECT r.kind, r.target_path_key, r.target_key FROM document_references r
+JOIN documents t ON t.key = r.target_key
+WHERE r.space = :space AND t.space = :space AND r.document_key = :key AND t.deleted_at IS NULL;
+
 -- name: insert_document_reference
--- To what stands at the path, or stood there before it was moved.
+-- To what it meant before, or what stands at the path, or stood there before it was moved.
 INSERT INTO document_references (
     document_key, kind, target_path_key, target_path, alias, target_key, space)
-VALUES (:key, :kind, :target_path_key, :target_path, :alias, COALESCE(
+VALUES (:key, :kind, :target_path_key, :target_path, :alias, COALESCE(CAST(:kept AS BIGINT),
     (SELECT d.key FROM documents d
         WHERE d.space = :space AND d.path_key = :target_path_key AND d.deleted_at IS NULL),
     (SELECT r.document_key FROM document_redirects r
         WHERE r.space = :space AND r.path_key = :target_path_key)), :space);
 
+-- fragment: named_document
+COALESCE(
+    (SELECT d.key FROM documents d
+        WHERE d.space = :space AND d.path_key = target_path_key AND d.deleted_at IS NULL),
+    (SELECT l.document_key FROM document_redirects l
+        WHERE l.space = :space AND l.path_key = target_path_key), target_key)
+
+-- name: release_references
+-- From what was deleted, to what else their path leads to; if to nothing, they wait for it.
+UPDATE document_references SET target_key = {named_document}
+WHERE space = :space AND target_key IN (
+    SELECT d.key FROM documents d
+    WHERE d.space = :space AND d.deleted_at IS NOT NULL AND {is_inside});
+
+-- name: bind_unbound_references
+-- What they meant was purged: they mean what else their path leads to.
+UPDATE document_references SET target_key = {named_document}
+WHERE space = :space AND target_key IS NULL;
+
 -- name: bind_references
--- Whatever a path meant before, or if it meant nothing: now it means what has come to stand there.
+-- What leads to nothing that is there means what has come to stand at its path.
 UPDATE document_references SET target_key = (
     SELECT d.key FROM documents d
     WHERE d.space = :space AND d.path_key = target_path_key AND d.deleted_at IS NULL)
 WHERE space = :space AND target_path_key >= :path_key AND target_path_key < :path_key_end
     AND EXISTS (
         SELECT 1 FROM documents d
-        WHERE d.space = :space AND d.path_key = target_path_key AND d.deleted_at IS NULL);
+        WHERE d.space = :space AND d.path_key = target_path_key AND d.deleted_at IS NULL)
+    AND NOT EXISTS (
+        SELECT 1 FROM documents t
+        WHERE t.space = :space AND t.key = target_key AND t.deleted_at IS NULL);
 
 -- name: put_redirects
 -- From where a document and what is below it stand, before they are moved.
@@ -247,14 +292,14 @@ WHERE v.space = :space AND d.space = :space AND d.id = :id AND v.version < :befo
 ORDER BY v.version DESC LIMIT :limit;
 
 -- name: references_from
-SELECT r.kind, d.path, COALESCE(t.path, r.target_path), r.alias, t.key IS NULL
+SELECT r.kind, d.path, COALESCE(t.path, r.target_path), r.alias, t.key IS NULL, r.target_path
 FROM document_references r JOIN documents d ON d.key = r.document_key
 LEFT JOIN documents t ON t.key = r.target_key AND t.space = :space AND t.deleted_at IS NULL
 WHERE r.space = :space AND d.space = :space AND d.id = :id
 ORDER BY r.kind, r.target_path_key;
 
 -- name: references_to
-SELECT r.kind, o.path, d.path, r.alias, d.deleted_at IS NOT NULL
+SELECT r.kind, o.path, d.path, r.alias, d.deleted_at IS NOT NULL, r.target_path
 FROM documents d JOIN document_references r ON r.target_key = d.key
 JOIN documents o ON o.key = r.document_key
 WHERE r.space = :space AND d.space = :space AND o.space = :space AND d.id = :id
@@ -264,7 +309,7 @@ ORDER BY o.path_key, r.kind LIMIT :limit;
 
 -- name: references_naming
 -- Wherever they lead by now, if anywhere.
-SELECT r.kind, o.path, r.target_path, r.alias, t.key IS NULL
+SELECT r.kind, o.path, r.target_path, r.alias, t.key IS NULL, r.target_path
 FROM document_references r JOIN documents o ON o.key = r.document_key
 LEFT JOIN documents t ON t.key = r.target_key AND t.space = :space AND t.deleted_at IS NULL
 WHERE r.space = :space AND o.space = :space AND r.target_path_key = :path_key
@@ -273,7 +318,7 @@ ORDER BY o.path_key, r.kind;
 
 -- name: broken_references
 -- What a part of the tree shows must not depend on what stands outside: both ends are inside.
-SELECT r.kind, o.path, r.target_path, r.alias FROM document_references r
+SELECT r.kind, o.path, r.target_path, r.alias, TRUE, r.target_path FROM document_references r
 JOIN documents o ON o.key = r.document_key
 WHERE r.space = :space AND o.space = :space AND o.deleted_at IS NULL
     AND o.path_key >= :path_key AND o.path_key < :path_key_end
@@ -338,9 +383,25 @@ SELECT d.key, d.deleted_at, d.version, (
     SELECT count(*) FROM document_versions v WHERE v.space = :space AND v.document_key = d.key)
 FROM documents d WHERE d.space = :space AND d.deleted_at IS NOT NULL AND {is_inside};
 
--- name: provenances_naming
-SELECT v.document_key, v.version, v.provenance FROM document_versions v
-WHERE v.space = :space AND v.provenance <> '' AND v.provenance LIKE :pattern ESCAPE '\';
+-- name: provenances_naming (sqlite)
+SELECT {grounds} FROM document_versions v
+WHERE v.space = :space AND v.provenance <> '' AND EXISTS (
+    SELECT 1 FROM json_each(:patterns) p WHERE v.provenance LIKE p.value ESCAPE '\');
+
+-- name: provenances_naming (postgres)
+SELECT {grounds} FROM document_versions v
+WHERE v.space = :space AND v.provenance <> '' AND v.provenance LIKE ANY (
+    ARRAY(SELECT w FROM json_array_elements_text(CAST(:patterns AS json)) w));
+
+-- fragment: grounds
+v.document_key, v.version, v.provenance, v.author_kind, v.author, v.reason
+
+-- name: grounds_of_document
+SELECT {grounds} FROM document_versions v WHERE v.space = :space AND v.document_key = :key;
+
+-- name: erase_versions_before
+DELETE FROM document_versions
+WHERE space = :space AND document_key = :key AND version < :version;
 
 -- name: set_provenance
 UPDATE document_versions SET provenance = :provenance

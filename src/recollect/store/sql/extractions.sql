@@ -170,6 +170,21 @@ SELECT COALESCE(sum(calls), 0), COALESCE(sum(input_tokens), 0), COALESCE(sum(out
     sum(cost_micros)
 FROM spending WHERE day = :day AND (:any_space OR space = :space);
 
+-- name: spent_by_purpose
+-- A call that failed before it began took nothing, and is none.
+SELECT purpose,
+    COALESCE(sum(CASE WHEN day = :day THEN made END), 0),
+    COALESCE(sum(CASE WHEN day = :day THEN input_tokens END), 0),
+    COALESCE(sum(CASE WHEN day = :day THEN output_tokens END), 0),
+    sum(CASE WHEN day = :day THEN cost_micros END),
+    sum(made), sum(input_tokens), sum(output_tokens), sum(cost_micros)
+FROM (
+    SELECT purpose, day, input_tokens, output_tokens, cost_micros,
+        CASE WHEN outcome = 'failed' AND input_tokens + output_tokens = 0 THEN 0 ELSE 1 END AS made
+    FROM ledger WHERE (:any_space OR space = :space)
+) l
+GROUP BY purpose ORDER BY purpose;
+
 -- name: spent_daily
 SELECT day, sum(calls), sum(input_tokens), sum(output_tokens), sum(cost_micros)
 FROM spending WHERE day BETWEEN :first AND :last AND (:any_space OR space = :space)

@@ -383,7 +383,7 @@ SELECT f.key, {fact} FROM facts f WHERE f.space = :space AND {holds} AND f.id IN
 
 -- name: search_fact_metadata (sqlite)
 SELECT {fact} FROM facts f
-WHERE f.space = :space AND {holds} AND EXISTS (
+WHERE f.space = :space AND {holds} AND (f.created_at, f.id) < (:before, :before_id) AND EXISTS (
     SELECT 1 FROM json_each(f.metadata) m, json_each(:value) v WHERE m.key = :field
         AND CASE
             WHEN m.type IN ('integer', 'real') THEN v.type IN ('integer', 'real') AND m.value = v.value
@@ -393,6 +393,6 @@ ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
 
 -- name: search_fact_metadata (postgres)
 SELECT {fact} FROM facts f
-WHERE f.space = :space AND {holds}
+WHERE f.space = :space AND {holds} AND (f.created_at, f.id) < (:before, :before_id)
     AND CAST(f.metadata AS jsonb) -> CAST(:field AS TEXT) = CAST(:value AS jsonb)
 ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;

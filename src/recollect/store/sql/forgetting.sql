@@ -17,6 +17,9 @@ SELECT k.id, k.space, k.key, k.agent_id FROM session_keys k WHERE k.space = :spa
     WHERE t.space = :space AND t.about_session = :id)
 ORDER BY k.id;
 
+-- name: memory_agents
+SELECT l.key_id FROM agent_lives l WHERE l.space = :space AND l.job = 'memory-agent';
+
 -- name: revoke_agent
 -- Whoever has read what is forgotten stores nothing of it; what is left to do is due at once. The row
 -- is held also where nobody is at work, for it is locked before what waits in the inbox.
@@ -236,16 +239,45 @@ DELETE FROM imported_items WHERE space = :space;
 DELETE FROM import_cursors WHERE space = :space;
 
 -- name: settle_consolidation
--- Nothing was consolidated of what is left, if anything is. Numbers go on, so that nobody takes a new
+-- Nothing was consolidated of what has come since. Numbers go on, so that nobody takes a new
 -- generation for an old one.
 UPDATE consolidations SET
-    consolidated = CASE WHEN :is_empty THEN changed ELSE consolidated END,
     urgent = 0, digest = NULL, expires_at = NULL, not_before = NULL, files_generation = generation
 WHERE space = :space;
+
+-- name: reserve_tokens
+-- Whoever still works for a space that is gone must not hold the claim of one with its name.
+INSERT INTO properties (name, value)
+SELECT 'tokens_from', CAST(COALESCE(max(j.token), 0) AS TEXT) FROM jobs j WHERE j.space = :space
+ON CONFLICT (name) DO UPDATE SET value = CASE
+    WHEN CAST(excluded.value AS BIGINT) > CAST(properties.value AS BIGINT) THEN excluded.value
+    ELSE properties.value END;
+
+-- name: drop_consolidation_job
+DELETE FROM jobs WHERE space = :space AND kind = 'consolidate' AND key = :space;
+
+-- name: drop_tree
+DELETE FROM trees WHERE space = :space;
+
+-- name: drop_consolidation
+DELETE FROM consolidations WHERE space = :space
+    AND NOT EXISTS (SELECT 1 FROM spaces s WHERE s.space = :space);
+
+-- name: name_left
+-- Where the name of a space stays: what was spent, who did what, which keys open it, and what those
+-- who hold vectors in memory have to know.
+SELECT EXISTS (SELECT 1 FROM ledger l WHERE l.space = :space)
+        OR EXISTS (SELECT 1 FROM spending p WHERE p.space = :space),
+    EXISTS (SELECT 1 FROM audit a WHERE a.space = :space),
+    EXISTS (SELECT 1 FROM api_keys k WHERE k.space = :space),
+    EXISTS (SELECT 1 FROM vector_spaces v WHERE v.space = :space)
+        OR EXISTS (SELECT 1 FROM dropped_vectors d WHERE d.space = :space);
 
 -- name: drop_space
 DELETE FROM spaces WHERE space = :space
     AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.space = :space)
     AND NOT EXISTS (SELECT 1 FROM documents d WHERE d.space = :space)
-    AND NOT EXISTS (SELECT 1 FROM facts f WHERE f.space = :space)
-RETURNING space;
+    AND NOT EXISTS (SELECT 1 FROM facts f WHERE f.space = :space);
+
+-- name: find_space
+SELECT 1 FROM spaces WHERE space = :space;

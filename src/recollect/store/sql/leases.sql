@@ -71,7 +71,7 @@ RETURNING {claim};
 
 -- fragment: claimed
     owner = :owner,
-    token = token + 1,
+    token = {greatest}(token, {tokens_from}) + 1,
     lease_expires_at = {now} + :lease_micros,
     due_at = NULL,
     read_upto = (
@@ -84,6 +84,10 @@ RETURNING {claim};
         SELECT CASE WHEN invalidated_at > {learnable_end} THEN {learnable_end}
             ELSE invalidated_at END
         FROM sessions s WHERE s.id = jobs.key AND kind = 'extract')
+
+-- fragment: tokens_from
+-- The highest token of jobs that went with a forgotten space.
+COALESCE((SELECT CAST(p.value AS BIGINT) FROM properties p WHERE p.name = 'tokens_from'), 0)
 
 -- fragment: learnable_end
 -- The last record before the next that nothing is to be learned from, if there are any such yet.

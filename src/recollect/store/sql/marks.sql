@@ -101,23 +101,48 @@ SELECT max(seq) FROM session_history WHERE space = :space AND session_id = :id;
 SELECT count(*) FROM session_history
 WHERE space = :space AND session_id = :id AND seq > :seq;
 
+-- fragment: unattended (sqlite)
+-- Who is learned from without a mark: the one rule for the idle sweep and the start-up scan.
+last_activity_at BETWEEN :oldest AND :newest
+    AND (:any_source OR source IN (SELECT value FROM json_each(:sources)))
+
+-- fragment: unattended (postgres)
+last_activity_at BETWEEN :oldest AND :newest
+    AND (:any_source OR source = ANY (
+        ARRAY(SELECT jsonb_array_elements_text(CAST(:sources AS jsonb)))))
+
+-- name: bound_activity (sqlite)
+-- No session was active later than now, whatever the clock of the one who touched it said.
+UPDATE sessions SET last_activity_at = :now
+WHERE waiting AND last_activity_at > :now AND (:any_space OR space = :space);
+
+-- name: bound_activity (postgres)
+-- No session was active later than now, whatever the clock of the one who touched it said; rows
+-- that an append holds right now are passed over.
+UPDATE sessions SET last_activity_at = :now
+WHERE id = ANY (ARRAY(
+    SELECT id FROM sessions
+    WHERE waiting AND last_activity_at > :now AND (:any_space OR space = :space)
+    FOR UPDATE SKIP LOCKED));
+
 -- name: mark_idle (sqlite)
--- Marks sessions nobody has touched since `idle_since`, over all spaces or in one.
+-- Marks sessions that nobody marked: those that are learned from unasked, or all; over all spaces
+-- or in one.
 UPDATE sessions SET invalidated_at = last_seq, marked_at = :now, marked_by = 'idle'
 WHERE id IN (
     SELECT id FROM sessions
-    WHERE waiting AND last_activity_at <= :idle_since AND (:any_space OR space = :space)
+    WHERE waiting AND (:is_all OR ({unattended})) AND (:any_space OR space = :space)
     ORDER BY last_activity_at, id LIMIT :limit)
 RETURNING id, space;
 
 -- name: mark_idle (postgres)
--- Marks sessions nobody has touched since `idle_since`, over all spaces or in one; rows that an
--- append holds right now are not idle and are passed over.
+-- Marks sessions that nobody marked: those that are learned from unasked, or all; over all spaces
+-- or in one. Rows that an append holds right now are not idle and are passed over.
 -- An array is made once: a plan that joins the chosen may ask for them again, and get others.
 UPDATE sessions SET invalidated_at = last_seq, marked_at = :now, marked_by = 'idle'
 WHERE id = ANY (ARRAY(
     SELECT id FROM sessions
-    WHERE waiting AND last_activity_at <= :idle_since AND (:any_space OR space = :space)
+    WHERE waiting AND (:is_all OR ({unattended})) AND (:any_space OR space = :space)
     ORDER BY last_activity_at, id LIMIT :limit FOR UPDATE SKIP LOCKED))
 RETURNING id, space;
 
@@ -136,9 +161,11 @@ ORDER BY s.marked_at, s.id LIMIT :limit;
 
 -- name: list_waiting
 SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
-WHERE s.waiting AND (:any_space OR s.space = :space)
+WHERE s.waiting AND (:is_all OR ({unattended})) AND (:any_space OR s.space = :space)
 ORDER BY s.last_activity_at, s.id LIMIT :limit;
 
 -- name: waiting_newest
 SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
-WHERE s.waiting ORDER BY s.last_activity_at DESC, s.id LIMIT :limit;
+WHERE s.waiting AND {unattended} AND s.id IN (
+    SELECT id FROM sessions WHERE waiting ORDER BY last_activity_at DESC, id LIMIT :rows)
+ORDER BY s.last_activity_at DESC, s.id LIMIT :limit;

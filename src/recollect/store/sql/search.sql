@@ -209,6 +209,34 @@ SELECT wanted.key FROM postings wanted CROSS JOIN {its_fact}
 WHERE {has_word} AND wanted.kind = 'f' AND f.key = wanted.key AND f.space = :space AND {asked_fact}
 ORDER BY wanted.key DESC LIMIT :limit;
 
+-- fragment: any_word (sqlite)
+-- A query for any of some words in entries of a space.
+COALESCE((SELECT group_concat('"' || s.number || 'z' || w.value || '"', ' OR ')
+    FROM spaces s, json_each(:words) w WHERE s.space = :space), '""')
+
+-- name: related_record_postings (sqlite)
+SELECT rowid FROM records_fts WHERE records_fts MATCH {any_word} ORDER BY rowid DESC LIMIT :limit;
+
+-- name: related_record_postings (postgres)
+-- The newest postings of each of some words; OFFSET 0 keeps the words as they are written.
+SELECT DISTINCT found.key FROM (
+    SELECT left(v, 128) AS word FROM json_array_elements_text(CAST(:words AS json)) v OFFSET 0) w
+CROSS JOIN LATERAL (SELECT p.key FROM postings p
+    WHERE p.space = :space AND p.word = w.word AND p.kind = 'r'
+    ORDER BY p.key DESC LIMIT :limit) found
+ORDER BY found.key DESC LIMIT :limit;
+
+-- name: related_fact_postings (sqlite)
+SELECT rowid FROM facts_fts WHERE facts_fts MATCH {any_word} ORDER BY rowid DESC LIMIT :limit;
+
+-- name: related_fact_postings (postgres)
+SELECT DISTINCT found.key FROM (
+    SELECT left(v, 128) AS word FROM json_array_elements_text(CAST(:words AS json)) v OFFSET 0) w
+CROSS JOIN LATERAL (SELECT p.key FROM postings p
+    WHERE p.space = :space AND p.word = w.word AND p.kind = 'f'
+    ORDER BY p.key DESC LIMIT :limit) found
+ORDER BY found.key DESC LIMIT :limit;
+
 -- name: summary_postings (sqlite)
 SELECT e.key FROM extractions_fts CROSS JOIN extractions e ON e.key = extractions_fts.rowid
 CROSS JOIN sessions s ON s.id = e.session_id CROSS JOIN session_keys k ON k.id = s.key_id
@@ -352,6 +380,37 @@ LATERAL (SELECT * FROM facts o WHERE o.space = :space AND o.id BETWEEN wanted.id
 -- Where facts come from that a document names, whether they still hold or not.
 SELECT f.id, {sources} FROM {ids} wanted CROSS JOIN {its_namesake}
 WHERE f.id = wanted.id AND f.space = :space AND f.deleted_at IS NULL;
+
+-- name: revised_statements
+-- What was learned from some sessions and does not hold any more as it was said: a person has changed
+-- or deleted it, or it was replaced, or it is over.
+SELECT o.session_id, o.seq, o.seq_to, h.content, o.quote, 1, f.updated_at, ''
+FROM {ids} wanted CROSS JOIN {sources_of_session} CROSS JOIN {fact_of_source}
+JOIN fact_history h ON h.space = :space AND h.fact_id = f.id
+WHERE {is_source} AND h.event IN ('added', 'edited') AND (f.deleted_at IS NOT NULL OR h.content <> f.content)
+    AND EXISTS (SELECT 1 FROM fact_history d
+        WHERE d.space = :space AND d.fact_id = f.id AND d.content_key IS NOT NULL)
+UNION ALL
+SELECT o.session_id, o.seq, o.seq_to, f.content, o.quote, 0, COALESCE(f.superseded_at, f.expires_at),
+    (SELECT n.content FROM facts n WHERE n.space = :space AND n.id = f.superseded_by AND n.deleted_at IS NULL)
+FROM {ids} wanted CROSS JOIN {sources_of_session} CROSS JOIN {fact_of_source}
+WHERE {is_source} AND f.deleted_at IS NULL AND (f.superseded_at <= :at OR f.expires_at <= :at)
+ORDER BY 1, 2, 3, 4 LIMIT :limit;
+
+-- fragment: is_source
+o.session_id = wanted.id AND o.space = :space AND f.key = o.fact_key AND f.space = :space
+
+-- fragment: sources_of_session (sqlite)
+fact_sources o
+
+-- fragment: sources_of_session (postgres)
+LATERAL (SELECT * FROM fact_sources g WHERE g.space = :space AND g.session_id = wanted.id OFFSET 0) o
+
+-- fragment: fact_of_source (sqlite)
+facts f
+
+-- fragment: fact_of_source (postgres)
+LATERAL (SELECT * FROM facts g WHERE g.key = o.fact_key OFFSET 0) f
 
 -- name: load_summaries
 SELECT e.key, e.session_id, substr(e.rollout_summary, 1, :chars_max), substr(e.words, 1, :words_max),

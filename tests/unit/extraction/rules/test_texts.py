@@ -177,6 +177,16 @@ def test_what_another_extractor_wrote_is_kept() -> None:
     assert second.rollout_slug == "tea"
 
 
+def test_of_a_longer_memory_that_a_model_wrote_nothing_is_dropped() -> None:
+    tasks = [f"## Task {number}\noutcome: success\n- a lesson of {number}" for number in range(400)]
+    told = [f"Task {number} was done." for number in range(400)]
+    before = extraction(raw_memory="\n\n".join(tasks), rollout_summary="\n".join(told))
+    draft = EXTRACTOR.extract(piece(said(2, "I live in Rome."), previous=before))
+    assert "lives in Rome" in draft.raw_memory
+    assert [task for task in tasks if task not in draft.raw_memory] == []
+    assert [each for each in told if each not in draft.rollout_summary] == []
+
+
 def test_a_piece_with_nothing_to_say_leaves_the_texts_alone() -> None:
     draft = EXTRACTOR.extract(piece(said(10, "Thanks!"), previous=after(coding(), 9)))
     assert draft == Draft(upto=10)

@@ -1,16 +1,21 @@
-"""Limits of one key: requests a second, and answers that are given again, all of it bounded."""
+"""Limits of one key: requests a second, and what was done once, all of it bounded."""
 
 from __future__ import annotations
 
 from recollect.clock import ManualClock
 from recollect.interfaces.http import limits
-from recollect.interfaces.http.limits import Answers, First, Given, OtherRequest, Rate, UnderWay
+from recollect.interfaces.http.limits import (
+    Done,
+    DoneOnce,
+    First,
+    OtherRequest,
+    Rate,
+    UnderWay,
+    place_of,
+)
 
-PLACE = ("key", "POST /x", "one")
-
-
-def answer(body: bytes = b"{}") -> Given:
-    return Given(status=201, media_type="application/json", headers=(), body=body)
+PLACE = place_of("key", "POST /x", "one")
+DONE = Done(status=201, ids=("a-fact",))
 
 
 def test_a_burst_is_allowed_and_then_so_many_a_second() -> None:
@@ -37,34 +42,32 @@ def test_no_rate_is_no_limit() -> None:
     assert {rate.taken("a") for _ in range(100)} == {0}
 
 
-def test_the_first_answer_is_given_again_for_a_while() -> None:
+def test_what_was_done_is_known_for_a_while() -> None:
     clock = ManualClock()
-    answers = Answers(clock)
-    assert answers.begin(PLACE, b"1") == First()
-    assert answers.begin(PLACE, b"1") == UnderWay()
-    answers.keep(PLACE, answer())
-    assert answers.begin(PLACE, b"1") == answer()
-    assert answers.begin(PLACE, b"2") == OtherRequest()
-    assert answers.begin(("other", *PLACE[1:]), b"2") == First()
-    clock.advance(limits.ANSWERS_KEPT.total_seconds())
-    assert answers.begin(PLACE, b"2") == First()
+    once = DoneOnce(clock)
+    assert once.begin(PLACE, b"1") == First()
+    assert once.begin(PLACE, b"1") == UnderWay()
+    once.keep(PLACE, DONE)
+    assert once.begin(PLACE, b"1") == DONE
+    assert once.begin(PLACE, b"2") == OtherRequest()
+    assert once.begin(place_of("other", "POST /x", "one"), b"2") == First()
+    clock.advance(limits.DONE_KEPT.total_seconds())
+    assert once.begin(PLACE, b"2") == First()
 
 
-def test_what_failed_or_is_large_may_be_asked_again() -> None:
-    answers = Answers(ManualClock())
-    for kept in (None, answer(b"x" * (limits.ANSWER_BYTES_MAX + 1))):
-        assert answers.begin(PLACE, b"1") == First()
-        answers.keep(PLACE, kept)
-    assert answers.begin(PLACE, b"1") == First()
+def test_what_failed_may_be_asked_again() -> None:
+    once = DoneOnce(ManualClock())
+    assert once.begin(PLACE, b"1") == First()
+    once.keep(PLACE, None)
+    assert once.begin(PLACE, b"1") == First()
 
 
-def test_answers_are_bounded_in_number_and_in_bytes() -> None:
-    answers = Answers(ManualClock())
-    body = b"x" * limits.ANSWER_BYTES_MAX
-    count = limits.ANSWERS_BYTES_MAX // len(body) + 10
-    for number in range(count):
-        place = ("key", "POST /x", str(number))
-        assert answers.begin(place, b"") == First()
-        answers.keep(place, answer(body))
-    assert answers.begin(("key", "POST /x", "0"), b"") == First()
-    assert answers.begin(("key", "POST /x", str(count - 1)), b"") == answer(body)
+def test_what_was_done_is_bounded_in_number_and_in_ids() -> None:
+    once = DoneOnce(ManualClock())
+    done = Done(status=200, ids=("id",) * 1000)
+    places = [place_of("key", "POST /x", str(n)) for n in range(limits.IDS_MAX // 1000 + 10)]
+    for place in places:
+        assert once.begin(place, b"") == First()
+        once.keep(place, done)
+    assert once.begin(places[0], b"") == First()
+    assert once.begin(places[-1], b"") == done

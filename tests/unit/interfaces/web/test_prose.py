@@ -66,6 +66,11 @@ def test_documents_link_to_each_other() -> None:
     assert ">~/memory/x</a>" in made
 
 
+def test_a_link_leads_to_the_document_it_means() -> None:
+    made = prose("See [[plans]].", "/ui/at?path=", {"~/memory/plans": "~/memory/archive/plans"})
+    assert 'href="/ui/at?path=~%2Fmemory%2Farchive%2Fplans"' in made
+
+
 def test_a_link_elsewhere_learns_nothing_of_this_page() -> None:
     made = read_markup(prose("[there](https://elsewhere.example/x)"))
     assert ("a", "rel", "noopener noreferrer nofollow") in made.attributes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recollect.agency import DocumentChanges, ItemState, Turn
-from recollect.document import Because
+from recollect.document import WRITTEN_BY_MODEL, Author, AuthorKind, Because
 from recollect.domain import (
     Claim,
     KeyRef,
@@ -13,6 +13,7 @@ from recollect.domain import (
     SessionState,
     StaleClaim,
 )
+from recollect.knowledge import Source
 from recollect.store.conformance import pages
 from recollect.store.conformance.case import case
 from recollect.store.conformance.harness import SPACE, Harness
@@ -275,3 +276,58 @@ def a_parked_message_is_forgotten(store: Harness) -> None:
     _forget(store, store.current(ref).id)
     assert agent(store, ref).parked == 0
     assert state_of(store, ref, "hello") is None
+
+
+@case(
+    "P11 A5", "what a model read and wrote for a memory-agent goes with anything that is forgotten"
+)
+def what_a_model_read_is_forgotten(store: Harness) -> None:
+    ref, _ = handed_over(store, key="kept")
+    claim = work(store)
+    turn = take(store, claim)
+    step(store, claim, thinking("a page that says it", key=f"step:{turn.id}:1"))
+    finish(store, claim, turn, "filed it")
+    release(store, claim)
+    _, session_id = _told(store, "gone")
+    _forget(store, session_id)
+    said = " ".join(_said(store, ref))
+    assert "says it" not in said
+    assert "filed" not in said
+
+
+@case(
+    "P11 D1",
+    "a page that a model wrote goes with what it was written from; what stands below stays",
+)
+def a_page_that_a_model_wrote_is_dropped(store: Harness) -> None:
+    ref, one = _told(store, "one")
+    _, two = _told(store, "two")
+    model = Author(AuthorKind.AGENT, ref.agent_id)
+    person = Author(AuthorKind.PERSON, "Ana")
+
+    def wrote(path: str, author: Author, *session_ids: str) -> None:
+        sources = tuple(Source(session_id=each, seq=1, seq_to=1) for each in session_ids)
+        because = Because(author=author, reason=WRITTEN_BY_MODEL, sources=sources)
+        body = f"{author.name} of {' '.join(session_ids)}"
+        pages.apply(store, pages.writing(path, body), because=because)
+
+    wrote("top/alone", model, one)
+    wrote("top/above", model, one)
+    wrote("top/above", model, two)
+    wrote("top/above/below", model, two)
+    wrote("top/shared", model, one)
+    wrote("top/shared", person)
+    wrote("top/other", model, two)
+    receipt = store.handle.erasure.forget_session(SPACE, one, store.now())
+    assert receipt is not None
+    assert (receipt.documents, receipt.left, receipt.is_complete) == (1, ("~/top/shared",), False)
+    left = ["top", "top/above", "top/above/below", "top/other", "top/shared"]
+    assert pages.paths(store, "top") == left
+    above = pages.page(store, "top/above")
+    assert (above.body, len(pages.history(store, above))) == ("", 1)
+    pages.assert_sound(store, "top")
+    [item] = take(store, work(store)).items
+    assert item.about is not None
+    assert item.about.session_id == two
+    assert store.handle.erasure.forget_session(SPACE, two, store.now(), all_pages=True)
+    assert "top/other" not in pages.paths(store, "top")

@@ -174,7 +174,7 @@ def sweeps_at_once_mark_each_session_once(store: Harness) -> None:
     for number in range(10):
         store.append(store.key(f"key {number}"))
     store.clock.advance(3600)
-    sweep = partial(store.marks.mark_idle, None, store.now(), store.now(), 100)
+    sweep = partial(store.marks.mark_idle, None, None, store.now(), 100)
     swept = [found for batch in store.at_once(*[sweep] * 4) for found in batch]
     assert len(swept) == len(set(swept)) == 10
     assert store.marks.counts(None) == (10, 0)

@@ -122,9 +122,9 @@ def an_old_link_holds_a_page(store: Harness) -> None:
     with refused(DocumentReferenced):
         delete(store, "c")
     write(store, "a", "new")
-    delete(store, "c")
     with refused(DocumentReferenced):
-        delete(store, "a")
+        delete(store, "c")
+    delete(store, "a")
 
 
 @case("D2 D6", "references can be left broken, and are until something stands there again")
@@ -409,6 +409,8 @@ def a_forgotten_session_is_no_ground(store: Harness) -> None:
         summaries=0,
         at=store.now(),
         sessions=1,
+        left=("~/a", "~/b"),  # a person wrote them, also the one that was deleted
+        is_complete=False,
     )
     assert page(store, "a") == replace(before, sources=())
     gone = store.handle.documents.find_deleted(SPACE, place("b"))

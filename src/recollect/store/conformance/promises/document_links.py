@@ -109,18 +109,53 @@ def backlinks_survive_a_rewrite(store: Harness) -> None:
     assert (into(store, "x"), into(store, "z")) == (["a", "a"], ["a", "a", "a"])
 
 
-@case("D2", "what takes the place of a page that was moved takes over the links to that place")
-def what_is_new_takes_over_the_links(store: Harness) -> None:
+@case("D2", "a link means the page it was made for, also when another takes that one's old place")
+def a_link_means_a_page(store: Harness) -> None:
     grow(store, "b/c")
     write(store, "a", links=["b"], mentions=["b/c"])
     move(store, "b", "x")
     write(store, "b", "new")
-    assert (into(store, "b"), into(store, "x"), into(store, "x/c")) == (["a"], [], ["a"])
+    assert (into(store, "b"), into(store, "x"), into(store, "x/c")) == ([], ["a"], ["a"])
+    assert out_of(store, "a") == [("x/c", True), ("x", True)]
     assert (leads_to(store, "b"), leads_to(store, "b/c")) == ("b", "x/c")
     move(store, "b", "y")
     move(store, "x", "b")
     assert (into(store, "y"), into(store, "b"), into(store, "b/c")) == ([], ["a"], ["a"])
     assert assert_sound(store, "a", "b", "x", "y") == 4
+
+
+@case(
+    "D2", "a link that stays in a page means what it meant; one that is written anew what is there"
+)
+def a_link_that_stays_means_what_it_meant(store: Harness) -> None:
+    grow(store, "b")
+    write(store, "a", "one", links=["b"], mentions=["b"])
+    move(store, "b", "x")
+    write(store, "b", "new")
+    write(store, "a", "two", links=["b"], mentions=["b"])
+    assert (into(store, "x"), into(store, "b")) == (["a", "a"], [])
+    write(store, "a", "three", links=["b"])
+    write(store, "a", "four", links=["b"], mentions=["b"])
+    assert (into(store, "x"), into(store, "b")) == (["a"], ["a"])
+    assert out_of(store, "a") == [("b", True), ("x", True)]
+    assert assert_sound(store, "a", "b", "x") == 3
+
+
+@case(
+    "D2 D6", "a link to what is deleted or purged means what its path leads to, once that is there"
+)
+def a_link_is_released(store: Harness) -> None:
+    grow(store, "b", "c")
+    write(store, "a", links=["b", "c"])
+    for path in ("b", "c"):
+        move(store, path, f"x{path}")
+        write(store, path, "new")
+    apply(store, deleting("xb", leaves_broken=True))
+    store.handle.documents.purge(SPACE, place("xc"))
+    assert out_of(store, "a") == [("b", True), ("c", True)]
+    restore(store, "xb")
+    assert (into(store, "b"), into(store, "xb")) == (["a"], [])
+    assert assert_sound(store, "a", "b", "c", "xb") == 4
 
 
 @case("D2 D6", "a link by an old path comes alive when the page that stood there is restored")

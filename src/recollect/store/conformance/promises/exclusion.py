@@ -17,7 +17,7 @@ def _is_never_marked(store: Harness, ref: KeyRef) -> None:
     store.reset(ref)
     store.append(ref, 9)
     store.clock.advance(3600)
-    assert store.marks.mark_idle(None, store.now(), store.now(), 10) == []
+    assert store.marks.mark_idle(None, None, store.now(), 10) == []
     store.end(ref)
     sessions = store.sessions.rotations(ref)
     assert len(sessions) == 3

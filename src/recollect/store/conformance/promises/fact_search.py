@@ -290,8 +290,19 @@ def searches_are_limited(store: Harness) -> None:
         add(store, f"tea {number}", metadata={"a": 1})
         store.clock.advance(1)
     assert len(_search(store, "tea", limit=3)) == 3
-    newest = store.handle.facts.search_metadata(SPACE, "a", 1, day(1), 2)
-    assert [fact.content for fact in newest] == ["tea 4", "tea 3"]
+
+
+@case("T2", "a search by metadata goes on where a page of it ended, newest first")
+def a_search_by_metadata_comes_in_pages(store: Harness) -> None:
+    for number in range(5):
+        add(store, f"tea {number}", metadata={"a": 1})
+        store.clock.advance(number % 2)  # some share their moment
+    search, pages = store.handle.facts.search_metadata, list[list[Fact]]()
+    for _ in range(3):
+        before = pages[-1][-1] if pages else None
+        pages.append(search(SPACE, "a", 1, day(1), 2, before=before))
+    assert [len(page) for page in pages] == [2, 2, 1]
+    assert [fact for page in pages for fact in page] == search(SPACE, "a", 1, day(1), 100)
 
 
 @case("T2", "a search gives the earliest sources, as many as it is asked for, and counts them all")

@@ -30,7 +30,15 @@ from recollect.messages import Role
 from recollect.recollection import EntryKind
 from recollect.store.conformance.case import case
 from recollect.store.conformance.findings import entries, use, uses
-from recollect.store.conformance.handbooks import consolidate, remember, select, state
+from recollect.store.conformance.handbooks import (
+    consolidate,
+    demand,
+    drafted,
+    publish,
+    remember,
+    select,
+    state,
+)
 from recollect.store.conformance.harness import AGENT, NEVER, SPACE, Harness
 from recollect.store.conformance.inboxes import (
     agent,
@@ -59,7 +67,7 @@ from recollect.store.conformance.lessons import (
     statement,
     teach,
 )
-from recollect.store.conformance.pages import apply, deleting, find, paths, writing
+from recollect.store.conformance.pages import apply, deleting, find, paths, write, writing
 
 LOG = Cursor(source="logs", place="/logs/one.jsonl", offset=9, line=3, head="ab", head_bytes=9)
 ALL = SessionsMeant()
@@ -421,3 +429,41 @@ def a_forgotten_space_rests(store: Harness) -> None:
     assert store.handle.leases.claim("a", POLICY, store.now()) == NothingDue(None)
     assert select(store).removed == ()
     assert store.handle.generations.without_files(10) == []
+
+
+@case("P11 P9", "the name of a forgotten space is nowhere, and can be used again")
+def a_forgotten_space_is_named_nowhere(store: Harness) -> None:
+    remember(store, "one", statement("likes tea"))
+    apply(store, writing("a"), writing("a", "again"))
+    before = demand(store)
+    made = drafted(store, select(store))
+    receipt = _forget_all(store)
+    assert receipt.name_in == ()
+    assert store.handle.sessions.spaces("", 10) == []
+    assert store.handle.generations.states(None, 10, "", None) == []
+    assert {each.space for each in store.handle.leases.jobs(None, 10)} <= {""}
+    remember(store, "one", statement("likes tea"))
+    assert write(store, "a").version == 1
+    assert demand(store, "b").token > before.token
+    assert publish(store, before, made) == StaleClaim(), "it is another claim, whatever its number"
+    _forget_all(store)
+    assert publish(store, before, made) == StaleClaim()
+    assert store.handle.generations.states(None, 10, "", None) == []
+
+
+@case(
+    "P11 G5", "what has come to a space since it was forgotten is consolidated from the beginning"
+)
+def what_came_since_is_consolidated(store: Harness) -> None:
+    remember(store, "one", statement("likes tea"))
+    consolidate(store)
+    before = store.now()
+    store.clock.advance(10)
+    add(store, "likes coffee")
+    erasure = store.handle.erasure
+    erasure.forget_sessions(SPACE, _ids(_listed(store, before=before)), store.now())
+    erasure.forget_facts(SPACE, before, store.now())
+    erasure.forget_space(SPACE, before, store.now())
+    assert contents(store) == ["likes coffee"]
+    assert state(store).changed > state(store).consolidated
+    assert store.handle.generations.without_files(10) == [], "the one before is gone"

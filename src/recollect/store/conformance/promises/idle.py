@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from recollect.domain import MarkCause
+from recollect.domain import MarkCause, SessionBirth, Unattended
 from recollect.store.conformance.case import case
 from recollect.store.conformance.harness import SPACE, Harness
 
@@ -12,8 +12,16 @@ LIMIT_SECONDS = 600
 
 
 def _sweep(store: Harness, space: str | None = None, limit: int = 100) -> list[tuple[str, str]]:
-    idle_since = store.now() - timedelta(seconds=LIMIT_SECONDS)
-    return store.marks.mark_idle(space, idle_since, store.now(), limit)
+    return store.marks.mark_idle(space, _idle(store), store.now(), limit)
+
+
+def _idle(store: Harness, days: float = 30, *sources: str) -> Unattended:
+    now = store.now()
+    return Unattended(
+        oldest=now - timedelta(days=days),
+        newest=now - timedelta(seconds=LIMIT_SECONDS),
+        sources=sources,
+    )
 
 
 @case("M8", "a session is swept exactly at the limit, and not before")
@@ -110,3 +118,46 @@ def what_was_left_unprocessed_is_swept(store: Harness) -> None:
     store.clock.advance(LIMIT_SECONDS)
     assert _sweep(store) == [(SPACE, ended.id)]
     assert store.current(ref).invalidated_at == 4
+
+
+@case("M8 X1 X2", "who is learned from unasked is the same for the sweep, the scan and a list")
+def one_rule_says_who_is_learned_from(store: Harness) -> None:
+    old = store.key("old", birth=SessionBirth(source="cli"))
+    store.append(old)
+    store.clock.advance(86_400)
+    births = {source: SessionBirth(source=source) for source in ("cli", "ide", "exec")}
+    refs = {source: store.key(source, birth=birth) for source, birth in births.items()}
+    for ref in refs.values():
+        store.append(ref)
+    store.clock.advance(LIMIT_SECONDS)
+    ids = {name: store.current(ref).id for name, ref in {"old": old, **refs}.items()}
+    for sources, expected in {("cli",): ["cli"], ("ide", "cli"): ["cli", "ide"]}.items():
+        which = _idle(store, 1, *sources)
+        taken = sorted(ids[name] for name in expected)
+        assert sorted(each.id for each in store.marks.waiting(None, 9, which)) == taken
+        assert sorted(each.id for each in store.marks.waiting_newest(which, 9, 9)) == taken
+    assert len(store.marks.waiting_newest(_idle(store, 2), 9, 9)) == 4
+    assert len(store.marks.waiting_newest(_idle(store, 2), 9, 3)) == 3
+    assert store.marks.waiting_newest(_idle(store, 2, "cli"), 3, 9)[0].id == ids["cli"]
+    which = _idle(store, 1, "ide", "cli")
+    assert sorted(store.marks.mark_idle(None, which, store.now(), 9)) == [
+        (SPACE, each) for each in sorted((ids["cli"], ids["ide"]))
+    ]
+    assert len(store.marks.mark_idle(None, None, store.now(), 9)) == 2, "all that is left"
+
+
+@case("M8", "a session is active at the latest now, whatever another clock said")
+def activity_lies_not_ahead(store: Harness) -> None:
+    ours, theirs = store.key("k", space="a"), store.key("k", space="b")
+    now = store.now()
+    store.clock.advance(86_400)
+    for ref in (ours, theirs):
+        store.append(ref)
+    said = store.now()
+    store.clock.advance(-86_400)
+    store.marks.bound_activity("a", now)
+    assert store.current(ours).last_activity_at == now
+    assert store.current(theirs).last_activity_at == said
+    store.marks.bound_activity(None, now)
+    assert store.current(theirs).last_activity_at == now
+    assert store.records.recent(ours, 1)[0].at == said

@@ -100,7 +100,7 @@ def no_session_of_another_space_is_changed(store: Harness) -> None:
     store.marks.invalidate(OURS, session.id, 99, MarkCause.REQUEST, store.now())
     assert not store.marks.mark_processed(OURS, session.id, 7, 7, store.now())
     store.clock.advance(3600)
-    assert store.marks.mark_idle(OURS, store.now(), store.now(), 100) == []
+    assert store.marks.mark_idle(OURS, None, store.now(), 100) == []
     assert _snapshot(store, theirs) == before
 
 

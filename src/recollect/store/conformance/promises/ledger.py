@@ -175,6 +175,24 @@ def spaces_have_caps_of_their_own(store: Harness) -> None:
     assert len(store.handle.ledger.calls("theirs", None, 10, None)) == 1
 
 
+@case("X11", "what each purpose took is told, of a day and in all, and adds up to the day")
+def what_each_purpose_took_is_told(store: Harness) -> None:
+    ledger = store.handle.ledger
+    assert ledger.spent_by_purpose(SPACE, store.now()) == []
+    took = Spent(calls=1, input_tokens=5, output_tokens=3, cost_micros=4)
+    _settle(store, _reserve(store), took)
+    store.clock.advance(86_400)
+    _settle(store, _reserve(store), took)
+    _settle(store, _reserve(store), Spent(), CallOutcome.FAILED)  # it never began
+    _reserve(store, replace(_call(), purpose="file", space="theirs"))
+    ours = ("extract", took, took.plus(took))
+    filed = Spent(calls=1, input_tokens=70, output_tokens=30)
+    assert ledger.spent_by_purpose(SPACE, store.now()) == [ours]
+    assert took == _spent(store)
+    assert ledger.spent_by_purpose(None, store.now()) == [ours, ("file", filed, filed)]
+    assert ledger.spent_by_purpose(None, day(9))[1] == ("file", Spent(), filed)
+
+
 @case("X11", "calls are listed by page, newest first, of one session or all")
 def calls_are_listed_by_page(store: Harness) -> None:
     made = [_reserve(store, _call("s" if number % 2 else None)) for number in range(7)]

@@ -80,7 +80,7 @@ def a_forbidden_session_is_never_marked(store: Harness) -> None:
         assert store.session(old.id).invalidated_at is None
         assert store.current(ref).invalidated_at is None
     store.clock.advance(3600)
-    assert store.marks.mark_idle(None, store.now(), store.now(), 10) == []
+    assert store.marks.mark_idle(None, None, store.now(), 10) == []
     assert store.marks.counts(None) == (0, 0)
 
 

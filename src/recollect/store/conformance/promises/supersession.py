@@ -327,3 +327,24 @@ def a_time_to_come_is_now(store: Harness) -> None:
     )
     assert contents(store, store.now()) == ["lives in Rome"]
     assert fact_named(store, "lives in Oslo").valid_to == store.now()
+
+
+@case("T4 T6", "what was learned from a session and holds no more is told with what became of it")
+def what_holds_no_more_is_told(store: Harness) -> None:
+    taught = teach(store, _home("Rome", 1), statement("likes tea", 2), statement("has a cat", 3))
+    teach(store, _home("Oslo", 5), key="later")
+    teach(store, _home("Kyiv", 1), key="elsewhere", space="another")
+    search, now = store.handle.search, store.now()
+    sessions = [taught]
+    rome, *others = search.revisions(SPACE, sessions, now)
+    assert others == []
+    assert (rome.session_id, rome.seq, rome.seq_to) == (taught, 1, 1)
+    assert (rome.statement, rome.now) == ("lives in Rome", "lives in Oslo")
+    assert (rome.is_withdrawn, rome.at) == (False, day(5))
+    assert search.revisions(SPACE, sessions, day(4)) == []
+    edit(store, fact_named(store, "likes tea").id, content="likes coffee")
+    store.handle.facts.delete(SPACE, fact_named(store, "has a cat").id, store.now())
+    told = {each.statement: each.is_withdrawn for each in search.revisions(SPACE, sessions, now)}
+    assert told == {"lives in Rome": False, "likes tea": True, "has a cat": True}
+    assert search.revisions("another", sessions, now) == []
+    assert search.revisions(SPACE, [], now) == []

@@ -1,0 +1,262 @@
+"""Pages go with what they rest on: what is forgotten, and sessions that are left out of memory.
+
+A page that only machines wrote is dropped with all its versions as soon as one of its inputs is
+taken back, if a model wrote it from that; what rules wrote names its sources line by line and is
+edited elsewhere. A page that somebody else wrote on stays, and is named. In the transaction that
+takes the input back: no reader finds one without the other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from recollect.agency import ItemKind, NewItem, Span
+from recollect.clock import to_micros
+from recollect.document import (
+    MEMORY_WORKER,
+    WRITTEN_BY_MODEL,
+    Author,
+    AuthorKind,
+    Because,
+    Content,
+    Place,
+    TreeLimits,
+    Write,
+)
+from recollect.domain import JobKind, Outcome
+from recollect.knowledge import Source
+from recollect.store.relational.agent_rows import key_ref
+from recollect.store.relational.database import Connection, Row
+from recollect.store.relational.document_edits import SEPARATOR, Editing, inside
+from recollect.store.relational.document_rows import note_purge, provenance, read_provenance
+from recollect.store.relational.inbox import post
+
+_DROPPED = Because(
+    author=Author(kind=AuthorKind.AGENT, name=MEMORY_WORKER),
+    reason="what it was written from is not remembered any more",
+)
+# A model reads also what came to nothing.
+_FILED = (Outcome.EXTRACTED.value, Outcome.NO_OUTPUT.value, Outcome.HANDED_OVER.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What is taken back: ids of sessions and facts, and which sources that makes void."""
+
+    names: frozenset[str]
+    is_gone: Callable[[Source], bool]
+
+    def touches(self, sources: Iterable[Source], facts: Iterable[str]) -> bool:
+        return any(map(self.is_gone, sources)) or not self.names.isdisjoint(facts)
+
+
+@dataclass(slots=True, kw_only=True)
+class DroppedPages:
+    """How many pages and versions went, where others stay that may say it, and what else was read.
+
+    `sessions` are those that dropped pages were written from as well.
+    """
+
+    documents: int = 0
+    versions: int = 0
+    left: list[str] = field(default_factory=list)
+    sessions: set[str] = field(default_factory=set)
+
+
+def all_of(session_id: str, fact_ids: Collection[str] = ()) -> Taken:
+    """A whole session, and the facts that rested on it alone."""
+    names = frozenset({session_id, *fact_ids})
+    return Taken(names=names, is_gone=lambda source: source.session_id == session_id)
+
+
+def drop_pages(
+    c: Connection,
+    space: str,
+    taken: Taken,
+    now: datetime,
+    *,
+    is_erased: bool = False,
+    all_pages: bool = False,
+) -> DroppedPages:
+    """Drop the pages that rest on something; with `all_pages` also those that people wrote on.
+
+    With `is_erased` those that stay do not name it any more, nor what was quoted of it.
+    """
+    # Whoever writes a version at this moment is before us or after.
+    c.row("lock_tree", {"space": space})
+    done, touched = DroppedPages(), defaultdict[int, list[Row]](list)
+    for row in _grounded(c, space, taken):
+        touched[row[0]].append(row)
+    pages = [c.row("get_document_by_key", {"space": space, "key": key}) for key in touched]
+    # What stands below a page goes before it.
+    for page in sorted(filter(None, pages), key=lambda row: str(row[4]), reverse=True):
+        key = page[0]
+        versions = c.rows("grounds_of_document", {"space": space, "key": key})
+        authors = {_author(row) for row in versions}
+        is_made_anew = any(each.kind is AuthorKind.CONSOLIDATION for each in authors)
+        if not is_made_anew and any(map(_goes_whole, touched[key])):
+            if all_pages or all(author.is_machine for author in authors):
+                done.sessions |= {each.session_id for row in versions for each in _sources(row)}
+                _drop(c, space, page, now, done, len(versions))
+            elif not _is_blank(page) or len(versions) > 1:
+                done.left.append(page[3])
+        if is_erased:
+            _strip(c, space, taken, touched[key])
+    done.sessions -= taken.names
+    done.left.sort()
+    return done
+
+
+def _strip(c: Connection, space: str, taken: Taken, versions: Iterable[Row]) -> None:
+    """Remove what is gone from what versions rest on, where they are still there."""
+    for key, version, text, *_ in versions:
+        sources, facts = read_provenance(text)
+        kept = [source for source in sources if not taken.is_gone(source)]
+        left = [each for each in facts if each not in taken.names]
+        changed = {"space": space, "key": key, "version": version}
+        changed["provenance"] = provenance(kept, left)
+        c.run("set_provenance", changed)
+        c.run("set_document_provenance", changed)
+
+
+def _grounded(c: Connection, space: str, taken: Taken) -> Iterator[Row]:
+    """The versions that rest on what is taken back."""
+    patterns = json.dumps(sorted(map(_naming, taken.names)), ensure_ascii=False)
+    for row in c.rows("provenances_naming", {"space": space, "patterns": patterns}):
+        if taken.touches(*read_provenance(row[2])):
+            yield row
+
+
+def _naming(name: str) -> str:
+    """What matches every text in which a name stands as JSON writes it."""
+    written = json.dumps(name, ensure_ascii=False)
+    return "%" + re.sub(r"([\\%_])", r"\\\1", written) + "%"
+
+
+def _author(row: Row) -> Author:
+    return Author(AuthorKind(row[3]), row[4])
+
+
+def _sources(row: Row) -> tuple[Source, ...]:
+    return read_provenance(row[2])[0]
+
+
+def _goes_whole(row: Row) -> bool:
+    """Whether nothing says which lines of a version rest on what; rules note that."""
+    return not _author(row).is_machine or row[5] == WRITTEN_BY_MODEL
+
+
+def _drop(
+    c: Connection, space: str, page: Row, now: datetime, done: DroppedPages, versions: int
+) -> None:
+    names = {"space": space, "key": page[0]}
+    is_live = page[13] is None
+    counted = c.row("count_inside", inside(space, page[4])) if is_live else None
+    if counted is not None and (counted[0] > 1 or SEPARATOR not in page[4]):
+        if not _is_blank(page) or versions > 1:
+            _empty(c, space, page, now)
+            done.versions += versions
+        return  # others stand below it
+    c.run("purge_usages", names)
+    c.run("purge_document", names)
+    note_purge(c, space, page[10])
+    if is_live:
+        c.run("count_documents", {"space": space, "more": -1})
+    done.documents += 1
+    done.versions += versions
+
+
+def _is_blank(page: Row) -> bool:
+    """Whether it only has others below it."""
+    slug = page[3].rpartition("/")[2]
+    return page[5] == slug and not page[6] and not page[7].strip()
+
+
+def _empty(c: Connection, space: str, page: Row, now: datetime) -> None:
+    """Leave of a page only its place, in a version of its own."""
+    editing = Editing(
+        c=c,
+        space=space,
+        because=_DROPPED,
+        limits=TreeLimits(documents_max=0, depth_max=0),  # nothing is made
+        now=to_micros(now),
+        new_id=str,
+        count=0,
+        versions_from=0,
+    )
+    place = Place(text=page[3], key=page[4], depth=0)
+    left = editing.apply(Write(place=place, content=Content(title=page[3].rpartition("/")[2])))
+    names = {"space": space, "key": page[0]}
+    c.run("purge_usages", names)
+    c.run("erase_versions_before", {**names, "version": left.version})
+    note_purge(c, space, page[10])
+
+
+# filing again
+
+
+def revoke_memory_agents(c: Connection, space: str, others: Collection[int] = ()) -> None:
+    """Take their claims from all memory-agents of a space, and from agents by their keys.
+
+    Each of them may have read a page that is dropped. In the order of their keys.
+    """
+    found = {row[0] for row in c.rows("memory_agents", {"space": space})}
+    for key_id in sorted(found.union(others)):
+        revoke_agent(c, space, key_id)
+
+
+def revoke_agent(c: Connection, space: str, key_id: int) -> None:
+    """Take the claim from whoever works for an agent, its life before its job."""
+    c.row("lock_life", {"space": space, "key_id": key_id})
+    c.run("revoke_agent", {"space": space, "job_key": str(key_id)})
+
+
+def file_again(c: Connection, space: str, session_ids: Iterable[str], now: datetime) -> None:
+    """Have the memory-agents that were told of sessions file them once more.
+
+    Whoever comes here has revoked them before, which is where they are locked.
+    """
+    for session_id in sorted(session_ids):
+        tell_memory_agents(c, space, session_id, "is to be filed again", now)
+
+
+def tell_memory_agents(
+    c: Connection, space: str, session_id: str, why: str, now: datetime, *, once: bool = False
+) -> None:
+    """Post to the memory-agents that were told of a session each stretch that was filed of it.
+
+    With `once` the first alone: it is about the session as a whole.
+    """
+    names = {"space": space, "id": session_id}
+    agents = [key_ref(row) for row in c.rows("memory_agents_told", names)]
+    if not agents:
+        return
+    filed = _stretches(c.rows("list_ranges", names))
+    for first, last in filed[:1] if once else filed:
+        item = NewItem(
+            id=f"{session_id}:{why}:{to_micros(now)}:{first}-{last}",
+            kind=ItemKind.SYSTEM_MESSAGE,
+            text=f"Session {session_id} {why}.",
+            origin=f"memory-worker:{session_id}",
+            about=Span(session_id=session_id, first=first, last=last),
+        )
+        for ref in agents:
+            post(c, ref, item, JobKind.MEMORY_AGENT, now)
+
+
+def _stretches(ranges: Iterable[Row]) -> list[tuple[int, int]]:
+    """From where to where something was learned, without what was passed over."""
+    found: list[tuple[int, int]] = []
+    for _, first, last, outcome, *_ in ranges:
+        if outcome not in _FILED:
+            continue
+        if found and found[-1][1] + 1 == first:
+            found[-1] = (found[-1][0], last)
+        else:
+            found.append((first, last))
+    return found
