@@ -7,10 +7,12 @@ It is a supervisor: an error of one job is logged, counted against it and never 
 
 from __future__ import annotations
 
+import contextvars
 import dataclasses
 import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import assert_never
 
 from recollect.clock import Clock
@@ -227,6 +229,9 @@ class Worker:
 
         What was put off and has become due again meanwhile is for the next time.
         """
+        return self._apart(self._drain)
+
+    def _drain(self) -> WorkReport:
         total = WorkReport()
         with self._changed:
             self._put_off_jobs.clear()
@@ -240,6 +245,9 @@ class Worker:
 
     def consolidate(self, space: str) -> WorkReport:
         """Consolidate a space now, whatever it waits for; nothing, if somebody is at it."""
+        return self._apart(lambda: self._consolidate(space))
+
+    def _consolidate(self, space: str) -> WorkReport:
         with self._tick_lock:
             before = self.report
             with _Heartbeat(self):
@@ -248,6 +256,32 @@ class Worker:
                     self._put_a_thread_on(_Running(claim))
                 self._wait_until_idle()
             return self.report.add(before, sign=-1)
+
+    def _apart(self, run: Callable[[], WorkReport]) -> WorkReport:
+        """Run on a thread of its own what the main thread waits for.
+
+        An interrupt is raised in the main thread, anywhere: also between taking a lock and knowing
+        that it is held. Whoever only waits holds none, and can still stop what runs.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return run()
+        outcome: Future[WorkReport] = Future()
+        context = contextvars.copy_context()
+
+        def finish() -> None:
+            try:
+                outcome.set_result(context.run(run))
+            except BaseException as error:
+                outcome.set_exception(error)
+
+        thread = threading.Thread(target=finish, name="recollect-drain", daemon=True)
+        thread.start()
+        try:
+            thread.join()
+        except KeyboardInterrupt:
+            self.stop()
+            raise
+        return outcome.result()
 
     # the background loop
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import timedelta
 
 import pytest
 
@@ -14,6 +16,7 @@ from recollect.documents.tree import Documents
 from recollect.errors import NotFound
 from recollect.knowledge import Trust
 from recollect.topics.claims import Claim
+from recollect.worker import Worker
 from tests.hosted_agents import ON_BOTH
 
 FACT = "019a8f3f-1111-7abc-8def-0123456789ab"
@@ -363,9 +366,13 @@ def test_and_is_filed_where_it_is_on_no_page(
 ) -> None:
     """T4, A7. Both were learned before the memory-agent came to either."""
     sessions = [space.session(key) for key in ("a", "b")]
-    for session, city in zip(sessions, ("Lisbon", "Porto"), strict=True):
-        session.append("user", f"I live in {city}.")
+    for day, (session, city) in enumerate(zip(sessions, ("Lisbon", "Porto"), strict=True)):
+        said_at = memory.clock.now() + timedelta(days=day - 9)
+        session.append("user", f"I live in {city}.", at=said_at)
         session.sleep()
+    both = dataclasses.replace(memory.settings, worker_batch=len(sessions))
+    distiller = memory.equipment.processor(memory.equipment.budget())
+    Worker(memory.store, both, memory.clock, distiller).tick()  # and comes to no agent
     memory.work()
     assert "Lisbon" not in space.documents.read("~/memory/profile").body
     [porto] = space.facts.list()
