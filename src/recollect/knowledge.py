@@ -141,6 +141,7 @@ class Fact:
     superseded_by: str | None = None
     usage_count: int = 0
     last_usage: datetime | None = None
+    shown_count: int = 0
     extractor: str | None = None
     space: str = ""
 

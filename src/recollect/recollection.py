@@ -268,39 +268,21 @@ class Context:
 
 
 class UsageKind(StrEnum):
-    """How something was used; counted apart, since they say more and more about its worth."""
+    """What became of something, each counted apart. What is only shown was not used."""
 
-    INJECTED = "injected"  # it stood in a prompt
+    SHOWN = "shown"  # it stood in a prompt
     OPENED = "opened"  # somebody asked to read it
     CITED = "cited"  # a model said that it used it
 
 
-@dataclass(frozen=True, slots=True)
-class UsageKey:
-    """What is counted once: one entry, used in one way, in one turn."""
-
-    turn_id: str
-    kind: UsageKind
-    entry_kind: EntryKind
-    entry_id: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Hits that were used in one way in one turn."""
+    """Hits of which one thing became in one turn. Each is counted once."""
 
     kind: UsageKind
     turn_id: str
     hits: tuple[Hit, ...]
     at: datetime
-
-    @property
-    def keys(self) -> tuple[UsageKey, ...]:
-        """One for each entry, in order."""
-        return tuple(dict.fromkeys(self.key_of(hit) for hit in self.hits))
-
-    def key_of(self, hit: Hit) -> UsageKey:
-        return UsageKey(self.turn_id, self.kind, hit.kind, hit.id)
 
     def __bool__(self) -> bool:
         return bool(self.hits)

@@ -174,16 +174,17 @@ class Space:
     def cite(
         self, block: Context, used: Used | Iterable[Used] = (), *, turn: str | None = None
     ) -> int:
-        """Tell what became of a block: it was injected, and what a model used of it was cited.
+        """Tell what became of a block: it was shown, and what a model used of it was cited.
 
         `used` are marks, hits, ids, or the text that the model wrote. Each counts once in a turn.
+        Returns how many citations were new; what was only shown was not used.
         """
         return self._recaller.cite(block, used, turn=turn)
 
     def opened(self, shown: Opened | Iterable[Opened], *, turn: str | None = None) -> int:
         """Tell that somebody asked to read hits, or what stands behind citations.
 
-        Counted apart from what was injected and cited, each once in a turn; how many were new.
+        Counted apart from what was shown and cited, each once in a turn; how many were new.
         """
         return self._recaller.opened(shown, turn=turn)
 

@@ -202,7 +202,17 @@ class CountingSearch(RelationalSearch):
 
 class OneWaySearch(RelationalSearch):
     def use(self, space: str, usage: Usage) -> int:
-        return super().use(space, replace(usage, kind=UsageKind.INJECTED))
+        return super().use(space, replace(usage, kind=UsageKind.SHOWN))
+
+
+class ShowingSearch(RelationalSearch):
+    """Takes what is only shown for used as well."""
+
+    def use(self, space: str, usage: Usage) -> int:
+        if usage.kind is UsageKind.SHOWN:
+            used = replace(usage, kind=UsageKind.CITED, turn_id=f"{usage.turn_id} shown")
+            super().use(space, used)
+        return super().use(space, usage)
 
 
 class GroundlessSearch(RelationalSearch):
@@ -310,6 +320,9 @@ BROKEN_SEARCH |= {
     "uses that count again": (CountingSearch, "a_use_is_counted_once_in_a_turn"),
     "uses at once that count again": (CountingSearch, "uses_at_once_are_counted_once"),
     "uses of one kind": (OneWaySearch, "every_kind_is_counted"),
+    "uses by being shown": (ShowingSearch, "to_be_shown_is_not_to_be_used"),
+    "places by being shown": (ShowingSearch, "being_shown_keeps_no_place"),
+    "facts that stand by being shown": (ShowingSearch, "standing_facts_are_bounded"),
     "uses that rest on nothing": (GroundlessSearch, "a_use_counts_for_its_grounds"),
     "uses of no session": (GroundlessSearch, "a_record_counts_for_its_session"),
     "uses in another space": (SharedSearch, "a_use_is_counted_in_its_space"),
@@ -336,6 +349,7 @@ MUTED_SEARCH: dict[str, str] = {
     "load_facts": "facts_are_found_as_they_are",
     "load_summaries": "extractions_are_found_as_they_are",
     "load_documents": "documents_are_found_as_they_are",
+    "show_fact": "to_be_shown_is_not_to_be_used",
     "insert_usages": "a_use_is_counted_once_in_a_turn",
     "use_fact": "a_use_counts_for_its_grounds",
     "use_extraction": "a_use_counts_for_its_grounds",

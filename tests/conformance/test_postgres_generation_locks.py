@@ -85,7 +85,7 @@ class Play:
         space = dice.choice(SPACES)
         picks = handbooks.select(self.store, space=space).picks
         hits = tuple(shown(pick) for pick in picks)
-        usage = Usage(kind=UsageKind.INJECTED, turn_id=name, hits=hits, at=self.store.now())
+        usage = Usage(kind=UsageKind.SHOWN, turn_id=name, hits=hits, at=self.store.now())
         self.store.handle.search.use(space, usage)
 
     def tell(self, name: str, dice: random.Random) -> None:
@@ -156,7 +156,7 @@ def test_many_memories_are_used_while_they_are_consumed(store: Harness) -> None:
         mine = replace(made, selection=replace(selection, added=selection.picks, retained=()))
         hits = tuple(shown(pick) for pick in selection.picks)
         turns = [
-            Usage(kind=UsageKind.INJECTED, turn_id=f"{number}/{turn}", hits=hits, at=store.now())
+            Usage(kind=UsageKind.SHOWN, turn_id=f"{number}/{turn}", hits=hits, at=store.now())
             for turn in range(3)
         ]
         jobs: list[Callable[[], object]] = [

@@ -387,7 +387,7 @@ def test_uses_are_of_one_space_and_the_database_itself_holds_each_once(
     with pytest.raises(Exception, match=r"(?i)unique"):
         catalogue.run(copy.format(SPACE))
     catalogue.run(copy.format("theirs"))
-    assert uses(store, entry) == {UsageKind.INJECTED: 1}
+    assert uses(store, entry) == {UsageKind.SHOWN: 1}
     for damage in ("kind = 'guessed'", "entry_kind = 'thought'"):
         with pytest.raises(Exception, match=r"(?i)check"):
             catalogue.run(f"UPDATE usages SET {damage}")

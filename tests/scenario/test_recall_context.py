@@ -362,20 +362,19 @@ def test_use_is_counted_once_in_a_turn_and_feeds_the_fact_and_its_session(
     block = alice.context("What is my favourite colour?", kinds=["fact"])
     assert uses(memory, fact) == {}, "to make a block is not to use it"
     clock.advance(60)
-    assert alice.cite(block) == 1
-    assert alice.cite(block) == 0, "the same turn"
-    assert uses(memory, fact) == {UsageKind.INJECTED: 1}
+    assert alice.cite(block) == alice.cite(block, "OK, nothing used.") == 0
+    assert uses(memory, fact) == {UsageKind.SHOWN: 1}, "the same turn"
     assert alice.cite(block, ["m1"]) == 1
     assert alice.cite(block, ["m1", fact.id, block.citations[0], block.citations[0].hit]) == 0
-    assert uses(memory, fact) == {UsageKind.INJECTED: 1, UsageKind.CITED: 1}
-    assert alice.cite(block, "It is teal [m1].", turn="the next") == 2
-    assert uses(memory, fact) == {UsageKind.INJECTED: 2, UsageKind.CITED: 2}
+    assert uses(memory, fact) == {UsageKind.SHOWN: 1, UsageKind.CITED: 1}
+    assert alice.cite(block, "It is teal [m1].", turn="the next") == 1
+    assert uses(memory, fact) == {UsageKind.SHOWN: 2, UsageKind.CITED: 2}
 
     [hit] = alice.recall("What is my favourite colour?", 1, kinds=["fact"])
     assert alice.opened(hit, turn="the next") == 1
     assert alice.opened([hit, block.citations[0]], turn="the next") == 0
     assert uses(memory, fact) == {
-        UsageKind.INJECTED: 2,
+        UsageKind.SHOWN: 2,
         UsageKind.CITED: 2,
         UsageKind.OPENED: 1,
     }
@@ -383,10 +382,10 @@ def test_use_is_counted_once_in_a_turn_and_feeds_the_fact_and_its_session(
     used, extraction = alice.facts.get(fact.id), alice.sessions.extraction(session.id)
     assert used is not None
     assert extraction is not None
-    assert (used.usage_count, used.last_usage) == (5, clock.now())
-    assert (extraction.usage_count, extraction.last_usage) == (5, clock.now())
+    assert (used.usage_count, used.last_usage, used.shown_count) == (3, clock.now(), 2)
+    assert (extraction.usage_count, extraction.last_usage) == (3, clock.now())
     (hit,) = alice.recall("favourite colour", kinds=["fact"])
-    assert hit.usage_count == 5
+    assert hit.usage_count == 3
 
 
 def test_what_the_block_does_not_have_is_not_counted(
@@ -396,7 +395,7 @@ def test_what_the_block_does_not_have_is_not_counted(
     block = alice.context("What is my favourite colour?", kinds=["fact"])
     alice.cite(block)
     assert alice.cite(block, ["m9", "nobody", "a text [m7] without", ""]) == 0
-    assert uses(memory, fact) == {UsageKind.INJECTED: 1}
+    assert uses(memory, fact) == {UsageKind.SHOWN: 1}
     with pytest.raises(InvalidValue):
         alice.cite(block, [3])  # type: ignore[list-item]
     with pytest.raises(InvalidValue):
@@ -421,11 +420,11 @@ def test_use_survives_a_restart_and_a_forgotten_session_leaves_none(
     with recollect.open(durable_store_url, settings={}) as memory:
         _, fact = learned(memory)
         block = memory.space("alice").context("favourite colour", kinds=["fact"])
-        assert memory.space("alice").cite(block, "m1", turn="t") == 2
+        assert memory.space("alice").cite(block, "m1", turn="t") == 1
     with recollect.open(durable_store_url, settings={}) as memory:
         space = memory.space("alice")
         assert space.cite(block, "m1", turn="t") == 0
-        assert uses(memory, fact) == {UsageKind.INJECTED: 1, UsageKind.CITED: 1}
+        assert uses(memory, fact) == {UsageKind.SHOWN: 1, UsageKind.CITED: 1}
         space.forget(session=space.session("k"))
         assert uses(memory, fact) == {}
 

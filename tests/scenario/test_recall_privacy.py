@@ -126,16 +126,17 @@ def test_uses_are_of_what_a_space_has(memory: recollect.Memory, alice: recollect
     block = alice.context("ferry")
     assert len(block.citations) == 3
     other = memory.space("bob")
-    assert other.cite(block) == 0
-    assert alice.cite(block) == 3
+    marks = [citation.mark for citation in block.citations]
+    assert other.cite(block, marks) == 0
+    assert alice.cite(block, marks) == 3
     usage = memory.store.search.usage
-    assert usage("alice", EntryKind.FACT, fact.id) == {UsageKind.INJECTED: 1}
+    assert usage("alice", EntryKind.FACT, fact.id) == {UsageKind.SHOWN: 1, UsageKind.CITED: 1}
     assert usage("bob", EntryKind.FACT, fact.id) == {}
-    assert usage("alice", EntryKind.DOCUMENT, "~/ferry") == {UsageKind.INJECTED: 1}
+    assert usage("alice", EntryKind.DOCUMENT, "~/ferry") == {UsageKind.SHOWN: 1, UsageKind.CITED: 1}
     alice.documents.purge("~/ferry")
     assert usage("alice", EntryKind.DOCUMENT, "~/ferry") == {}
     alice.forget(session=session)
-    assert alice.cite(block, turn="later") == 1
+    assert alice.cite(block, marks, turn="later") == 1
 
 
 @pytest.mark.parametrize("turn", ["\ud800", "a\x00b", 5, b"x"])

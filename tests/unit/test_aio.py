@@ -350,7 +350,7 @@ def test_recall_context_and_citing_can_be_awaited() -> None:
         assert (hit.id, hit.text) == (fact.id, "The lantern is lit.")
         block = await space.context("lantern", max_tokens=200)
         assert "\n- The lantern is lit. [m1] (" in block.text
-        assert await space.cite(block, "It is [m1].", turn="t") == 2
+        assert await space.cite(block, "It is [m1].", turn="t") == 1
         assert await space.cite(block, "It is [m1].", turn="t") == 0
         assert await space.opened(block.citations, turn="t") == len(block.citations)
         assert not await space.context("door")

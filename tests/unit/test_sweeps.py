@@ -486,14 +486,14 @@ def test_a_sweep_drops_uses_that_are_older_than_they_are_kept(
     space = memory.space("alice")
     space.facts.add("likes saffron")
     block = space.context("saffron")
-    assert space.cite(block, turn="one") == 1
+    assert space.cite(block, "m1", turn="one") == 1
     clock.advance(30 * DAY)
     assert drop_old_uses(memory.store, clock.now(), memory.settings) == 0
-    assert space.cite(block, turn="one") == 0, "it is known that it was counted"
+    assert space.cite(block, "m1", turn="one") == 0, "it is known that it was counted"
     clock.advance(1)
     memory.store.leases.ensure_recurring(JobKind.IDLE_SWEEP, clock.now())
-    assert memory.worker().tick().upkeep == 1
-    assert space.cite(block, turn="one") == 1
+    assert memory.worker().tick().upkeep == 2, "shown and cited"
+    assert space.cite(block, "m1", turn="one") == 1
 
 
 def test_the_scan_drops_memories_that_nobody_has_used_for_very_long(

@@ -51,11 +51,11 @@ def _context(stage: Stage) -> Step:
     return Step(
         title="A block for a prompt",
         story="The same for an agent: fenced as data, each line with a mark to cite it by, within "
-        "its budget to the token. What was cited counts as used.",
+        "its budget to the token. What is only shown is not used; what was cited is.",
         results=(
             f"context(…, max_tokens={TOKENS}) -> {block.token_count} tokens",
             *block.text.splitlines(),
-            f"cite(block, 'In Porto [m1].') -> {stage.space.cite(block, 'In Porto [m1].')} uses",
+            f"cite(block, 'In Porto [m1].') -> {stage.space.cite(block, 'In Porto [m1].')} used",
         ),
     )
 

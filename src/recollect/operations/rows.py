@@ -201,6 +201,8 @@ class Shape:
             value = 0 if name in self._table.from_zero else line[name]
             if not _fits(value):
                 raise InvalidArchive(f"{self._table.name}: {name} is nothing that a store holds")
+            if isinstance(value, str):
+                value = self._table.renamed.get(name, {}).get(value, value)
             column = self._types.get(name)
             if column is not None and column.is_boolean and value is not None:
                 value = bool(value)

@@ -31,6 +31,8 @@ class Table:
     left_out: frozenset[str] = frozenset()
     from_zero: frozenset[str] = frozenset()  # numbers that begin anew wherever a row comes to
     named: Mapping[str, Naming] = field(default_factory=dict)
+    # By column: what earlier archives call a value, and what it is called now.
+    renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def _table(
@@ -39,6 +41,7 @@ def _table(
     left_out: Iterable[str] = (),
     from_zero: Iterable[str] = (),
     named: Mapping[str, Naming] | None = None,
+    renamed: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Table:
     return Table(
         name=name,
@@ -46,6 +49,7 @@ def _table(
         left_out=frozenset(left_out) | {"space"},
         from_zero=frozenset(from_zero),
         named=named or {},
+        renamed=renamed or {},
     )
 
 
@@ -97,7 +101,11 @@ TABLES: tuple[Table, ...] = (
     _table("document_redirects", "path_key", named=_OF_DOCUMENT),
     _table("generations", "number"),
     _table("generation_documents", "document_id", "first_generation"),
-    _table("usages", "turn_id", "kind", "entry_kind", "entry_id"),
+    _table(
+        "usages",
+        *("turn_id", "kind", "entry_kind", "entry_id"),
+        renamed={"kind": {"injected": "shown"}},
+    ),
     _table("agent_lives", "key_id", named=_OF_KEY),
     _numbered("inbox", "id", named=_OF_KEY),
     _table("signals", "key_id", "name", named=_OF_KEY),

@@ -190,18 +190,17 @@ class Recaller:
         *,
         turn: str | None = None,
     ) -> int:
-        """Count a block as injected, and what a model used of it as cited, each once in a turn.
+        """Count a block as shown, and what a model used of it as cited, each once in a turn.
 
-        `used` are marks, hits, ids, or the text a model wrote. How many uses were new.
+        `used` are marks, hits, ids, or the text a model wrote. How many citations were new: to be
+        shown is not to be used.
         """
         if not isinstance(block, Context):
             raise InvalidValue(f"a block is what context() gives, not {type(block).__name__}")
         now, turn_id = self._around.now(), _turn(turn) or block.id
-        told = (
-            usage.injected(block, turn_id=turn_id, at=now),
-            usage.cited(block, used, turn_id=turn_id, at=now),
-        )
-        return sum(self._store.search.use(self._space, each) for each in told)
+        cited = usage.cited(block, used, turn_id=turn_id, at=now)
+        self._store.search.use(self._space, usage.shown(block, turn_id=turn_id, at=now))
+        return self._store.search.use(self._space, cited)
 
     def opened(
         self, shown: usage.Opened | Iterable[usage.Opened], *, turn: str | None = None

@@ -1,4 +1,4 @@
-"""What was made of what was recalled: put into a prompt, opened, or cited by a model.
+"""What became of what was recalled: shown to a model, opened, or cited by it.
 
 Pure: from whatever a caller says was used to the hits that were, and to usage that counts each of
 them once per turn and kind, however often it is told.
@@ -17,15 +17,15 @@ Opened = Hit | Citation
 Used = str | Opened
 
 
-def injected(block: Context, *, turn_id: str, at: datetime) -> Usage:
+def shown(block: Context, *, turn_id: str, at: datetime) -> Usage:
     """What a block put before a model."""
-    hits = tuple(citation.hit for citation in block.citations)
-    return Usage(kind=UsageKind.INJECTED, turn_id=turn_id, hits=_once(hits), at=at)
+    hits = _once(citation.hit for citation in block.citations)
+    return Usage(kind=UsageKind.SHOWN, turn_id=turn_id, hits=hits, at=at)
 
 
-def opened(shown: Opened | Iterable[Opened], *, turn_id: str, at: datetime) -> Usage:
+def opened(asked: Opened | Iterable[Opened], *, turn_id: str, at: datetime) -> Usage:
     """What somebody asked to read, of the hits they were shown."""
-    given = [shown] if isinstance(shown, Hit | Citation) else shown
+    given = [asked] if isinstance(asked, Hit | Citation) else asked
     if not isinstance(given, Iterable):
         raise InvalidValue("what was opened are hits, or citations of a block")
     hits = [each.hit if isinstance(each, Citation) else each for each in given]
@@ -49,11 +49,11 @@ def cited_hits(block: Context, used: Used | Iterable[Used]) -> tuple[Hit, ...]:
     given = [used] if isinstance(used, str | Hit | Citation) else used
     if not isinstance(given, Iterable):
         raise InvalidValue(f"what was used is a mark, a hit, an id or a text: {used!r}")
-    shelf = _Shelf(block)
-    return _once(hit for each in given for hit in shelf.meant(each))
+    told = _Told(block)
+    return _once(hit for each in given for hit in told.meant(each))
 
 
-class _Shelf:
+class _Told:
     """A block's hits, by everything they can be called."""
 
     def __init__(self, block: Context) -> None:

@@ -47,11 +47,15 @@ class Search(Protocol):
         ...
 
     def use(self, space: str, usage: Usage) -> int:
-        """Count what was made of entries, each once in a turn; how many had not been counted."""
+        """Count what became of entries, each once in a turn; how many had not been counted.
+
+        What was opened or cited was used, and so were the sessions it rests on. What was only
+        shown was not: facts count how often by itself.
+        """
         ...
 
     def usage(self, space: str, kind: EntryKind, entry_id: str) -> Mapping[UsageKind, int]:
-        """How often an entry was used, by way."""
+        """How often an entry was shown, opened and cited."""
         ...
 
     def catch_up(self, limit: int) -> int:

@@ -1,4 +1,4 @@
-"""N3: what was injected, opened and cited is told apart, and counts once per turn."""
+"""N3: what was shown, opened and cited is told apart, and counts once per turn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from recollect.errors import InvalidValue
 from recollect.recall.pack import pack
-from recollect.recall.usage import Used, cited, cited_hits, injected, opened
+from recollect.recall.usage import Used, cited, cited_hits, opened, shown
 from recollect.recollection import Context, EntryKind, Hit, UsageKind
 from tests.unit.recall.found import NOW, hit
 
@@ -58,12 +58,12 @@ def test_an_empty_block_has_nothing_to_cite() -> None:
 
 def test_the_three_kinds_are_told_apart() -> None:
     usages = [
-        injected(BLOCK, turn_id="t1", at=NOW),
+        shown(BLOCK, turn_id="t1", at=NOW),
         opened([OSLO, OSLO], turn_id="t1", at=NOW),
         cited(BLOCK, "Tea [m1]", turn_id="t1", at=NOW),
     ]
     assert [(each.kind, [one.id for one in each.hits]) for each in usages] == [
-        (UsageKind.INJECTED, ["tea", "oslo", "s1:4"]),
+        (UsageKind.SHOWN, ["tea", "oslo", "s1:4"]),
         (UsageKind.OPENED, ["oslo"]),
         (UsageKind.CITED, ["tea"]),
     ]

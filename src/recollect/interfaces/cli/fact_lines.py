@@ -20,7 +20,7 @@ def fact_lines(fact: Fact, keys: Mapping[str, str]) -> Iterator[str]:
     heading = [fact.id, said, fact.trust.value, ", ".join(fact.tags)]
     yield click.style("  ".join(one_line(word) for word in heading if word), dim=True)
     yield f"    {one_line(fact.content)}"
-    for line in (*_sources(fact, keys), *standing(fact)):
+    for line in (*_sources(fact, keys), *_usage(fact), *standing(fact)):
         yield f"    {line}"
 
 
@@ -43,7 +43,7 @@ def fact_in_full(
         "Made by": fact.extractor or "somebody, by hand",
         "Created": moment(fact.created_at),
         "Updated": moment(fact.updated_at),
-        "Used": counted(fact.usage_count, "time") if fact.usage_count else NONE,
+        "Usage": "; ".join(_usage(fact)) or NONE,
     }
     yield from labelled({name: value for name, value in values.items() if value != NONE})
     yield ""
@@ -87,6 +87,13 @@ def _sources(fact: Fact, keys: Mapping[str, str]) -> Iterator[str]:
         words.append("by hand")
     if words:
         yield f"from {'; '.join(words)}" if fact.sources else words[0]
+
+
+def _usage(fact: Fact) -> Iterator[str]:
+    """How often it was told, and of use: what is told and never used can be seen."""
+    if fact.shown_count or fact.usage_count:
+        times = counted(fact.usage_count, "time") if fact.usage_count else "never"
+        yield f"used {times}, shown {counted(fact.shown_count, 'time')}"
 
 
 def _records(source: Source) -> str:

@@ -128,6 +128,7 @@ def fact_shape(fact: Fact) -> dict[str, Any]:
         "superseded_by": fact.superseded_by,
         "usage_count": fact.usage_count,
         "last_usage": fact.last_usage,
+        "shown_count": fact.shown_count,
         "extractor": fact.extractor,
     }
 

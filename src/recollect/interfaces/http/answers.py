@@ -150,6 +150,7 @@ FACT = obj(
         "superseded_by": maybe(TEXT),
         "usage_count": COUNT,
         "last_usage": maybe(MOMENT),
+        "shown_count": COUNT,
         "extractor": maybe(TEXT),
     }
 )

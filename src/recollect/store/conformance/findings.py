@@ -165,10 +165,10 @@ def use(
     store: Harness,
     turn: str,
     *used: Entry,
-    kind: UsageKind = UsageKind.INJECTED,
+    kind: UsageKind = UsageKind.CITED,
     space: str = SPACE,
 ) -> int:
-    """Count entries as used in a turn; how many had not been counted."""
+    """Count what became of entries in a turn; how many had not been counted."""
     # As recall does: where a fact comes from is told by what is loaded.
     shown = [(load(store, {entry.kind: [entry.key]}, space=space) or [entry])[0] for entry in used]
     usage = Usage(kind=kind, turn_id=turn, hits=tuple(map(_hit, shown)), at=store.now())

@@ -36,6 +36,7 @@ from recollect.generation import (
 )
 from recollect.knowledge import NewFact
 from recollect.messages import Role
+from recollect.recollection import UsageKind
 from recollect.store.conformance.findings import SUMMARY, entries, use
 from recollect.store.conformance.harness import NEVER, SPACE, Harness
 from recollect.store.conformance.lessons import claim, draft, learn, lesson, record, statement
@@ -87,12 +88,14 @@ def empty(store: Harness, key: str, *, space: str = SPACE) -> str:
     return learn(store, made, key, space=space)
 
 
-def use_memory(store: Harness, session_id: str, times: int = 1) -> None:
-    """Somebody was shown what a session came to, in that many turns."""
+def use_memory(
+    store: Harness, session_id: str, times: int = 1, *, kind: UsageKind = UsageKind.CITED
+) -> None:
+    """Somebody used what a session came to, in that many turns."""
     found = entries(store, "told", SUMMARY)
     [entry] = [each for each in found if each.session_id == session_id]
     for number in range(times):
-        assert use(store, f"{session_id} {number} at {store.now()}", entry) == 1
+        assert use(store, f"{session_id} {number} at {store.now()}", entry, kind=kind) == 1
 
 
 def forget(store: Harness, session_id: str, *, space: str = SPACE) -> None:

@@ -174,7 +174,7 @@ def loaded_session(row: Row) -> tuple[SessionState, Extraction | None]:
 def fact(row: Row) -> Fact:
     sources = tuple(
         Source(session_id=session_id, seq=seq, seq_to=seq_to, quote=quote)
-        for session_id, seq, seq_to, quote in json.loads(row[16] or "[]")
+        for session_id, seq, seq_to, quote in json.loads(row[17] or "[]")
     )
     ends = [end for end in (row[11], row[12]) if end is not None]
     return Fact(
@@ -195,7 +195,8 @@ def fact(row: Row) -> Fact:
         superseded_by=row[13],
         usage_count=row[14],
         last_usage=moment(row[15]),
-        source_count=int(row[17]),
+        shown_count=row[16],
+        source_count=int(row[18]),
     )
 
 

@@ -226,7 +226,7 @@ _WORDLESS: Mapping[str, tuple[str, Callable[[Row], Params]]] = {
 
 
 def _use(c: Connection, space: str, usage: Usage, hits: Sequence[Hit]) -> int:
-    """Count uses; how many were new. What a fact rests on has been of use as well."""
+    """Count uses; how many were new. What a used fact rests on has been of use as well."""
     names = {
         "space": space,
         "turn_id": usage.turn_id,
@@ -239,6 +239,9 @@ def _use(c: Connection, space: str, usage: Usage, hits: Sequence[Hit]) -> int:
     new = {(row[0], row[1]) for row in c.rows("insert_usages", {**names, "hits": told})}
     counted = [hit for hit in _once(hits) if (hit.kind.value, hit.id) in new]
     facts = [{**names, "entry_id": hit.id} for hit in counted if hit.kind is EntryKind.FACT]
+    if usage.kind is UsageKind.SHOWN:
+        c.run_many("show_fact", facts)
+        return len(counted)
     grounds = Counter(
         session_id
         for hit in counted

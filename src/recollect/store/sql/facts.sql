@@ -4,7 +4,8 @@
 
 -- fragment: fact
 f.id, f.space, {said}, f.tags, f.metadata, f.trust, f.topic, f.extractor, f.created_at, f.updated_at,
-f.valid_from, f.expires_at, f.superseded_at, f.superseded_by, f.usage_count, f.last_usage, {sources},
+f.valid_from, f.expires_at, f.superseded_at, f.superseded_by, f.usage_count, f.last_usage, f.shown_count,
+{sources},
 (SELECT count(*) FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key)
 
 -- fragment: said

@@ -477,6 +477,10 @@ ORDER BY u.place
 ON CONFLICT (space, turn_id, kind, entry_kind, entry_id) DO NOTHING
 RETURNING entry_kind, entry_id;
 
+-- name: show_fact
+-- To be shown is not to be used: no memory is ranked by it, and none is kept for it.
+UPDATE facts SET shown_count = shown_count + 1 WHERE space = :space AND id = :entry_id;
+
 -- name: use_fact
 UPDATE facts SET usage_count = usage_count + 1, last_usage = :now
 WHERE space = :space AND id = :entry_id;

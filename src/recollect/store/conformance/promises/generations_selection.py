@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from recollect.domain import Mode, SessionBirth
 from recollect.generation import RemovedBecause, SelectionClock, SelectionPolicy
+from recollect.recollection import UsageKind
 from recollect.store.conformance.case import case
 from recollect.store.conformance.findings import FACT, entries, use
 from recollect.store.conformance.handbooks import (
@@ -68,6 +69,23 @@ def the_most_used_comes_first(store: Harness) -> None:
     use_memory(store, names["old"])  # as often as another, and later
     order = ["often", "old", "used", "young"]
     assert sessions(select(store).picks) == [names[key] for key in order]
+
+
+@case("G2 N3", "what was only shown is ranked, and kept, as if it had not been")
+def being_shown_keeps_no_place(store: Harness) -> None:
+    shown = remember(store, "shown")
+    store.clock.advance(DAY)
+    other = remember(store, "other")
+    before = select(store)
+    store.clock.advance(DAY)
+    use_memory(store, shown, 5, kind=UsageKind.SHOWN)
+    after = select(store)
+    assert sessions(after.picks) == sessions(before.picks) == [other, shown]
+    assert (after.digest, after.expires_at) == (before.digest, before.expires_at)
+    store.clock.advance(28.5 * DAY)
+    assert sessions(select(store).picks) == [other]
+    use_memory(store, shown, kind=UsageKind.OPENED)
+    assert sessions(select(store).picks) == [shown, other]
 
 
 @case("G2", "what says how often a memory is used counts, however long ago it was made")
@@ -454,6 +472,10 @@ def standing_facts_are_bounded(store: Harness) -> None:
         assert some == found[:limit]
     last = found[-1].fact
     [entry] = [each for each in entries(store, "fact", FACT) if each.text == last.content]
+    for number in range(5):
+        assert use(store, f"turn {number}", entry, kind=UsageKind.SHOWN) == 1
+    [best] = store.handle.generations.standings(SPACE, [session], store.now(), 1)
+    assert best.fact.id == found[0].fact.id, "it was only shown"
     assert use(store, "turn", entry) == 1
     [best] = store.handle.generations.standings(SPACE, [session], store.now(), 1)
     assert best.fact.id == fact_named(store, last.content).id == last.id

@@ -197,19 +197,37 @@ def a_search_of_records_is_as_good_as_a_scan(store: Harness) -> None:
         assert texts == expected, word
 
 
-@case("N3", "a use is counted once in a turn, each way apart")
+@case("N3", "each kind of usage is counted once in a turn, apart from the others")
 def a_use_is_counted_once_in_a_turn(store: Harness) -> None:
-    add(store, "likes saffron")
+    fact = add(store, "likes saffron")
     entry = _only(store, "saffron")
     assert uses(store, entry) == {}
-    assert use(store, "turn 1", entry) == 1
-    assert use(store, "turn 1", entry) == use(store, "turn 1", entry, entry) == 0
-    assert use(store, "turn 1", entry, kind=UsageKind.CITED) == 1
-    assert use(store, "turn 1", entry, kind=UsageKind.CITED) == 0
-    assert use(store, "turn 2", entry, entry) == 1
+    for kind in UsageKind:
+        assert use(store, "turn 1", entry, kind=kind) == 1
+        again = use(store, "turn 1", entry, kind=kind)
+        assert again == use(store, "turn 1", entry, entry, kind=kind) == 0
+    assert use(store, "turn 2", entry, entry, kind=UsageKind.SHOWN) == 1
     assert use(store, "turn 2") == 0
-    assert uses(store, entry) == {UsageKind.INJECTED: 2, UsageKind.CITED: 1}
-    assert _only(store, "saffron").usage_count == 3
+    assert uses(store, entry) == {UsageKind.SHOWN: 2, UsageKind.OPENED: 1, UsageKind.CITED: 1}
+    assert _only(store, "saffron").usage_count == 2
+    stored = fact_named(store, fact.content)
+    assert (stored.usage_count, stored.shown_count) == (2, 2)
+
+
+@case("N3 G2", "what is only shown was not used, and neither was the session it comes from")
+def to_be_shown_is_not_to_be_used(store: Harness) -> None:
+    session = teach(store, statement("likes saffron"))
+    tell(store, "ginger was said")
+    other = sum_up(store, "about nutmeg", key="other")
+    shown = [_only_fact(store, "saffron"), _only(store, "ginger"), _only(store, "nutmeg")]
+    for number in range(5):
+        assert use(store, f"turn {number}", *shown, kind=UsageKind.SHOWN) == 3
+    fact = fact_named(store, "likes saffron")
+    assert (fact.usage_count, fact.last_usage, fact.shown_count) == (0, None, 5)
+    for each in (session, other):
+        made = extraction(store, each)
+        assert (made.usage_count, made.last_usage) == (0, None)
+    assert [uses(store, entry) for entry in shown] == [{UsageKind.SHOWN: 5}] * 3
 
 
 @case("N3", "what is used is counted, whatever kind it is of, and each on its own")
@@ -234,7 +252,7 @@ def a_use_counts_for_its_grounds(store: Harness) -> None:
     store.clock.advance(60)
     use(store, "turn 1", entry)
     use(store, "turn 1", entry)
-    use(store, "turn 2", entry, kind=UsageKind.CITED)
+    use(store, "turn 2", entry, kind=UsageKind.OPENED)
     fact = fact_named(store, "likes saffron")
     assert (fact.usage_count, fact.last_usage) == (2, store.now())
     for session, count in ((one, 2), (two, 2), (other, 0)):
@@ -267,7 +285,7 @@ def a_use_is_counted_in_its_space(store: Harness) -> None:
     assert uses(store, their, space="theirs") == {}
     assert _only(store, "saffron", space="theirs").usage_count == 0
     assert use(store, "turn", their, space="theirs") == 1
-    assert uses(store, mine) == {UsageKind.INJECTED: 1}
+    assert uses(store, mine) == {UsageKind.CITED: 1}
 
 
 @case("N3 P11", "what was used of a forgotten session is forgotten")
@@ -278,7 +296,7 @@ def uses_of_forgotten_sessions_are_gone(store: Harness) -> None:
     used = [_only_fact(store, "saffron"), _only_fact(store, "ginger"), _only(store, "nutmeg")]
     use(store, "turn", *used)
     store.handle.erasure.forget_session(SPACE, session, store.now())
-    assert [uses(store, entry) for entry in used] == [{}, {UsageKind.INJECTED: 1}, {}]
+    assert [uses(store, entry) for entry in used] == [{}, {UsageKind.CITED: 1}, {}]
     assert fact_named(store, "likes ginger").id == kept.id
 
 
@@ -289,7 +307,7 @@ def uses_of_purged_documents_are_gone(store: Harness) -> None:
     used = [_only(store, "saffron"), _only(store, "ginger")]
     use(store, "turn", *used)
     store.handle.documents.purge(SPACE, place("one"))
-    assert [uses(store, entry) for entry in used] == [{}, {UsageKind.INJECTED: 1}]
+    assert [uses(store, entry) for entry in used] == [{}, {UsageKind.CITED: 1}]
 
 
 @case("N3 P9 P11", "only what a space has, and has still, is counted as used")
@@ -316,7 +334,7 @@ def old_uses_are_dropped(store: Harness) -> None:
     use(store, "new", mine)
     assert store.handle.search.prune(moment) == 2
     assert store.handle.search.prune(moment) == 0
-    assert uses(store, mine) == {UsageKind.INJECTED: 1}
+    assert uses(store, mine) == {UsageKind.CITED: 1}
     assert uses(store, their, space="theirs") == {}
     assert _only(store, "saffron").usage_count == 2
 
