@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect.clock import ManualClock
+from recollect.clock import ManualClock, from_micros
 from recollect.config import Settings
 from recollect.ids import Randomness
 from recollect.recollection import UsageKind
@@ -56,7 +56,7 @@ from recollect.store.sqlite import files
 from recollect.terms import words
 from tests.conformance.broken_search import ALTERED_QUERIES, ALTERED_SCHEMA, Altered
 from tests.conformance.catalogue import Catalogue
-from tests.conformance.earlier import FACTS, RECORDS, SESSION, make_earlier
+from tests.conformance.earlier import AT, FACTS, RECORDS, SESSION, make_earlier
 from tests.conformance.test_erasure import left_of
 
 CASES = {case.name: case for case in cases()}
@@ -376,6 +376,38 @@ def test_a_store_from_before_search_keeps_everything_and_catches_up(
         assert facts(store, every=True) == []
 
 
+def test_what_was_shown_in_an_earlier_schema_is_taken_off_its_uses(
+    durable_store_url: str, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """N3: as far as it is still known; the extraction was used more often than that."""
+    make_earlier(15, durable_store_url, catalogue, monkeypatch)
+    catalogue.run(f"UPDATE extractions SET usage_count = 9, last_usage = {AT + 9}")
+    catalogue.run(f"UPDATE facts SET usage_count = 3, last_usage = {AT + 9}")
+    columns = "space, turn_id, kind, entry_kind, entry_id, session_id, created_at"
+    known = [
+        *(("injected", "fact", "fact 0", number) for number in (1, 2)),
+        ("cited", "fact", "fact 0", 3),
+        *(("injected", "fact", "fact 1", number) for number in (4, 5, 6)),
+        ("injected", "summary", SESSION, 7),
+    ]
+    for kind, entry, name, number in known:
+        row = f"'{SPACE}', 'turn {number}', '{kind}', '{entry}', '{name}', '{SESSION}'"
+        catalogue.run(f"INSERT INTO usages ({columns}) VALUES ({row}, {AT + number})")
+    with closing(
+        Harness(lambda: open_store(durable_store_url, Settings(), ManualClock()))
+    ) as store:
+        told = {
+            fact.id: (fact.shown_count, fact.usage_count, fact.last_usage) for fact in facts(store)
+        }
+        assert told == {"fact 0": (2, 1, from_micros(AT + 3)), "fact 1": (3, 0, None)}
+        made = extraction(store, SESSION)
+        assert (made.usage_count, made.last_usage) == (3, from_micros(AT + 3))
+        assert dict(store.handle.search.usage(SPACE, FACT, "fact 0")) == {
+            UsageKind.SHOWN: 2,
+            UsageKind.CITED: 1,
+        }
+
+
 def test_uses_are_of_one_space_and_the_database_itself_holds_each_once(
     store: Harness, catalogue: Catalogue
 ) -> None:
@@ -387,7 +419,7 @@ def test_uses_are_of_one_space_and_the_database_itself_holds_each_once(
     with pytest.raises(Exception, match=r"(?i)unique"):
         catalogue.run(copy.format(SPACE))
     catalogue.run(copy.format("theirs"))
-    assert uses(store, entry) == {UsageKind.SHOWN: 1}
+    assert uses(store, entry) == {UsageKind.CITED: 1}
     for damage in ("kind = 'guessed'", "entry_kind = 'thought'"):
         with pytest.raises(Exception, match=r"(?i)check"):
             catalogue.run(f"UPDATE usages SET {damage}")

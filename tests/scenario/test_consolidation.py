@@ -372,6 +372,53 @@ def test_what_is_used_stays(opened: Open) -> None:
     assert "teal" not in here.body(MEMORY)
 
 
+def test_what_is_only_shown_moves_nothing(opened: Open) -> None:
+    """G2, N3: five blocks that nobody used; then a citation, and a hit that somebody opened."""
+    here = opened(consolidation_top_n=2, max_unused_days=10)
+    first = here.learned("first", "I prefer tea over coffee.")
+    second = here.learned("second", "I prefer trains over planes.")
+
+    def first_said() -> str:
+        here.memory.work()
+        said = [line for line in here.body(MEMORY).splitlines() if line.startswith("- ")]
+        return "tea" if "tea" in said[0] else "trains"
+
+    def picks() -> list[str]:
+        selection = here.space.generations.preview().selection
+        return [each.session_id for each in selection.picks]
+
+    assert (first_said(), picks()) == ("trains", [second.id, first.id])
+    for number in range(5):
+        here.clock.advance(DAY)
+        block = here.space.context("tea or coffee?", kinds=["fact"])
+        assert here.space.cite(block, "OK, nothing used.", turn=f"turn {number}") == 0
+    [fact] = [each for each in here.space.facts.list() if "tea" in each.content]
+    assert (fact.shown_count, fact.usage_count, fact.last_usage) == (5, 0, None)
+    here.space.facts.add("The office closes at six.")  # so that there is something to do
+    assert (first_said(), picks()) == ("trains", [second.id, first.id])
+
+    assert here.space.cite(block, "Tea, please [m1].") == 1
+    here.space.facts.add("The office opens at nine.")
+    assert (first_said(), picks()) == ("tea", [first.id, second.id])
+    for _ in range(2):
+        here.use(second, "trains or planes?")
+    here.space.facts.add("The office has a garden.")
+    assert (first_said(), picks()) == ("trains", [second.id, first.id])
+
+
+def test_what_is_only_shown_goes_when_its_time_is_over(opened: Open) -> None:
+    """G2: a session that is put before a model every day, and that nobody uses."""
+    here = opened(max_unused_days=10)
+    here.learned("a", HOME)
+    here.tick()
+    for number in range(11):
+        here.clock.advance(DAY)
+        block = here.space.context("Where does Alice live?")
+        assert here.space.cite(block, turn=f"turn {number}") == 0
+    here.sweep()
+    assert says(here, "Lisbon") == []
+
+
 def test_an_empty_selection_empties_everything(opened: Open) -> None:
     """G7: pages, skills, summaries and files; the job has succeeded."""
     here = opened(max_unused_days=10)

@@ -7,14 +7,31 @@ them once per turn and kind, however often it is told.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 
 from recollect.errors import InvalidValue
+from recollect.knowledge import Source, Trust
 from recollect.recall.citations import without_citations
 from recollect.recollection import Citation, Context, EntryKind, Hit, Usage, UsageKind
 
 Opened = Hit | Citation
 Used = str | Opened
+
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def named_hit(kind: EntryKind, entry_id: str, sources: Iterable[Source]) -> Hit:
+    """Return a hit that has what counts of it when its use is told: its name, and its sources."""
+    return Hit(
+        id=entry_id,
+        kind=kind,
+        text="",
+        score=0.0,
+        why={},
+        sources=tuple(sources),
+        at=_NEVER,
+        trust=Trust.USER,
+    )
 
 
 def shown(block: Context, *, turn_id: str, at: datetime) -> Usage:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from recollect import collection
-from recollect.clock import from_micros
 from recollect.interfaces.cli.recall_shapes import context_shape, hit_shape
 from recollect.interfaces.http.answers import CONTEXT, COUNT, HIT
 from recollect.interfaces.http.reply import Ask, Reply
@@ -22,7 +21,8 @@ from recollect.interfaces.http.schemas import (
     text,
     whole,
 )
-from recollect.knowledge import Source, Trust
+from recollect.knowledge import Source
+from recollect.recall.usage import named_hit
 from recollect.recollection import Citation, Context, EntryKind, Hit, Omission
 from recollect.store.key_protocol import Scope
 
@@ -107,13 +107,10 @@ def _block(given: Mapping[str, Any]) -> Context:
 
 
 def _hit(given: Mapping[str, Any]) -> Hit:
-    return Hit(
-        id=collection.check_id(given["id"]),
-        kind=EntryKind(given["kind"]),
-        text="",
-        score=0.0,
-        why={},
-        sources=tuple(
+    return named_hit(
+        EntryKind(given["kind"]),
+        collection.check_id(given["id"]),
+        (
             Source(
                 session_id=collection.check_id(each["session_id"]),
                 seq=each["seq"],
@@ -121,12 +118,8 @@ def _hit(given: Mapping[str, Any]) -> Hit:
             )
             for each in given.get("sources", ())
         ),
-        at=_NEVER,
-        trust=Trust.USER,
     )
 
-
-_NEVER = from_micros(0)
 
 ROUTES: tuple[Route, ...] = (
     Route(

@@ -32,6 +32,7 @@ from recollect.interfaces.mcp.results import (
 from recollect.interfaces.mcp.wording import as_data, as_page, caution_of, day, shortened
 from recollect.knowledge import Extraction, Fact, Source, Trust
 from recollect.messages import Role
+from recollect.recall.usage import named_hit
 from recollect.recollection import EntryKind, Hit
 from recollect.session import LIST_MAX
 
@@ -309,6 +310,7 @@ def _whole_record(held: Holding, session_id: str, seq: int, around: int, offset:
         (),
         [_said(held, each) for each in records if each.seq != seq],
         offset,
+        place,
     )
 
 
@@ -334,6 +336,7 @@ def _whole_session(held: Holding, session_id: str, around: int, offset: int) -> 
         (),
         _around(held, place, around),
         offset,
+        place,
     )
 
 
@@ -369,9 +372,17 @@ def find_document(held: Holding, path: str) -> Document | None:
 
 
 def _whole(
-    held: Holding, whole: Whole, sources: Sequence[Source], around: Sequence[Said], offset: int
+    held: Holding,
+    whole: Whole,
+    sources: Sequence[Source],
+    around: Sequence[Said],
+    offset: int,
+    place: Source | None = None,
 ) -> Whole:
-    """As much of it as an answer holds: its text first, then its sources, then what is around."""
+    """As much of it as an answer holds: its text first, then its sources, then what is around.
+
+    What has no sources because it was said itself was said at `place`.
+    """
     shape = as_page if whole.kind == EntryKind.DOCUMENT else as_data
     text = shape(held.redact(whole.text))
     shown = text[offset : offset + BODY_CHARS]
@@ -390,6 +401,9 @@ def _whole(
     ]
     if len(sources) > len(origins):
         notes.append(f"It has {len(sources) - len(origins):,} more sources.")
+    if not offset and not held.terms.read_only:
+        told = sources if place is None else (place,)
+        held.space.opened(named_hit(EntryKind(whole.kind), whole.id, told))
     taken = FRAME_CHARS + len(shown) + sum(_chars(each.id, each.quote) for each in origins)
     kept = list(_fitting(around, ANSWER_CHARS_MAX - taken - sum(map(len, whole.tags))))
     if len(kept) < len(around):
