@@ -73,7 +73,15 @@ def test_the_json_of_a_fact_has_every_field() -> None:
     assert run_json("facts", "show", "office") == stored
     assert run_json("facts") == run_json("facts", "list") == [stored]
     names = {"content", "source", "sources", "tags", "trust", "topic", "created_at", "updated_at"}
-    names |= {"valid_from", "valid_to", "superseded_by", "extractor", "space", "usage_count"}
+    names |= {
+        "valid_from",
+        "valid_to",
+        "superseded_by",
+        "extractor",
+        "space",
+        "usage_count",
+        "shown_count",
+    }
     assert names <= set(stored)
     assert run_json("facts", "delete", "office") == {"space": "default", "deleted": stored}
 
@@ -286,3 +294,20 @@ def test_facts_with_many_sources_are_listed_briefly() -> None:
         fact = memory.space().facts.add(recollect.Fact("Well known.", sources=tuple(sources)))
     assert "s, record 1; s, record 2; s, record 3; 2 more; by hand" in run("facts").stdout
     assert run("facts", "show", fact.id).stdout.count("Source  s, record") == 5
+
+
+def test_what_is_told_and_never_used_can_be_seen() -> None:
+    """N3."""
+    with recollect.open() as memory:
+        space = memory.space()
+        fact = space.facts.add("The office is in Lisbon.")
+        for number in range(3):
+            block = space.context("office")
+            space.cite(block, turn=f"turn {number}")
+    for arguments in (("facts",), ("facts", "show", fact.id)):
+        assert "shown 3 times, never used" in run(*arguments).stdout
+    with recollect.open() as memory:
+        memory.space().cite(block, "In Lisbon [m1].")
+    stored = run_json("facts", "show", fact.id)
+    assert (stored["usage_count"], stored["shown_count"]) == (1, 4)
+    assert "shown 4 times, used 1 time" in run("facts").stdout

@@ -237,6 +237,26 @@ def test_an_archive_that_says_which_files_were_written_is_loaded_as_if_none_were
         assert ("alice", 1) in memory.store.generations.without_files(10)
 
 
+def test_an_archive_that_calls_what_was_shown_otherwise_is_loaded(
+    archive: Path, store_url: str, tmp_path: Path
+) -> None:
+    """N3: archives of an earlier schema said `injected`."""
+    name = "spaces/alice/usages.jsonl"
+
+    def change(members: dict[str, bytes]) -> None:
+        vouched(name, edit(name, b'"shown"', b'"injected"'))(members)
+        manifest = json.loads(members["manifest.json"])
+        manifest["schema_version"] = 15
+        members["manifest.json"] = json.dumps(manifest).encode()
+
+    old = changed(archive, tmp_path / "old.zip", change)
+    with opened(store_url) as memory:
+        assert set(memory.load(old).spaces) == set(SPACES)
+        memory.export(tmp_path / "again.zip")
+    with zipfile.ZipFile(tmp_path / "again.zip") as again, zipfile.ZipFile(archive) as first:
+        assert again.read(name) == first.read(name)
+
+
 def test_the_archive_can_be_read_without_us(archive: Path) -> None:
     with zipfile.ZipFile(archive) as file:
         manifest = json.loads(file.read("manifest.json"))

@@ -92,8 +92,8 @@ def _sources(fact: Fact, keys: Mapping[str, str]) -> Iterator[str]:
 def _usage(fact: Fact) -> Iterator[str]:
     """How often it was told, and of use: what is told and never used can be seen."""
     if fact.shown_count or fact.usage_count:
-        times = counted(fact.usage_count, "time") if fact.usage_count else "never"
-        yield f"used {times}, shown {counted(fact.shown_count, 'time')}"
+        used = f"used {counted(fact.usage_count, 'time')}" if fact.usage_count else "never used"
+        yield f"shown {counted(fact.shown_count, 'time')}, {used}"
 
 
 def _records(source: Source) -> str:

@@ -62,8 +62,12 @@ def test_there_are_exactly_the_tools_of_the_contract_and_each_says_what_it_does(
 def test_read_only_leaves_out_what_changes(tmp_path: Path) -> None:
     with talk(tmp_path / "memory.db", read_only=True) as server:
         assert {tool.name for tool in server.tools()} == READING
+        fact = server.memory.space("alice").facts.add("Ana likes herons.")
+        server.fine("context", query="herons")
+        server.fine("get_memory", id=fact.id)
+        assert server.memory.space("alice").facts.get(fact.id) == fact, "nothing is counted"
         assert server.call("add_memory", text="x").is_error
-        assert len(server.memory.space("alice").facts) == 0
+        assert len(server.memory.space("alice").facts) == 1
 
 
 # index first, detail on demand
@@ -91,6 +95,33 @@ def test_what_is_added_is_found_read_corrected_and_deleted(alice: Talk) -> None:
     alice.fine("delete_memory", id=added.values["id"])
     assert ids(alice.fine("search_memories", query="Ana")) == []
     assert alice.call("get_memory", id=added.values["id"]).is_error
+
+
+def test_what_is_put_before_an_agent_is_shown_and_what_it_reads_is_used(alice: Talk) -> None:
+    """N3: a page that is turned is no second opening."""
+    space = alice.memory.space("alice")
+    session = space.session("cli:1")
+    session.append("user", "Remember that I am allergic to peanuts.")
+    session.end()
+    alice.memory.work()
+    [fact] = space.facts.search("peanuts")
+
+    def counts() -> tuple[int, int, int]:
+        found, made = space.facts.get(fact.id), space.sessions.extraction(session.id)
+        assert found is not None
+        assert made is not None
+        return found.shown_count, found.usage_count, made.usage_count
+
+    alice.fine("context", query="peanuts")
+    assert counts() == (1, 0, 0)
+    alice.fine("get_memory", id=fact.id)
+    assert counts() == (1, 1, 1)
+    alice.fine("get_memory", id=fact.id, offset=3)
+    alice.fine("search_memories", query="peanuts")
+    assert counts() == (1, 1, 1)
+    alice.fine("get_memory", id=f"{session.id}:1")
+    alice.fine("get_memory", id=session.id)
+    assert counts() == (1, 1, 3)
 
 
 def test_a_record_is_shown_with_what_was_said_around_it(alice: Talk) -> None:
