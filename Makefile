@@ -5,7 +5,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-realmodel check bench torture docs requirements clean
+.PHONY: help demo test test-realmodel check bench torture docs contract requirements clean
 
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -51,6 +51,9 @@ torture: $(READY) ## Long fault-injection runs: kills, power cuts, full disks
 
 docs: $(READY) ## Write docs/reference anew from the commands and settings
 	@$(RUN) tools/generate_docs.py $(ARGS)
+
+contract: $(READY) ## Write tests/contract anew from the surfaces, when a change of one is meant
+	@$(RUN) tools/contract.py
 
 requirements: $(READY) ## Compile requirements.txt from pyproject.toml (ARGS=--upgrade for newer versions)
 	@$(RUN) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \

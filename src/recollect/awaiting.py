@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from enum import IntEnum, unique
+from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
@@ -83,11 +84,10 @@ def in_thread(
 ) -> Callable[Concatenate[Wraps[S], P], Awaitable[T]]:
     """A method of the twin as a coroutine."""
 
+    @wraps(method)
     async def twin(self: Wraps[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await run(lambda: method(self.sync, *args, **kwargs), lane)
 
-    twin.__name__ = twin.__qualname__ = method.__name__
-    twin.__doc__ = method.__doc__
     return twin
 
 

@@ -70,13 +70,13 @@ def _class(each: type) -> Iterator[str]:
     title = f"### `{each.__name__}`"
     yield f"{title}\n\n{_said(each)}{_way_to(each)}"
     attributes = [
-        (f"`{name}`", f"`{_annotated(member)}`", first_paragraph(member.__doc__))
-        for name, member in _members(each)
+        (f"`{name}`", f"`{annotated(member)}`", first_paragraph(member.__doc__))
+        for name, member in members(each)
         if not callable(member)
     ]
     if attributes:
         yield table(("attribute", "type", ""), attributes)
-    for name, member in _members(each):
+    for name, member in members(each):
         if callable(member):
             yield f"#### `{each.__name__}.{name}`\n\n{_signed(member)}"
 
@@ -88,7 +88,7 @@ def _value(each: type) -> Iterator[str]:
         yield " · ".join(values)
         return
     rows = [
-        (f"`{field.name}`", f"`{_type_of(field)}`", _default(field))
+        (f"`{field.name}`", f"`{type_of(field)}`", default_of(field))
         for field in dataclasses.fields(each)
         if not field.name.startswith("_")
     ]
@@ -96,12 +96,12 @@ def _value(each: type) -> Iterator[str]:
         yield "Its fields are the [settings](settings.md)."
         return
     yield table(("field", "type", "default"), rows)
-    for name, member in _members(each):
+    for name, member in members(each):
         if inspect.isfunction(member):
             yield f"#### `{each.__name__}.{name}`\n\n{_signed(member)}"
 
 
-def _members(each: type) -> Iterator[tuple[str, Any]]:
+def members(each: type) -> Iterator[tuple[str, Any]]:
     """Public methods and properties, in the order of the source, those of parents last."""
     seen: set[str] = set()
     for owner in each.__mro__:
@@ -120,24 +120,24 @@ def _members(each: type) -> Iterator[tuple[str, Any]]:
 
 def _signed(function: Callable[..., Any]) -> str:
     said = inspect.cleandoc(function.__doc__ or "")
-    return f"{fenced(_signature(function))}\n\n{said}".rstrip()
+    return f"{fenced(signature(function))}\n\n{said}".rstrip()
 
 
-def _signature(function: Callable[..., Any]) -> str:
-    signature = inspect.signature(function)
-    given = list(_shown(signature))
-    result = signature.return_annotation
+def signature(function: Callable[..., Any]) -> str:
+    name, found = getattr(function, "__name__", ""), inspect.signature(function)
+    given = list(_shown(found))
+    result = found.return_annotation
     arrow = "" if result is inspect.Signature.empty else f" -> {_plain(result)}"
-    line = f"{function.__name__}({', '.join(given)}){arrow}"
+    line = f"{name}({', '.join(given)}){arrow}"
     if len(line) <= WIDTH:
         return line
-    return "\n".join([f"{function.__name__}(", *(f"    {each}," for each in given), f"){arrow}"])
+    return "\n".join([f"{name}(", *(f"    {each}," for each in given), f"){arrow}"])
 
 
-def _shown(signature: inspect.Signature) -> Iterator[str]:
+def _shown(found: inspect.Signature) -> Iterator[str]:
     """The parameters as they are written in the source; annotations are texts here."""
     is_keyword_only = False
-    for parameter in signature.parameters.values():
+    for parameter in found.parameters.values():
         if parameter.name in ("self", "cls"):
             continue
         if parameter.kind is parameter.KEYWORD_ONLY and not is_keyword_only:
@@ -169,16 +169,16 @@ def _plain(annotation: Any) -> str:
     return text.replace("builtins.", "")
 
 
-def _annotated(member: Any) -> str:
+def annotated(member: Any) -> str:
     getter = member.fget if isinstance(member, property) else member.func
     return _plain(getter.__annotations__.get("return", ""))
 
 
-def _type_of(field: dataclasses.Field[Any]) -> str:
+def type_of(field: dataclasses.Field[Any]) -> str:
     return _plain(field.type)
 
 
-def _default(field: dataclasses.Field[Any]) -> str:
+def default_of(field: dataclasses.Field[Any]) -> str:
     if field.default is not dataclasses.MISSING:
         return f"`{_steady(field.default)}`"
     return "empty" if field.default_factory is not dataclasses.MISSING else ""

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
@@ -63,11 +64,10 @@ _TRUST = {Role.ASSISTANT: Trust.AGENT, Role.TOOL: Trust.TOOL}
 def _in_thread(
     method: Callable[Concatenate[Memory, P], T],
 ) -> Callable[Concatenate[AsyncMemory, P], Awaitable[T]]:
+    @wraps(method)
     async def run(self: AsyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.to_thread(lambda: method(self.sync, *args, **kwargs))
 
-    run.__name__ = run.__qualname__ = method.__name__
-    run.__doc__ = method.__doc__
     return run
 
 
