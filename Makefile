@@ -9,7 +9,7 @@
 
 VENV := .venv
 RUN := $(VENV)/bin/python
-SOURCES := $(wildcard src tests tools bench)
+SOURCES := $(wildcard src conformance tests tools bench)
 
 # An environment belongs to one place: its scripts hold absolute paths. The stamps carry a checksum
 # of the directory, so that a moved or copied project builds a new one instead of using the old tree.
@@ -86,8 +86,9 @@ $(PACKAGES): requirements.txt
 	@PIP_USER=0 $(RUN) -m pip install -qq --compile --require-hashes --requirement requirements.txt
 	@touch $@
 
-# The project itself, editable. A change of pyproject.toml renews this alone.
-$(READY): $(PACKAGES) pyproject.toml
-	@PIP_USER=0 $(RUN) -m pip install -qq --no-deps --no-build-isolation --editable .
-	@$(RUN) -m compileall -q src || true
+# The project itself and its conformance suite, editable. A change of a pyproject.toml renews this
+# alone.
+$(READY): $(PACKAGES) pyproject.toml conformance/pyproject.toml
+	@PIP_USER=0 $(RUN) -m pip install -qq --no-deps --no-build-isolation --editable . --editable ./conformance
+	@$(RUN) -m compileall -q src conformance || true
 	@touch $@

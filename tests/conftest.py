@@ -26,6 +26,7 @@ from tests.postgres_schemas import Schemas
 from tests.postgres_server import SETTINGS_KILLABLE, PostgresServer, PostgresUnavailable, url_with
 from tests.sqlite_stores import copy_stores_in_memory, put_empty_store
 
+pytest.register_assert_rewrite("recollect_conformance")
 hypothesis.settings.register_profile("test", deadline=None, print_blob=True)
 hypothesis.settings.register_profile(
     "torture", deadline=None, print_blob=True, max_examples=2_000, stateful_step_count=200

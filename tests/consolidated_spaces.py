@@ -16,9 +16,9 @@ from recollect.consolidation.pages import MEMORY, RAW, SUMMARIES, SUMMARY
 from recollect.domain import Job, JobKind
 from recollect.knowledge import Extraction
 from recollect.models.protocol import ChatRole
-from recollect.models.scripted import Called, Script, Scripted, ScriptedServer, calls
-from recollect.models.scripted_frames import Received
 from recollect.session import Session
+from recollect_conformance.scripted import Called, Script, Scripted, ScriptedServer, calls
+from recollect_conformance.scripted_frames import Received
 
 SPACE = "alice"
 WHO = "Alice"

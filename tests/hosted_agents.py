@@ -19,10 +19,10 @@ from recollect.agents.toolbox import Tool
 from recollect.clock import ManualClock
 from recollect.domain import Record
 from recollect.models.protocol import ToolDefinition
-from recollect.models.scripted import Script, ScriptedServer
-from recollect.models.scripted_frames import Received
 from recollect.session import Session
 from recollect.store.sqlite import SqliteDatabase
+from recollect_conformance.scripted import Script, ScriptedServer
+from recollect_conformance.scripted_frames import Received
 
 SPACE = "alice"
 AGENT = "assistant"

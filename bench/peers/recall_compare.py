@@ -19,7 +19,7 @@ from bench.settings import Run
 from bench.texts import SEED
 from bench.zipf import QUESTION_WORDS, Language
 from recollect.embedding.encoding import floats
-from recollect.embedding.scripted import HashEmbedder
+from recollect_conformance.scripted_embedder import HashEmbedder
 
 TEXTS, QUESTIONS, DIMENSIONS = 10_000, 200, 64
 WORKER = Path(__file__).with_name("recall_worker.py")

@@ -14,8 +14,6 @@ from recollect.store import postgres
 from recollect.store.sqlite import files
 from tests.conformance.catalogue import Catalogue
 
-pytest.register_assert_rewrite("recollect.store.conformance")
-
 
 @pytest.fixture
 def catalogue(durable_store_url: str, tmp_path: Path) -> Iterator[Catalogue]:

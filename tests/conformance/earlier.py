@@ -11,11 +11,11 @@ import pytest
 from recollect.clock import ManualClock, to_micros
 from recollect.config import Settings
 from recollect.store import postgres
-from recollect.store.conformance.harness import AGENT, KEY, SPACE
-from recollect.store.conformance.lessons import day
 from recollect.store.migrations import migrations
 from recollect.store.opening import open_store
 from recollect.terms import words
+from recollect_conformance.harness import AGENT, KEY, SPACE
+from recollect_conformance.lessons import day
 from tests.conformance.catalogue import Catalogue
 
 SESSION = "s1"

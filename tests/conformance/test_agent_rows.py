@@ -7,10 +7,10 @@ from contextlib import closing
 from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.domain import MarkCause
-from recollect.store.conformance import Harness, inboxes
-from recollect.store.conformance.harness import SPACE
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect_conformance import Harness, inboxes
+from recollect_conformance.harness import SPACE
 from tests.conformance.catalogue import Catalogue
 
 

@@ -15,11 +15,11 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.errors import UsageError
 from recollect.store import sql
-from recollect.store.conformance import Case, Harness, OpenStore, __main__, cases, run, suite
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from recollect.store.relational import RelationalStore
 from recollect.store.sql import queries
+from recollect_conformance import Case, Harness, OpenStore, __main__, cases, run, suite
 from tests.conformance.broken_agents import MUTED_AGENTS, NOT_MUTED_AGENTS
 from tests.conformance.broken_audit import MUTED_AUDIT
 from tests.conformance.broken_documents import MUTED_DOCUMENTS, NOT_MUTED_DOCUMENTS

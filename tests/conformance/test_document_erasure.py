@@ -21,9 +21,10 @@ from recollect.document import (
     Write,
 )
 from recollect.knowledge import Source
-from recollect.store.conformance import Harness
-from recollect.store.conformance.harness import SPACE
-from recollect.store.conformance.pages import (
+from recollect.store.opening import open_store
+from recollect_conformance import Harness
+from recollect_conformance.harness import SPACE
+from recollect_conformance.pages import (
     above,
     apply,
     assert_sound,
@@ -35,7 +36,6 @@ from recollect.store.conformance.pages import (
     write,
     writing,
 )
-from recollect.store.opening import open_store
 from tests.conformance.test_erasure import left_of
 
 # Each stands in another column of a document, of its versions or of what refers from it.

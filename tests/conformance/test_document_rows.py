@@ -11,12 +11,12 @@ import pytest
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.store.conformance import Harness
-from recollect.store.conformance.harness import SPACE
-from recollect.store.conformance.lessons import contents
-from recollect.store.conformance.pages import assert_sound, delete, grow, move, place, write
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect_conformance import Harness
+from recollect_conformance.harness import SPACE
+from recollect_conformance.lessons import contents
+from recollect_conformance.pages import assert_sound, delete, grow, move, place, write
 from tests.conformance.catalogue import Catalogue
 from tests.conformance.earlier import FACTS, make_earlier
 

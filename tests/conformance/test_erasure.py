@@ -17,9 +17,10 @@ from recollect.config import Settings
 from recollect.domain import MarkCause, NewRecord, SessionBirth
 from recollect.knowledge import SessionsMeant, Staged, content_key
 from recollect.messages import Role
-from recollect.store.conformance import Harness
-from recollect.store.conformance.harness import NEVER, SPACE
-from recollect.store.conformance.lessons import (
+from recollect.store.opening import open_store
+from recollect_conformance import Harness
+from recollect_conformance.harness import NEVER, SPACE
+from recollect_conformance.lessons import (
     POLICY,
     claim,
     contents,
@@ -33,7 +34,6 @@ from recollect.store.conformance.lessons import (
     statement,
     teach,
 )
-from recollect.store.opening import open_store
 
 # Each stands in another column; all are forgotten.
 PLACES = (

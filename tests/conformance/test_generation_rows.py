@@ -12,8 +12,10 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.domain import Mode
 from recollect.generation import Published
-from recollect.store.conformance import Harness
-from recollect.store.conformance.handbooks import (
+from recollect.store.opening import open_store
+from recollect.store.protocol import Store
+from recollect_conformance import Harness
+from recollect_conformance.handbooks import (
     begin,
     claims,
     consolidate,
@@ -28,11 +30,9 @@ from recollect.store.conformance.handbooks import (
     sessions,
     summary_path,
 )
-from recollect.store.conformance.harness import SPACE
-from recollect.store.conformance.lessons import statement
-from recollect.store.conformance.pages import find
-from recollect.store.opening import open_store
-from recollect.store.protocol import Store
+from recollect_conformance.harness import SPACE
+from recollect_conformance.lessons import statement
+from recollect_conformance.pages import find
 from tests.conformance.catalogue import Catalogue
 from tests.conformance.earlier import SESSION, make_earlier
 from tests.conformance.test_erasure import left_of

@@ -16,9 +16,12 @@ from recollect.clock import ManualClock, from_micros
 from recollect.config import Settings
 from recollect.domain import Recorded, StaleClaim
 from recollect.knowledge import NewFact, Trust, content_key
-from recollect.store.conformance import Harness
-from recollect.store.conformance.harness import SPACE
-from recollect.store.conformance.lessons import (
+from recollect.store.opening import open_store
+from recollect.store.relational import Connection, learning
+from recollect.store.relational.database import Params
+from recollect_conformance import Harness
+from recollect_conformance.harness import SPACE
+from recollect_conformance.lessons import (
     NOTHING,
     add,
     claim,
@@ -33,9 +36,6 @@ from recollect.store.conformance.lessons import (
     statement,
     teach,
 )
-from recollect.store.opening import open_store
-from recollect.store.relational import Connection, learning
-from recollect.store.relational.database import Params
 from tests.conformance.catalogue import Catalogue
 from tests.conformance.earlier import AT, FACTS, RECORDS, SESSION, make_earlier
 

@@ -18,11 +18,11 @@ from recollect.document import Because
 from recollect.domain import Claim, JobKind, JobState, KeyRef, MarkCause, Outcome, StaleClaim
 from recollect.knowledge import Learned
 from recollect.store import postgres
-from recollect.store.conformance import Harness, inboxes, pages
-from recollect.store.conformance.harness import NEVER, SPACE
-from recollect.store.conformance.lessons import POLICY, draft, facts, lesson, statement
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect_conformance import Harness, inboxes, pages
+from recollect_conformance.harness import NEVER, SPACE
+from recollect_conformance.lessons import POLICY, draft, facts, lesson, statement
 
 THREADS, STEPS = 8, 60
 pytestmark = pytest.mark.postgres

@@ -19,11 +19,11 @@ from recollect.generation import Pick
 from recollect.knowledge import Source, Trust
 from recollect.recollection import Hit, Usage, UsageKind
 from recollect.store import postgres
-from recollect.store.conformance import Harness, handbooks, lessons
-from recollect.store.conformance.findings import SUMMARY
-from recollect.store.conformance.harness import NEVER
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect_conformance import Harness, handbooks, lessons
+from recollect_conformance.findings import SUMMARY
+from recollect_conformance.harness import NEVER
 
 THREADS, STEPS = 8, 60
 MEMORIES, ROUNDS = 40, 12

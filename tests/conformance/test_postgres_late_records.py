@@ -11,9 +11,9 @@ import pytest
 from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.recollection import NewVector
-from recollect.store.conformance import Harness
-from recollect.store.conformance.findings import tell
 from recollect.store.opening import open_store
+from recollect_conformance import Harness
+from recollect_conformance.findings import tell
 
 MODEL = "table/1"
 OTHERS = 2100  # more than any margin of numbers that are looked at again

@@ -14,10 +14,10 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.domain import KeyRef
 from recollect.store import postgres
-from recollect.store.conformance import Harness
-from recollect.store.conformance.harness import SPACE
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect_conformance import Harness
+from recollect_conformance.harness import SPACE
 
 THREADS, STEPS = 8, 40
 pytestmark = pytest.mark.postgres

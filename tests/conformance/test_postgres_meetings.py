@@ -24,12 +24,12 @@ from recollect.config import Settings
 from recollect.domain import JobKind, Recorded, StaleClaim
 from recollect.knowledge import Spent, Staged
 from recollect.recollection import EntryKind, NewVector
-from recollect.store.conformance import Harness, handbooks, inboxes
-from recollect.store.conformance.findings import entries, use
-from recollect.store.conformance.harness import SPACE
-from recollect.store.conformance.lessons import claim, draft, facts, lesson, statement
-from recollect.store.conformance.pages import apply, writing
 from recollect.store.opening import open_store
+from recollect_conformance import Harness, handbooks, inboxes
+from recollect_conformance.findings import entries, use
+from recollect_conformance.harness import SPACE
+from recollect_conformance.lessons import claim, draft, facts, lesson, statement
+from recollect_conformance.pages import apply, writing
 
 WAIT_SECONDS_MAX = 60
 OTHER = "space-b"

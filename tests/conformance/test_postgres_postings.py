@@ -16,8 +16,15 @@ from recollect.ids import Randomness
 from recollect.knowledge import Source
 from recollect.recollection import Filters, Reach
 from recollect.store import postgres
-from recollect.store.conformance import Harness
-from recollect.store.conformance.findings import (
+from recollect.store.migrations import migrations
+from recollect.store.opening import open_store
+from recollect.store.postgres import PostgresDatabase
+from recollect.store.postgres_statements import PostgresConnection
+from recollect.store.postgres_statements import statement as sql_statement
+from recollect.store.protocol import Store
+from recollect.store.relational import Connection, RelationalStore
+from recollect_conformance import Harness
+from recollect_conformance.findings import (
     DOCUMENT,
     FACT,
     RECORD,
@@ -29,16 +36,9 @@ from recollect.store.conformance.findings import (
     tell,
     tell_in,
 )
-from recollect.store.conformance.harness import SPACE
-from recollect.store.conformance.lessons import add, day, edit
-from recollect.store.conformance.pages import apply, write, writing
-from recollect.store.migrations import migrations
-from recollect.store.opening import open_store
-from recollect.store.postgres import PostgresDatabase
-from recollect.store.postgres_statements import PostgresConnection
-from recollect.store.postgres_statements import statement as sql_statement
-from recollect.store.protocol import Store
-from recollect.store.relational import Connection, RelationalStore
+from recollect_conformance.harness import SPACE
+from recollect_conformance.lessons import add, day, edit
+from recollect_conformance.pages import apply, write, writing
 from tests.conformance.broken_learning import MutedDatabase
 from tests.conformance.catalogue import Catalogue
 from tests.conformance.test_postgres_security import login_user, own_database, raw, url_as

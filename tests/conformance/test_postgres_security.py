@@ -22,7 +22,6 @@ from recollect.importing import Cursor, digest
 from recollect.knowledge import Caps, NewCall, Staged
 from recollect.recollection import NewVector
 from recollect.store.audit_protocol import AuditEntry
-from recollect.store.conformance import Harness, findings, handbooks, inboxes, lessons, pages
 from recollect.store.key_protocol import ApiKey, Scope
 from recollect.store.opening import open_store
 from recollect.store.postgres import ROLE, PostgresDatabase
@@ -30,6 +29,7 @@ from recollect.store.postgres_statements import PostgresConnection
 from recollect.store.postgres_statements import statement as as_statement
 from recollect.store.protocol import Store
 from recollect.store.relational import Connection, RelationalStore
+from recollect_conformance import Harness, findings, handbooks, inboxes, lessons, pages
 from tests.postgres_server import url_with
 
 TENANT_TABLES = frozenset(

@@ -16,11 +16,11 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.errors import NotAStore, SchemaTooNew, StoreError
 from recollect.store import postgres
-from recollect.store.conformance import Harness
 from recollect.store.migrations import Migration, migrations
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from recollect.store.sqlite import files
+from recollect_conformance import Harness
 from tests.conformance.catalogue import Catalogue
 
 TABLES = {"sessions", "session_history", "summaries", "schema_version"}

@@ -17,8 +17,15 @@ from recollect.clock import ManualClock, from_micros
 from recollect.config import Settings
 from recollect.ids import Randomness
 from recollect.recollection import UsageKind
-from recollect.store.conformance import Harness, OpenStore, cases, run
-from recollect.store.conformance.findings import (
+from recollect.store.migrations import Migration, migrations
+from recollect.store.opening import open_store
+from recollect.store.protocol import Store
+from recollect.store.sql import queries
+from recollect.store.sqlite import connection as sqlite_connection
+from recollect.store.sqlite import files
+from recollect.terms import words
+from recollect_conformance import Harness, OpenStore, cases, run
+from recollect_conformance.findings import (
     FACT,
     NEWEST,
     RECORD,
@@ -33,8 +40,8 @@ from recollect.store.conformance.findings import (
     use,
     uses,
 )
-from recollect.store.conformance.harness import SPACE
-from recollect.store.conformance.lessons import (
+from recollect_conformance.harness import SPACE
+from recollect_conformance.lessons import (
     add,
     claim,
     contents,
@@ -47,13 +54,6 @@ from recollect.store.conformance.lessons import (
     statement,
     teach,
 )
-from recollect.store.migrations import Migration, migrations
-from recollect.store.opening import open_store
-from recollect.store.protocol import Store
-from recollect.store.sql import queries
-from recollect.store.sqlite import connection as sqlite_connection
-from recollect.store.sqlite import files
-from recollect.terms import words
 from tests.conformance.broken_search import ALTERED_QUERIES, ALTERED_SCHEMA, Altered
 from tests.conformance.catalogue import Catalogue
 from tests.conformance.earlier import AT, FACTS, RECORDS, SESSION, make_earlier

@@ -24,8 +24,8 @@ from recollect.clock import ManualClock
 from recollect.domain import JobState
 from recollect.messages import Role
 from recollect.models.protocol import ChatRole
-from recollect.models.scripted import ScriptedServer, calls
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted import ScriptedServer, calls
+from recollect_conformance.scripted_frames import Received
 from tests.crash.agent_child import SAID, AgentChildren
 from tests.crash.worker_child import EPOCH, SETTINGS, Child, wait_for
 from tests.hosted_agents import AGENT, MEMORY_AGENT, MEMORY_KEY, SPACE, tool

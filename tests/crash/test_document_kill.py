@@ -11,9 +11,9 @@ import pytest
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.store.conformance import Harness
-from recollect.store.conformance.pages import assert_sound, find, page
 from recollect.store.opening import open_store
+from recollect_conformance import Harness
+from recollect_conformance.pages import assert_sound, find, page
 from tests.crash.appender import SPACE
 from tests.crash.writers import Nursery, Writers
 

@@ -20,9 +20,9 @@ import pytest
 import recollect
 from recollect.domain import JobKind, JobState
 from recollect.knowledge import CallOutcome
-from recollect.models.scripted import Gate, ScriptedServer, held
-from recollect.models.scripted_frames import Received
 from recollect.processing import WorkReport
+from recollect_conformance.scripted import Gate, ScriptedServer, held
+from recollect_conformance.scripted_frames import Received
 from tests.crash.worker_child import wait_for
 from tests.scripted_answers import OTHERS_BY_RULES, extracted, fact
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.models.scripted import KEY, Scripted, ScriptedServer
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted import KEY, Scripted, ScriptedServer
+from recollect_conformance.scripted_frames import Received
 from tests.docs.test_documents import WALKED
 from tests.docs.walking import Walk, console
 from tests.scripted_answers import NOTHING

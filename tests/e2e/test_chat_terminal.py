@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recollect.models.scripted import KEY, Gate, ScriptedServer, answer, calls, held
+from recollect_conformance.scripted import KEY, Gate, ScriptedServer, answer, calls, held
 from tests.e2e.command_line import run, run_json
 from tests.e2e.terminal import CTRL_D, Terminal, terminal
 from tests.scripted_answers import OTHERS_BY_RULES

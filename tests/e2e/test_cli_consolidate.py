@@ -16,8 +16,8 @@ from recollect.clock import SystemClock
 from recollect.consolidation.pages import MEMORY
 from recollect.leases import Leaseholder
 from recollect.models.protocol import ChatRole
-from recollect.models.scripted import KEY, Script, Scripted, ScriptedServer, calls
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted import KEY, Script, Scripted, ScriptedServer, calls
+from recollect_conformance.scripted_frames import Received
 from tests.consolidated_spaces import keeper
 from tests.e2e.command_line import run, run_json
 

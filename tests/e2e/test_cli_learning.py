@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.models.scripted import KEY, ScriptedServer, status
+from recollect_conformance.scripted import KEY, ScriptedServer, status
 from tests.e2e.command_line import ENTRY_POINT, run, run_json
 from tests.scripted_answers import OTHERS_BY_RULES
 

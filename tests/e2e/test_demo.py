@@ -17,7 +17,7 @@ import recollect
 from recollect.demo.stage import PASSWORD
 from recollect.domain import MarkCause
 from recollect.interfaces.cli.main import cli
-from recollect.models.scripted import ScriptedServer
+from recollect_conformance.scripted import ScriptedServer
 from tests.postgres_server import url_with
 
 TITLES = (

@@ -44,10 +44,14 @@ def run(arguments: Sequence[str | Path], directory: Path, *, code: int = 0) -> s
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as `pip install .` would, without a network and from this environment's flit."""
-    directory = tmp_path_factory.mktemp("wheel")
+    """Built as `pip install .` would."""
+    return built(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+def built(project: Path, directory: Path) -> Path:
+    """A wheel, made without a network and by this environment's flit."""
     build = "import sys; from flit_core import buildapi; print(buildapi.build_wheel(sys.argv[1]))"
-    name = run([sys.executable, "-P", "-c", build, directory], ROOT)
+    name = run([sys.executable, "-P", "-c", build, directory], project)
     return directory / name.strip().splitlines()[-1]
 
 
@@ -98,17 +102,36 @@ def environment(wheel: Path, tmp_path: Path) -> Path:
     return place
 
 
-def test_everything_that_is_in_the_source_is_in_the_wheel(wheel: Path) -> None:
+def packed(wheel: Path) -> set[str]:
     with zipfile.ZipFile(wheel) as archive:
-        packed = set(archive.namelist())
-    files = [file for file in (SOURCE / "recollect").rglob("*") if file.is_file()]
-    ours = {
-        file.relative_to(SOURCE).as_posix()
-        for file in files
-        if file.parent.name != "__pycache__" and not file.name.endswith("~")
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def written(package: Path) -> set[str]:
+    """The files of a package as they are in the source."""
+    return {
+        file.relative_to(package.parent).as_posix()
+        for file in package.rglob("*")
+        if file.is_file() and file.parent.name != "__pycache__" and not file.name.endswith("~")
     }
+
+
+def test_what_is_in_the_source_is_in_the_wheel_and_nothing_else(wheel: Path) -> None:
+    ours = written(SOURCE / "recollect")
     assert {Path(name).suffix for name in ours} >= {".sql", ".toml", ".md", ".typed"}
-    assert ours - packed == set()
+    assert packed(wheel) == ours
+    assert [name for name in ours if "conformance" in name or "scripted" in name] == []
+
+
+def test_the_conformance_suite_is_a_distribution_of_its_own(wheel: Path, tmp_path: Path) -> None:
+    """And of the same version: its cases are written against the protocol of that one."""
+    suite = built(ROOT / "conformance", tmp_path)
+    assert packed(suite) == written(ROOT / "conformance" / "recollect_conformance")
+    version = wheel.name.split("-")[1]
+    assert suite.name.split("-")[1] == version
+    metadata = importlib.metadata.metadata("recollect-conformance")
+    needed = metadata.get_all("Requires-Dist") or []
+    assert f"recollect=={version}" in needed
 
 
 def test_the_wheel_works_in_an_environment_of_its_own(environment: Path, tmp_path: Path) -> None:

@@ -26,9 +26,9 @@ from recollect.errors import (
     TurnFailed,
 )
 from recollect.messages import Role
-from recollect.models.scripted import Gate, held, status
-from recollect.models.scripted_frames import Received
 from recollect.sweeps import deliver_signals
+from recollect_conformance.scripted import Gate, held, status
+from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import AGENT, ON_BOTH, SPACE, Hosted, hosted
 
 pytestmark = ON_BOTH

@@ -10,8 +10,8 @@ import pytest
 from recollect.domain import MarkCause
 from recollect.messages import Role
 from recollect.models.protocol import ChatMessage, ChatRole
-from recollect.models.scripted import calls, cut_at_length, empty, reset, status
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted import calls, cut_at_length, empty, reset, status
+from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import AGENT, ON_BOTH, SPACE, Hosted, hosted, tool
 
 pytestmark = ON_BOTH

@@ -18,8 +18,8 @@ from recollect.domain import JobKind, JobState, MarkCause
 from recollect.knowledge import Source
 from recollect.messages import Role
 from recollect.models.protocol import ChatRole
-from recollect.models.scripted import Gate, calls, held, status
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted import Gate, calls, held, status
+from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import (
     AGENT,
     MEMORY_AGENT,

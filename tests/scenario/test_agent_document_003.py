@@ -20,8 +20,8 @@ from recollect.domain import Claim, JobKind, LeasePolicy, MarkPolicy, Outcome
 from recollect.errors import NotFound
 from recollect.ids import Ids
 from recollect.messages import Role
-from recollect.models.scripted import ScriptedServer, calls
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted import ScriptedServer, calls
+from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import (
     AGENT,
     MEMORY_AGENT,

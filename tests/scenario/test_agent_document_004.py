@@ -15,8 +15,8 @@ import recollect
 from recollect.agents.profile import AgentProfile
 from recollect.clock import ManualClock
 from recollect.messages import Role
-from recollect.models.scripted import ScriptedServer, status
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted import ScriptedServer, status
+from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import AGENT, ON_BOTH, SPACE, Hosted, hosted
 
 pytestmark = ON_BOTH

@@ -21,8 +21,8 @@ from recollect.domain import JobState, Mode
 from recollect.errors import OutcomeUnknown, StoreBusy, StoreError, StoreUnavailable
 from recollect.messages import Role
 from recollect.models.protocol import ChatRole
-from recollect.models.scripted import ScriptedServer, calls
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted import ScriptedServer, calls
+from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import AGENT, ON_BOTH, SPACE, Hosted, hosted, raw, tool
 from tests.postgres_server import PostgresServer, url_with
 

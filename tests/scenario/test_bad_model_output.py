@@ -18,7 +18,7 @@ import recollect
 from recollect.clock import ManualClock
 from recollect.domain import JobKind, JobState, Outcome, SessionOutcome, SessionProgress
 from recollect.knowledge import CallOutcome, Fact, FactEvent, Trust
-from recollect.models.scripted import (
+from recollect_conformance.scripted import (
     Script,
     Scripted,
     ScriptedServer,
@@ -36,7 +36,7 @@ from recollect.models.scripted import (
     reset,
     truncated,
 )
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted_frames import Received
 from tests.scripted_answers import NOTHING, OTHERS_BY_RULES, extracted, fact
 
 HOME = "I live in Lisbon."

@@ -19,9 +19,9 @@ from recollect.consolidation.pages import MEMORY, SUMMARY
 from recollect.domain import Outcome
 from recollect.knowledge import Draft
 from recollect.models.protocol import ChatRole, Usage
-from recollect.models.scripted import Called, Scripted, answer, calls
-from recollect.models.scripted_frames import Ending, Received
 from recollect.processing import Verdict, Work
+from recollect_conformance.scripted import Called, Scripted, answer, calls
+from recollect_conformance.scripted_frames import Ending, Received
 from tests.consolidated_spaces import SPACE, Open, opening
 
 pytestmark = pytest.mark.parametrize("store_url", ["sqlite-file"], indirect=True)

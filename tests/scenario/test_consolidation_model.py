@@ -17,9 +17,17 @@ from recollect.consolidation.pages import MEMORY, RAW, SUMMARY, skill_path
 from recollect.domain import JobState, Mode
 from recollect.generation import Waiting
 from recollect.models.protocol import ChatRole
-from recollect.models.scripted import Gate, Scripted, calls, cut_at_length, held, refusal, status
-from recollect.models.scripted_frames import Received
 from recollect.session import Session
+from recollect_conformance.scripted import (
+    Gate,
+    Scripted,
+    calls,
+    cut_at_length,
+    held,
+    refusal,
+    status,
+)
+from recollect_conformance.scripted_frames import Received
 from tests.consolidated_spaces import (
     DAY,
     SPACE,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.models.scripted import ScriptedServer
+from recollect_conformance.scripted import ScriptedServer
 from tests.scripted_answers import OTHERS_BY_RULES, extracted, fact
 
 SAID = "I live in Lisbon. I like fado."

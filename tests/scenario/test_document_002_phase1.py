@@ -14,9 +14,9 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.domain import JobKind, JobState, LeasePolicy, Outcome, SessionOutcome
-from recollect.models.scripted import Gate, Script, ScriptedServer, held, status
-from recollect.models.scripted_frames import Received
 from recollect.processing import Verdict, Work
+from recollect_conformance.scripted import Gate, Script, ScriptedServer, held, status
+from recollect_conformance.scripted_frames import Received
 from tests.scripted_answers import NOTHING, OTHERS_BY_RULES, extracted, fact
 
 HOUR = 3600.0

@@ -18,8 +18,8 @@ from recollect.consolidation.pages import MEMORY, RAW, SUMMARY
 from recollect.domain import Claim, JobKind, JobState, LeasePolicy
 from recollect.generation import RemovedBecause, Waiting
 from recollect.models.protocol import ChatRole
-from recollect.models.scripted import Gate, Script, Scripted, calls, held, status
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted import Gate, Script, Scripted, calls, held, status
+from recollect_conformance.scripted_frames import Received
 from tests.consolidated_spaces import (
     DAY,
     SPACE,

@@ -12,7 +12,7 @@ import recollect
 from recollect.clock import ManualClock
 from recollect.errors import InvalidValue, NotFound, TooLarge
 from recollect.knowledge import Fact, FactEvent, Trust
-from recollect.models.scripted import ScriptedServer
+from recollect_conformance.scripted import ScriptedServer
 from tests.scripted_answers import OTHERS_BY_RULES
 
 

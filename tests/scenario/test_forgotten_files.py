@@ -20,9 +20,9 @@ from recollect.consolidation.run import FORGETTING
 from recollect.domain import Released
 from recollect.leases import Leaseholder
 from recollect.models.protocol import ChatRole
-from recollect.models.scripted import Gate, Scripted, calls, held
-from recollect.models.scripted_frames import Received
 from recollect.store.relational.generations import RelationalGenerations
+from recollect_conformance.scripted import Gate, Scripted, calls, held
+from recollect_conformance.scripted_frames import Received
 from tests.consolidated_spaces import SPACE, WAIT_SECONDS, Background, Here, Open, keeper, opening
 from tests.hosted_agents import ON_BOTH
 

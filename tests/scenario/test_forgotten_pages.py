@@ -16,9 +16,9 @@ from recollect.document import Author, AuthorKind
 from recollect.documents.scope import Holder
 from recollect.errors import NotFound
 from recollect.models.protocol import ChatRole
-from recollect.models.scripted import Called, Scripted, calls
-from recollect.models.scripted_frames import Received
 from recollect.session import Session
+from recollect_conformance.scripted import Called, Scripted, calls
+from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import ON_BOTH, SPACE, Hosted, hosted, raw
 
 pytestmark = ON_BOTH

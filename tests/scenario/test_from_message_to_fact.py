@@ -20,7 +20,7 @@ from recollect.clock import ManualClock
 from recollect.domain import Outcome, SessionOutcome
 from recollect.errors import NotFound
 from recollect.knowledge import CallOutcome, FactEvent, Trust
-from recollect.models.scripted import ScriptedServer
+from recollect_conformance.scripted import ScriptedServer
 from tests.scripted_answers import extracted, fact
 
 # Put together here, so that no file of ours looks as if it held a live key.

@@ -17,8 +17,8 @@ import recollect
 from recollect.clock import ManualClock
 from recollect.domain import SessionOutcome
 from recollect.knowledge import Trust
-from recollect.models.scripted import Script, ScriptedServer, status, truncated
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted import Script, ScriptedServer, status, truncated
+from recollect_conformance.scripted_frames import Received
 from tests.scripted_answers import OTHERS_BY_RULES, extracted, fact
 
 DAY = timedelta(days=1).total_seconds()

@@ -7,7 +7,7 @@ from typing import Any
 import recollect
 from recollect.clock import ManualClock
 from recollect.compat.mem0 import Memory
-from recollect.models.scripted import ScriptedServer, status
+from recollect_conformance.scripted import ScriptedServer, status
 from tests.scripted_answers import OTHERS_BY_RULES, extracted, fact
 
 ALICE: dict[str, Any] = {"user_id": "alice"}

@@ -13,9 +13,9 @@ import recollect
 from recollect.clock import ManualClock
 from recollect.consolidation.pages import MEMORY
 from recollect.models.protocol import ChatRole
-from recollect.models.scripted import Scripted, ScriptedServer, calls, status
-from recollect.models.scripted_frames import Received
 from recollect.status import ModelUse
+from recollect_conformance.scripted import Scripted, ScriptedServer, calls, status
+from recollect_conformance.scripted_frames import Received
 from tests.consolidated_spaces import keeper
 from tests.hosted_agents import ON_BOTH, is_memory_agents
 from tests.scripted_answers import extracted, fact

@@ -22,7 +22,7 @@ from recollect.hooks import telling
 from recollect.interfaces.mcp.keeping import Keeper, Terms
 from recollect.interfaces.mcp.server import MemoryServer
 from recollect.knowledge import Fact, Source, Trust
-from recollect.models.scripted import ScriptedServer
+from recollect_conformance.scripted import ScriptedServer
 from tests.scripted_answers import extracted
 from tests.security.hostile_templates import CANARY
 from tests.security.obedient_model import LABELS, TOLD_ORDERS

@@ -15,8 +15,8 @@ import pytest
 import recollect
 from recollect.agents.profile import AgentProfile, Hooks
 from recollect.errors import NotFound, PermanentFailure, RecollectError
-from recollect.models.scripted import ScriptedServer, answer, calls, status
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted import ScriptedServer, answer, calls, status
+from recollect_conformance.scripted_frames import Received
 from tests.e2e.http_world import World
 from tests.hosted_agents import tool
 from tests.scripted_answers import extracted, fact

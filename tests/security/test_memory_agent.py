@@ -19,8 +19,8 @@ from recollect.document import Author, AuthorKind, Document
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
 from recollect.models.protocol import ChatRole
-from recollect.models.scripted import calls
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted import calls
+from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import ON_BOTH, Hosted, hosted, is_memory_agents, raw
 from tests.security.hostile_templates import CANARY as ORDERED
 from tests.security.obedient_model import TOLD_ORDERS

@@ -40,9 +40,9 @@ from recollect.domain import (
 )
 from recollect.errors import AppendKeyReused
 from recollect.messages import Role
-from recollect.store.conformance import Harness, OpenStore
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect_conformance import Harness, OpenStore
 from tests.conformance.broken_stores import BROKEN, broken_store
 from tests.postgres_schemas import Schemas
 from tests.postgres_server import url_with

@@ -14,6 +14,9 @@ from tests.tidy.source_tree import SourceTree
 
 ROOT = Path(__file__).resolve().parents[2]
 TREE = SourceTree(root=ROOT / "src", package="recollect")
+CONFORMANCE = SourceTree(root=ROOT / "conformance", package="recollect_conformance")
+
+every_tree = pytest.mark.parametrize("tree", [TREE, CONFORMANCE], ids=lambda tree: tree.package)
 
 # A module may import what stands in its own layer or above in this list, never below. A new module
 # or package directly below src/recollect has to be given its place here.
@@ -142,7 +145,7 @@ BROAD_EXCEPTS: frozenset[str] = frozenset(
         "recollect.agents.runner",  # a turn's error is counted against it and kept from the others
         "recollect.agents.toolbox",  # what a tool raises is told to the model
         "recollect.worker",  # one job's error is counted against it and kept from the others
-        "recollect.store.conformance.suite",  # a case that fails in any way is reported
+        "recollect_conformance.suite",  # a case that fails in any way is reported
         "recollect.store.sqlite.database",  # a group commit's leader hands each job its own error
     }
 )
@@ -187,6 +190,7 @@ def _is_passed_over(path: Path) -> bool:
 
 def test_the_tree_under_watch_is_not_empty() -> None:
     assert "recollect" in TREE.modules
+    assert "recollect_conformance" in CONFORMANCE.modules
     assert ROOT / "pyproject.toml" in tracked_files()
 
 
@@ -212,39 +216,55 @@ def test_imports_point_from_the_outside_in() -> None:
     assert rules.layer_violations(TREE, LAYERS) == []
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
-    assert rules.import_cycles(TREE) == []
+def test_recollect_knows_nothing_of_its_conformance_suite() -> None:
+    packages = {
+        (module.name, site.target.partition(".")[0])
+        for module in TREE.modules.values()
+        for site in TREE.imports(module)
+    }
+    assert {module for module, package in packages if package == CONFORMANCE.package} == set()
 
 
-def test_imports_stand_at_the_top_of_their_module() -> None:
-    assert rules.hidden_imports(TREE, LAZY_IMPORTS) == []
+@every_tree
+def test_no_modules_import_each_other_in_a_circle(tree: SourceTree) -> None:
+    assert rules.import_cycles(tree) == []
 
 
-def test_names_say_what_things_are() -> None:
-    assert rules.banned_names(TREE) == []
+@every_tree
+def test_imports_stand_at_the_top_of_their_module(tree: SourceTree) -> None:
+    allowed = {each for each in LAZY_IMPORTS if each[0].partition(".")[0] == tree.package}
+    assert rules.hidden_imports(tree, allowed) == []
 
 
-def test_only_the_clock_reads_the_time() -> None:
-    assert (
-        rules.time_readers(TREE, allowed={"recollect.clock", "recollect.benchmarks.stopwatch"})
-        == []
-    )
+@every_tree
+def test_names_say_what_things_are(tree: SourceTree) -> None:
+    assert rules.banned_names(tree) == []
 
 
-def test_only_ids_makes_ids_and_random_numbers() -> None:
-    assert rules.random_makers(TREE, allowed={"recollect.ids"}) == []
+@every_tree
+def test_only_the_clock_reads_the_time(tree: SourceTree) -> None:
+    allowed = {"recollect.clock", "recollect.benchmarks.stopwatch"}
+    assert rules.time_readers(tree, allowed) == []
 
 
-def test_only_supervisors_catch_everything() -> None:
-    assert rules.broad_excepts(TREE, BROAD_EXCEPTS) == []
+@every_tree
+def test_only_ids_makes_ids_and_random_numbers(tree: SourceTree) -> None:
+    assert rules.random_makers(tree, allowed={"recollect.ids"}) == []
 
 
-def test_every_module_says_what_it_is_responsible_for() -> None:
-    assert rules.undocumented_modules(TREE) == []
+@every_tree
+def test_only_supervisors_catch_everything(tree: SourceTree) -> None:
+    assert rules.broad_excepts(tree, BROAD_EXCEPTS) == []
 
 
-def test_functions_stay_small() -> None:
-    assert rules.overgrown(TREE) == []
+@every_tree
+def test_every_module_says_what_it_is_responsible_for(tree: SourceTree) -> None:
+    assert rules.undocumented_modules(tree) == []
+
+
+@every_tree
+def test_functions_stay_small(tree: SourceTree) -> None:
+    assert rules.overgrown(tree) == []
 
 
 def test_the_package_exports_exactly_the_public_names() -> None:

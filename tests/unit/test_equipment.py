@@ -19,9 +19,9 @@ from recollect.equipment import Equipment
 from recollect.errors import AppendKeyReused, InvalidSetting, StoreClosed
 from recollect.models.jobs import Brought
 from recollect.models.protocol import Completion, Model, Request, Usage
-from recollect.models.scripted import ScriptedServer
 from recollect.operations.migrating import whole_of
 from recollect.store.whole import Access
+from recollect_conformance.scripted import ScriptedServer
 from tests.scripted_answers import OTHERS_BY_RULES
 
 # Put together here, so that no file of ours looks as if it held a live key.

@@ -19,8 +19,8 @@ from recollect.clock import ManualClock
 from recollect.errors import InvalidValue, NotFound, TooLarge
 from recollect.facts import QUOTE_CHARS_MAX, SOURCES_MAX, TAG_CHARS_MAX, TAGS_MAX
 from recollect.knowledge import Fact, FactEvent, Source, Trust
-from recollect.models.scripted import ScriptedServer
 from recollect.session import LIST_MAX
+from recollect_conformance.scripted import ScriptedServer
 
 # Put together here, so that no file of ours looks as if it held a live key.
 SECRET = "sk-" + "proj-" + "Zq8vT3mK" * 6

@@ -4,7 +4,7 @@ Only forgetting much takes several, each of which can be taken up again where it
 
 The space comes first in every call; no method reads or writes another one. Methods that work for
 the operator of the store take `space=None` for all of them. Times and ids are handed in, never
-made here. A backend is right when it passes `recollect.store.conformance`.
+made here. A backend is right when it passes `recollect_conformance`.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ import recollect
 from recollect.benchmarks import recall
 from recollect.benchmarks.recall import RecallBenchmark, SetClock
 from recollect.benchmarks.tasks import Split, Task, load
-from recollect.embedding.scripted import HashEmbedder
 from recollect.errors import InvalidValue
+from recollect_conformance.scripted_embedder import HashEmbedder
 from tests.unit.benchmarks.conversations import (
     write_locomo,
     write_longmemeval,

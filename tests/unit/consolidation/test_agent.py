@@ -37,7 +37,7 @@ from recollect.extraction.spend import Budget
 from recollect.generation import Pick, Removed, RemovedBecause, Selection
 from recollect.ids import Ids
 from recollect.models.protocol import ChatRole, Usage
-from recollect.models.scripted import (
+from recollect_conformance.scripted import (
     Called,
     Gate,
     Script,
@@ -47,7 +47,7 @@ from recollect.models.scripted import (
     calls,
     drip,
 )
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted_frames import Received
 
 SPACE = "alice"
 AT = datetime(2026, 5, 4, tzinfo=UTC)

@@ -28,8 +28,8 @@ from recollect.errors import (
     SpendCapReached,
 )
 from recollect.models.protocol import Completion, Request, Usage
-from recollect.models.scripted import ScriptedServer, answer, cut_at_length, empty, status
 from recollect.models.tokens import estimate_request
+from recollect_conformance.scripted import ScriptedServer, answer, cut_at_length, empty, status
 from tests.unit.context.histories import assistant, records, result, system, turns, unchanged, user
 
 SEQ = re.compile(r"^\[#(\d+) ", re.MULTILINE)

@@ -12,7 +12,7 @@ import pytest
 from recollect.config import Settings
 from recollect.embedding.opening import open_embedder
 from recollect.embedding.protocol import Embedder
-from recollect.models.scripted import KEY, ScriptedServer
+from recollect_conformance.scripted import KEY, ScriptedServer
 
 Opener = Callable[..., Embedder]
 

@@ -12,8 +12,8 @@ import pytest
 import recollect
 from recollect.embedding.background import FAILURES_MAX
 from recollect.embedding.protocol import Embedded, never
-from recollect.embedding.scripted import HashEmbedder
 from recollect.errors import InvalidOutput, ModelError, ModelRejected, ModelUnavailable
+from recollect_conformance.scripted_embedder import HashEmbedder
 
 TEXTS = 50
 

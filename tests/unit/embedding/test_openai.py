@@ -12,7 +12,6 @@ import pytest
 
 from recollect.config import Settings
 from recollect.embedding.encoding import floats, zero_bytes
-from recollect.embedding.scripted import USAGE_TOKENS, HashEmbedder, embeddings, embeddings_by
 from recollect.errors import (
     CallCancelled,
     InvalidOutput,
@@ -22,7 +21,7 @@ from recollect.errors import (
     ModelUnavailable,
     PromptTooLong,
 )
-from recollect.models.scripted import (
+from recollect_conformance.scripted import (
     KEY,
     Gate,
     ScriptedServer,
@@ -34,7 +33,13 @@ from recollect.models.scripted import (
     status,
     truncated,
 )
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted_embedder import (
+    USAGE_TOKENS,
+    HashEmbedder,
+    embeddings,
+    embeddings_by,
+)
+from recollect_conformance.scripted_frames import Received
 from tests.unit.embedding.conftest import Opener
 
 HASH = HashEmbedder()

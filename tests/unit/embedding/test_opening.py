@@ -12,9 +12,9 @@ import pytest
 from recollect.config import Settings
 from recollect.embedding.opening import open_embedder
 from recollect.embedding.protocol import Embedder
-from recollect.embedding.scripted import HashEmbedder, embeddings_by
 from recollect.errors import InvalidSetting, MissingExtra
-from recollect.models.scripted import KEY, ScriptedServer
+from recollect_conformance.scripted import KEY, ScriptedServer
+from recollect_conformance.scripted_embedder import HashEmbedder, embeddings_by
 from tests.unit.embedding.conftest import named
 
 

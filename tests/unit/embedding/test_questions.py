@@ -11,10 +11,10 @@ import recollect
 from recollect.clock import ManualClock
 from recollect.embedding.protocol import Embedded, never
 from recollect.embedding.questions import PAUSE_SECONDS, QuestionEmbedder
-from recollect.embedding.scripted import HashEmbedder, embeddings_by
 from recollect.errors import CallCancelled, ModelUnavailable
-from recollect.models.scripted import Gate, ScriptedServer, Step, held, status
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted import Gate, ScriptedServer, Step, held, status
+from recollect_conformance.scripted_embedder import HashEmbedder, embeddings_by
+from recollect_conformance.scripted_frames import Received
 
 ANSWERS = embeddings_by(HashEmbedder())
 

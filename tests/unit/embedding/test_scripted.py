@@ -8,7 +8,7 @@ import pytest
 
 from recollect.embedding.encoding import floats
 from recollect.embedding.protocol import Embedder
-from recollect.embedding.scripted import HashEmbedder
+from recollect_conformance.scripted_embedder import HashEmbedder
 
 
 def similarity(one: str, other: str) -> float:

@@ -9,10 +9,10 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.embedding.scripted import USAGE_TOKENS, HashEmbedder, embeddings_by
 from recollect.errors import ModelError, SpendCapReached
 from recollect.knowledge import CallOutcome
-from recollect.models.scripted import ScriptedServer, status
+from recollect_conformance.scripted import ScriptedServer, status
+from recollect_conformance.scripted_embedder import USAGE_TOKENS, HashEmbedder, embeddings_by
 
 
 @pytest.fixture(autouse=True)

@@ -26,8 +26,8 @@ from recollect.extraction.parse import ANSWER_SCHEMA
 from recollect.extraction.piece import Piece
 from recollect.knowledge import Draft
 from recollect.models.protocol import Completion, Request, Usage
-from recollect.models.scripted import ScriptedServer, cut_at_length, status
 from recollect.models.tokens import estimate_tokens
+from recollect_conformance.scripted import ScriptedServer, cut_at_length, status
 from tests.unit.extraction.material import (
     answer,
     answered,

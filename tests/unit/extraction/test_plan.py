@@ -15,8 +15,8 @@ from recollect.domain import Mode
 from recollect.extraction import plan as planning
 from recollect.extraction.plan import PlannedSession, WorkPlan
 from recollect.knowledge import NOTHING_SPENT
-from recollect.models.scripted import ScriptedServer, status
 from recollect.store.sqlite import SqliteDatabase
+from recollect_conformance.scripted import ScriptedServer, status
 from tests.scripted_answers import NOTHING, OTHERS_BY_RULES, extracted
 
 HOME = "I live in Lisbon."

@@ -18,7 +18,7 @@ from recollect.errors import (
 from recollect.messages import ToolCall
 from recollect.models.anthropic import NOTHING_BEFORE, VERSION
 from recollect.models.protocol import ChatMessage, Completion
-from recollect.models.scripted import KEY, Gate, Reply, ScriptedServer, Step, answer, raw
+from recollect_conformance.scripted import KEY, Gate, Reply, ScriptedServer, Step, answer, raw
 from tests.unit.models.asking import SCHEMA, asking
 from tests.unit.models.talking import TOOLS, assistant, call, result, system, talking, user
 

@@ -21,7 +21,7 @@ from recollect.errors import (
     OutputCut,
     PromptTooLong,
 )
-from recollect.models.scripted import (
+from recollect_conformance.scripted import (
     CHUNK_BYTES,
     KEY,
     Gate,

@@ -19,7 +19,7 @@ from recollect.errors import (
 )
 from recollect.models.http import BACKOFF_SECONDS, BACKOFF_SECONDS_MAX, HttpModel
 from recollect.models.protocol import Usage
-from recollect.models.scripted import (
+from recollect_conformance.scripted import (
     Gate,
     ScriptedServer,
     Step,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from recollect.errors import ModelDenied, ModelRejected, ModelUnavailable, PromptTooLong
-from recollect.models.scripted import Gate, ScriptedServer, Step, answer, held, status
-from recollect.models.scripted_frames import Received
+from recollect_conformance.scripted import Gate, ScriptedServer, Step, answer, held, status
+from recollect_conformance.scripted_frames import Received
 from tests.unit.models.asking import SCHEMA, WAIT_SECONDS, asking, beside
 
 FACTS: dict[str, Any] = {"facts": []}

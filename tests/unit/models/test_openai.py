@@ -17,7 +17,7 @@ from recollect.errors import (
 )
 from recollect.messages import ToolCall
 from recollect.models.protocol import Completion
-from recollect.models.scripted import KEY, ScriptedServer, Step, answer, raw
+from recollect_conformance.scripted import KEY, ScriptedServer, Step, answer, raw
 from tests.unit.models.asking import SCHEMA, asking
 from tests.unit.models.talking import TOOLS, assistant, call, result, talking, user
 

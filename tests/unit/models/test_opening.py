@@ -10,7 +10,7 @@ import pytest
 from recollect.config import Settings
 from recollect.errors import InvalidSetting
 from recollect.models.opening import open_model
-from recollect.models.scripted import KEY, ScriptedServer
+from recollect_conformance.scripted import KEY, ScriptedServer
 from tests.unit.models.asking import asking
 
 

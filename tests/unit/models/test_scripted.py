@@ -8,7 +8,7 @@ import json
 import pytest
 
 from recollect.errors import ModelError, ModelRejected
-from recollect.models.scripted import (
+from recollect_conformance.scripted import (
     KEY,
     USAGE,
     Gate,

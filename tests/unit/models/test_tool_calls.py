@@ -21,7 +21,7 @@ from recollect.errors import (
 from recollect.messages import ToolCall
 from recollect.models.answers import CALLS_MAX
 from recollect.models.protocol import Completion, Model, Request
-from recollect.models.scripted import (
+from recollect_conformance.scripted import (
     ScriptedServer,
     Step,
     answer,
@@ -29,7 +29,7 @@ from recollect.models.scripted import (
     calls_cut,
     status,
 )
-from recollect.models.scripted_frames import Ending, Received
+from recollect_conformance.scripted_frames import Ending, Received
 from tests.unit.models.asking import SCHEMA, asking
 from tests.unit.models.conftest import Pauses
 from tests.unit.models.talking import TOOLS, assistant, call, result, system, talking, user

@@ -12,9 +12,9 @@ from opentelemetry import trace
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.embedding.scripted import HashEmbedder
 from recollect.errors import StoreClosed
-from recollect.models.scripted import ScriptedServer, status
+from recollect_conformance.scripted import ScriptedServer, status
+from recollect_conformance.scripted_embedder import HashEmbedder
 from tests.scripted_answers import OTHERS_BY_RULES, extracted, fact
 
 CANARY = "zanzibar"

@@ -14,11 +14,11 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.embedding.protocol import Embedded, never
-from recollect.embedding.scripted import HashEmbedder
 from recollect.recall import meaning
 from recollect.store.postgres import PostgresDatabase
 from recollect.store.relational import vectors as rows
 from recollect.store.relational.vectors import RelationalVectors
+from recollect_conformance.scripted_embedder import HashEmbedder
 
 DAY_SECONDS = 86_400.0
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

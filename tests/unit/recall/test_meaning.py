@@ -9,8 +9,8 @@ import pytest
 
 import recollect
 from recollect.embedding.protocol import Embedded, never
-from recollect.embedding.scripted import HashEmbedder
 from recollect.errors import ModelUnavailable
+from recollect_conformance.scripted_embedder import HashEmbedder
 from tests.unit.test_worker import eventually
 
 

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.embedding.encoding import floats, unit_bytes, zero_bytes
-from recollect.embedding.scripted import HashEmbedder
 from recollect.errors import InvalidValue
 from recollect.recall import comparison, vector_chunks
 from recollect.recall import vectors as vectors_module
 from recollect.recall.comparison import EntryKey
 from recollect.recall.vectors import SpaceVectors, VectorCache, VectorRow
+from recollect_conformance.scripted_embedder import HashEmbedder
 
 SEED = 20_261
 DIMENSIONS = 24

@@ -12,13 +12,13 @@ import pytest
 from recollect.agency import ItemKind, NewItem
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.store.conformance import Harness
-from recollect.store.conformance.inboxes import host, message, note, post, take
 from recollect.store.migrations import migrations
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from recollect.store.relational.agents import MERGED_CHARS_MAX, MERGED_MAX
 from recollect.store.sql import queries
+from recollect_conformance import Harness
+from recollect_conformance.inboxes import host, message, note, post, take
 
 QUERIES = queries("sqlite")
 

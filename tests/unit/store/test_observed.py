@@ -14,12 +14,12 @@ from recollect.config import Settings
 from recollect.errors import StoreError
 from recollect.observing.seam import End, Kind, Verb
 from recollect.operations.migrating import whole_of
-from recollect.store.conformance import OpenStore, cases, run
 from recollect.store.observed import ObservedStore
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from recollect.store.verbs import AGGREGATES, verbs_of
 from recollect.store.whole import Access
+from recollect_conformance import OpenStore, cases, run
 
 EVERY = 4  # cases that one of is run: all of them take as long as all the rest of these tests
 WRITES = {

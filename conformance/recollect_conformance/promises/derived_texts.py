@@ -1,0 +1,213 @@
+"""What a session came to follows its facts: nothing in it says what was corrected or taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from recollect.knowledge import Draft, Extraction, Fact
+from recollect.recollection import EntryKind, Filters, NewVector
+from recollect_conformance.case import case
+from recollect_conformance.findings import found
+from recollect_conformance.handbooks import (
+    COOLDOWN,
+    consolidate,
+    handbook,
+    is_due,
+    remember,
+)
+from recollect_conformance.harness import SPACE, Harness
+from recollect_conformance.lessons import (
+    add,
+    draft,
+    edit,
+    extraction,
+    fact_named,
+    learn,
+    lesson,
+    revision,
+    statement,
+)
+from recollect_conformance.pages import page
+
+OLD, NEW, OTHER = "Ana lives in Lisbon.", "Ana lives in Faro.", "Ana likes figs."
+QUOTE = "I live in Lisbon."
+MEMORY = f"## Home\n- {OLD} [#1, user]\n- {OTHER} [#1, user]"
+SUMMARY = f"She said: I live in Lisbon. {OTHER} Ana lives in Lisbon and works there."
+MODEL = "letters"
+
+Change = Callable[[Harness, Fact], object]
+
+
+def _draft(memory: str = MEMORY, summary: str = SUMMARY) -> Draft:
+    said = statement(OLD, quote=QUOTE), statement(OTHER, quote="I like figs.")
+    return draft(*said, memory=memory, summary=summary)
+
+
+def _correct(store: Harness, fact: Fact) -> None:
+    assert edit(store, fact.id, content=NEW) is not None
+
+
+def _delete(store: Harness, fact: Fact) -> None:
+    assert store.handle.facts.delete(SPACE, fact.id, store.now())
+
+
+def _forget(store: Harness, fact: Fact) -> None:
+    receipt = store.handle.erasure.forget_fact(SPACE, fact.id, store.now())
+    assert receipt is not None
+    assert (receipt.facts, receipt.extractions) == (1, 0), "the texts of the session go on"
+
+
+def _texts(made: Extraction) -> str:
+    return f"{made.raw_memory}\n{made.rollout_summary}"
+
+
+@case("T4 N10", "what a session came to says what a fact says since somebody corrected it")
+def a_correction_is_in_the_texts(store: Harness) -> None:
+    session = learn(store, lesson(_draft()))
+    before = revision(store)
+    _correct(store, fact_named(store, OLD))
+    made = extraction(store, session)
+    assert made.raw_memory == f"## Home\n- {NEW} [#1, user]\n- {OTHER} [#1, user]"
+    assert made.rollout_summary == f"{OTHER} Ana lives in Faro and works there."
+    assert found(store, "Faro", EntryKind.SUMMARY) == [made.rollout_summary]
+    assert revision(store).changed == before.changed + 1
+
+
+@case("T4 N10 P11", "and nothing of one that was deleted or forgotten; the rest stays")
+def nothing_withdrawn_is_in_the_texts(store: Harness) -> None:
+    for change in (_delete, _forget):
+        session = learn(store, lesson(_draft()), change.__name__)
+        change(store, fact_named(store, OLD, every=False))
+        made = extraction(store, session)
+        assert made.raw_memory == f"## Home\n- {OTHER} [#1, user]"
+        assert made.rollout_summary == OTHER
+        assert made.rollout_summary in found(store, "figs", EntryKind.SUMMARY)
+    assert found(store, "works", EntryKind.SUMMARY) == []
+
+
+@case("T4 P11", "nor does a session say it that is gone through again, or further")
+def a_run_brings_no_text_back(store: Harness) -> None:
+    for change in (_correct, _delete, _forget):
+        key = change.__name__
+        session = learn(store, lesson(_draft(), is_whole=True), key)
+        change(store, fact_named(store, OLD, every=False))
+        after = _texts(extraction(store, session))
+        learn(store, lesson(_draft(), is_whole=True), key)
+        assert _texts(extraction(store, session)) == after
+        prose = draft(memory=MEMORY, summary=f"Hm. {OLD} {QUOTE} So.")
+        learn(store, lesson(prose), key)
+        assert "lives in Lisbon" not in _texts(extraction(store, session))
+        assert "I live in" not in _texts(extraction(store, session)), key
+
+
+@case("T4 P11", "a session says again what somebody said in it again, and goes on saying it")
+def a_text_says_what_was_said_again(store: Harness) -> None:
+    for change in (_correct, _delete, _forget):
+        key = change.__name__
+        session = learn(store, lesson(_draft()), key)
+        change(store, fact_named(store, OLD, every=False))
+        said = statement(OLD, 2, quote=QUOTE)
+        learn(store, lesson(draft(said, memory=MEMORY, summary=SUMMARY)), key)
+        assert _texts(extraction(store, session)) == f"{MEMORY}\n{SUMMARY}"
+        learn(store, lesson(draft(memory=MEMORY, summary=f"So. {SUMMARY}")), key)
+        assert extraction(store, session).rollout_summary == f"So. {SUMMARY}"
+        _delete(store, fact_named(store, OLD, every=False))
+
+
+@case("T4", "a text that was changed since is not what a session came to at an earlier time")
+def a_changed_text_is_of_its_time(store: Harness) -> None:
+    session = learn(store, lesson(_draft()))
+    then = store.clock.advance(60)
+    assert found(store, "figs", EntryKind.SUMMARY, filters=Filters(as_of=then)) == [SUMMARY]
+    store.clock.advance(60)
+    _correct(store, fact_named(store, OLD))
+    before, after = Filters(as_of=then), Filters(as_of=store.now())
+    made = extraction(store, session).rollout_summary
+    for word in ("figs", "Faro"):
+        assert found(store, word, EntryKind.SUMMARY, filters=before) == []
+        assert found(store, word, EntryKind.SUMMARY, filters=after) == [made]
+    assert found(store, "Faro", EntryKind.SUMMARY) == [made]
+
+
+@case("T4 P11", "of a text that says nothing else nothing is left, and its session is told so")
+def a_text_of_nothing_else_goes(store: Harness) -> None:
+    for change in (_delete, _forget_all):
+        made = draft(statement(OLD, quote=QUOTE), memory=f"## Home\n- {OLD}", summary=OLD)
+        session = learn(store, lesson(made), change.__name__)
+        consolidate(store)
+        change(store, fact_named(store, OLD, every=False))
+        assert store.handle.extractions.get(SPACE, session) is None
+        consolidate(store)
+        assert handbook(store) == []
+
+
+def _forget_all(store: Harness, fact: Fact) -> None:
+    receipt = store.handle.erasure.forget_fact(SPACE, fact.id, store.now())
+    assert receipt is not None
+    assert receipt.extractions == 1
+
+
+@case("T4", "what else holds of a session stays in its texts, and so does what others came to")
+def other_texts_stay(store: Harness) -> None:
+    near = "Ana lives in Lisbon in summer."
+    said = statement(OLD, quote=QUOTE), statement(near, quote="In summer I live in Lisbon.")
+    mine = learn(store, lesson(draft(*said, memory=f"- {OLD}\n- {near}", summary="")), "mine")
+    other = learn(store, lesson(draft(memory=f"- {OLD}", summary="")), "other")
+    _delete(store, fact_named(store, OLD))
+    assert extraction(store, mine).raw_memory == f"- {near}"
+    assert extraction(store, other).raw_memory == f"- {OLD}", "the fact was not learned there"
+
+
+@case("T4", "an edit that says the same, or of what no session said, leaves every text alone")
+def an_edit_of_tags_leaves_texts(store: Harness) -> None:
+    session = learn(store, lesson(_draft()))
+    before = extraction(store, session)
+    known = fact_named(store, OLD)
+    edit(store, known.id, tags=("home",))
+    edit(store, known.id, content=OLD.upper())
+    own = add(store, "Ana has a dog.")
+    edit(store, own.id, content="Ana has a cat.")
+    _delete(store, own)
+    assert extraction(store, session) == before
+
+
+@case("T4", "what is added under the id of a known fact corrects the texts as well")
+def a_replaced_fact_is_in_the_texts(store: Harness) -> None:
+    session = learn(store, lesson(_draft()))
+    add(store, NEW, named=fact_named(store, OLD).id)
+    assert "Lisbon." not in extraction(store, session).rollout_summary
+    assert NEW in extraction(store, session).raw_memory
+
+
+@case("T4 G12", "memory that says what was corrected is made anew at once")
+def a_correction_does_not_wait(store: Harness) -> None:
+    remember(store, "one", statement(OLD, quote=QUOTE), memory=f"- {OLD}")
+    consolidate(store, cooldown_seconds=COOLDOWN)
+    _correct(store, fact_named(store, OLD))
+    assert is_due(store)
+    consolidate(store, cooldown_seconds=COOLDOWN)
+    assert handbook(store) == [f"- {NEW}"]
+
+
+@case("P11 G11", "of the page of a session that said what is forgotten, earlier versions go")
+def earlier_pages_do_not_say_it(store: Harness) -> None:
+    said = statement(OLD, quote=QUOTE)
+    session = remember(store, "one", said, memory=f"- {OLD}\n- {OTHER}")
+    consolidate(store)
+    _forget(store, fact_named(store, OLD))
+    consolidate(store)
+    own = page(store, f"memory/rollout_summaries/{session}")
+    history = store.handle.documents.history(SPACE, own.id, None, 10)
+    assert [each.body for each in history] == [f"- {OTHER}"]
+
+
+@case("T4 R4", "a text that says something else gets another vector")
+def a_changed_text_gets_another_vector(store: Harness) -> None:
+    session = learn(store, lesson(_draft()))
+    vectors = store.handle.vectors
+    pending = vectors.pending(MODEL, 100)
+    vectors.put(MODEL, [NewVector(entry=each, vector=b"8 bytes.") for each in pending])
+    assert vectors.pending(MODEL, 100) == []
+    _delete(store, fact_named(store, OLD))
+    changed = [(each.kind, each.text) for each in vectors.pending(MODEL, 100)]
+    assert changed == [(EntryKind.SUMMARY, extraction(store, session).rollout_summary)]
