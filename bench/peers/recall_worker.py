@@ -78,7 +78,7 @@ class Recollect:
         self._sessions += 1
         session = self._space.session(("bench", self._sessions))
         session.append_many([{"role": "user", "content": text} for text in texts])
-        while self._memory.equipment.embed_some():
+        while self._memory.pipeline.embed_some():
             pass
 
     async def search(self, question: str) -> list[str]:

@@ -28,7 +28,8 @@ from recollect.knowledge import (
     Unchanged,
     When,
 )
-from recollect.session import LIST_MAX, Surroundings, page_size
+from recollect.runtime import Runtime
+from recollect.session import LIST_MAX, page_size
 from recollect.terms import search_terms
 
 if TYPE_CHECKING:
@@ -47,12 +48,12 @@ class Facts:
 
     def __init__(
         self,
-        around: Surroundings,
+        runtime: Runtime,
         store: Store,
         space: str,
         corrected: Callable[[str, str, Fact | None], Callable[[], None]],
     ) -> None:
-        self._around = around
+        self._runtime = runtime
         self._store = store
         self._space = space
         self._corrected = corrected  # tells the pages that were written from a fact
@@ -80,8 +81,8 @@ class Facts:
             case _:
                 raise InvalidValue(f"a fact is a statement or a Fact, not {type(fact).__name__}")
         checked = self._checked(given)
-        now = self._around.now()
-        return self._store.facts.add(self._space, checked, now, self._around.ids.new)
+        now = self._runtime.now()
+        return self._store.facts.add(self._space, checked, now, self._runtime.ids.new)
 
     def get(self, fact_id: str) -> Fact | None:
         return self._store.facts.get(self._space, collection.check_id(fact_id))
@@ -110,7 +111,7 @@ class Facts:
             else collection.read_time(valid_to),
             trust=trust if isinstance(trust, Unchanged) else Trust(trust),
         )
-        stored = self._store.facts.update(self._space, fact_id, edit, self._around.now())
+        stored = self._store.facts.update(self._space, fact_id, edit, self._runtime.now())
         if stored is None:
             raise _not_found(fact_id)
         if stored.source_count:
@@ -126,7 +127,7 @@ class Facts:
         is_filed = known is not None and known.source_count
         # First: who is stopped in between has the fact still, and deletes it again.
         then = self._corrected(self._space, fact_id, None) if is_filed else None
-        if not self._store.facts.delete(self._space, fact_id, self._around.now()):
+        if not self._store.facts.delete(self._space, fact_id, self._runtime.now()):
             raise _not_found(fact_id)
         if then is not None:
             then()  # what it had superseded holds again
@@ -202,7 +203,7 @@ class Facts:
 
         They hold, no person said so, and they read like a command to whoever reads them.
         """
-        limit, at = page_size(limit), self._around.now()
+        limit, at = page_size(limit), self._runtime.now()
         found: builtins.list[Fact] = []
         while len(found) < limit:
             query = FactQuery(at=at, when=When.NOW, trust=Trust.TOOL, before=before)
@@ -219,7 +220,7 @@ class Facts:
         NotFound: there is none. NotQuarantined: nobody has to decide about it.
         """
         fact = self._doubted(fact_id)
-        now = self._around.now()
+        now = self._runtime.now()
         stored = self._store.facts.approve(self._space, fact.id, fact.content, now)
         if stored is None:
             raise NotQuarantined(f"fact {fact.id!r} has just been changed: read it again")
@@ -251,7 +252,7 @@ class Facts:
         fact = self.get(fact_id)
         if fact is None:
             raise _not_found(fact_id)
-        if not fact.holds(self._around.now()) or not _is_quarantined(fact):
+        if not fact.holds(self._runtime.now()) or not _is_quarantined(fact):
             raise NotQuarantined(
                 f"fact {fact.id!r} is not in quarantine: only what a tool said, reads like a "
                 "command and holds is approved or rejected; edit or delete it instead"
@@ -260,7 +261,7 @@ class Facts:
 
     def _at(self, as_of: datetime | str | None) -> tuple[datetime, When]:
         then = collection.read_time(as_of)
-        return (self._around.now(), When.NOW) if then is None else (then, When.THEN)
+        return (self._runtime.now(), When.NOW) if then is None else (then, When.THEN)
 
     def _checked(self, fact: Fact) -> Fact:
         """A fact as it may be stored: within its limits, and redacted."""
@@ -286,10 +287,10 @@ class Facts:
         )
 
     def _redactor(self) -> Redactor:
-        return self._around.redactor().keyed(self._space)
+        return self._runtime.redactor().keyed(self._space)
 
     def _content(self, content: object) -> str:
-        text = _text(content, "a fact", self._around.settings.fact_chars_max)
+        text = _text(content, "a fact", self._runtime.settings.fact_chars_max)
         return self._redactor().redact(text)
 
     def _redacted_tags(self, tags: object) -> tuple[str, ...]:

@@ -10,21 +10,20 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from recollect import collection
 from recollect.descriptors import Descriptor, cache_key, read_descriptor
 from recollect.domain import Record
 from recollect.errors import InvalidValue, NotFound, UsageError
 from recollect.knowledge import FactQuery, ForgettableSession, Receipt, SessionsMeant
+from recollect.pipeline import Pipeline
 from recollect.progress import tell
 from recollect.recollection import EntryKind, Filters, Reach, Sought
+from recollect.runtime import Runtime
 from recollect.session import Session
 from recollect.stems import asked_stems, stems
 from recollect.store.protocol import Store
-
-if TYPE_CHECKING:
-    from recollect.documents.tree import Documents
 
 SESSIONS_PAGE = 50  # between two looks at the pages of memory
 KEEP, ERASE = "keep", "erase"
@@ -38,28 +37,6 @@ STEMS_MIN = 3  # of a statement, besides common words: fewer are said by anybody
 SHARE_MIN = 0.8  # of them in one passage
 _PASSAGE = re.compile(r"\n+|(?<=[.!?])\s+")
 _REACH = Reach(loaded=dict.fromkeys(EntryKind, 20), beside=0, chars=100_000)
-
-
-class Household(Protocol):
-    """What forgetting needs of the memory it is part of."""
-
-    @property
-    def store(self) -> Store: ...
-
-    @property
-    def stores(self) -> list[Store]:
-        """That one, and where agents without memory talk, if any has."""
-        ...
-
-    def store_of(self, agent: Descriptor) -> tuple[Store, bool]: ...
-
-    def documents_of(self, space: str) -> Documents: ...
-
-    def withdraw(
-        self, space: str, gone: Collection[str], *, publish: bool = True
-    ) -> tuple[str, ...]: ...
-
-    def remove_files(self, space: str) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +53,7 @@ class Wanted:
 
 
 def forget(
-    memory: Household, space: str, wanted: Wanted, now: datetime, *, pages: str = KEEP
+    runtime: Runtime, pipeline: Pipeline, space: str, wanted: Wanted, *, pages: str = KEEP
 ) -> Receipt:
     """Erase for good. NotFound: there is no such thing here. UsageError: not exactly one.
 
@@ -84,9 +61,11 @@ def forget(
     """
     if pages not in (KEEP, ERASE):
         raise InvalidValue(f"pages is {KEEP!r} or {ERASE!r} (got {pages!r})")
-    task = _Task(memory=memory, space=space, now=now, all_pages=pages == ERASE)
+    now = runtime.now()
+    task = _Task(runtime=runtime, pipeline=pipeline, space=space, now=now, all_pages=pages == ERASE)
     receipt = _forgotten(task, wanted)
-    return replace(receipt, may_remain=task.said.still_said(memory.store, space, now, receipt.left))
+    remaining = task.said.still_said(runtime.store, space, now, receipt.left)
+    return replace(receipt, may_remain=remaining)
 
 
 def _forgotten(task: _Task, wanted: Wanted) -> Receipt:
@@ -139,7 +118,8 @@ def read_record(record: str | Record) -> tuple[str, int]:
 class _Task:
     """What is being forgotten: where, and what was there by now."""
 
-    memory: Household
+    runtime: Runtime
+    pipeline: Pipeline
     space: str
     now: datetime
     all_pages: bool
@@ -169,22 +149,22 @@ class _Task:
         raise NotFound(f"space {self.space!r} has no record {session_id}:{seq}")
 
     def fact(self, fact_id: str) -> Receipt:
-        store = self.memory.store
+        store = self.runtime.store
         fact = store.facts.get(self.space, fact_id)
         self.said.note(*(() if fact is None else (fact.content,)))
         receipt = store.erasure.forget_fact(self.space, fact_id, self.now, all_pages=self.all_pages)
         # Also of one that is gone: whoever forgot it may not have come to the pages and the files.
-        left = self.memory.withdraw(self.space, (fact_id,))
+        left = self.pipeline.withdraw(self.space, (fact_id,))
         if receipt is None:
             raise NotFound(f"space {self.space!r} has no fact {fact_id!r}")
         return receipt.leaving(left)
 
     def document(self, path: str) -> Receipt:
-        documents = self.memory.documents_of(self.space)
+        documents = self.pipeline.documents(self.space)
         found = documents.find(path)
         self.said.note(*(() if found is None else (found.body,)))
         purged = documents.purge(path)
-        left = self.memory.withdraw(self.space, ())
+        left = self.pipeline.withdraw(self.space, ())
         if not purged.documents:
             raise NotFound(f"space {self.space!r} has no document {path!r}")
         receipt = Receipt(
@@ -199,7 +179,7 @@ class _Task:
 
     def agent(self, agent: Descriptor) -> Receipt:
         agent_id = cache_key(agent)
-        store, _ = self.memory.store_of(agent)
+        store, _ = self.runtime.store_of(agent)
         before = store.erasure.moment(self.space, self.now)
         receipt, gone = self._sessions(store, SessionsMeant(agent_id=agent_id), before)
         items = store.erasure.forget_agent(self.space, agent_id, before)
@@ -226,18 +206,18 @@ class _Task:
             facts = store.erasure.forget_facts(self.space, before, self.now)
             rest = store.erasure.forget_space(self.space, before, self.now)
             total = total.plus(receipt).plus(replace(rest, facts=facts))
-        return total.leaving(self.memory.remove_files(self.space))
+        return total.leaving(self.pipeline.remove_files(self.space))
 
     def _stores(self) -> list[Store]:
         """Wherever something was said in this memory, its own store first."""
-        kept = self.memory.store
-        return [kept, *(each for each in self.memory.stores if each is not kept)]
+        kept = self.runtime.store
+        return [kept, *(each for each in self.runtime.stores if each is not kept)]
 
     def _withdrawn(self, store: Store, receipt: Receipt, session_id: str) -> Receipt:
         """What agents without memory are told never comes to the pages."""
-        if store is not self.memory.store:
+        if store is not self.runtime.store:
             return receipt
-        return receipt.leaving(self.memory.withdraw(self.space, (session_id,)))
+        return receipt.leaving(self.pipeline.withdraw(self.space, (session_id,)))
 
     def _sessions(
         self, store: Store, meant: SessionsMeant, before: datetime, *, pages: bool = True
@@ -258,13 +238,13 @@ class _Task:
             total = total.plus(
                 store.erasure.forget_sessions(self.space, left, self.now, all_pages=all_pages)
             )
-            if pages and store is self.memory.store:
+            if pages and store is self.runtime.store:
                 gone = [each.id for each in page]
-                unwritten += self.memory.withdraw(self.space, gone, publish=False)
+                unwritten += self.pipeline.withdraw(self.space, gone, publish=False)
             count += len(page)
             tell(f"{count:,} sessions forgotten", count)
-        if count and pages and store is self.memory.store:
-            unwritten += self.memory.withdraw(self.space, ())
+        if count and pages and store is self.runtime.store:
+            unwritten += self.pipeline.withdraw(self.space, ())
             total = total.leaving(unwritten)
         return total, count
 

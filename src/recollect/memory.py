@@ -5,27 +5,25 @@ Owns X1: when a person's session begins, the background work is told, and the ho
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from recollect import collection, config
 from recollect.clock import Clock, SystemClock
-from recollect.collection import StableKey
 from recollect.config import Settings
 from recollect.descriptors import Descriptor, SubAgent, from_cache_key
 from recollect.domain import JobKind, JobState, SessionState
-from recollect.equipment import Equipment
 from recollect.errors import InvalidSetting, StoreClosed
-from recollect.facts import Facts
-from recollect.ids import Ids
-from recollect.session import LIST_MAX, Session, Surroundings, page_size
+from recollect.pipeline import Pipeline
+from recollect.runtime import Runtime
+from recollect.session import LIST_MAX, page_size
 from recollect.space import Space
 from recollect.store.opening import open_store
 from recollect.sweeps import sweep_idle
@@ -33,20 +31,17 @@ from recollect.sweeps import sweep_idle
 if TYPE_CHECKING:
     from recollect.agents.profile import AgentProfile, Hooks
     from recollect.agents.system import AgentSystem
-    from recollect.consolidation.generations import Generations
-    from recollect.documents.tree import Documents
     from recollect.embedding.protocol import Embedder
     from recollect.extraction.plan import WorkPlan
-    from recollect.knowledge import Fact
     from recollect.models.jobs import Brought
     from recollect.models.protocol import Model
     from recollect.operations.exporting import Exported, Loaded
     from recollect.operations.migrating import Migrated
-    from recollect.recall.recaller import Recaller
+    from recollect.recall.recaller import Recaller, Recallers
     from recollect.status import Status
     from recollect.store.audit_protocol import AuditEntry
     from recollect.store.protocol import Store
-    from recollect.worker import Duties, Processor, Worker, WorkReport
+    from recollect.worker import Processor, Worker, WorkReport
 
 _log = logging.getLogger(__name__)
 
@@ -107,34 +102,15 @@ class Memory:
         clock: Clock,
         brought: Brought | None = None,
     ) -> None:
-        self._store = store
-        self._volatile: Store | None = None
-        self._volatile_lock = threading.Lock()
-        self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
+        self.runtime = Runtime(store, settings, clock, brought)
+        self.pipeline = Pipeline(self.runtime)
         self._systems: weakref.WeakSet[AgentSystem] = weakref.WeakSet()
-        self._closed = False
-        self._household = _Household(self)
-        self.equipment = Equipment(
-            lambda: self.store,
-            settings,
-            clock,
-            brought,
-            documents=self._household.documents_of,
-            facts=self._household.facts_of,
-        )
-        self._startup = _Startup(self)
-        self._around = Surroundings(
-            settings=settings,
-            clock=clock,
-            ids=Ids(clock),
-            redactor=self.equipment.redactor,
-            began=self._startup.session_began,
-            left_out=self.equipment.leave_out,
-        )
+        self.runtime.on_began = _Startup(self.runtime, self.pipeline).session_began
+        self.runtime.on_left_out = self.pipeline.leave_out
 
     def space(self, name: str = DEFAULT_SPACE) -> Space:
         """A tenant's part of the memory; nothing crosses its boundary."""
-        return Space(self._household, self._around, collection.check_space(name))
+        return Space(self.runtime, self.pipeline, self._recaller, collection.check_space(name))
 
     def spaces(self, limit: int = LIST_MAX, after: str = "") -> list[str]:
         """The names of the spaces that hold anything, in order, a page at a time."""
@@ -146,36 +122,14 @@ class Memory:
         It catches what a process that died had no time to mark. Returns how many it marked.
         """
         space = None if space is None else collection.check_space(space)
-        return sweep_idle(self.store, self._around.now(), self.settings, space=space)
+        return sweep_idle(self.store, self.clock.now(), self.settings, space=space)
 
     def worker(self, processor: Processor | None = None, *, owner: str | None = None) -> Worker:
         """A worker on this memory: `start()` it, or `tick()` it by hand. `close()` stops it.
 
         Without a processor it distils sessions with the extractor that the settings name.
         """
-        budget = self.equipment.budget()
-        processor = processor or self.equipment.processor(budget)
-        return self._add_worker(self.store, processor, self.equipment.duties(budget), owner)
-
-    def _add_worker(
-        self, store: Store, processor: Processor | None, duties: Duties, owner: str | None = None
-    ) -> Worker:
-        from recollect.worker import Worker
-
-        settings = self._around.settings
-        if duties.lane != "":  # it hosts agents
-            settings = dataclasses.replace(settings, worker_concurrency=settings.agent_concurrency)
-        worker = Worker(
-            store,
-            settings,
-            self._around.clock,
-            processor,
-            owner=owner,
-            redact=self.equipment.redacted,
-            duties=duties,
-        )
-        self._workers.add(worker)
-        return worker
+        return self.pipeline.worker(processor, owner=owner)
 
     def agents(
         self,
@@ -195,7 +149,12 @@ class Memory:
 
         others = None if only else default or AgentProfile()
         system = AgentSystem(
-            self._household, self._around, profiles=profiles, default=others, hooks=hooks
+            self.runtime,
+            recaller=self._recaller,
+            worker_on=self.pipeline.worker_on,
+            profiles=profiles,
+            default=others,
+            hooks=hooks,
         )
         self._systems.add(system)
         return system
@@ -215,18 +174,16 @@ class Memory:
         `again` goes once more through what has been processed, and replaces what was learned.
         """
         space = None if space is None else collection.check_space(space)
-        budget = self.equipment.budget()
-        processor = processor or self.equipment.processor(budget)
-        worker = self._add_worker(self.store, processor, self.equipment.duties(budget, space))
+        worker = self.pipeline.worker(processor, space=space)
         if again:
             self.request_again(space)
-        return self.equipment.work_off(worker.drain, space, all=all)
+        return self.pipeline.work_off(worker.drain, space, all=all)
 
     def request_again(self, space: str | None = None, session: str | None = None) -> int:
         """Make a new pass due: over one session, those of a space, or all. How many it are."""
         space = None if space is None else collection.check_space(space)
         session = None if session is None else collection.check_id(session)
-        return self.store.extractions.request_passes(space, session, self._around.now())
+        return self.store.extractions.request_passes(space, session, self.clock.now())
 
     def plan(
         self,
@@ -240,7 +197,7 @@ class Memory:
         Answers are reckoned as long as they may be, and as right the first time.
         """
         space = None if space is None else collection.check_space(space)
-        return self.equipment.plan(space, all=all, again=again)
+        return self.pipeline.plan(space, all=all, again=again)
 
     def retry(self, key: str | None = None, space: str | None = None) -> int:
         """Give parked jobs another chance: one (by session id), those of a space, or all."""
@@ -254,7 +211,7 @@ class Memory:
         Clean sessions cost it nothing.
         """
         space = None if space is None else collection.check_space(space)
-        return self.equipment.status(space, page_size(limit))
+        return self.pipeline.status(space, page_size(limit))
 
     def audit(
         self,
@@ -311,13 +268,8 @@ class Memory:
         """Stop the workers, then close the store; a second time does nothing."""
         for system in list(self._systems):
             system.stop()
-        for worker in list(self._workers):
-            worker.stop()
-        self.equipment.close()
-        with self._volatile_lock:
-            self._closed = True
-        for store in self._household.stores:
-            store.close()
+        self.pipeline.stop()
+        self.runtime.close()
 
     def __enter__(self) -> Self:
         return self
@@ -332,117 +284,39 @@ class Memory:
 
     @property
     def settings(self) -> Settings:
-        return self._around.settings
+        return self.runtime.settings
 
     @property
     def clock(self) -> Clock:
-        return self._around.clock
+        return self.runtime.clock
 
     @property
     def store(self) -> Store:
-        return self._store if self._store is not None else self._in_process()
+        return self.runtime.store
 
-    def store_of(self, agent: Descriptor) -> tuple[Store, bool]:
-        """Where an agent's sessions are kept, and whether they are kept at all."""
-        if self._store is None or not self._around.settings.is_memory_enabled(agent.id):
-            return self._in_process(), False
-        return self._store, True
+    def _recaller(self, space: str) -> Recaller:
+        """Recall in a space; loaded on first use: a worker recalls nothing."""
+        return self._recallers.of(space)
 
-    def _in_process(self) -> Store:
-        with self._volatile_lock:
-            if self._volatile is None:
-                if self._closed:
-                    raise StoreClosed("this memory is closed; open it again")
-                self._volatile = open_store(":memory:", self._around.settings, self._around.clock)
-            return self._volatile
+    @cached_property
+    def _recallers(self) -> Recallers:
+        from recollect.recall.recaller import Recallers
 
-
-class _Household:
-    """What the spaces and the agents of a memory need of it, and callers do not."""
-
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-
-    @property
-    def store(self) -> Store:
-        return self._memory.store
-
-    @property
-    def stores(self) -> list[Store]:
-        return [each for each in (self._memory._store, self._memory._volatile) if each is not None]
-
-    def store_of(self, agent: Descriptor) -> tuple[Store, bool]:
-        return self._memory.store_of(agent)
-
-    def documents_of(self, space: str) -> Documents:
-        from recollect.documents.tree import Documents
-
-        return Documents(self._memory._around, self.store, space)
-
-    def facts_of(self, space: str) -> Facts:
-        return Facts(self._memory._around, self.store, space, self.correct)
-
-    def generations_of(self, space: str) -> Generations:
-        from recollect.consolidation.generations import Generations
-
-        memory = self._memory
-        consolidator = memory.equipment.consolidator()
-        documents = consolidator.held(space)
-        worker = memory._add_worker(self.store, None, memory.equipment.consolidation_duties())
-        return Generations(memory._around, self.store, space, documents, consolidator, worker)
-
-    def recaller(self, space: str) -> Recaller:
-        from recollect.recall.recaller import Recaller
-
-        around, equipment = self._memory._around, self._memory.equipment
-        return Recaller(around, self.store, space, equipment.meaning, equipment.speakers)
-
-    def withdraw(
-        self, space: str, gone: Collection[str], *, publish: bool = True
-    ) -> tuple[str, ...]:
-        """Take what was filed from forgotten sessions and facts off the pages of memory."""
-        return self._memory.equipment.withdraw(space, gone, publish=publish)
-
-    def correct(self, space: str, fact_id: str, fact: Fact | None) -> Callable[[], None]:
-        """Let the pages of memory follow a fact that somebody edits or deletes."""
-        return self._memory.equipment.correct(space, fact_id, fact)
-
-    def remove_files(self, space: str) -> tuple[str, ...]:
-        return self._memory.equipment.remove_files(space)
-
-    def model(self) -> Model | None:
-        return self._memory.equipment.model()
-
-    def redacted(self, text: str) -> str:
-        return self._memory.equipment.redacted(text)
-
-    def session_of(self, space: str, key: StableKey, agent: Descriptor) -> Session:
-        """The conversation that an agent is spoken to in."""
-        return self._memory.space(space).session(key, agent, source="agent")
-
-    def worker_on(self, store: Store, duties: Duties | None = None) -> Worker:
-        """A worker on a store of this memory: for what it is told to, else for what is due there.
-
-        What lives only as long as the process is not learned from.
-        """
-        from recollect.worker import Duties
-
-        if duties is None and store is self.store:
-            return self._memory.worker()
-        return self._memory._add_worker(store, None, duties or Duties())
+        return Recallers(self.runtime)
 
 
 class _Startup:
     """Tells the background work that a session begins; whatever fails, the host goes on."""
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+    def __init__(self, runtime: Runtime, pipeline: Pipeline) -> None:
+        self.runtime = runtime
+        self._pipeline = pipeline
         self._lock = threading.Lock()
         self._told_at: datetime | None = None
         self._worker: Worker | None = None
 
     def session_began(self, session: Callable[[], SessionState], now: datetime) -> None:
-        how = self._memory.settings.extract_on_session_start
+        how = self.runtime.settings.extract_on_session_start
         if how == "off":
             return
         try:
@@ -464,7 +338,7 @@ class _Startup:
 
     def _make_scan_due(self) -> None:
         """Where a worker has ever been: it looked first, so that most sessions cost no write."""
-        leases = self._memory.store.leases
+        leases = self.runtime.store.leases
         scan = leases.get(None, JobKind.STARTUP_SCAN, JobKind.STARTUP_SCAN)
         if scan is not None and scan.state is not JobState.CLAIMED and scan.due_at is not None:
             leases.make_due(JobKind.STARTUP_SCAN)
@@ -473,7 +347,7 @@ class _Startup:
         try:
             with self._lock:
                 if self._worker is None:
-                    self._worker = self._memory.worker()
+                    self._worker = self._pipeline.worker()
             self._worker.start()
         except StoreClosed:
             pass  # the host is leaving already

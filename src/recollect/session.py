@@ -5,16 +5,13 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from recollect import collection
-from recollect.clock import Clock
-from recollect.collection import Message
-from recollect.config import Settings
-from recollect.descriptors import Descriptor, from_cache_key
+from recollect.collection import Message, StableKey
+from recollect.descriptors import Descriptor, cache_key, from_cache_key
 from recollect.domain import (
     KeyRef,
     MarkCause,
@@ -22,13 +19,14 @@ from recollect.domain import (
     NewRecord,
     Range,
     Record,
+    SessionBirth,
     SessionState,
     numbered_key,
 )
 from recollect.errors import InvalidValue
-from recollect.ids import Ids
 from recollect.knowledge import Call, Extraction
 from recollect.messages import Attachment, storable_json
+from recollect.runtime import Runtime
 
 if TYPE_CHECKING:
     from recollect.importing import Adopted, Arrival, Cursor
@@ -38,30 +36,28 @@ if TYPE_CHECKING:
 LIST_MAX = 1000  # rows of one page, whoever asks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What every verb needs besides a store: the settings, the time, new ids, and a redactor.
-
-    `began` is told when a session has its first record, `left_out` of one, by its space and its id,
-    that was read and is not to be remembered any more.
-    """
-
-    settings: Settings
-    clock: Clock
-    ids: Ids
-    redactor: Callable[[], Redactor]
-    began: Callable[[Callable[[], SessionState], datetime], None]
-    left_out: Callable[[str, str], None] = lambda _space, _session_id: None
-
-    def now(self) -> datetime:
-        return self.clock.now()
+def open_session(
+    runtime: Runtime, space: str, key: StableKey, agent: Descriptor, **born: Any
+) -> Session:
+    """The conversation behind a stable key, created if it is new; `born` is for a new one."""
+    store, is_kept = runtime.store_of(agent)
+    birth = SessionBirth(mode=Mode.ENABLED if is_kept else Mode.DISABLED, **born)
+    ref = store.sessions.open_key(
+        space,
+        collection.encode_key(key),
+        cache_key(agent),
+        birth,
+        runtime.now(),
+        runtime.ids.new,
+    )
+    return Session(runtime, store, ref, is_kept=is_kept)
 
 
 class Sessions:
     """A space's sessions by id, and the seed documents' marking interface."""
 
-    def __init__(self, around: Surroundings, store: Store, space: str) -> None:
-        self._around = around
+    def __init__(self, runtime: Runtime, store: Store, space: str) -> None:
+        self._runtime = runtime
         self._store = store
         self._space = space
 
@@ -79,7 +75,7 @@ class Sessions:
         seq = collection.check_seq(seq)
         session_id = collection.check_id(session_id)
         self._store.marks.invalidate(
-            self._space, session_id, seq, MarkCause.REQUEST, self._around.now()
+            self._space, session_id, seq, MarkCause.REQUEST, self._runtime.now()
         )
 
     def find_invalidated(self, limit: int = 10) -> builtins.list[SessionState]:
@@ -98,7 +94,7 @@ class Sessions:
             collection.check_id(session_id),
             collection.check_seq(processed_until, "processed_until"),
             collection.check_seq(expected_invalidated_at, "expected_invalidated_at"),
-            self._around.now(),
+            self._runtime.now(),
         )
 
     def max_seq(self, session_id: str) -> int | None:
@@ -144,8 +140,8 @@ class Sessions:
 class Session:
     """One conversation, found by its stable key; the session behind it may rotate at any time."""
 
-    def __init__(self, around: Surroundings, store: Store, ref: KeyRef, *, is_kept: bool) -> None:
-        self._around = around
+    def __init__(self, runtime: Runtime, store: Store, ref: KeyRef, *, is_kept: bool) -> None:
+        self._runtime = runtime
         self._store = store
         self._ref = ref
         self._is_kept = is_kept
@@ -203,7 +199,7 @@ class Session:
         `key` makes a retry safe: the same key stores once, and returns what is stored. If that was
         forgotten, nothing is stored, and an empty note comes back (`is_forgotten`).
         """
-        limit = self._around.settings.record_bytes_max
+        limit = self._runtime.settings.record_bytes_max
         if isinstance(content, str) and not (
             parts or tool_calls or tool_call_id or is_error or attachments
         ):
@@ -237,7 +233,7 @@ class Session:
         `key` makes a retry of them all safe, as in `append`; more messages under it, or fewer, are
         refused as others are. A message that has a key of its own keeps it.
         """
-        settings = self._around.settings
+        settings = self._runtime.settings
         prepared = collection.prepare_many(
             messages,
             record_bytes_max=settings.record_bytes_max,
@@ -251,25 +247,25 @@ class Session:
 
     def adopt(self, arrivals: Sequence[Arrival], cursor: Cursor) -> Adopted:
         """Add what another program's file holds, each item once in a space, and move the cursor."""
-        around = self._around
-        now = around.now()
+        runtime = self._runtime
+        now = runtime.now()
         records = self.admitted([each.record for each in arrivals])
         admitted = [
             dataclasses.replace(each, record=record)
             for each, record in zip(arrivals, records, strict=True)
         ]
         adopted = self._store.imports.adopt(
-            self._ref, admitted, cursor, around.settings.mark_policy, now, around.ids.new
+            self._ref, admitted, cursor, runtime.settings.mark_policy, now, runtime.ids.new
         )
         self._added(adopted.records, now)
         return adopted
 
     def _append(self, records: list[NewRecord], batch: str | None = None) -> list[Record]:
-        around = self._around
-        now = around.now()
-        policy = around.settings.mark_policy
+        runtime = self._runtime
+        now = runtime.now()
+        policy = runtime.settings.mark_policy
         stored = self._store.records.append(
-            self._ref, self.admitted(records), policy, now, around.ids.new, batch
+            self._ref, self.admitted(records), policy, now, runtime.ids.new, batch
         )
         self._added(stored, now)
         return stored
@@ -279,7 +275,7 @@ class Session:
         redactor = self._redactor()
         if redactor is not None:
             records = [_redacted(record, redactor) for record in records]
-        polluting = self._around.settings.polluting_tools
+        polluting = self._runtime.settings.polluting_tools
         if polluting and collection.calls_any(records, polluting) and self.mode is Mode.ENABLED:
             self.set_mode(Mode.POLLUTED)
         return records
@@ -291,18 +287,18 @@ class Session:
 
     def _redactor(self) -> Redactor | None:
         """What redacts all that is to be stored here; none: it is stored as it was said."""
-        if not self._around.settings.redact_on_append:
+        if not self._runtime.settings.redact_on_append:
             return None
-        return self._around.redactor().keyed(self._ref.space)
+        return self._runtime.redactor().keyed(self._ref.space)
 
     def _added(self, stored: Sequence[Record], now: datetime) -> None:
-        around = self._around
+        runtime = self._runtime
         if not stored:
             return
         if not self._is_kept:
-            self._store.records.trim(self._ref, around.settings.max_history_len)
+            self._store.records.trim(self._ref, runtime.settings.max_history_len)
         elif next((each.seq for each in stored if each.seq), 0) == 1:
-            around.began(lambda: self.state, now)
+            runtime.on_began(lambda: self.state, now)
 
     # read
 
@@ -348,17 +344,17 @@ class Session:
 
     def set_summary(self, text: str) -> None:
         """Replace the current session's summary."""
-        self._store.records.set_summary(self._ref, self._checked_summary(text), self._around.now())
+        self._store.records.set_summary(self._ref, self._checked_summary(text), self._runtime.now())
 
     def _checked_summary(self, text: str) -> str:
-        checked = collection.check_summary(text, self._around.settings.record_bytes_max)
+        checked = collection.check_summary(text, self._runtime.settings.record_bytes_max)
         return self.admitted_text(checked)
 
     # life
 
     def purge(self) -> None:
         """Remove the current session's history and summary; `seq` goes on from where it was."""
-        self._store.records.purge(self._ref, self._around.now())
+        self._store.records.purge(self._ref, self._runtime.now())
 
     def reset(self, reason: str | None = None) -> SessionState:
         """Mark the conversation and start an empty one under the same key."""
@@ -366,8 +362,8 @@ class Session:
         return self._store.sessions.rotate(
             self._ref,
             MarkCause.RESET,
-            self._around.now(),
-            self._around.ids.new,
+            self._runtime.now(),
+            self._runtime.ids.new,
             reason=None if checked is None else self.admitted_text(checked),
         )
 
@@ -377,24 +373,24 @@ class Session:
         The retained records stay where they are and are shown by reference, so nothing is learned
         twice. Without a summary the one there is goes along.
         """
-        settings = self._around.settings
+        settings = self._runtime.settings
         keep = settings.retain_recent if retain is None else collection.check_seq(retain, "retain")
         return self._store.sessions.rotate(
             self._ref,
             MarkCause.COMPACTION,
-            self._around.now(),
-            self._around.ids.new,
+            self._runtime.now(),
+            self._runtime.ids.new,
             summary=None if summary is None else self._checked_summary(summary),
             retain=keep,
         )
 
     def sleep(self) -> SessionState:
         """Mark the conversation: its agent has gone idle."""
-        return self._store.marks.invalidate_current(self._ref, MarkCause.SLEEP, self._around.now())
+        return self._store.marks.invalidate_current(self._ref, MarkCause.SLEEP, self._runtime.now())
 
     def end(self) -> SessionState:
         """Mark and close the conversation; the next append opens a new session under the key."""
-        return self._store.sessions.end(self._ref, self._around.now())
+        return self._store.sessions.end(self._ref, self._runtime.now())
 
     @property
     def mode(self) -> Mode:
@@ -414,9 +410,9 @@ class Session:
         if not isinstance(mode, str) or mode not in set(Mode):
             raise InvalidValue(f"a mode is one of {', '.join(Mode)}: {mode!r}")
         if self._is_kept:
-            state = self._store.sessions.set_mode(self._ref, Mode(mode), self._around.now())
+            state = self._store.sessions.set_mode(self._ref, Mode(mode), self._runtime.now())
             if state.processed_until is not None and not state.remembered:
-                self._around.left_out(state.space, state.id)
+                self._runtime.on_left_out(state.space, state.id)
 
 
 def _redacted(record: NewRecord, redactor: Redactor) -> NewRecord:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from recollect import collection
 from recollect.collection import StableKey
@@ -16,11 +16,12 @@ from recollect.descriptors import (
     from_cache_key,
     read_descriptor,
 )
-from recollect.domain import Mode, Record, SessionBirth
+from recollect.domain import Record
 from recollect.errors import AmbiguousKey
-from recollect.facts import Facts
-from recollect.knowledge import Fact, Receipt
-from recollect.session import Session, Sessions, Surroundings
+from recollect.knowledge import Receipt
+from recollect.pipeline import Pipeline
+from recollect.runtime import Runtime
+from recollect.session import Session, Sessions, open_session
 
 if TYPE_CHECKING:
     from recollect.adapters.anthropic_memory import MemoryTool
@@ -30,57 +31,37 @@ if TYPE_CHECKING:
     from recollect.recall.recaller import Recaller
     from recollect.recall.usage import Opened, Used
     from recollect.recollection import Context, EntryKind, Filters, Hit
-    from recollect.store.protocol import Store
 
 DEFAULT_AGENT = "assistant"
-
-
-class Household(Protocol):
-    """What a space needs of the memory it is part of."""
-
-    @property
-    def store(self) -> Store: ...
-
-    @property
-    def stores(self) -> list[Store]: ...
-
-    def store_of(self, agent: Descriptor) -> tuple[Store, bool]: ...
-
-    def documents_of(self, space: str) -> Documents: ...
-
-    def generations_of(self, space: str) -> Generations: ...
-
-    def recaller(self, space: str) -> Recaller: ...
-
-    def withdraw(
-        self, space: str, gone: Collection[str], *, publish: bool = True
-    ) -> tuple[str, ...]: ...
-
-    def correct(self, space: str, fact_id: str, fact: Fact | None) -> Callable[[], None]: ...
-
-    def remove_files(self, space: str) -> tuple[str, ...]: ...
 
 
 class Space:
     """One tenant: its sessions, its facts and its documents."""
 
-    def __init__(self, memory: Household, around: Surroundings, name: str) -> None:
-        self._memory = memory
-        self._around = around
+    def __init__(
+        self,
+        runtime: Runtime,
+        pipeline: Pipeline,
+        recaller: Callable[[str], Recaller],
+        name: str,
+    ) -> None:
+        self._runtime = runtime
+        self._pipeline = pipeline
+        self._recaller_of = recaller
         self.name = name
-        self.sessions = Sessions(around, memory.store, name)
-        self.facts = Facts(around, memory.store, name, memory.correct)
+        self.sessions = Sessions(runtime, runtime.store, name)
+        self.facts = pipeline.facts(name)
 
     def __repr__(self) -> str:
         return f"Space({self.name!r})"
 
     @cached_property
     def documents(self) -> Documents:
-        return self._memory.documents_of(self.name)
+        return self._pipeline.documents(self.name)
 
     @cached_property
     def generations(self) -> Generations:
-        return self._memory.generations_of(self.name)
+        return self._pipeline.generations(self.name)
 
     def session(
         self,
@@ -96,25 +77,20 @@ class Space:
 
         An agent that is not given is the one that uses the key already, else "assistant".
         """
-        encoded = collection.encode_key(key)
-        descriptor = self._agent_of(encoded) if agent is None else read_descriptor(agent)
-        store, is_kept = self._memory.store_of(descriptor)
-        birth = SessionBirth(
+        if agent is None:
+            descriptor = self._agent_of(collection.encode_key(key))
+        else:
+            descriptor = read_descriptor(agent)
+        return open_session(
+            self._runtime,
+            self.name,
+            key,
+            descriptor,
             source=collection.check_label(source, "a source") or "api",
             project=collection.check_label(project, "a project"),
             parent=collection.check_label(parent, "a parent session"),
             ephemeral=bool(ephemeral),
-            mode=Mode.ENABLED if is_kept else Mode.DISABLED,
         )
-        ref = store.sessions.open_key(
-            self.name,
-            encoded,
-            cache_key(descriptor),
-            birth,
-            self._around.now(),
-            self._around.ids.new,
-        )
-        return Session(self._around, store, ref, is_kept=is_kept)
 
     def find_session(
         self, key: StableKey, agent: str | Mapping[str, Any] | Descriptor | None = None
@@ -122,13 +98,13 @@ class Space:
         """The conversation behind a stable key, if there is one; nothing is created."""
         encoded = collection.encode_key(key)
         descriptor = self._agent_of(encoded) if agent is None else read_descriptor(agent)
-        store, is_kept = self._memory.store_of(descriptor)
+        store, is_kept = self._runtime.store_of(descriptor)
         ref = store.sessions.find_key(self.name, encoded, cache_key(descriptor))
-        return None if ref is None else Session(self._around, store, ref, is_kept=is_kept)
+        return None if ref is None else Session(self._runtime, store, ref, is_kept=is_kept)
 
     @cached_property
     def _recaller(self) -> Recaller:
-        return self._memory.recaller(self.name)
+        return self._recaller_of(self.name)
 
     def recall(
         self,
@@ -233,10 +209,10 @@ class Space:
             source=source,
             everything=everything,
         )
-        return forget(self._memory, self.name, wanted, self._around.now(), pages=pages)
+        return forget(self._runtime, self._pipeline, self.name, wanted, pages=pages)
 
     def _agent_of(self, key: str) -> Descriptor:
-        agents = self._memory.store.sessions.key_agents(self.name, key)
+        agents = self._runtime.store.sessions.key_agents(self.name, key)
         if len(agents) > 1:
             raise AmbiguousKey(f"{key!r} is used by {', '.join(agents)}; say which agent is meant")
         return from_cache_key(agents[0]) if agents else UserAgent(DEFAULT_AGENT)

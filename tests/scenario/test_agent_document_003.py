@@ -159,7 +159,7 @@ def test_sessions_are_marked_processed_after_posting(here: Hosted) -> None:
 def test_the_post_and_the_cursor_are_one_transaction(here: Hosted, point: str) -> None:
     """M13: whatever fails between them leaves neither; afterwards there are both, once."""
     session = told(here)
-    here.memory.equipment._ensure_root(SPACE)  # so that the next write is the one it is about
+    here.memory.pipeline._ensure_root(SPACE)  # so that the next write is the one it is about
     reached: list[str] = []
 
     def fail(name: str) -> None:

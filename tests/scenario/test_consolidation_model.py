@@ -612,7 +612,7 @@ def test_pages_that_a_person_changes_during_a_run_are_not_overwritten(opened: Op
     here.learned("b", COLOUR)
     waits = Waits(2)  # the pages are staged, and not published
     script.instead = waits
-    held_by_hand = here.memory.equipment.consolidator().held(SPACE)
+    held_by_hand = here.memory.pipeline.consolidator().held(SPACE)
     with Background(here.memory.worker().tick) as running:
         assert waits.gate.arrived.wait(WAIT_SECONDS)
         page = held_by_hand.read(MEMORY)

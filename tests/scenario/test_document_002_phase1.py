@@ -272,7 +272,7 @@ def test_not_owned_by_another_worker_in_flight(opened: Open) -> None:
     memory = opened()
     session = marked(memory)
     policy = LeasePolicy()
-    claim = memory.store.leases.claim("somebody else", policy, memory._around.now())
+    claim = memory.store.leases.claim("somebody else", policy, memory.clock.now())
     assert getattr(claim, "key", None) == session.id
     assert memory.work().processed == 0
     assert session.state.processed_until is None

@@ -575,7 +575,7 @@ def test_completion_is_the_newest_of_what_was_claimed_and_what_was_loaded(opened
     here.learned("a", HOME)
     claim = claimed(here)
     here.learned("b", COLOUR)
-    run = here.memory.equipment.consolidator().run
+    run = here.memory.pipeline.consolidator().run
     worker = here.memory.worker()
     report = run(claim, worker._holder, threading.Event())
     assert report.generations == 1

@@ -72,7 +72,7 @@ def left_by_the_dead(here: Here) -> object:
     )
     shown = files.staged(SPACE, 4_000)
     show = shown.__enter__()
-    changeset = here.memory.equipment.consolidator().held(SPACE).changeset("killed")
+    changeset = here.memory.pipeline.consolidator().held(SPACE).changeset("killed")
     changeset.write(RAW, HOME)
     show(changeset, ())
     return shown

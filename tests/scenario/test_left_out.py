@@ -88,7 +88,7 @@ def test_the_pages_follow_also_where_a_process_was_stopped_before_it_came_to_the
 ) -> None:
     """G12, A5: the memory-agent is told in the same transaction."""
     space, session = memory.space("alice"), learned(memory)
-    memory.store.sessions.set_mode(session.ref, Mode.POLLUTED, space._around.now())
+    memory.store.sessions.set_mode(session.ref, Mode.POLLUTED, space._runtime.now())
     assert "~/memory/preferences" in saying(space)
     memory.work()
     assert saying(space) == set()

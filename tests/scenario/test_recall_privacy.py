@@ -43,7 +43,7 @@ def alice(memory: recollect.Memory) -> recollect.Space:
 def sum_up(memory: recollect.Memory, space: recollect.Space, text: str) -> None:
     """What consolidation writes about a space."""
     holder = Holder(author=Author(kind=AuthorKind.CONSOLIDATION, name="consolidation"))
-    documents = Documents(space._around, memory.store, space.name, holder=holder)
+    documents = Documents(space._runtime, memory.store, space.name, holder=holder)
     documents.write(SUMMARY_PATH, text, title="Summary")
 
 

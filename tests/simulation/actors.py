@@ -16,8 +16,8 @@ from recollect.collection import Message
 from recollect.domain import Claim, JobKind, Mode, Outcome, StaleClaim
 from recollect.errors import PermanentFailure, StoreError
 from recollect.ids import Ids
-from recollect.redaction import Redactor
-from recollect.session import Session, Sessions, Surroundings
+from recollect.runtime import Runtime
+from recollect.session import Session, Sessions
 from recollect.sweeps import scan, sweep_idle
 from recollect.worker import Verdict, Work, Worker
 from tests.simulation.world import World
@@ -34,10 +34,6 @@ class Crash(BaseException):
     """The process is gone: nothing of it is cleaned up."""
 
 
-def _nobody_redacts() -> Redactor:
-    raise AssertionError("nothing is redacted on append")
-
-
 class Appender:
     """Talks, forgets, rotates; delivers a keyed message until it is acknowledged, or once more."""
 
@@ -46,13 +42,8 @@ class Appender:
         self._world = world
         self._random = world.random
         self._clock = world.skewed_clock()
-        self._around = Surroundings(
-            settings=world.settings,
-            clock=self._clock,
-            ids=Ids(self._clock, world.random),
-            redactor=_nobody_redacts,
-            began=lambda _session, _now: None,
-        )
+        self._runtime = Runtime(None, world.settings, self._clock)
+        self._runtime.ids = Ids(self._clock, world.random)
         self._outbox: list[tuple[Session, str]] = []
         self._delivered: list[tuple[Session, str]] = []
         self._said = 0
@@ -79,7 +70,7 @@ class Appender:
 
     def _session(self) -> Session:
         ref = self._random.choice(self._world.keys)
-        return Session(self._around, self._world.store, ref, is_kept=True)
+        return Session(self._runtime, self._world.store, ref, is_kept=True)
 
     def _text(self) -> str:
         self._said += 1
@@ -139,13 +130,13 @@ class Appender:
         session = self._session()
         state = session.state
         self._world.interleave(0.5, steps=2)
-        marks = Sessions(self._around, self._world.store, state.space)
+        marks = Sessions(self._runtime, self._world.store, state.space)
         upto = self._random.randint(0, state.last_seq + 1)
         marks.mark_processed(state.id, upto, state.invalidated_at or 0)
 
     def _request(self) -> None:
         state = self._session().state
-        marks = Sessions(self._around, self._world.store, state.space)
+        marks = Sessions(self._runtime, self._world.store, state.space)
         marks.invalidate(state.id, self._random.randint(0, state.last_seq))
 
     def _set_clock(self) -> None:

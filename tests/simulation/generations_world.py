@@ -61,7 +61,7 @@ class Stage:
         self.store = open_store(":memory:", Settings(), SystemClock())
         self.connection = connection_of(self.store)
         memory = Memory(self.store, SETTINGS[0], ManualClock())
-        self.redactor: Redactor = memory.equipment.redactor()  # takes longer than a world
+        self.redactor: Redactor = memory.runtime.redactor()  # takes longer than a world
         self._image = self.connection.serialize("main")
 
     def clear(self) -> None:
@@ -96,7 +96,7 @@ class World:
         clock = SkewedClock(self.clock, round(self.random.uniform(-spread, spread), 3))
         self.skews.append(clock)
         memory = Memory(self.store, self.settings, clock)
-        memory.equipment._redactor = self._redactor
+        memory.runtime._redactor = self._redactor
         return memory
 
     def holder(self, owner: str, clock: SkewedClock, policy: Any) -> SharedTimeHolder:

@@ -32,7 +32,7 @@ TWINS = [
     (generations.Generations, aio.Generations),
 ]
 # Not for callers who await: they have the synchronous twin as `.sync`.
-SYNC_ONLY = {"settings", "clock", "adopt", "store", "store_of", "equipment", "ref"}
+SYNC_ONLY = {"settings", "clock", "adopt", "store", "runtime", "pipeline", "ref"}
 SYNC_ONLY |= {"admitted", "admitted_text"}
 # What needs no store, and is therefore not awaited.
 PURE = {("Memory", "space"), ("Memory", "worker"), ("Worker", "wake"), ("Space", "memory_tool")}

@@ -434,7 +434,7 @@ WITHOUT_STORE = {"Memory.close", "Memory.space", "Memory.settings", "Memory.agen
 WITHOUT_STORE |= {"Session.key", "Session.agent", "Documents.held_by", "Space.memory_tool"}
 CLASSES: tuple[type, ...] = (recollect.Memory, recollect.Space, recollect.Facts, Generations)
 CLASSES += (Sessions, Session, Documents)
-SEAMS = {"Memory.clock", "Memory.store", "Memory.store_of", "Session.store", "Session.ref"}
+SEAMS = {"Memory.clock", "Memory.store", "Session.store", "Session.ref"}
 SEAMS |= {"Session.admitted", "Session.admitted_text"}
 
 

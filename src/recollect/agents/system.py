@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from recollect import agency, collection
@@ -40,10 +40,10 @@ from recollect.domain import JobKind, KeyRef, NewRecord, Record
 from recollect.errors import InvalidValue, NotFound, RecollectError, StoreError, TurnFailed
 from recollect.extraction.spend import Budget
 from recollect.messages import Role
-from recollect.models.protocol import Model
 from recollect.observing.telling import told
 from recollect.recall.recaller import Recaller
-from recollect.session import LIST_MAX, Session, Surroundings, page_size
+from recollect.runtime import Runtime
+from recollect.session import LIST_MAX, Session, open_session, page_size
 from recollect.store.protocol import Store
 from recollect.worker import Duties, Worker
 
@@ -53,25 +53,6 @@ AgentName = str | Mapping[str, Any] | Descriptor
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
-
-
-class Household(Protocol):
-    """What agents need of the memory they live in."""
-
-    @property
-    def store(self) -> Store: ...
-
-    def model(self) -> Model | None: ...
-
-    def redacted(self, text: str) -> str: ...
-
-    def store_of(self, agent: Descriptor) -> tuple[Store, bool]: ...
-
-    def session_of(self, space: str, key: StableKey, agent: Descriptor) -> Session: ...
-
-    def recaller(self, space: str) -> Recaller: ...
-
-    def worker_on(self, store: Store, duties: Duties | None = None) -> Worker: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,15 +74,17 @@ class AgentSystem:
 
     def __init__(
         self,
-        memory: Household,
-        around: Surroundings,
+        runtime: Runtime,
         *,
+        recaller: Callable[[str], Recaller],
+        worker_on: Callable[[Store, Duties | None], Worker],
         profiles: Mapping[str | Descriptor, AgentProfile] | None = None,
         default: AgentProfile | None,
         hooks: Hooks | None = None,
     ) -> None:
-        self._memory = memory
-        self._around = around
+        self._runtime = runtime
+        self._recaller = recaller
+        self._worker_on = worker_on
         self._profiles = {
             cache_key(read_descriptor(name)): profile for name, profile in (profiles or {}).items()
         }
@@ -121,10 +104,10 @@ class AgentSystem:
         """Run agents in the background, and with `learn` a worker for what they say."""
         with self._lock:
             self._started = True
-        for worker in self._hosting(self._memory.store).workers:
+        for worker in self._hosting(self._runtime.store).workers:
             worker.start()
         if learn and self._learning is None:
-            self._learning = self._memory.worker_on(self._memory.store)
+            self._learning = self._worker_on(self._runtime.store, None)
         if learn and self._learning is not None:
             self._learning.start()
 
@@ -143,11 +126,11 @@ class AgentSystem:
 
     def tick(self) -> None:
         """Run what is due now, signals included, and wait until it is done."""
-        self._hosting(self._memory.store)  # what waits there from an earlier process, too
+        self._hosting(self._runtime.store)  # what waits there from an earlier process, too
         with self._lock:
             hostings = list(self._hostings.values())
         for hosting in hostings:
-            upkeep = self._memory.worker_on(hosting.store)
+            upkeep = self._worker_on(hosting.store, None)
             upkeep.drain()
             for worker in hosting.workers:
                 worker.drain()
@@ -183,7 +166,7 @@ class AgentSystem:
         if not isinstance(text, str) or not text.strip():
             raise InvalidValue("a message is text that is not empty")
         checked = collection.prepare_plain(
-            "user", text, record_bytes_max=self._around.settings.record_bytes_max
+            "user", text, record_bytes_max=self._runtime.settings.record_bytes_max
         )
         item = NewItem(id=self._item_id(id), kind=ItemKind.USER_MESSAGE, text=checked.content)
         return self._said(agent, space, key, lambda session: self._posted(session, item))
@@ -227,7 +210,7 @@ class AgentSystem:
         """The agent that a message without an address is for: of those that fit, the last awake."""
         fitting = [
             state
-            for state in self._memory.store.agents.list(space, LIST_MAX)
+            for state in self._runtime.store.agents.list(space, LIST_MAX)
             if matches(from_cache_key(state.ref.agent_id), strategy)
         ]
         if not fitting:
@@ -250,13 +233,13 @@ class AgentSystem:
         name = collection.check_label(name, "a signal's name") or ""
         if not name or name in agency.OWN_SIGNALS:
             raise InvalidValue(f"{name!r} is a signal of Recollect's own; give another name")
-        now = self._around.now()
+        now = self._runtime.now()
         due = now + timedelta(seconds=delay_seconds)
 
         def set_signal(session: Session) -> None:
             signal = Signal(name=name, due_at=due, body=session.admitted_text(body))
             session.store.agents.set_signal(session.ref, signal, _job_of(session.agent), now)
-            if delay_seconds < self._around.settings.signals_every_seconds:
+            if delay_seconds < self._runtime.settings.signals_every_seconds:
                 session.store.leases.make_due(JobKind.SIGNALS)
 
         self._said(agent, space, key, set_signal)
@@ -280,7 +263,7 @@ class AgentSystem:
         store, ref = self._found(agent, space, key)
         if ref is None:
             return False
-        killed = store.agents.kill(ref, self._around.now())
+        killed = store.agents.kill(ref, self._runtime.now())
         with self._lock:
             gone = [
                 ticket
@@ -299,7 +282,7 @@ class AgentSystem:
 
     def agents(self, space: str | None = None, limit: int = 100) -> list[AgentState]:
         """Agents of a space, or of all, those that are awake first."""
-        return self._memory.store.agents.list(space, page_size(limit))
+        return self._runtime.store.agents.list(space, page_size(limit))
 
     @property
     def unstored(self) -> int:
@@ -315,7 +298,7 @@ class AgentSystem:
         ticket = self._ticket(session, item.id)
         try:
             stored = session.store.agents.post(
-                session.ref, item, _job_of(session.agent), self._around.now()
+                session.ref, item, _job_of(session.agent), self._runtime.now()
             )
         except StoreError as error:
             if not error.retry_helps or item.kind is not ItemKind.USER_MESSAGE:
@@ -361,7 +344,7 @@ class AgentSystem:
         self, hosting: _Hosting, session: Session, item: NewItem, ticket: Ticket, error: StoreError
     ) -> None:
         """Answer without the store, which gets to know later (T8)."""
-        now = self._around.now()
+        now = self._runtime.now()
         said = NewRecord(
             role=Role.USER, content=item.text, append_key=f"inbox:{item.id}", said_at=now
         )
@@ -399,34 +382,34 @@ class AgentSystem:
             if hosting is None:
                 hosting = self._hostings[id(store)] = self._new_hosting(store)
                 store.leases.ensure_recurring(JobKind.SIGNALS, None)
-                if self._started and store is not self._memory.store:
+                if self._started and store is not self._runtime.store:
                     for worker in hosting.workers:
                         worker.start()
             return hosting
 
     def _new_hosting(self, store: Store) -> _Hosting:
-        memory, around = self._memory, self._around
-        settings = around.settings
-        is_kept = store is memory.store
+        runtime = self._runtime
+        settings = runtime.settings
+        is_kept = store is runtime.store
 
         def admitted(ref: KeyRef, records: Sequence[NewRecord]) -> Sequence[NewRecord]:
-            return Session(around, store, ref, is_kept=is_kept).admitted(records)
+            return Session(runtime, store, ref, is_kept=is_kept).admitted(records)
 
         def append(ref: KeyRef, records: Sequence[NewRecord]) -> object:
-            policy, now = settings.mark_policy, around.now()
-            return store.records.append(ref, admitted(ref, records), policy, now, around.ids.new)
+            policy, now = settings.mark_policy, runtime.now()
+            return store.records.append(ref, admitted(ref, records), policy, now, runtime.ids.new)
 
         outbox = Outbox(append)
         conversations = Conversations(
             around=Surrounds(
                 store=store,
                 settings=settings,
-                clock=around.clock,
-                ids=around.ids,
-                redacting=Redacting(around.redactor),
-                model=memory.model,
-                recaller=memory.recaller if is_kept else None,
-                budget=Budget(settings, around.clock),
+                clock=runtime.clock,
+                ids=runtime.ids,
+                redacting=Redacting(runtime.redactor),
+                model=runtime.models.main,
+                recaller=self._recaller if is_kept else None,
+                budget=Budget(settings, runtime.clock),
             ),
             profiles=self._profiles,
             default=self._default or AgentProfile(),
@@ -438,18 +421,18 @@ class AgentSystem:
         runner = Runner(
             store=store,
             settings=settings,
-            clock=around.clock,
-            ids=around.ids,
+            clock=runtime.clock,
+            ids=runtime.ids,
             doer=conversations,
-            redact=memory.redacted,
+            redact=runtime.redacted,
             admit=admitted,
         )
         lanes: list[str | None] = [None] if self._default is not None else [*self._profiles]
         workers = tuple(
-            memory.worker_on(store, Duties(run_agent=runner.run, lane=lane)) for lane in lanes
+            self._worker_on(store, Duties(run_agent=runner.run, lane=lane)) for lane in lanes
         )
         if not is_kept:  # nobody else delivers signals there
-            workers = (*workers, memory.worker_on(store))
+            workers = (*workers, self._worker_on(store, None))
         return _Hosting(store=store, conversations=conversations, outbox=outbox, workers=workers)
 
     def _said(self, agent: AgentName, space: str, key: StableKey, say: Callable[[Session], T]) -> T:
@@ -467,7 +450,9 @@ class AgentSystem:
         with self._lock:
             session = self._sessions.get(known)
         if session is None:
-            session = self._memory.session_of(space, key, read_descriptor(agent))
+            session = open_session(
+                self._runtime, space, key, read_descriptor(agent), source="agent"
+            )
             with self._lock:
                 self._sessions[known] = session
                 while len(self._sessions) > SESSIONS_MAX:
@@ -477,11 +462,11 @@ class AgentSystem:
     def _found(self, agent: AgentName, space: str, key: StableKey) -> tuple[Store, KeyRef | None]:
         """Where an agent is kept, and by which key, if it was ever spoken to."""
         _, encoded, agent_id = _address(agent, space, key)
-        store, _ = self._memory.store_of(read_descriptor(agent))
+        store, _ = self._runtime.store_of(read_descriptor(agent))
         return store, store.sessions.find_key(collection.check_space(space), encoded, agent_id)
 
     def _item_id(self, given: str | None) -> str:
-        return collection.check_label(given, "a message's id") or self._around.ids.new()
+        return collection.check_label(given, "a message's id") or self._runtime.ids.new()
 
 
 def _address(agent: AgentName, space: str, key: StableKey) -> tuple[str, str, str]:

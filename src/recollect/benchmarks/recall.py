@@ -145,7 +145,7 @@ class RecallBenchmark:
         ):
             yield name, [_answered(query, order, measure) for query in pool.queries]
         yield BY_WORDS, self._asked(BY_WORDS, loaded)
-        if self._memory.equipment.has_embedder:
+        if self._memory.runtime.has_embedder:
             self._embed(pool)
             yield VECTORS, self._by_vectors(loaded)
             yield BY_WORDS_AND_VECTORS, self._asked(BY_WORDS_AND_VECTORS, loaded)
@@ -169,12 +169,12 @@ class RecallBenchmark:
 
     def _embed(self, pool: Pool) -> None:
         made = 0
-        while looked_at := self._memory.equipment.embed_some():
+        while looked_at := self._memory.pipeline.embed_some():
             made += looked_at
             self._progress(f"{pool.name}: embedded", made, len(pool.turns))
 
     def _by_vectors(self, loaded: Loaded) -> list[Answered]:
-        meaning = self._memory.equipment.meaning()
+        meaning = self._memory._recallers.meaning()
         assert meaning is not None
         pool, store = loaded.pool, self._memory.store
         alone = VectorsAlone(meaning, store, loaded.space.name, pool, loaded.turns)

@@ -22,7 +22,8 @@ from recollect.generation import (
     GenerationDraft,
 )
 from recollect.processing import WorkReport
-from recollect.session import Surroundings, page_size
+from recollect.runtime import Runtime
+from recollect.session import page_size
 from recollect.store.protocol import Store
 from recollect.worker import Worker
 
@@ -49,14 +50,14 @@ class Generations:
 
     def __init__(
         self,
-        around: Surroundings,
+        runtime: Runtime,
         store: Store,
         space: str,
         documents: Documents,
         consolidator: Consolidator,
         worker: Worker,
     ) -> None:
-        self._around = around
+        self._runtime = runtime
         self._store = store
         self._space = space
         self._documents = documents  # as consolidation holds them
@@ -80,7 +81,7 @@ class Generations:
 
     def state(self) -> ConsolidationState:
         """Where consolidation stands: which generation is current, and what the next waits for."""
-        now = self._around.now()
+        now = self._runtime.now()
         found = self._store.generations.states(self._space, 1, "", now)
         return found[0] if found else ConsolidationState.untouched(self._space)
 
@@ -99,10 +100,10 @@ class Generations:
 
     def pause(self) -> None:
         """Make no more generations until `resume`; one under way is given up."""
-        self._store.generations.pause(self._space, self._around.now())
+        self._store.generations.pause(self._space, self._runtime.now())
 
     def resume(self) -> None:
-        self._store.generations.resume(self._space, self._around.now())
+        self._store.generations.resume(self._space, self._runtime.now())
 
     def diff(self, older: int, newer: int | None = None) -> builtins.list[GenerationChange]:
         """What changed from one generation to another, or to the current one, by path."""
@@ -148,7 +149,7 @@ class Generations:
                 f"generation {number} cannot be restored: something it said was forgotten since"
             )
         selection = self._store.generations.select(
-            self._space, self._around.settings.selection_policy, self._around.now()
+            self._space, self._runtime.settings.selection_policy, self._runtime.now()
         )
         target = self._of(wanted)
         self._check_remembered(number, target)
@@ -166,12 +167,12 @@ class Generations:
             note=f"generation {number} restored",
             summaries=summaries,
             unconsumed=_not_in(target, current),
-            cooldown_seconds=self._around.settings.consolidation_cooldown_seconds,
-            kept=self._around.settings.generations_kept,
+            cooldown_seconds=self._runtime.settings.consolidation_cooldown_seconds,
+            kept=self._runtime.settings.generations_kept,
             restored_from=number,
         )
         made = self._store.generations.restore(
-            self._space, draft, self._around.now(), self._around.ids.new
+            self._space, draft, self._runtime.now(), self._runtime.ids.new
         )
         self._consolidator.write_files(self._space, made)
         return made

@@ -20,7 +20,7 @@ from recollect.documents.scope import Holder
 from recollect.documents.staging import StagedTree
 from recollect.documents.steps import Step
 from recollect.knowledge import Source
-from recollect.session import Surroundings
+from recollect.runtime import Runtime
 
 
 class PreparedKind(StrEnum):
@@ -57,7 +57,7 @@ class Changeset(Editor):
 
     def __init__(
         self,
-        around: Surroundings,
+        runtime: Runtime,
         tree: Tree,
         space: str,
         holder: Holder,
@@ -65,7 +65,7 @@ class Changeset(Editor):
     ) -> None:
         self._under = tree
         self._staged = StagedTree(tree)
-        super().__init__(around, self._staged, space, holder)
+        super().__init__(runtime, self._staged, space, holder)
         self._reason = self._because(reason).reason
 
     @property

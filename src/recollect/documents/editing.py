@@ -112,7 +112,7 @@ class Editor(Reader):
         facts: Sequence[str] = (),
     ) -> Document:
         """Add to the end of a document, as a paragraph of its own."""
-        check_text(text, "a text", self._around.settings.document_bytes_max)
+        check_text(text, "a text", self._runtime.settings.document_bytes_max)
         return self.rewrite(
             path,
             lambda body: _appended(body, text),
@@ -136,7 +136,7 @@ class Editor(Reader):
         """Replace a passage that stands in a document exactly once."""
 
         for passage in (old, new):
-            check_text(passage, "a passage", self._around.settings.document_bytes_max)
+            check_text(passage, "a passage", self._runtime.settings.document_bytes_max)
 
         def replaced(body: str) -> str:
             count = body.count(old) if old else 0
@@ -350,7 +350,7 @@ class Editor(Reader):
         redactor = self._redactor()
         if known is None:
             check_clean(target, redactor)
-        body_bytes_max = self._around.settings.document_bytes_max
+        body_bytes_max = self._runtime.settings.document_bytes_max
         checked, paths = check_content(content, redactor, body_bytes_max)
         return Write(
             place=target.place,
@@ -373,8 +373,8 @@ class Editor(Reader):
                 edits,
                 because,
                 self._limits(),
-                self._around.now(),
-                self._around.ids.new,
+                self._runtime.now(),
+                self._runtime.ids.new,
             )
         except DocumentReferenced as error:
             if self.holder.root is None:
@@ -386,7 +386,7 @@ class Editor(Reader):
             ) from error
 
     def _limits(self) -> TreeLimits:
-        return TreeLimits(documents_max=self._around.settings.documents_max, depth_max=DEPTH_MAX)
+        return TreeLimits(documents_max=self._runtime.settings.documents_max, depth_max=DEPTH_MAX)
 
     def _because(
         self, reason: str, sources: Sequence[Source] = (), facts: Sequence[str] = ()
@@ -394,7 +394,7 @@ class Editor(Reader):
         return check_because(self.holder.author, reason, sources, facts, self._redactor())
 
     def _redactor(self) -> Redactor:
-        return self._around.redactor().keyed(self._space)
+        return self._runtime.redactor().keyed(self._space)
 
 
 def refusal(

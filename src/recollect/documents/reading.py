@@ -30,7 +30,8 @@ from recollect.documents.differences import unified
 from recollect.documents.paths import DEPTH_MAX, DocumentPath, read_path
 from recollect.documents.scope import Holder
 from recollect.errors import InvalidPath, InvalidValue, NotFound
-from recollect.session import LIST_MAX, Surroundings, page_size
+from recollect.runtime import Runtime
+from recollect.session import LIST_MAX, page_size
 from recollect.store.protocol import NewId
 from recollect.terms import search_terms
 
@@ -110,8 +111,8 @@ class Links:
 class Reader:
     """A tree of documents, as one holder may see it."""
 
-    def __init__(self, around: Surroundings, tree: Tree, space: str, holder: Holder) -> None:
-        self._around = around
+    def __init__(self, runtime: Runtime, tree: Tree, space: str, holder: Holder) -> None:
+        self._runtime = runtime
         self._tree = tree
         self._space = space
         self.holder = holder

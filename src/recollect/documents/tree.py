@@ -16,7 +16,8 @@ from recollect.documents.editing import Editor, OnReferences
 from recollect.documents.paths import read_path
 from recollect.documents.reading import Links, is_id, read_place
 from recollect.documents.scope import Holder
-from recollect.session import Surroundings, page_size
+from recollect.runtime import Runtime
+from recollect.session import page_size
 from recollect.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -34,20 +35,20 @@ class Documents(Editor):
     """A space's tree of documents, as one holder may see and change it."""
 
     def __init__(
-        self, around: Surroundings, store: Store, space: str, holder: Holder | None = None
+        self, runtime: Runtime, store: Store, space: str, holder: Holder | None = None
     ) -> None:
-        super().__init__(around, store.documents, space, holder or Holder())
+        super().__init__(runtime, store.documents, space, holder or Holder())
         self._store = store
 
     def held_by(self, holder: Holder) -> Documents:
         """The same tree for somebody else."""
-        return Documents(self._around, self._store, self._space, holder)
+        return Documents(self._runtime, self._store, self._space, holder)
 
     def changeset(self, reason: str = "") -> Changeset:
         """Edits prepared aside, to be committed in one transaction or dropped without a trace."""
         from recollect.documents.changeset import Changeset
 
-        return Changeset(self._around, self._tree, self._space, self.holder, reason)
+        return Changeset(self._runtime, self._tree, self._space, self.holder, reason)
 
     def broken_links(self, limit: int = 100) -> list[Reference]:
         """References to documents that are not there."""
@@ -141,12 +142,12 @@ class Documents(Editor):
 
         return Shelf(
             tree=self._store.documents,
-            store=self._store.keep(STORE_ID, self._around.ids.new()),
+            store=self._store.keep(STORE_ID, self._runtime.ids.new()),
             space=self._space,
             holder=self.holder,
-            body_bytes_max=self._around.settings.document_bytes_max,
-            files_max=self._around.settings.documents_max,
-            now=self._around.now,
+            body_bytes_max=self._runtime.settings.document_bytes_max,
+            files_max=self._runtime.settings.documents_max,
+            now=self._runtime.now,
             write=lambda target, content: self._write_edit(target, content, None),
             apply=lambda edits: self._apply(edits, self._because(EDITED_AS_A_FILE)),
         )

@@ -399,7 +399,7 @@ class _Pouring:
             source=self._source.name,
             facts=way.memory.space(way.name).facts,
             instead=self._target.facts if way.is_dry else None,
-            redactor=lambda: way.memory.equipment.redactor().keyed(way.name),
+            redactor=lambda: way.memory.runtime.redactor().keyed(way.name),
             known=way.known,
             now=way.memory.clock.now(),
         )

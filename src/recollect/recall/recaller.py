@@ -7,6 +7,7 @@ ranked, redacted and shown with where it comes from; a context is made of what w
 from __future__ import annotations
 
 import builtins
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
@@ -50,7 +51,8 @@ from recollect.recollection import (
     Hit,
     Reach,
 )
-from recollect.session import Surroundings, page_size
+from recollect.runtime import Runtime
+from recollect.session import page_size
 from recollect.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -108,13 +110,13 @@ class Recaller:
 
     def __init__(
         self,
-        around: Surroundings,
+        runtime: Runtime,
         store: Store,
         space: str,
         meaning: Callable[[], Meaning | None] = _no_meaning,
         speakers: KnownSpeakers | None = None,
     ) -> None:
-        self._around = around
+        self._runtime = runtime
         self._store = store
         self._space = space
         self._finder = Finder(store, space, meaning, speakers or KnownSpeakers())
@@ -175,13 +177,13 @@ class Recaller:
             summary=summary or "",
             max_tokens=budget,
             max_facts=max_facts,
-            now=self._around.now(),
+            now=self._runtime.now(),
             standings=_standings(found.entries),
         )
         return self._named(block)
 
     def _named(self, block: Context) -> Context:
-        return replace(block, id=self._around.ids.new()) if block else block
+        return replace(block, id=self._runtime.ids.new()) if block else block
 
     def cite(
         self,
@@ -197,7 +199,7 @@ class Recaller:
         """
         if not isinstance(block, Context):
             raise InvalidValue(f"a block is what context() gives, not {type(block).__name__}")
-        now, turn_id = self._around.now(), _turn(turn) or block.id
+        now, turn_id = self._runtime.now(), _turn(turn) or block.id
         cited = usage.cited(block, used, turn_id=turn_id, at=now)
         self._store.search.use(self._space, usage.shown(block, turn_id=turn_id, at=now))
         return self._store.search.use(self._space, cited)
@@ -206,8 +208,8 @@ class Recaller:
         self, shown: usage.Opened | Iterable[usage.Opened], *, turn: str | None = None
     ) -> int:
         """Count hits that somebody asked to read, each once in a turn. How many were new."""
-        turn_id = _turn(turn) or self._around.ids.new()
-        told = usage.opened(shown, turn_id=turn_id, at=self._around.now())
+        turn_id = _turn(turn) or self._runtime.ids.new()
+        told = usage.opened(shown, turn_id=turn_id, at=self._runtime.now())
         return self._store.search.use(self._space, told)
 
     def _ranked(
@@ -216,7 +218,7 @@ class Recaller:
         """What may answer, best first; the records of the session `beside` take nobody's place."""
         if not isinstance(query, str):
             raise InvalidValue(f"a query is text, not {type(query).__name__}")
-        now = self._around.now()
+        now = self._runtime.now()
         query = query[:QUERY_CHARS_MAX]
         question = ask(query, allowed.as_of or now)
         if not question.terms and not question.times:
@@ -234,13 +236,13 @@ class Recaller:
         self, answers: _Answers, ranked: Sequence[Ranked], allowed: Filters, purpose: _Purpose
     ) -> Recalled:
         """The chosen ones as hits."""
-        now = self._around.now()
+        now = self._runtime.now()
         ranked = self._revised(answers, ranked, allowed)
         chosen = [answers.entries[each.at] for each in ranked]
         shown = self._whole(chosen, allowed, now, purpose)
         worth = _worth(answers.question, answers.corpus)
         # Who speaks and what a thing is called comes again and again: each text is redacted once.
-        redact = self._redact or cache(self._around.redactor().keyed(self._space).redact)
+        redact = self._redact or cache(self._runtime.redactor().keyed(self._space).redact)
         hits = [
             self._without_orders(_hit(shown[name], each, worth, purpose, redact), now)
             for name, each in zip(map(candidate_id, chosen), ranked, strict=True)
@@ -261,7 +263,7 @@ class Recaller:
         entries = answers.entries
         said = {entries[each.at].session_id for each in ranked if entries[each.at].session_id}
         revisions = Revisions(
-            self._store.search.revisions(self._space, sorted(said), self._around.now())
+            self._store.search.revisions(self._space, sorted(said), self._runtime.now())
         )
         kept: list[Ranked] = []
         for each in ranked:
@@ -314,10 +316,43 @@ class Recaller:
         found = self._store.documents.find(self._space, read_path(SUMMARY_PATH).place)
         if found is None or (allowed.as_of is not None and found.updated_at > allowed.as_of):
             return ""
-        redact = self._around.redactor().keyed(self._space).redact
+        redact = self._runtime.redactor().keyed(self._space).redact
         chars_max = CHARS_PER_TOKEN_MAX * max_tokens // SUMMARY_SHARE + 1
         # Whoever writes this page has left out orders that no person gave.
         return bare(_beginning(without_notes(found.body), chars_max, redact))
+
+
+class Recallers:
+    """Makes recallers for the spaces of a memory; what they know of them is shared."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._speakers = KnownSpeakers()
+        self._meaning: Meaning | None = None
+        self._lock = threading.Lock()
+
+    def of(self, space: str) -> Recaller:
+        runtime = self._runtime
+        return Recaller(runtime, runtime.store, space, self.meaning, self._speakers)
+
+    def meaning(self) -> Meaning | None:
+        """The vectors in memory; none where there is no embedder."""
+        embedder = self._runtime.embedder()
+        if embedder is None:
+            return None
+        with self._lock:
+            if self._meaning is None:
+                from recollect.embedding.questions import QuestionEmbedder
+                from recollect.recall.meaning import Meaning
+
+                settings = self._runtime.settings
+                asked = QuestionEmbedder(
+                    embedder, self._runtime.clock, settings.embedder_question_seconds
+                )
+                self._meaning = Meaning(
+                    lambda: self._runtime.store, asked, settings.vectors_bytes_max
+                )
+            return self._meaning
 
 
 def _reach_of(max_tokens: int) -> int:

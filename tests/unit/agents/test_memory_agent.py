@@ -68,7 +68,7 @@ def test_the_same_again_writes_nothing(memory: recollect.Memory, space: recollec
     before = {node.path: node.version for node in space.documents.tree("~/memory")}
     item = NewItem(id="again", kind=ItemKind.SYSTEM_MESSAGE, text="again")
     session = space.session("memory", AGENT)
-    now = memory.space("alice")._around.now()
+    now = memory.space("alice")._runtime.now()
     memory.store.agents.post(session.ref, item, JobKind.MEMORY_AGENT, now)
     memory.work()
     assert {node.path: node.version for node in space.documents.tree("~/memory")} == before

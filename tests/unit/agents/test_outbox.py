@@ -183,7 +183,7 @@ def test_what_was_stored_after_all_is_stored_once(memory: recollect.Memory) -> N
     """An outcome that was unknown: the append key finds out."""
     session = memory.space("alice").session("k")
     session.append("user", "a", key="a")
-    around = memory.space("alice")._around
+    around = memory.space("alice")._runtime
 
     def append(_: KeyRef, records: Sequence[NewRecord]) -> object:
         policy, now = memory.settings.mark_policy, around.now()

@@ -371,7 +371,7 @@ def test_and_is_filed_where_it_is_on_no_page(
         session.append("user", f"I live in {city}.", at=said_at)
         session.sleep()
     both = dataclasses.replace(memory.settings, worker_batch=len(sessions))
-    distiller = memory.equipment.processor(memory.equipment.budget())
+    distiller = memory.pipeline.processor(memory.pipeline.budget())
     Worker(memory.store, both, memory.clock, distiller).tick()  # and comes to no agent
     memory.work()
     assert "Lisbon" not in space.documents.read("~/memory/profile").body

@@ -158,7 +158,7 @@ class Desk:
             settings=given,
             clock=self.clock,
             ids=Ids(self.clock),
-            redactor=self.memory.equipment.redactor,
+            redactor=self.memory.runtime.redactor,
             model=self.server.model(clock=self.clock, pause=lambda _: None),
             ledger=self.memory.store.ledger,
             budget=Budget(given, self.clock),

@@ -72,10 +72,10 @@ def test_one_text_that_is_refused_stops_no_other(
     with recollect.open(store_url, embedder=Picky("poison", error=error)) as memory:
         fill(memory, "poison", "poison ivy")
         with caplog.at_level(logging.WARNING):
-            memory.equipment.embed_all()
+            memory.pipeline.embed_all()
         assert len(vectors_of(memory)) == TEXTS
         assert caplog.text.count(f"has no vector: {error.__name__}") == 2
-        assert memory.equipment.embed_some() == 0
+        assert memory.pipeline.embed_some() == 0
 
 
 def test_an_embedder_that_refuses_everything_is_at_fault_and_no_text() -> None:
@@ -83,10 +83,10 @@ def test_an_embedder_that_refuses_everything_is_at_fault_and_no_text() -> None:
     with recollect.open(":memory:", embedder=embedder) as memory:
         fill(memory)
         with pytest.raises(ModelRejected):
-            memory.equipment.embed_some()
+            memory.pipeline.embed_some()
         assert embedder.requests == FAILURES_MAX
         embedder.refused = ()
-        memory.equipment.embed_all()
+        memory.pipeline.embed_all()
         assert len(vectors_of(memory)) == TEXTS
 
 
@@ -95,7 +95,7 @@ def test_what_was_made_is_kept_when_another_space_cannot_be_embedded() -> None:
         memory.space("a").facts.add("a: one")
         memory.space("b").facts.add("b: two")
         with pytest.raises(ModelUnavailable):
-            memory.equipment.embed_some()
+            memory.pipeline.embed_some()
         assert len(vectors_of(memory)) == 1
 
 
@@ -115,7 +115,7 @@ def test_what_is_no_vector_is_not_kept(
     with recollect.open(":memory:", embedder=Odd(given)) as memory:
         memory.space("a").facts.add("tea is green")
         with pytest.raises(InvalidOutput):
-            memory.equipment.embed_some()
+            memory.pipeline.embed_some()
         assert vectors_of(memory) == []
 
 

@@ -66,14 +66,14 @@ def test_a_space_that_may_use_no_more_waits_and_the_others_go_on(
         assert memory.status("b").spent_today.calls == 1
         assert memory.status("a").spent_today.calls == 1
         with pytest.raises(SpendCapReached):
-            memory.equipment.embed_some()
+            memory.pipeline.embed_some()
 
 
 def test_a_request_that_failed_is_settled_too(store_url: str) -> None:
     with ScriptedServer(lambda _: status(400, "no")) as server, opened(store_url, server) as memory:
         memory.space("a").facts.add("a red car")
         with pytest.raises(ModelError):
-            memory.equipment.embed_some()
+            memory.pipeline.embed_some()
         [call] = memory.store.ledger.calls("a", None, 10, None)
         assert call.outcome is CallOutcome.FAILED
         assert call.input_tokens == 0

@@ -54,7 +54,7 @@ def learn(
 def at_start(
     memory: recollect.Memory, project: str | None = ATLAS, space: str = "default", tokens: int = 800
 ) -> Context:
-    redact = memory.equipment.redactor().keyed(space).redact
+    redact = memory.runtime.redactor().keyed(space).redact
     return telling.at_start(memory.space(space), project, max_tokens=tokens, now=NOW, redact=redact)
 
 

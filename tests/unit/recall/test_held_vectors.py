@@ -51,7 +51,7 @@ def found(memory: recollect.Memory, query: str = "automobile", space: str = "def
 
 
 def held(memory: recollect.Memory) -> int:
-    vectors = memory.equipment.meaning()
+    vectors = memory._recallers.meaning()
     assert vectors is not None
     return len(vectors._current("default"))
 

@@ -113,7 +113,7 @@ def command(
         else:
             records = [session.append(role, text, key=append_key, **given)]
         state = session.state
-        is_kept = memory.store_of(session.agent)[1]
+        is_kept = memory.runtime.store_of(session.agent)[1]
         if not is_kept:
             note(f"Memory is off for {one_line(agent_label(state.agent_id))}: nothing was kept.")
         if target.as_json:

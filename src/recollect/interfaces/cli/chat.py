@@ -150,7 +150,7 @@ def _chat(target: Target, memory: recollect.Memory, wishes: Wishes) -> bool:
     lines = Lines()
     is_terminal = lines.is_terminal and wishes.once is None
     voice = Voice(as_json=target.as_json, is_terminal=is_terminal, where=target.arguments)
-    if memory.equipment.model() is None:
+    if memory.runtime.models.main() is None:
         voice.note(NO_MODEL)
     if is_terminal:
         who, where = one_line(wishes.agent.id), one_line(wishes.key)

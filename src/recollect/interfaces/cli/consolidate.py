@@ -113,7 +113,7 @@ def _look_ahead(target: Target, space: Space) -> None:
 
 
 def _consolidate(target: Target, memory: recollect.Memory, space: Space, *, is_now: bool) -> Result:
-    memory.equipment.notice_edits(space.name)
+    memory.pipeline.notice_edits(space.name)
     before = space.generations.state()
     if before.paused_at is not None:
         go_on = f"recollect generations resume{target.arguments}"

@@ -83,7 +83,7 @@ def command(target: Target, /, agent: str | None, pages: str, yes: bool, **optio
     [name] = given
     with target.open(agent) as memory:
         space = memory.space(target.space_name)
-        redact = memory.equipment.redactor().keyed(space.name).redact
+        redact = memory.runtime.redactor().keyed(space.name).redact
         words, wanted, state = _meant(space, name, options[name], agent, redact)
         if not yes:
             click.confirm(f"Forget {words}? This cannot be undone", abort=True, err=True)

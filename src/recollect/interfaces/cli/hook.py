@@ -263,7 +263,7 @@ def _block(
 
     space, now = memory.space(space_name), SystemClock().now()
     if event.moment is Moment.START:
-        redact = memory.equipment.redactor().keyed(space.name).redact
+        redact = memory.runtime.redactor().keyed(space.name).redact
         return telling.at_start(space, project(event), max_tokens=tokens, now=now, redact=redact)
     session = conversation(space, event)
     return telling.at_prompt(
@@ -320,7 +320,7 @@ def _capture(target: Target, event: Event, wishes: _Wishes, tell: Callable[[str]
             Shown(folder, name).forget()
             tidy(folder)
             if wishes.learn:
-                memory.equipment.sweep(target.space_name)  # those who never say that they end
+                memory.pipeline.sweep(target.space_name)  # those who never say that they end
                 memory.worker().drain()
 
 

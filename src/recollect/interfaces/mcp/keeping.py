@@ -52,7 +52,7 @@ class Keeper:
     def holding(self, terms: Terms) -> Holding:
         """The space that the terms name, opened if nobody needed it before."""
         memory = self._held()
-        redactor = memory.equipment.redactor().keyed(terms.space)
+        redactor = memory.runtime.redactor().keyed(terms.space)
         return Holding(space=memory.space(terms.space), redact=redactor.redact, terms=terms)
 
     def check_writable(self, terms: Terms) -> None:
@@ -87,6 +87,6 @@ class Keeper:
 
     def _warmed(self) -> None:
         try:
-            self._held().equipment.redactor()
+            self._held().runtime.redactor()
         except RecollectError as error:
             _log.warning("the store could not be opened yet: %s", told(error))

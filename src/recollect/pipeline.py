@@ -1,170 +1,153 @@
-"""What a memory makes on first use: redactor, model, embedder, and processors for its workers.
+"""The background work of a memory: what its workers run, and what goes with what is taken back.
 
-Loading them takes longer than opening a store, and many a process never needs them.
+Phases, agents and files are loaded on first use: many a process never needs them.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from recollect.clock import Clock
-from recollect.config import Settings
 from recollect.errors import (
     DocumentExists,
     ModelError,
-    NotFound,
     Postponed,
-    RecollectError,
     SpendCapReached,
-    StoreClosed,
 )
-from recollect.ids import SYSTEM_RANDOMNESS, Ids
+from recollect.facts import Facts
 from recollect.observing.telling import told
-from recollect.recall.speakers import KnownSpeakers
+from recollect.runtime import Runtime
 from recollect.sweeps import deliver_all_signals, drop_old_memories, sweep, work_off
 
 if TYPE_CHECKING:
     from recollect.agents.organiser_facts import HoldingFacts
     from recollect.consolidation.agent import ConsolidationAgent
     from recollect.consolidation.files import MemoryFiles
+    from recollect.consolidation.generations import Generations
     from recollect.consolidation.run import Consolidator
     from recollect.documents.tree import Documents
     from recollect.domain import Claim
-    from recollect.embedding.protocol import Embedder
     from recollect.extraction.plan import WorkPlan
     from recollect.extraction.run import ExtractionProcessor
     from recollect.extraction.spend import Budget
-    from recollect.facts import Facts
     from recollect.knowledge import Fact
     from recollect.leases import Leaseholder
-    from recollect.models.jobs import Brought
-    from recollect.models.protocol import Model
     from recollect.processing import Processor, WorkReport
-    from recollect.recall.meaning import Meaning
-    from recollect.redaction import Redactor
     from recollect.status import Status
     from recollect.store.protocol import Store
-    from recollect.worker import Duties
+    from recollect.worker import Duties, Worker
 
 _log = logging.getLogger(__name__)
 
-_SALT = "redaction_salt"
-_SALT_BYTES = 16
 EMBED_BATCHES_MAX = 100_000
 REDO_BY_RULES = 8  # times that a memory-agent files again what others have changed meanwhile
 
 
-def _no_documents(space: str) -> Documents:
-    raise NotFound(f"space {space!r} has no documents here")
-
-
-class Equipment:
+class Pipeline:
     """Made once, shared by everything of one memory. Safe to use from any number of threads."""
 
-    def __init__(
-        self,
-        store: Callable[[], Store],
-        settings: Settings,
-        clock: Clock,
-        brought: Brought | None = None,
-        *,
-        documents: Callable[[str], Documents] | None = None,
-        facts: Callable[[str], Facts] | None = None,
-    ) -> None:
-        self._facts = facts
-        self._documents = documents or _no_documents
-        self._store = store
-        self._settings = settings
-        self._clock = clock
-        from recollect.models.jobs import Brought, Models
-
-        brought = brought or Brought()
-        self._models = Models(settings, clock, brought)
-        self._embedder = brought.embedder
-        self._is_own_embedder = brought.embedder is None
-        self._meaning: Meaning | None = None
-        self.speakers = KnownSpeakers()
-        self._redactor: Redactor | None = None
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._settings = runtime.settings
+        self._clock = runtime.clock
         self._files: MemoryFiles | None = None
-        self._closed = False
+        self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
         self._lock = threading.Lock()
 
-    def redactor(self) -> Redactor:
-        """The store's redactor: the same secret looks the same in all that one space holds."""
-        with self._lock:
-            if self._redactor is None:
-                from recollect.redaction import load_redactor
+    def documents(self, space: str) -> Documents:
+        from recollect.documents.tree import Documents
 
-                salt = self._store().keep(_SALT, SYSTEM_RANDOMNESS.randbytes(_SALT_BYTES).hex())
-                self._redactor = load_redactor(self._settings, bytes.fromhex(salt))
-            return self._redactor
+        return Documents(self._runtime, self._runtime.store, space)
 
-    def redacted(self, text: str) -> str:
-        """What may be logged and shown of an error; nothing, if there is no telling."""
-        try:
-            return self.redactor().redact(text)
-        except RecollectError:
-            return text.partition(":")[0]
+    def facts(self, space: str) -> Facts:
+        """A space's facts; the pages that were written from one follow what becomes of it."""
+        return Facts(self._runtime, self._runtime.store, space, self.correct)
 
-    def model(self) -> Model | None:
-        """The model of the settings, or the one that was given; none where neither is."""
-        return self._models.main()
+    def generations(self, space: str) -> Generations:
+        from recollect.consolidation.generations import Generations
 
-    def doers(self) -> dict[str, str]:
-        """Who does each job that a model may do: its name, `rules`, or `off`. Opens nothing."""
-        embedder = self._settings.embedder if self._embedder is None else self._embedder.name
-        return {**self._models.doers(), "embedding": embedder if self.has_embedder else "off"}
+        consolidator = self.consolidator()
+        worker = self.worker_on(self._runtime.store, self._consolidation_duties())
+        return Generations(
+            self._runtime,
+            self._runtime.store,
+            space,
+            consolidator.held(space),
+            consolidator,
+            worker,
+        )
 
-    @property
-    def has_embedder(self) -> bool:
-        """Whether one was given, or is named by the settings."""
-        return self._embedder is not None or self._settings.embedder.strip() not in ("none", "")
+    # workers
 
-    def embedder(self) -> Embedder | None:
-        """Who makes vectors; none where nobody is named."""
-        if not self.has_embedder:
-            return None
-        with self._lock:
-            if self._closed:
-                raise StoreClosed("this memory is closed; open it again")
-            if self._embedder is None:
-                from recollect.embedding.opening import open_embedder
+    def worker(
+        self,
+        processor: Processor | None = None,
+        *,
+        owner: str | None = None,
+        space: str | None = None,
+    ) -> Worker:
+        """A worker for everything there is to do, in a space or in all."""
+        budget = self.budget()
+        processor = processor or self.processor(budget)
+        return self.worker_on(
+            self._runtime.store, self.duties(budget, space), processor, owner=owner
+        )
 
-                self._embedder = open_embedder(self._settings, self.redacted, clock=self._clock)
-            return self._embedder
+    def worker_on(
+        self,
+        store: Store,
+        duties: Duties | None = None,
+        processor: Processor | None = None,
+        *,
+        owner: str | None = None,
+    ) -> Worker:
+        """A worker on a store, for what it is told to, else for what is due there.
 
-    def meaning(self) -> Meaning | None:
-        """The vectors in memory; none where there is no embedder."""
-        embedder = self.embedder()
-        if embedder is None:
-            return None
-        with self._lock:
-            if self._meaning is None:
-                from recollect.embedding.questions import QuestionEmbedder
-                from recollect.recall.meaning import Meaning
+        What lives only as long as the process is not learned from.
+        """
+        from recollect.worker import Duties, Worker
 
-                patient_seconds = self._settings.embedder_question_seconds
-                asked = QuestionEmbedder(embedder, self._clock, patient_seconds)
-                self._meaning = Meaning(self._store, asked, self._settings.vectors_bytes_max)
-            return self._meaning
+        if duties is None and store is self._runtime.store:
+            return self.worker(processor, owner=owner)
+        duties, settings = duties or Duties(), self._settings
+        if duties.lane != "":  # it hosts agents
+            settings = replace(settings, worker_concurrency=settings.agent_concurrency)
+        worker = Worker(
+            store,
+            settings,
+            self._clock,
+            processor,
+            owner=owner,
+            redact=self._runtime.redacted,
+            duties=duties,
+        )
+        self._workers.add(worker)
+        return worker
+
+    def stop(self) -> None:
+        """Stop every worker that was made here."""
+        for worker in list(self._workers):
+            worker.stop()
+
+    # vectors
 
     def embed_some(self, space: str | None = None) -> int:
         """Embed a batch of what has no vector yet; how many entries were looked at."""
-        embedder = self.embedder()
+        embedder = self._runtime.embedder()
         if embedder is None:
             return 0
         from recollect.embedding.background import embed_pending
         from recollect.embedding.spend import EmbeddingTill
 
-        till = EmbeddingTill(self._store().ledger, self._settings, self._clock)
+        till = EmbeddingTill(self._runtime.store.ledger, self._settings, self._clock)
         now = self._clock.now()
-        return embed_pending(self._store(), embedder, till, now, embedder.batch_texts, space)
+        return embed_pending(self._runtime.store, embedder, till, now, embedder.batch_texts, space)
 
     def embed_all(self, space: str | None = None) -> None:
         """Embed until nothing is left. What somebody changes all the time is left to a worker.
@@ -200,7 +183,7 @@ class Equipment:
 
         return HandingProcessor(
             extraction=extraction,
-            reads_all=self._models.has_memory_agent,
+            reads_all=self._runtime.models.has_memory_agent,
             ensure_root=self._ensure_root,
         )
 
@@ -210,11 +193,11 @@ class Equipment:
 
         is_wanted = self._settings.extractor in ("auto", "model")
         return open_processor(
-            self._store(),
+            self._runtime.store,
             self._settings,
             self._clock,
-            self.redactor(),
-            self.model() if is_wanted else None,
+            self._runtime.redactor(),
+            self._runtime.models.main() if is_wanted else None,
             budget or self.budget(),
         )
 
@@ -224,14 +207,14 @@ class Equipment:
 
         consolidate = partial(self._consolidate, budget)
         return Duties(
-            embed_some=self.embed_some if self.has_embedder else None,
+            embed_some=self.embed_some if self._runtime.has_embedder else None,
             run_agent=partial(self._run_memory_agent, budget),
             consolidate=consolidate if self._settings.consolidation == "on" else None,
             upkeep=self._tend_files,
             space=space,
         )
 
-    def consolidation_duties(self) -> Duties:
+    def _consolidation_duties(self) -> Duties:
         """What a worker does that consolidates by hand, whatever the settings say of others."""
         from recollect.worker import Duties
 
@@ -243,25 +226,25 @@ class Equipment:
         from recollect.agents.memory_agent import MemoryAgents
         from recollect.agents.runner import Runner
 
-        ids, model = Ids(self._clock), self._models.memory_agent()
+        ids, model = self._runtime.ids, self._runtime.models.memory_agent()
         doer = MemoryAgents(
-            store=self._store(),
+            store=self._runtime.store,
             settings=self._settings,
             clock=self._clock,
             ids=ids,
-            redactor=self.redactor,
-            documents=self._documents,
+            redactor=self._runtime.redactor,
+            documents=self.documents,
             model=model,
             budget=budget,
-            is_named=self._models.is_memory_agent_named,
+            is_named=self._runtime.models.is_memory_agent_named,
         )
         runner = Runner(
-            store=self._store(),
+            store=self._runtime.store,
             settings=self._settings,
             clock=self._clock,
             ids=ids,
             doer=doer,
-            redact=self.redacted,
+            redact=self._runtime.redacted,
             redo_max=1 if model is not None else REDO_BY_RULES,
         )
         return runner.run(claim, holder, lost)
@@ -276,12 +259,12 @@ class Equipment:
         from recollect.consolidation.run import Consolidator
 
         return Consolidator(
-            store=self._store(),
+            store=self._runtime.store,
             settings=self._settings,
             clock=self._clock,
-            ids=Ids(self._clock),
-            redactor=self.redactor,
-            documents=self._documents,
+            ids=self._runtime.ids,
+            redactor=self._runtime.redactor,
+            documents=self.documents,
             agent=self._consolidation_agent(budget or self.budget()),
             write_files=lambda space, made: self._write_files(space, made.number),
             absorb_edits=lambda space: not self._memory_files().absorb(space).is_nothing,
@@ -290,7 +273,7 @@ class Equipment:
         )
 
     def _consolidation_agent(self, budget: Budget) -> ConsolidationAgent | None:
-        model = self._models.consolidation()
+        model = self._runtime.models.consolidation()
         if model is None:
             return None
         from recollect.agents.loop import LoopLimits
@@ -300,10 +283,10 @@ class Equipment:
         return ConsolidationAgent(
             settings=settings,
             clock=self._clock,
-            ids=Ids(self._clock),
-            redactor=self.redactor,
+            ids=self._runtime.ids,
+            redactor=self._runtime.redactor,
             model=model,
-            ledger=self._store().ledger,
+            ledger=self._runtime.store.ledger,
             budget=budget,
             limits=LoopLimits(
                 turns=settings.agent_turns_max,
@@ -320,7 +303,7 @@ class Equipment:
                 from recollect.consolidation.files import MemoryFiles
 
                 self._files = MemoryFiles(
-                    self._store(), self._settings, self._documents, self._facts
+                    self._runtime.store, self._settings, self.documents, self.facts
                 )
             return self._files
 
@@ -336,9 +319,9 @@ class Equipment:
     ) -> WorkReport:
         """Do what is due in a space, or in all, also what nobody said is, until nothing is."""
         self.sweep(space, all=all)
-        report = work_off(self._store(), drain, self.embed_all, space)
+        report = work_off(self._runtime.store, drain, self.embed_all, space)
         if report and space is None:  # it looks at every memory: not as long as nothing happens
-            drop_old_memories(self._store(), self._clock.now(), self._settings)
+            drop_old_memories(self._runtime.store, self._clock.now(), self._settings)
         return report
 
     def sweep(self, space: str | None = None, *, all: bool = False) -> None:  # noqa: A002
@@ -346,7 +329,7 @@ class Equipment:
 
         Whoever works by hand may be the only one who ever does.
         """
-        store, settings = self._store(), self._settings
+        store, settings = self._runtime.store, self._settings
         deliver_all_signals(store, self._clock, settings, space)
         sweep(store, self._clock.now(), settings, space=space, all=all)
         self._memory_files().write_missing(space)
@@ -362,7 +345,7 @@ class Equipment:
 
     def _note_edits(self, spaces: Collection[str]) -> None:
         for space in spaces:
-            self._store().generations.note_edits(space, self._clock.now())
+            self._runtime.store.generations.note_edits(space, self._clock.now())
 
     def withdraw(
         self, space: str, gone: Collection[str], *, publish: bool = True
@@ -375,7 +358,7 @@ class Equipment:
         from recollect.agents.withdrawing import finish, withdraw
 
         left: list[str] = []
-        facts, documents = self._holding_facts(space), self._documents(space)
+        facts, documents = self._holding_facts(space), self.documents(space)
         try:
             if gone:
                 withdraw(documents, gone, now=facts.now, holding=facts.on)
@@ -402,12 +385,14 @@ class Equipment:
         from recollect.agents.withdrawing import correct, refile
 
         def read() -> Fact | None:
-            return None if fact is None else self._store().facts.get(space, fact_id)
+            return None if fact is None else self._runtime.store.facts.get(space, fact_id)
 
-        documents, facts = self._documents(space), self._holding_facts(space)
+        documents, facts = self.documents(space), self._holding_facts(space)
         others = replace(facts, besides=fact_id)
         was_filed = correct(documents, fact_id, read, now=facts.now, holding=others.on)
-        known = self._store().facts.get(space, fact_id) if was_filed and fact is None else None
+        known = (
+            self._runtime.store.facts.get(space, fact_id) if was_filed and fact is None else None
+        )
         if known is None or known.topic is None:
             return lambda: None
         return partial(refile, documents, known.topic, now=facts.now, holding=facts.on)
@@ -422,7 +407,7 @@ class Equipment:
 
         facts = self._holding_facts(space)
         leave_out(
-            self._documents(space),
+            self.documents(space),
             session_id,
             now=facts.now,
             standing=facts.of_session(session_id),
@@ -437,7 +422,7 @@ class Equipment:
     def _holding_facts(self, space: str) -> HoldingFacts:
         from recollect.agents.organiser_facts import HoldingFacts
 
-        return HoldingFacts(store=self._store(), space=space, now=self._clock.now())
+        return HoldingFacts(store=self._runtime.store, space=space, now=self._clock.now())
 
     def remove_files(self, space: str) -> tuple[str, ...]:
         """Take the published files of a space away; those that could not be are named."""
@@ -450,17 +435,17 @@ class Equipment:
         from recollect.documents.scope import Holder
 
         path = str(memory_root())
-        if self._store().documents.find(space, memory_root().place) is not None:
+        if self._runtime.store.documents.find(space, memory_root().place) is not None:
             return
         author = Author(kind=AuthorKind.AGENT, name=MEMORY_WORKER)
-        held = self._documents(space).held_by(Holder(author=author, root=memory_root()))
+        held = self.documents(space).held_by(Holder(author=author, root=memory_root()))
         with suppress(DocumentExists):
             held.write(path, "", title="Memory", expected_version=0, reason="the memory root")
 
     def status(self, space: str | None, limit: int) -> Status:
         from recollect.status import Status, model_uses
 
-        store, now = self._store(), self._clock.now()
+        store, now = self._runtime.store, self._clock.now()
         marked, waiting = store.marks.counts(space)
         left = store.marks.waiting(space, limit)
         taken = store.marks.waiting(space, limit, self._settings.unattended(now, None))
@@ -478,7 +463,7 @@ class Equipment:
             sessions=tuple(store.extractions.progress(space, limit)),
             agents=tuple(store.agents.list(space, limit)),
             spent_today=store.ledger.spent(space, now),
-            models=model_uses(self.doers(), store.ledger.spent_by_purpose(space, now)),
+            models=model_uses(self._runtime.doers(), store.ledger.spent_by_purpose(space, now)),
             consolidations_due=store.extractions.count_due(space),
             consolidations=tuple(store.generations.states(space, limit, "", now)),
         )
@@ -487,17 +472,8 @@ class Equipment:
         from recollect.extraction.plan import Wanted, plan_work
 
         wanted = Wanted(now=self._clock.now(), space=space, all=all, again=again)
-        planned = plan_work(self._store(), self.extraction(), self._settings, wanted)
-        doers = self.doers()
+        planned = plan_work(self._runtime.store, self.extraction(), self._settings, wanted)
+        doers = self._runtime.doers()
         besides = {job: doers[job] for job in ("memory-agent", "consolidation")}
         unplanned = {job: by for job, by in besides.items() if by not in ("rules", "off")}
         return replace(planned, not_included=unplanned)
-
-    def close(self) -> None:
-        """Let go of the models and the embedder, unless somebody else brought them."""
-        self._models.close()
-        with self._lock:
-            self._closed = True
-            if self._is_own_embedder and self._embedder is not None:
-                self._embedder.close()
-                self._embedder = None

@@ -1,4 +1,5 @@
-"""What a memory makes on first use: its redactor with the store's salt, its model, processors."""
+"""What everything of a memory shares, made on first use: its redactor with the store's salt, its
+model, processors."""
 
 from __future__ import annotations
 
@@ -15,11 +16,12 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.equipment import Equipment
 from recollect.errors import AppendKeyReused, InvalidSetting, StoreClosed
 from recollect.models.jobs import Brought
 from recollect.models.protocol import Completion, Model, Request, Usage
 from recollect.operations.migrating import whole_of
+from recollect.pipeline import Pipeline
+from recollect.runtime import Runtime
 from recollect.store.whole import Access
 from recollect_conformance.scripted import ScriptedServer
 from tests.scripted_answers import OTHERS_BY_RULES
@@ -48,9 +50,9 @@ class Borrowed:
         self.closed += 1
 
 
-def equipment(memory: recollect.Memory, model: Model | None = None, **settings: Any) -> Equipment:
+def runtime(memory: recollect.Memory, model: Model | None = None, **settings: Any) -> Runtime:
     given = Settings(data_dir="", **settings)
-    return Equipment(lambda: memory.store, given, ManualClock(), Brought(model=model))
+    return Runtime(memory.store, given, ManualClock(), Brought(model=model))
 
 
 def marked(memory: recollect.Memory) -> recollect.Session:
@@ -82,7 +84,7 @@ def test_two_memories_that_come_at_once_agree_on_a_salt(durable_store_url: str) 
     def redact() -> None:
         with recollect.open(durable_store_url, settings={}) as memory:
             barrier.wait(20)
-            found.append(equipment(memory).redactor().redact(SECRET))
+            found.append(runtime(memory).redactor().redact(SECRET))
 
     with recollect.open(durable_store_url, settings={}):  # makes the store
         threads = [threading.Thread(target=redact) for _ in range(4)]
@@ -99,14 +101,14 @@ def test_two_stores_write_different_placeholders() -> None:
         recollect.open(":memory:", settings={}) as one,
         recollect.open(":memory:", settings={}) as two,
     ):
-        assert equipment(one).redactor().redact(SECRET) != equipment(two).redactor().redact(SECRET)
+        assert runtime(one).redactor().redact(SECRET) != runtime(two).redactor().redact(SECRET)
 
 
 def test_the_redactor_is_made_once_and_follows_the_settings(memory: recollect.Memory) -> None:
-    equipped = equipment(memory)
-    assert equipped.redactor() is equipped.redactor()
-    assert SECRET not in equipped.redactor().redact(SECRET)
-    assert equipment(memory, redaction_allow=SECRET).redactor().redact(SECRET) == SECRET
+    shared = runtime(memory)
+    assert shared.redactor() is shared.redactor()
+    assert SECRET not in shared.redactor().redact(SECRET)
+    assert runtime(memory, redaction_allow=SECRET).redactor().redact(SECRET) == SECRET
 
 
 # the model
@@ -116,11 +118,11 @@ def test_a_model_of_the_settings_is_opened_once_and_closed_with_the_memory() -> 
     with ScriptedServer() as server:
         settings = server.settings(data_dir="")
         with recollect.open(":memory:", settings=settings) as memory:
-            equipped = Equipment(lambda: memory.store, settings, ManualClock())
-            opened = equipped.model()
+            shared = Runtime(memory.store, settings, ManualClock())
+            opened = shared.models.main()
             assert opened is not None
-            assert equipped.model() is opened
-            equipped.close()
+            assert shared.models.main() is opened
+            shared.close()
             with pytest.raises(recollect.RecollectError, match="closed"):
                 opened.complete(Request(system="s", prompt="p"))
             assert server.requests == []
@@ -158,8 +160,8 @@ def test_a_model_may_be_named_beside_the_settings() -> None:
 
 
 def test_every_worker_has_a_budget_of_its_own(memory: recollect.Memory) -> None:
-    equipped = equipment(memory)
-    assert equipped.processor() is not equipped.processor()
+    shared = runtime(memory)
+    assert Pipeline(shared).processor() is not Pipeline(shared).processor()
 
 
 # after closing
@@ -194,11 +196,11 @@ def test_a_closed_memory_is_closed(
 
 def test_a_closed_memory_opens_no_model() -> None:
     with ScriptedServer() as server, recollect.open(":memory:", settings={}) as memory:
-        equipped = Equipment(lambda: memory.store, server.settings(data_dir=""), ManualClock())
-        equipped.close()
-        equipped.close()
+        shared = Runtime(memory.store, server.settings(data_dir=""), ManualClock())
+        shared.close()
+        shared.close()
         with pytest.raises(StoreClosed, match="open it again"):
-            equipped.model()
+            shared.models.main()
 
 
 # redact_on_append: what it is to keep no secret at all
