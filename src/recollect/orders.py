@@ -280,3 +280,17 @@ def without_orders(
     if orders_in("\n".join(plain)):
         spread.update(*(pair for pair in pairwise(plain) if orders_in("\n".join(pair))))
     return "\n".join(told(line) for line, _ in lines if line.text not in spread)
+
+
+def told(text: str, is_vouched: Callable[[str], bool]) -> str:
+    """What a machine wrote, as a model may be told it: orders of people alone, and no labels."""
+    return without_orders(text, is_vouched, _shown).strip()
+
+
+def bare(text: str) -> str:
+    """What a machine wrote, without labels."""
+    return "\n".join(_shown(unlabelled(line)) for line in text.splitlines())
+
+
+def _shown(line: Line) -> str:
+    return f"{line.text} (from a tool)" if line.is_tools else line.text

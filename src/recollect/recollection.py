@@ -14,6 +14,8 @@ from typing import Any
 
 from recollect.knowledge import Source, Trust
 
+CONTEXT_TOKENS = 2000  # of a block, where no budget is given
+
 
 class EntryKind(StrEnum):
     """What can be found."""
@@ -79,7 +81,7 @@ class Filters:
 
     `since` and `until` (not included) are about when it was said or last changed; `as_of` shows
     what was known and held at that time. With `or_no_project`, what belongs to no project at all
-    may be found beside a project's own.
+    may be found beside a project's own; without a project, only that.
     """
 
     kinds: frozenset[EntryKind] = frozenset(EntryKind)
@@ -160,6 +162,26 @@ class Found:
 
     entries: tuple[Entry, ...]
     extents: Mapping[EntryKind, Extent]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastSession:
+    """What a session came to: its summary as an entry, and the memory by tasks behind it."""
+
+    entry: Entry
+    raw_memory: str
+    slug: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latest:
+    """What a recap is made of, the newest first: what people want, what is known and planned, what
+    was added without saying what it is, and what the last sessions came to."""
+
+    instructions: tuple[Entry, ...] = ()
+    known: tuple[Entry, ...] = ()
+    added: tuple[Entry, ...] = ()
+    sessions: tuple[PastSession, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

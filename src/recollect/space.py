@@ -125,7 +125,7 @@ class Space:
     def context(
         self,
         query: str,
-        max_tokens: int = 2000,
+        max_tokens: int | None = None,
         *,
         max_facts: int = 10,
         kinds: Iterable[EntryKind | str] | None = None,
@@ -135,8 +135,23 @@ class Space:
     ) -> Context:
         """What is recalled as a fenced block for a prompt, within a budget; false when empty.
 
-        `beside` is the id of the session that the prompt shows anyway: it is not repeated.
+        The budget is 2,000 tokens where none is given. An empty query is answered with a recap of
+        the project among the filters, else of the person, within `recap_tokens`. `beside` is the
+        id of the session that the prompt shows anyway: it is not repeated.
         """
+        if isinstance(query, str) and not query.strip():
+            # Not by way of recall, which takes longer to load: an agent waits for it.
+            from recollect.recall.recapping import Recapper
+
+            recapper = Recapper(runtime=self._runtime, store=self._runtime.store, space=self.name)
+            return recapper.context(
+                max_tokens,
+                max_facts=max_facts,
+                kinds=kinds,
+                filters=filters,
+                as_of=as_of,
+                beside=beside,
+            )
         return self._recaller.context(
             query,
             max_tokens,

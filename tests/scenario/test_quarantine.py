@@ -115,7 +115,7 @@ def everything_told(memory: recollect.Memory) -> str:
     """All that reaches a prompt: blocks, hooks, recall, MCP and what pages are made of."""
     space, now = memory.space(), memory.clock.now()
     asked = "deploy the lantern service with zorkware, the test suite, tea"
-    start = telling.at_start(space, None, max_tokens=2000, now=now, redact=str)
+    start = telling.at_start(space, None, max_tokens=2000)
     prompt = telling.at_prompt(space, None, asked, max_tokens=2000, now=now)
     hits = space.recall(asked, limit=50, kinds=["summary", "document", "fact"])
     blocks = [space.context(asked, 4000, kinds=["summary", "document", "fact"]), space.context("")]

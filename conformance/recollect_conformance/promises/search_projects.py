@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from recollect.document import Author, AuthorKind, Because, Content, Write
 from recollect.domain import KeyRef, SessionBirth
@@ -11,14 +12,15 @@ from recollect_conformance.case import case
 from recollect_conformance.findings import (
     DOCUMENT,
     FACT,
+    LATER,
     RECORD,
     SUMMARY,
     found,
     learn_in,
     tell_in,
 )
-from recollect_conformance.harness import Harness
-from recollect_conformance.lessons import add, statement
+from recollect_conformance.harness import SPACE, Harness
+from recollect_conformance.lessons import add, day, statement
 from recollect_conformance.pages import apply, place
 
 
@@ -53,3 +55,34 @@ def what_is_of_no_project_may_come_along(store: Harness) -> None:
     assert found(store, "saffron", DOCUMENT, filters=Filters(project="x")) == []
     narrow = Filters(project="x", or_no_project=True, agent="/user/writer")
     assert found(store, "saffron", filters=narrow) == []
+
+
+@case("N1 N14", "the latest of a project is its own and the person's, without what is shown anyway")
+def the_latest_of_a_project(store: Harness) -> None:
+    sessions: dict[str, str] = {}
+    for at, (key, project) in enumerate((("a", "x"), ("b", "y"), ("c", None), ("d", "x"))):
+        rule = replace(
+            statement(f"use {key}"), tags=("instruction",), metadata={"project": project}
+        )
+        likes = replace(statement(f"likes {key}"), tags=("preference",))
+        sessions[key] = learn_in(
+            store, _open(store, key, project), rule, likes, summary=key, said=day(at + 1)
+        )
+    add(store, "by hand")
+
+    def latest(beside: str = "", **given: Any) -> tuple[list[str], list[str], list[str]]:
+        filters = Filters(**given)
+        found = store.handle.search.latest(
+            SPACE, filters, LATER, facts=9, sessions=9, beside=beside
+        )
+        texts = [sorted(entry.text for entry in some) for some in (found.instructions, found.added)]
+        return texts[0], texts[1], [each.entry.text for each in found.sessions]
+
+    persons = [f"likes {key}" for key in "abcd"]
+    assert latest(project="x") == ([*persons, "use a", "use c", "use d"], ["by hand"], ["d", "a"])
+    assert latest() == latest(or_no_project=True) == ([*persons, "use c"], ["by hand"], ["c"])
+    assert latest(sessions["d"], project="x")[2] == ["a"]
+    assert latest(project="x", until=day(3))[2] == ["a"]
+    assert latest(project="z") == ([*persons, "use c"], ["by hand"], [])
+    few = store.handle.search.latest(SPACE, Filters(project="x"), LATER, facts=2, sessions=1)
+    assert (len(few.instructions), [each.entry.text for each in few.sessions]) == (2, ["d"])

@@ -42,7 +42,8 @@ from recollect.observing import telling
 from recollect.observing.traces import MODEL, PURPOSE, spanned
 from recollect.recall.citations import without_citations
 from recollect.recall.recaller import Recaller
-from recollect.recollection import Context
+from recollect.recall.recap import joined
+from recollect.recollection import Context, Filters
 from recollect.store.protocol import Store
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -104,11 +105,13 @@ class Conversations:
             return Done(records=(told,))
         note = self._before(errand)
         model = self._profile(ref).model or self.around.model()
-        # Without a model nobody sees the conversation: what was said in it is remembered as well.
-        block = self._recalled(ref, turn.text, None if model is None else turn.session.id)
         # One more than is shown, so that a turn that is not there as a whole is not shown in part.
         history, summary = store.records.recent_with_summary(ref, settings.max_history_len + 1)
         self._remember(ref, history)
+        # Without a model nobody sees the conversation: what was said in it is remembered as well.
+        block = self._recalled(ref, turn.text, None if model is None else turn.session.id)
+        if model is not None and (not block or _is_first(turn, history, summary)):
+            block = self._with_recap(ref, turn, block)
         if model is None:
             asked = {(record.session_id, record.seq) for record in turn.records}
             reply = Reply(
@@ -218,11 +221,30 @@ class Conversations:
             return NOTHING
         try:
             recaller = self.around.recaller(ref.space).redacting_by(self._redact(ref.space))
-            found = recaller.context(text[:QUERY_CHARS_MAX], tokens, beside=session_id)
-            return found or recaller.context("", tokens)  # what is always known
+            return recaller.context(text[:QUERY_CHARS_MAX], tokens, beside=session_id)
         except RecollectError as error:
             _log.warning("agent %s goes on without memory: %s", ref.agent_id, telling.told(error))
             return NOTHING
+
+    def _with_recap(self, ref: KeyRef, turn: Turn, found: Context) -> Context:
+        """A block with what a conversation begins with, in what room it leaves."""
+        settings, project = self.around.settings, turn.session.project
+        tokens = settings.agent_memory_tokens
+        if self.around.recaller is None:
+            return found
+        try:
+            recaller = self.around.recaller(ref.space).redacting_by(self._redact(ref.space))
+            recap = recaller.recapper.context(
+                min(tokens - found.token_count - 1, settings.recap_tokens),
+                filters=Filters(project=project, or_no_project=True),
+                beside=turn.session.id,
+                after=found,
+            )
+            both = joined(found, recap)
+            return both if both.token_count <= tokens else found
+        except RecollectError as error:
+            _log.warning("agent %s begins without a recap: %s", ref.agent_id, telling.told(error))
+            return found
 
     # what became of it
 
@@ -375,6 +397,11 @@ class _Told:
 def _shipped_prompt() -> Prompt:
     """Read once: a user's own may change at any time, this one does not."""
     return load_prompt(PROMPTS, "chat")
+
+
+def _is_first(turn: Turn, history: Sequence[Record], summary: str) -> bool:
+    """Whether nothing was said before this turn."""
+    return not summary and len(history) <= len(turn.records)
 
 
 def _steps_before(turn: Turn, history: Sequence[Record]) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from recollect.document import AuthorKind, Document, Version
 from recollect.documents.changeset import Changeset
 from recollect.errors import NotFound
-from recollect.recall.vouching import told
+from recollect.orders import told
 
 LINES_MIN = 4  # shorter pages may be rewritten
 PAGE = 50  # versions read at once

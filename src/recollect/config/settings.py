@@ -382,6 +382,12 @@ class Settings(ConsolidationSettings):
     agent_memory_tokens: int = setting(
         2000, "Tokens of recalled memory before each turn; 0: none.", minimum=0, maximum=1_000_000
     )
+    recap_tokens: int = setting(
+        800,
+        "Tokens of the recap that a session begins with, where no other budget is given; 0: none.",
+        minimum=0,
+        maximum=1_000_000,
+    )
     signals_every_seconds: float = setting(
         30.0, "How often a worker looks for delayed signals.", minimum=0.01, maximum=3600
     )

@@ -171,14 +171,18 @@ def _name(given: object) -> str:
     return collection.check_id(given)
 
 
-def _project(given: object) -> str | tuple[str, bool]:
-    """A project by its name; with None in a list beside it, also what belongs to no project."""
+def _project(given: object) -> str | tuple[str | None, bool]:
+    """A project by its name; with None in a list beside it, also what belongs to no project.
+
+    None alone in a list: only that.
+    """
     if not isinstance(given, list | tuple):
         return _name(given)
     names = [each for each in given if each is not None]
-    if len(names) != 1:
-        raise InvalidValue(f"a list of projects has one name, and None beside it, not {given!r}")
-    return _name(names[0]), len(names) < len(given)
+    has_none = len(names) < len(given)
+    if len(names) > 1 or not (names or has_none):
+        raise InvalidValue(f"a list of projects has one name, None, or both, not {given!r}")
+    return (_name(names[0]) if names else None), has_none
 
 
 def _agent(given: str | Mapping[str, Any] | Descriptor) -> str:

@@ -18,32 +18,31 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from recollect.collection import check_id
-from recollect.documents.paths import read_path
 from recollect.errors import InvalidValue
 from recollect.fences import without_recalled
 from recollect.knowledge import Source, Trust
 from recollect.messages import Role
+from recollect.orders import told
 from recollect.recall import usage
 from recollect.recall.candidates import Corpus, Question, Ranked
 from recollect.recall.filters import read_filters
 from recollect.recall.finding import Finder
 from recollect.recall.lexical import rarity
 from recollect.recall.pack import (
-    CHARS_PER_TOKEN_MAX,
     FACTS_MAX,
-    SUMMARY_SHARE,
     Standing,
     pack,
-    pack_summary,
 )
 from recollect.recall.passages import best_passage, excerpt, without_notes
 from recollect.recall.question import ask, candidate_id, candidates, corpus
 from recollect.recall.rank import outdated, rank, relevance, worth_tokens
+from recollect.recall.recapping import Recapper
 from recollect.recall.revising import Revisions
 from recollect.recall.speakers import KnownSpeakers
 from recollect.recall.variety import LOOKED_AT_SHARE, varied
-from recollect.recall.vouching import bare, told, voucher
+from recollect.recall.vouching import voucher
 from recollect.recollection import (
+    CONTEXT_TOKENS,
     Context,
     Entry,
     EntryKind,
@@ -59,7 +58,6 @@ if TYPE_CHECKING:
     from recollect.recall.meaning import Meaning
 
 QUERY_CHARS_MAX = 20_000  # of a question; what follows is not read
-CONTEXT_TOKENS = 2000
 CONTEXT_HITS = 24  # from which a context is packed at least
 CONTEXT_HITS_MAX = 400
 LINE_TOKENS_MIN = 8  # that a line of a context takes, at least nearly always
@@ -70,7 +68,6 @@ RELEVANCE_MIN = 0.2  # below, a line of a context has nothing to do with the que
 RELEVANCE_SHARE = 0.5  # of what the best has, which is enough where even that has less
 SPARE = 1.25  # so much more than fits is looked at: some of it says the same as the rest
 MARGIN_CHARS = 1500  # read further than is shown, so that no secret is cut in two and missed
-SUMMARY_PATH = "~/memory/memory_summary"
 REACH = Reach()
 _HAVE_SOURCES = (EntryKind.FACT, EntryKind.DOCUMENT)
 _WRITTEN = (EntryKind.SUMMARY, EntryKind.DOCUMENT)
@@ -148,42 +145,40 @@ class Recaller:
     def context(
         self,
         query: str,
-        max_tokens: int = CONTEXT_TOKENS,
+        max_tokens: int | None = None,
         *,
         max_facts: int = FACTS_MAX,
         kinds: Iterable[EntryKind | str] | None = None,
         filters: Filters | Mapping[str, Any] | None = None,
         as_of: datetime | str | None = None,
-        summary: str | None = None,
         beside: str | None = None,
     ) -> Context:
         """A block for a prompt that fits its budget exactly; false when there is nothing to say.
 
-        To no question at all the answer is what the space's memory comes to, its summary alone.
         `beside` is the session that the prompt shows anyway: its records are not repeated.
         """
+        max_tokens = CONTEXT_TOKENS if max_tokens is None else max_tokens
         if type(max_tokens) is not int or type(max_facts) is not int:
             raise InvalidValue("max_tokens and max_facts are whole numbers")
         allowed = read_filters(filters, kinds=kinds, as_of=as_of)
-        if isinstance(query, str) and not query.strip():
-            whole = self._summary(allowed, SUMMARY_SHARE * max_tokens)
-            told = whole if summary is None else summary
-            return self._named(pack_summary(told, max_tokens=max_tokens))
         answers = self._ranked(query, _reach_of(max_tokens), allowed, beside)
         budget = worth_tokens(answers.ranked, answers.corpus, max_tokens)
         found = self._shown(answers, _within(answers, budget), allowed, _Purpose.CONTEXT)
         block = pack(
             found.hits,
-            summary=summary or "",
             max_tokens=budget,
             max_facts=max_facts,
             now=self._runtime.now(),
             standings=_standings(found.entries),
         )
-        return self._named(block)
-
-    def _named(self, block: Context) -> Context:
         return replace(block, id=self._runtime.ids.new()) if block else block
+
+    @property
+    def recapper(self) -> Recapper:
+        """What tells where nothing is asked."""
+        return Recapper(
+            runtime=self._runtime, store=self._store, space=self._space, redact=self._redact
+        )
 
     def cite(
         self,
@@ -304,22 +299,6 @@ class Recaller:
         session_id = hit.id if hit.kind is EntryKind.SUMMARY else None
         is_persons = voucher(self._store, self._space, now, session_id)
         return replace(hit, text=told(hit.text, is_persons), title=told(hit.title, is_persons))
-
-    def _summary(self, allowed: Filters, max_tokens: int) -> str:
-        """What the space's memory comes to, once consolidation has written it.
-
-        It is about everything: who asks for less, or for another time, is not told.
-        """
-        everything = Filters(kinds=allowed.kinds, as_of=allowed.as_of)
-        if allowed != everything or EntryKind.DOCUMENT not in allowed.kinds or max_tokens <= 0:
-            return ""
-        found = self._store.documents.find(self._space, read_path(SUMMARY_PATH).place)
-        if found is None or (allowed.as_of is not None and found.updated_at > allowed.as_of):
-            return ""
-        redact = self._runtime.redactor().keyed(self._space).redact
-        chars_max = CHARS_PER_TOKEN_MAX * max_tokens // SUMMARY_SHARE + 1
-        # Whoever writes this page has left out orders that no person gave.
-        return bare(_beginning(without_notes(found.body), chars_max, redact))
 
 
 class Recallers:

@@ -14,7 +14,6 @@ from recollect.extraction.grounding import says
 from recollect.extraction.injected import without_instructions
 from recollect.fences import without_recalled
 from recollect.knowledge import Trust
-from recollect.orders import Line, unlabelled, without_orders
 from recollect.patterns import LazyPattern
 from recollect.recall.question import ask, sought
 from recollect.recollection import Entry, EntryKind, Filters, Reach
@@ -44,20 +43,6 @@ def voucher(
         return any(says(_said(each), text) for each in found.entries if not each.is_superseded)
 
     return is_persons
-
-
-def told(text: str, is_persons: Callable[[str], bool]) -> str:
-    """What a machine wrote, as a model may be told it: orders of people alone, and no labels."""
-    return without_orders(text, is_persons, _shown).strip()
-
-
-def bare(text: str) -> str:
-    """What a machine wrote, without labels."""
-    return "\n".join(_shown(unlabelled(line)) for line in text.splitlines())
-
-
-def _shown(line: Line) -> str:
-    return f"{line.text} (from a tool)" if line.is_tools else line.text
 
 
 def _said(entry: Entry) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         EntryKind,
         Filters,
         Found,
+        Latest,
         Reach,
         Revision,
         Sought,
@@ -38,6 +39,23 @@ class Search(Protocol):
         self, space: str, keys: Mapping[EntryKind, Sequence[int]], filters: Filters, now: datetime
     ) -> builtins.list[Entry]:
         """Entries by their keys, as far as they are there and pass, whole and with sources."""
+        ...
+
+    def latest(
+        self,
+        space: str,
+        filters: Filters,
+        now: datetime,
+        *,
+        facts: int,
+        sessions: int,
+        beside: str = "",
+    ) -> Latest:
+        """What a recap of a project is made of, or of what belongs to none; so many of each.
+
+        What people want, they may have said in no project. `beside` is the session that is shown
+        anyway: neither what it came to, nor what was compacted into it, is among them.
+        """
         ...
 
     def revisions(

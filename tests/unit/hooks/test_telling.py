@@ -15,6 +15,7 @@ from recollect.fences import FENCE, without_recalled
 from recollect.hooks import telling
 from recollect.knowledge import Fact, FactTag, Source, Trust
 from recollect.models.tokens import estimate_tokens
+from recollect.recall.recapping import FACTS_LOOKED_AT
 from recollect.recollection import Context
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
@@ -54,8 +55,7 @@ def learn(
 def at_start(
     memory: recollect.Memory, project: str | None = ATLAS, space: str = "default", tokens: int = 800
 ) -> Context:
-    redact = memory.runtime.redactor().keyed(space).redact
-    return telling.at_start(memory.space(space), project, max_tokens=tokens, now=NOW, redact=redact)
+    return telling.at_start(memory.space(space), project, max_tokens=tokens)
 
 
 def at_prompt(
@@ -97,12 +97,11 @@ def test_what_somebody_likes_goes_with_them_into_every_project(memory: recollect
 
 
 def test_old_rules_of_a_project_are_found_behind_many_newer_ones_of_others(
-    memory: recollect.Memory, monkeypatch: pytest.MonkeyPatch
+    memory: recollect.Memory,
 ) -> None:
-    monkeypatch.setattr(telling, "LISTED", 10)
     space = memory.space()
     learn(space, "Always run the atlas tests with make check.", project=ATLAS)
-    for number in range(12):
+    for number in range(2 * FACTS_LOOKED_AT):
         learn(space, f"Always deploy service number {number}.", project=OTHER)
     block = at_start(memory)
     assert "make check" in block.text
@@ -125,18 +124,6 @@ def test_what_tools_say_is_left_to_those_who_ask(memory: recollect.Memory) -> No
     assert not at_start(memory)
     assert not at_prompt(memory, "where does the wiki have the deploy schedule?")
     assert memory.space().context("where does the wiki have the deploy schedule?")
-
-
-def test_facts_go_through_the_redactor_again(memory: recollect.Memory) -> None:
-    learn(memory.space(), "Always use the blue key.", project=ATLAS)
-    block = telling.at_start(
-        memory.space(),
-        ATLAS,
-        max_tokens=800,
-        now=NOW,
-        redact=lambda text: text.replace("blue", "[…]"),
-    )
-    assert "Always use the […] key." in block.text
 
 
 def test_secrets_are_not_told(memory: recollect.Memory) -> None:
@@ -178,20 +165,22 @@ def test_a_block_is_fenced_and_asks_for_nothing(memory: recollect.Memory) -> Non
         assert without_recalled(f"before\n{block.text}\nafter").split() == ["before", "after"]
 
 
-def test_every_kind_of_rule_has_its_turn_and_what_is_used_goes_first(
+def test_rules_go_before_what_is_known_and_what_merely_happened_is_not_told(
     memory: recollect.Memory,
 ) -> None:
     space = memory.space()
-    for number in range(9):
-        learn(space, f"Always keep rule {number}.", project=ATLAS)
     learn(space, "The tests run with make check.", project=ATLAS, tag=FactTag.PROCEDURE)
+    for number in range(3):
+        learn(space, f"Always keep rule {number}.", project=ATLAS)
     learn(space, "It rained in spring.", project=ATLAS, tag=FactTag.EVENT)
     told = at_start(memory).text.splitlines()
-    lines = [line.partition(" (")[0] for line in told if line.startswith("- ")]
-    place = {text: at for at, text in enumerate(lines)}
-    assert place["- The tests run with make check."] == telling.ROUND
-    assert place["- It rained in spring."] == telling.ROUND + 1
-    assert len(lines) == 11
+    lines = [line.partition(" (")[0] for line in told if line.startswith(("- ", "## "))]
+    assert lines == [
+        "## Standing instructions",
+        *(f"- Always keep rule {number}." for number in (2, 1, 0)),
+        "## Known here",
+        "- The tests run with make check.",
+    ]
 
 
 @pytest.mark.parametrize("prompt", ["", "ok", "tabs", "/clear always tabs", "go on, please", "…!?"])

@@ -6,6 +6,7 @@ import pytest
 
 from recollect.errors import InvalidValue
 from recollect.recall.filters import read_filters
+from recollect.recollection import Filters
 
 
 def test_a_project_may_be_asked_for_with_what_belongs_to_none() -> None:
@@ -16,9 +17,10 @@ def test_a_project_may_be_asked_for_with_what_belongs_to_none() -> None:
         assert (both.project, both.or_no_project) == ("/src/shop", True)
     assert read_filters({"project": ["/src/shop"]}) == alone
     assert read_filters({"project": None}) == read_filters({})
+    assert read_filters({"project": [None]}) == Filters(or_no_project=True)
 
 
-@pytest.mark.parametrize("given", [[], [None], ["a", "b"], [1, None], 7, {"a": 1}])
+@pytest.mark.parametrize("given", [[], ["a", "b"], [1, None], 7, {"a": 1}])
 def test_projects_that_cannot_be_meant_are_refused(given: object) -> None:
     with pytest.raises(InvalidValue, match="project"):
         read_filters({"project": given})

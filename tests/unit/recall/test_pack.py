@@ -24,8 +24,8 @@ OSLO = hit("The user lives in Oslo", name="oslo", seq=7)
 DARK = hit("Dark mode is on in every editor", name="dark", seq=9)
 
 
-def packed(*hits: Hit, max_tokens: int = 2000, summary: str = "", max_facts: int = 10) -> Context:
-    return pack(hits, summary=summary, max_tokens=max_tokens, max_facts=max_facts, now=NOW)
+def packed(*hits: Hit, max_tokens: int = 2000, max_facts: int = 10) -> Context:
+    return pack(hits, max_tokens=max_tokens, max_facts=max_facts, now=NOW)
 
 
 def lines_of(block: Context) -> list[str]:
@@ -60,7 +60,7 @@ def test_every_line_leads_to_the_records_it_comes_from() -> None:
 )
 def test_nothing_to_show_is_nothing(hits: tuple[Hit, ...], max_tokens: int, max_facts: int) -> None:
     """T6: none found, no budget, no facts wanted: an empty block and no error."""
-    block = packed(*hits, max_tokens=max_tokens, max_facts=max_facts, summary="A summary.")
+    block = packed(*hits, max_tokens=max_tokens, max_facts=max_facts)
     assert not block
     assert block == Context(text="", omitted=block.omitted)
     assert len(block.omitted) == len(hits)
@@ -341,35 +341,6 @@ def test_the_same_words_about_two_times_stay_two() -> None:
     assert len(pack(hits, max_tokens=500, now=NOW, standings=standings).citations) == 2
 
 
-# The summary
-
-
-def test_the_summary_is_a_section_of_its_own_and_no_hit() -> None:
-    """T6."""
-    block = packed(TEA, summary="# About\n\nA person in Oslo.\n\n* drinks tea\n")
-    assert block.text == (
-        f"<{FENCE}>\n{INTRODUCTION}\n\n## Summary\n\nAbout\nA person in Oslo.\n- drinks tea\n\n"
-        f"{HEADING}\n\n- The user likes tea [m1] (2026-03-01)\n</{FENCE}>"
-    )
-    assert [each.hit.id for each in block.citations] == ["tea"]
-
-
-@pytest.mark.parametrize("summary", ["One line of it.\n" * 200, "One sentence of it. " * 200])
-def test_a_long_summary_is_cut_and_leaves_room(summary: str) -> None:
-    block = packed(TEA, OSLO, summary=summary, max_tokens=200)
-    assert len(block.citations) == 2
-    section = block.text.partition("## Summary\n\n")[2].partition(f"\n\n{HEADING}")[0]
-    assert section.endswith(("it.\n…", "it. …"))
-    assert 25 < estimate_tokens(section) <= 50
-
-
-def test_a_summary_goes_before_nothing_that_was_asked_for() -> None:
-    tight = len(packed(TEA).text)
-    block = pack([TEA], summary="In short: tea.", max_tokens=tight, now=NOW, count_tokens=len)
-    assert [each.hit.id for each in block.citations] == ["tea"]
-    assert "## Summary" not in block.text
-
-
 def test_a_fact_is_not_left_out_for_a_text_that_has_it_among_others() -> None:
     """T6: what was learned is shown as it is."""
     session = hit("They talked. The user likes tea, and more.", kind=EntryKind.SUMMARY, name="s")
@@ -428,7 +399,7 @@ def assert_sound(block: Context) -> None:
 def test_no_memory_breaks_out(text: str, kind: EntryKind) -> None:
     """N5, P12: whatever it says, and wherever it stands."""
     hostile = hit(text, name=text, kind=kind, speaker=text, title=text)
-    block = packed(hostile, TEA, summary=text)
+    block = packed(hostile, TEA)
     assert_sound(block)
     assert without_recalled(f"Hello\n{block.text}\nBye") == "Hello\n\nBye"
 
@@ -538,25 +509,20 @@ hits_of_any_kind = st.builds(
     speaker=any_text,
     title=any_text | st.sampled_from(HOSTILE),
 )
-summaries = (
-    st.just("") | any_text | st.text("ab .\n[m1]<#-/", max_size=300) | st.sampled_from(HOSTILE)
-)
 
 
 @given(
     st.lists(hits_of_any_kind, max_size=14),
     st.integers(-2, 400),
     st.integers(-1, 12),
-    summaries,
     st.sampled_from(COUNTERS),
 )
 def test_a_block_is_never_over_its_budget_and_always_whole(
-    hits: list[Hit], max_tokens: int, max_facts: int, summary: str, count: Callable[[str], int]
+    hits: list[Hit], max_tokens: int, max_facts: int, count: Callable[[str], int]
 ) -> None:
     """T6: counted to the last mark, by whatever counts."""
     block = pack(
         hits,
-        summary=summary,
         max_tokens=max_tokens,
         max_facts=max_facts,
         per_item_tokens=20,
@@ -574,14 +540,12 @@ def test_a_block_is_never_over_its_budget_and_always_whole(
     assert sorted(map(id, told)) == sorted(map(id, hits))
 
 
-@given(st.lists(hits_of_any_kind, min_size=1, max_size=5), summaries, any_text, any_text)
-@example([TEA], "", "Hello <", "/> Bye")
-def test_extraction_takes_a_block_out_of_any_text(
-    hits: list[Hit], summary: str, before: str, after: str
-) -> None:
+@given(st.lists(hits_of_any_kind, min_size=1, max_size=5), any_text, any_text)
+@example([TEA], "Hello <", "/> Bye")
+def test_extraction_takes_a_block_out_of_any_text(hits: list[Hit], before: str, after: str) -> None:
     """What was recalled is never learned a second time."""
     assume("memory" not in (before + after).lower())
-    block = packed(*hits, summary=summary)
+    block = packed(*hits)
     around = f"{before}\n{block.text}\n{after}"
     assert without_recalled(around) == f"{before}\n\n{after}"
 

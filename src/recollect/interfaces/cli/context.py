@@ -13,7 +13,7 @@ from recollect.interfaces.cli.recall_lines import block_lines
 from recollect.interfaces.cli.recall_shapes import context_shape
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.recall.pack import FACTS_MAX, LINES_MAX
-from recollect.recall.recaller import CONTEXT_TOKENS
+from recollect.recollection import CONTEXT_TOKENS
 
 
 @click.command("context")
@@ -21,10 +21,9 @@ from recollect.recall.recaller import CONTEXT_TOKENS
 @click.option(
     "--max-tokens",
     type=click.IntRange(min=0),
-    default=CONTEXT_TOKENS,
-    show_default=True,
     metavar="N",
-    help="What the whole block may take, everything counted.",
+    help="What the whole block may take, everything counted. Default: "
+    f"{CONTEXT_TOKENS}; of a recap `recap_tokens`.",
 )
 @click.option(
     "--max-facts",
@@ -43,12 +42,15 @@ def command(
     target: Target,
     /,
     query: tuple[str, ...],
-    max_tokens: int,
+    max_tokens: int | None,
     max_facts: int,
     explain: bool,
     **given: Any,
 ) -> None:
     """Print what is remembered about QUERY as a block for a prompt, and nothing else.
+
+    An empty QUERY is answered with a recap: of the project that --project names, else of the
+    person.
 
     The block is fenced as data, fits its budget, and each line has a mark to cite it by. Where
     nothing fits, nothing is printed; that is no error. A QUERY that is - or missing is read from
@@ -59,11 +61,14 @@ def command(
       recollect context "where does Ana live" >> prompt.txt
       recollect context "plan dinner with Ana" --max-tokens 300 --explain
       recollect context "plan dinner with Ana" --kind fact --trust user --json
+      recollect context "" --project /src/atlas
       printf '%s' "$PROMPT" | recollect context -
     """
     text = read_query(query, "recollect context -")
     with target.open(given["agent"]) as memory:
         space = memory.space(target.space_name)
+        if max_tokens is None:
+            max_tokens = CONTEXT_TOKENS if text.strip() else memory.settings.recap_tokens
         block = space.context(
             text, max_tokens, max_facts=max_facts, filters=given_filters(space, **given)
         )

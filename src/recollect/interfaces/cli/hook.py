@@ -39,7 +39,7 @@ from recollect.interfaces.cli.target import Target, with_target
 
 TIMEOUT_SECONDS = 2.0
 CAPTURE_SECONDS = 600.0
-START_TOKENS, PROMPT_TOKENS, TOKENS_MAX = 800, 400, 2000
+PROMPT_TOKENS, TOKENS_MAX = 400, 2000  # an agent cuts what is over some ten thousand characters
 WRONG_USAGE = 1
 INSTALLING = ("install", "uninstall")
 
@@ -137,8 +137,8 @@ def _agent_command(agent: Agent, summary: str) -> click.Command:
         "--max-tokens",
         type=click.IntRange(0, TOKENS_MAX, clamp=True),
         metavar="N",
-        help=f"What the context may take. Default: {START_TOKENS} at the start of a session,"
-        f" {PROMPT_TOKENS} at a prompt.",
+        help=f"What the context may take. Default: `recap_tokens` at the start of a"
+        f" session, {PROMPT_TOKENS} at a prompt.",
     )
     @click.option(
         "--timeout",
@@ -240,15 +240,12 @@ def _attend(
 
 def _tell(target: Target, event: Event, wishes: _Wishes, deadline: Deadline) -> None:
     is_start = event.moment is Moment.START
-    tokens = wishes.max_tokens
-    if tokens is None:
-        tokens = START_TOKENS if is_start else PROMPT_TOKENS
     options = {} if wishes.vectors else {"embedder": "none"}
     with target.open(event.agent.value, **options) as memory:
         name = token(target.space_name, event.agent.value, event.session)
         shown = Shown(hook_folder(memory.settings), name)
         known = [] if is_start else shown.ids()
-        block = _block(memory, target.space_name, event, tokens, known)
+        block = _block(memory, target.space_name, event, wishes.max_tokens, known)
         if block and deadline.speak(lambda: _say(answer(event, block.text))):
             shown.keep([*known, *(citation.hit.id for citation in block.citations)])
         elif is_start:
@@ -256,23 +253,23 @@ def _tell(target: Target, event: Event, wishes: _Wishes, deadline: Deadline) -> 
 
 
 def _block(
-    memory: recollect.Memory, space_name: str, event: Event, tokens: int, known: list[str]
+    memory: recollect.Memory, space_name: str, event: Event, tokens: int | None, known: list[str]
 ) -> recollect.Context:
     from recollect.hooks import telling
     from recollect.hooks.conversations import conversation
 
-    space, now = memory.space(space_name), SystemClock().now()
-    if event.moment is Moment.START:
-        redact = memory.runtime.redactor().keyed(space.name).redact
-        return telling.at_start(space, project(event), max_tokens=tokens, now=now, redact=redact)
+    space = memory.space(space_name)
     session = conversation(space, event)
+    beside = None if session is None else session.id
+    if event.moment is Moment.START:
+        return telling.at_start(space, project(event), max_tokens=tokens, beside=beside)
     return telling.at_prompt(
         space,
         project(event),
         event.prompt,
-        max_tokens=tokens,
-        now=now,
-        beside=None if session is None else session.id,
+        max_tokens=PROMPT_TOKENS if tokens is None else tokens,
+        now=SystemClock().now(),
+        beside=beside,
         shown=known,
     )
 

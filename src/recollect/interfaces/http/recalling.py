@@ -72,7 +72,7 @@ def recall(ask: Ask) -> Reply:
 def context(ask: Ask) -> Reply:
     block = ask.space.context(
         ask.body["query"],
-        ask.body.get("max_tokens", 2000),
+        ask.body.get("max_tokens"),
         max_facts=ask.body.get("max_facts", 10),
         beside=ask.body.get("beside"),
         **_narrowed(ask),

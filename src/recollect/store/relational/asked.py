@@ -48,7 +48,7 @@ def asked_for(space: str, filters: Filters, now: datetime, chars_max: int) -> di
         **_asked_of(filters.trust),
         "any_fields": not (fields := plain_fields(filters.where)),
         "fields": json.dumps(fields, ensure_ascii=False),
-        "any_project": filters.project is None,
+        "any_project": filters.project is None and not filters.or_no_project,
         "project": filters.project or "",
         "or_no_project": filters.or_no_project,
         "chars_max": chars_max,

@@ -63,7 +63,7 @@ def record_entry(row: Row) -> Entry:
     )
 
 
-def _fact_entry(row: Row) -> Entry:
+def fact_entry(row: Row) -> Entry:
     sources = read_sources(row[11])
     ends = [end for end in row[12:14] if end is not None]
     metadata = {} if row[7] == "{}" else json.loads(row[7])
@@ -95,7 +95,7 @@ def read_sources(text: str | None) -> tuple[Source, ...]:
     )
 
 
-def _summary_entry(row: Row) -> Entry:
+def summary_entry(row: Row) -> Entry:
     key, session_id, summary, words, updated_at, usage_count, upto = row
     return Entry(
         kind=EntryKind.SUMMARY,
@@ -131,8 +131,8 @@ def _document_entry(row: Row) -> Entry:
 
 READ: Mapping[EntryKind, Callable[[Row], Entry]] = {
     EntryKind.RECORD: record_entry,
-    EntryKind.FACT: _fact_entry,
-    EntryKind.SUMMARY: _summary_entry,
+    EntryKind.FACT: fact_entry,
+    EntryKind.SUMMARY: summary_entry,
     EntryKind.DOCUMENT: _document_entry,
 }
 

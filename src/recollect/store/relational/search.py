@@ -15,7 +15,7 @@ from datetime import datetime
 from itertools import chain, islice
 
 from recollect.clock import from_micros, to_micros
-from recollect.knowledge import Fact
+from recollect.knowledge import Fact, FactTag, Trust
 from recollect.recollection import (
     AllOf,
     Entry,
@@ -24,6 +24,8 @@ from recollect.recollection import (
     Filters,
     Found,
     Hit,
+    Latest,
+    PastSession,
     Reach,
     Revision,
     Sought,
@@ -34,7 +36,14 @@ from recollect.stems import indexed_fact, indexed_record, indexed_summary
 from recollect.store.relational import rows as rows_of
 from recollect.store.relational.asked import SOURCES_MAX, WORDS_CHARS, asked_for
 from recollect.store.relational.database import Asked, Connection, Database, Params, Row
-from recollect.store.relational.entries import READ, passes, read_sources, record_entry
+from recollect.store.relational.entries import (
+    READ,
+    fact_entry,
+    passes,
+    read_sources,
+    record_entry,
+    summary_entry,
+)
 from recollect.store.relational.postings import (
     ASKED_POSTINGS,
     RELATED,
@@ -55,6 +64,11 @@ CONDITIONS_FACTOR = 20  # more entries are loaded where metadata then leaves out
 CAUGHT_UP_CHARS_MAX = 65_536
 REVISIONS_MAX = 1000
 REWORDED_MAX = 1000  # facts that are looked through for what they said before they were edited
+
+# What people want of whoever works for them, and what a recap has besides.
+_INSTRUCTIONS = (FactTag.INSTRUCTION, FactTag.CORRECTION, FactTag.PREFERENCE)
+_PLANS = (FactTag.GOAL, FactTag.COMMITMENT)
+_KNOWLEDGE = (FactTag.DECISION, FactTag.PROCEDURE, FactTag.LESSON)
 
 _EXTENTS = {
     EntryKind.RECORD: "record_extent",
@@ -131,6 +145,47 @@ class RelationalSearch:
 
         return self._database.read(space, job)
 
+    def latest(
+        self,
+        space: str,
+        filters: Filters,
+        now: datetime,
+        *,
+        facts: int,
+        sessions: int,
+        beside: str = "",
+    ) -> Latest:
+        here = replace(filters, or_no_project=filters.project is None)
+        told = _among(filters, Trust.USER, Trust.AGENT)
+        peoples = replace(filters, or_no_project=True, trust=told)
+        users = replace(peoples, trust=_among(filters, Trust.USER))
+        known = _PLANS if filters.project is None else (*_PLANS, *_KNOWLEDGE)
+        place = " ".join((filters.project or "").split())  # as facts name it: on one line
+
+        def asked(which: Filters, *tags: FactTag) -> Asked:
+            wanted = {"wanted": json.dumps(tags), "is_untagged": not tags, "limit": facts}
+            names = {**asked_for(space, which, now, WHOLE_TEXT), "place": place, **wanted}
+            return "latest_facts", names
+
+        queries = [
+            asked(users, *_INSTRUCTIONS),
+            asked(replace(here, trust=told), *known),
+            asked(peoples),
+        ]
+        last = {**asked_for(space, here, now, WHOLE_TEXT), "beside": beside, "limit": sessions}
+        queries.append(("latest_sessions", last))
+        rows = self._database.read(space, lambda c: c.rows_each(queries))
+        past = [
+            PastSession(entry=summary_entry(row[:7]), raw_memory=row[7], slug=row[8] or "")
+            for row in rows[3]
+        ]
+        return Latest(
+            instructions=_newest(rows[0], filters),
+            known=_newest(rows[1], filters),
+            added=_newest(rows[2], filters),
+            sessions=tuple(each for each in past if passes(each.entry, filters)),
+        )
+
     def revisions(
         self, space: str, sessions: Sequence[str], now: datetime
     ) -> builtins.list[Revision]:
@@ -187,6 +242,17 @@ class RelationalSearch:
             return self._database.write(space, lambda c: len(c.rows("prune_usages", own)))
 
         return sum(map(pruned, spaces))
+
+
+def _newest(rows: Iterable[Row], filters: Filters) -> tuple[Entry, ...]:
+    """The facts among these that pass, the one that was said last first."""
+    found = [entry for entry in map(fact_entry, rows) if passes(entry, filters)]
+    return tuple(sorted(found, key=lambda entry: (entry.at, entry.key), reverse=True))
+
+
+def _among(filters: Filters, *trusts: Trust) -> frozenset[Trust]:
+    """Whose word is asked for, of these."""
+    return frozenset(trusts).intersection(Trust if filters.trust is None else filters.trust)
 
 
 def _revision(row: Row) -> Revision:

@@ -425,6 +425,43 @@ SELECT d.key, d.path, d.title, d.description, substr(d.body, 1, :chars_max),
 FROM {keys} wanted CROSS JOIN {its_document}
 WHERE d.key = wanted.key AND d.space = :space AND {asked_document};
 
+-- fragment: fact_of_kind (sqlite)
+CASE WHEN f.tags = '[]' THEN :is_untagged ELSE EXISTS (
+    SELECT 1 FROM json_each(f.tags) t JOIN json_each(:wanted) w ON w.value = t.value) END
+
+-- fragment: fact_of_kind (postgres)
+CASE WHEN f.tags = '[]' THEN :is_untagged ELSE EXISTS (
+    SELECT 1 FROM jsonb_array_elements_text(CAST(f.tags AS jsonb)) t (tag)
+    WHERE CAST(:wanted AS jsonb) @> to_jsonb(t.tag)) END
+
+-- name: latest_facts
+-- Of some kinds or of none, what holds in a project, or wherever its people are; the newest.
+SELECT f.key, f.id, {said}, '', f.valid_from, f.trust, f.tags, f.metadata, f.usage_count,
+    f.topic, f.superseded_by, {sources}, f.expires_at, f.superseded_at
+FROM facts f
+WHERE f.space = :space AND {fact_of_kind} AND {asked_fact}
+    AND ({fact_project} IS NULL OR {fact_project} = :place)
+ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
+
+-- name: latest_sessions
+-- What the last sessions came to. Not one that another session started, unless it is asked for; and
+-- not the one that is shown anyway, nor what a compaction has carried over into it.
+SELECT e.key, e.session_id, e.rollout_summary, '', e.source_updated_at, e.usage_count, e.upto,
+    e.raw_memory, e.rollout_slug
+FROM (
+    SELECT e.key FROM extractions e JOIN sessions s ON s.id = e.session_id
+    JOIN session_keys k ON k.id = s.key_id
+    WHERE e.space = :space AND s.space = :space AND k.space = :space AND {asked_summary}
+        AND (NOT :any_session OR s.parent IS NULL)
+        AND NOT EXISTS (SELECT 1 FROM sessions b
+            WHERE b.space = :space AND b.id = :beside AND b.key_id = s.key_id
+                AND s.rotation <= b.rotation AND NOT EXISTS (SELECT 1 FROM sessions r
+                    WHERE r.key_id = s.key_id AND r.rotation >= s.rotation
+                        AND r.rotation < b.rotation AND COALESCE(r.ended_by, '') <> 'compaction'))
+    ORDER BY e.source_updated_at DESC, e.session_id DESC LIMIT :limit) newest
+JOIN extractions e ON e.key = newest.key
+ORDER BY e.source_updated_at DESC, e.session_id DESC;
+
 -- name: wordless_records
 SELECT h.space, h.id, substr(h.content, 1, :chars_max) FROM session_history h
 WHERE h.words IS NULL ORDER BY h.id LIMIT :limit;
