@@ -30,7 +30,12 @@ def test_each_file_has_a_table_of_methods_and_one_of_categories(tmp_path: Path) 
     ours = next(line for line in lines if line.startswith("recall, words  "))
     assert ours.split()[2:6] == ["1.000"] * 4
     assert any(line.startswith("FTS5, sessions of user turns  –") for line in lines)
-    assert lines[-2].split()[:2] == ["single-hop", "1"]
+    assert any(line.split()[:2] == ["single-hop", "1"] for line in lines)
+    told = next(line for line in lines if line.startswith("block  "))
+    assert told.split()[1:] == ["1.000"] * 4
+    used = next(line for line in lines if line.startswith("budget used, 2 questions from"))
+    assert used.count("%") == 4
+    assert any(line.startswith("block − FTS5 with neighbours  ") for line in lines)
 
 
 def test_json_has_every_method_and_category(durable_store_url: str, tmp_path: Path) -> None:
@@ -44,6 +49,10 @@ def test_json_has_every_method_and_category(durable_store_url: str, tmp_path: Pa
     assert ours["mean"]["R@10"] == 1.0
     assert ours["by_category"]["temporal"]["questions"] == 1
     assert set(ours["cpu_ms"]) == {"p50", "p95"}
+    block = file["blocks"]["methods"][-1]
+    assert (block["name"], block["mean"]["told@1000"]) == ("block", 1.0)
+    assert file["blocks"]["differences"][0]["by_budget"]["500"].keys() == {"mean", "low", "high"}
+    assert file["blocks"]["budget_used_elsewhere"] is None
     with recollect.open(durable_store_url) as memory:
         assert memory.spaces() == ["bench:locomo-dev.json:conv-1"]
 
@@ -116,5 +125,6 @@ def test_a_terminal_sees_how_far_it_is_and_a_pipe_does_not(tmp_path: Path) -> No
     shown = os.read(ours, 65_536).decode()
     os.close(ours)
     assert "conv-1: recall, words 2 of 2" in shown
+    assert "conv-1: block 2 of 2" in shown
     assert shown.endswith("\x1b[2K")
     assert b"2 of 2" not in result.stdout

@@ -1,13 +1,16 @@
-"""What recall is compared with: plain FTS5, counting words as grep would, vectors alone."""
+"""What recall is compared with: plain FTS5, counting words as grep would, vectors alone.
+
+And what a block is compared with: the turns that FTS5 finds, with and without their neighbours.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import apsw
 
-from recollect.benchmarks.tasks import Pool, Query
+from recollect.benchmarks.tasks import Pool, Query, Turn
 from recollect.recall.question import ask, without_names
 from recollect.recall.rank import speakers_asked
 from recollect.recollection import EntryKind, Filters
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from recollect.recall.meaning import Meaning
 
 DEPTH = 300  # of a ranking: sessions count by their first turn, and ten of them are wanted
+CHARS_PER_TOKEN = 4
 
 
 class PlainFts:
@@ -83,6 +87,39 @@ class VectorsAlone:
         )
         ids = {entry.key: entry.id for entry in entries}
         return [self._turns[ids[key]] for key in keys if key in ids]
+
+
+class FtsBlock:
+    """The best turns by plain FTS5, each with its day and speaker, up to the budget.
+
+    `beside` turns of the session come along on either side of each. What is told is told once; the
+    line that passes the end of the budget is cut there.
+    """
+
+    def __init__(self, pool: Pool, beside: int = 0) -> None:
+        self._fts = PlainFts(spoken(pool))
+        self._turns = pool.turns
+        self._at = {turn.id: at for at, turn in enumerate(pool.turns)}
+        self._beside = beside
+
+    def text(self, query: Query, max_tokens: int) -> str:
+        chosen = dict.fromkeys(
+            near for found in self._fts.order(query) for near in self._around(self._at[found])
+        )
+        return transcript(self._turns[at] for at in chosen)[: max_tokens * CHARS_PER_TOKEN]
+
+    def _around(self, at: int) -> Iterable[int]:
+        ends = max(at - self._beside, 0), min(at + self._beside + 1, len(self._turns))
+        session = self._turns[at].session
+        return (near for near in range(*ends) if self._turns[near].session == session)
+
+
+def transcript(turns: Iterable[Turn]) -> str:
+    """Turns as lines with their day and speaker."""
+    return "\n".join(
+        f"{turn.said_at:%Y-%m-%d} {turn.speaker or turn.role}: {' '.join(turn.text.split())}"
+        for turn in turns
+    )
 
 
 def spoken(pool: Pool) -> dict[str, str]:

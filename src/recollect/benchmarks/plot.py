@@ -1,12 +1,17 @@
-"""A bar chart of results as SVG text: a panel for each file, a group for each of its figures."""
+"""A bar chart as SVG text: panels below each other, a group of bars for each figure.
+
+What is measured is blue, what it is compared with grey.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
+from recollect.benchmarks.blocks import BLOCK, BUDGETS, TOLD, figure
 from recollect.benchmarks.metrics import SESSION_FIGURES, TURN_FIGURES
-from recollect.benchmarks.recall import RECALLS, Result, Row
+from recollect.benchmarks.recall import RECALLS, Result
 from recollect.benchmarks.tasks import Task
 
 WIDTH = 860
@@ -26,29 +31,68 @@ HEADLINES = {
 }
 
 
-def bar_chart(results: Sequence[Result]) -> str:
-    """The headline figures of each file, one bar for each method."""
-    height = sum(map(_panel_height, results))
-    size = f'width="{WIDTH}" height="{height}"'
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """A title, and for each label a share by series; `ours` are the series that are measured."""
+
+    title: str
+    groups: Mapping[str, Mapping[str, float]]
+    series: tuple[str, ...]
+    ours: frozenset[str]
+
+    @property
+    def height(self) -> int:
+        return PANEL_HEIGHT + LEGEND_LINE * len(self.series)
+
+    @property
+    def colours(self) -> dict[str, str]:
+        left = {True: list(RECALL_COLOURS), False: list(BASELINE_COLOURS)}
+        return {name: left[name in self.ours].pop(0) for name in self.series}
+
+
+def panels_of_recall(results: Sequence[Result]) -> Iterator[Panel]:
+    """The headline figures of each file, and the evidence in its blocks."""
+    for result in results:
+        title = f"{result.file} ({result.split}): {result.questions:,} questions"
+        yield Panel(
+            title=title,
+            groups={
+                name: {row.name: row.mean[name] for row in result.rows if name in row.mean}
+                for name in HEADLINES[result.task]
+            },
+            series=tuple(row.name for row in result.rows),
+            ours=RECALLS,
+        )
+        yield Panel(
+            title=f"{result.file} ({result.split}): evidence in a block",
+            groups={
+                f"{budget:,} tokens": {
+                    row.name: row.mean[figure(TOLD, budget)] for row in result.blocks.rows
+                }
+                for budget in BUDGETS
+            },
+            series=tuple(row.name for row in result.blocks.rows),
+            ours=frozenset({BLOCK}),
+        )
+
+
+def bar_chart(panels: Iterable[Panel]) -> str:
+    """All panels as one picture."""
+    drawn = list(panels)
+    size = f'width="{WIDTH}" height="{sum(panel.height for panel in drawn)}"'
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">',
         f'<rect {size} fill="white"/>',
     ]
     top = 0
-    for result in results:
-        lines += _panel(result, top)
-        top += _panel_height(result)
+    for panel in drawn:
+        lines += _panel(panel, top)
+        top += panel.height
     return "\n".join([*lines, "</svg>", ""])
 
 
-def _panel_height(result: Result) -> int:
-    return PANEL_HEIGHT + LEGEND_LINE * len(result.rows)
-
-
-def _panel(result: Result, top: int) -> Iterator[str]:
-    figures = HEADLINES[result.task]
-    title = f"{result.file} ({result.split}): {result.questions:,} questions"
-    yield _text(MARGIN, top + 22, title, 'font-size="15" font-weight="bold"')
+def _panel(panel: Panel, top: int) -> Iterator[str]:
+    yield _text(MARGIN, top + 22, panel.title, 'font-size="15" font-weight="bold"')
     floor = top + PANEL_HEIGHT - LABEL_HEIGHT
     scale = floor - top - TITLE_HEIGHT - 14
     for tenth in range(0, 11, 2):
@@ -58,29 +102,21 @@ def _panel(result: Result, top: int) -> Iterator[str]:
             ' stroke="#e3e6ea"/>'
         )
         yield _text(MARGIN - 6, level + 4, f"{tenth / 10:.1f}", 'text-anchor="end" fill="#667"')
-    group_width = (WIDTH - 2 * MARGIN) / len(figures)
-    colours = _colours(result.rows)
-    for place, figure in enumerate(figures):
+    colours = panel.colours
+    group_width = (WIDTH - 2 * MARGIN) / max(len(panel.groups), 1)
+    for place, (label, shares) in enumerate(panel.groups.items()):
         left = MARGIN + place * group_width
-        yield _text(left + group_width / 2, floor + 17, figure, 'text-anchor="middle"')
-        told = [(row, colour) for row, colour in colours if figure in row.mean]
-        bar_width = (group_width - 24) / max(len(told), 1)
-        for number, (row, colour) in enumerate(told):
+        yield _text(left + group_width / 2, floor + 17, label, 'text-anchor="middle"')
+        bar_width = (group_width - 24) / max(len(shares), 1)
+        for number, (name, share) in enumerate(shares.items()):
             x = left + 12 + number * bar_width
-            yield from _bar(x, floor, bar_width - BAR_GAP, scale * row.mean[figure], colour)
-            middle, above = x + bar_width / 2, floor - scale * row.mean[figure] - 4
-            label = f"{row.mean[figure]:.3f}"
-            yield _text(middle, above, label, 'text-anchor="middle" font-size="10"')
-    for number, (row, colour) in enumerate(colours):
+            yield from _bar(x, floor, bar_width - BAR_GAP, scale * share, colours[name])
+            middle, above = x + bar_width / 2, floor - scale * share - 4
+            yield _text(middle, above, f"{share:.3f}", 'text-anchor="middle" font-size="10"')
+    for number, (name, colour) in enumerate(colours.items()):
         y = top + PANEL_HEIGHT + LEGEND_LINE * number
         yield f'<rect x="{MARGIN}" y="{y}" width="12" height="12" fill="{colour}"/>'
-        yield _text(MARGIN + 18, y + 10, row.name)
-
-
-def _colours(rows: Sequence[Row]) -> list[tuple[Row, str]]:
-    """Greys for what recall is compared with."""
-    left = {True: list(RECALL_COLOURS), False: list(BASELINE_COLOURS)}
-    return [(row, left[row.name in RECALLS].pop(0)) for row in rows]
+        yield _text(MARGIN + 18, y + 10, name)
 
 
 def _bar(x: float, floor: float, width: float, height: float, colour: str) -> Iterator[str]:

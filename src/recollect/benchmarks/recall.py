@@ -1,7 +1,8 @@
 """Recall measured: every turn appended to a real store, every question asked of it, and scored.
 
-Questions are asked at their own date, of records alone, since nothing has been learned from them.
-Each file is measured by itself, with the baselines on the same texts in the same run.
+Questions are asked at their own date. Rankings are of records, before anything has been learned
+from them; blocks are what a model would be told when all has been. Each file is measured by itself,
+with the baselines on the same texts in the same run.
 """
 
 from __future__ import annotations
@@ -9,8 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from itertools import groupby
 
 from recollect.benchmarks.baselines import (
     PlainFts,
@@ -19,14 +18,14 @@ from recollect.benchmarks.baselines import (
     spoken,
     told_by_users,
 )
-from recollect.benchmarks.metrics import Figures, average, of_sessions, of_turns, share
-from recollect.benchmarks.stopwatch import percentile, timed
-from recollect.benchmarks.tasks import DataSet, Pool, Query, Split, Task, Turn
-from recollect.collection import Message
-from recollect.errors import InvalidValue
+from recollect.benchmarks.blocks import BlockBenchmark, Blocks, medians, summed_up
+from recollect.benchmarks.ingest import Ingest, Loaded, Progress, SetClock
+from recollect.benchmarks.metrics import Figures, of_sessions, of_turns
+from recollect.benchmarks.rows import Answered, Row, row_of
+from recollect.benchmarks.stopwatch import timed
+from recollect.benchmarks.tasks import DataSet, Query, Split, Task
 from recollect.memory import Memory
 from recollect.recollection import EntryKind
-from recollect.space import Space
 
 BY_WORDS = "recall, words"
 BY_WORDS_AND_VECTORS = "recall, words and vectors"
@@ -36,61 +35,14 @@ GREP = "grep, turns"
 VECTORS = "vectors alone, turns"
 RECALLS = frozenset({BY_WORDS, BY_WORDS_AND_VECTORS})
 
-TOKENS = "context tokens"
-CONTEXT_FIGURES = ("context R", TOKENS)
 HITS = 10  # of a recall whose time is taken
 HITS_DEEP = 100  # sessions count by their first turn, and ten of them are wanted
-CONTEXT_TOKENS = 800
 _KINDS = (EntryKind.RECORD,)
-
-# What is being done, how far it is, and how far it goes.
-Progress = Callable[[str, int, int], None]
-
-
-class SetClock:
-    """A clock that shows the time it was set to."""
-
-    def __init__(self) -> None:
-        self._now = datetime(2020, 1, 1, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self._now
-
-    def set(self, moment: datetime) -> None:
-        self._now = moment
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """One question put to one method: its figures, and the processor time it took."""
-
-    query: Query
-    figures: Figures
-    cpu_ms: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """The questions of one category: how many, and the mean of each figure."""
-
-    questions: int
-    mean: Figures
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One method on one file."""
-
-    name: str
-    mean: Figures
-    by_category: Mapping[str, Group]
-    cpu_ms_p50: float
-    cpu_ms_p95: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One file: what it is, and every method on it, recall last."""
+    """One file: what it is, every ranking of its turns, recall's last, and what blocks told."""
 
     file: str
     task: Task
@@ -99,32 +51,31 @@ class Result:
     turns: int
     questions: int
     rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
-    """A pool in its space. `turns` are the turns of records, by `session:seq`."""
-
-    pool: Pool
-    space: Space
-    turns: Mapping[str, str]
+    blocks: Blocks
 
 
 class RecallBenchmark:
     """Measures files in one store that was empty; `clock` is the memory's own."""
 
     def __init__(self, memory: Memory, clock: SetClock, progress: Progress) -> None:
-        if memory.spaces(1):
-            raise InvalidValue("the store holds something; a benchmark needs an empty one")
         self._memory = memory
         self._clock = clock
         self._progress = progress
+        self._ingest = Ingest(memory, clock, progress)
+        self._blocks = BlockBenchmark(clock, progress)
 
-    def measure(self, data: DataSet) -> Result:
-        answers: dict[str, list[Answered]] = defaultdict(list)
-        for pool in data.pools:
-            for name, answered in self._measured(data, pool):
-                answers[name] += answered
+    def measure(self, data: DataSet, elsewhere: Sequence[Query] = ()) -> Result:
+        """All figures of a file; `elsewhere` are questions that have no answer in it."""
+        rankings: dict[str, list[Answered]] = defaultdict(list)
+        blocks: list[Mapping[str, Sequence[Answered]]] = []
+        used: list[Mapping[int, float]] = []
+        for number, pool in enumerate(data.pools):
+            loaded = self._ingest.append(data, pool)
+            for name, answered in self._ranked(loaded):
+                rankings[name] += answered
+            self._ingest.learn(loaded)
+            blocks.append(dict(self._blocks.measure(loaded)))
+            used += self._blocks.shares_used(loaded, elsewhere[number :: len(data.pools)])
         return Result(
             file=data.file,
             task=data.task,
@@ -132,11 +83,13 @@ class RecallBenchmark:
             spaces=len(data.pools),
             turns=data.turns,
             questions=data.questions,
-            rows=tuple(_row(name, answers[name]) for name in _ordered(answers)),
+            rows=tuple(row_of(name, rankings[name]) for name in _ordered(rankings)),
+            blocks=summed_up(blocks, medians(used)),
         )
 
-    def _measured(self, data: DataSet, pool: Pool) -> Iterator[tuple[str, list[Answered]]]:
-        loaded = self._load(data, pool)
+    def _ranked(self, loaded: Loaded) -> Iterator[tuple[str, list[Answered]]]:
+        """Every ranking of the turns, before anything has been learned from them."""
+        pool = loaded.pool
         turns, sessions = spoken(pool), told_by_users(pool)
         for name, order, measure in (
             (FTS_TURNS, PlainFts(turns).order, of_turns),
@@ -146,32 +99,9 @@ class RecallBenchmark:
             yield name, [_answered(query, order, measure) for query in pool.queries]
         yield BY_WORDS, self._asked(BY_WORDS, loaded)
         if self._memory.runtime.has_embedder:
-            self._embed(pool)
+            self._ingest.embed(pool)
             yield VECTORS, self._by_vectors(loaded)
             yield BY_WORDS_AND_VECTORS, self._asked(BY_WORDS_AND_VECTORS, loaded)
-
-    def _load(self, data: DataSet, pool: Pool) -> Loaded:
-        """Append every turn, at its time."""
-        space = self._memory.space(f"bench:{data.file}:{pool.name}")
-        batch = self._memory.settings.batch_records_max
-        turns: dict[str, str] = {}
-        for session, group in groupby(pool.turns, key=lambda turn: turn.session):
-            said = list(group)
-            handle = space.session((data.task.lower(), session), source="bench")
-            for start in range(0, len(said), batch):
-                part = said[start : start + batch]
-                self._clock.set(part[-1].said_at)
-                records = handle.append_many([_message(turn) for turn in part])
-                for turn, record in zip(part, records, strict=True):
-                    turns[f"{record.session_id}:{record.seq}"] = turn.id
-            self._progress(f"{pool.name}: appended", len(turns), len(pool.turns))
-        return Loaded(pool=pool, space=space, turns=turns)
-
-    def _embed(self, pool: Pool) -> None:
-        made = 0
-        while looked_at := self._memory.pipeline.embed_some():
-            made += looked_at
-            self._progress(f"{pool.name}: embedded", made, len(pool.turns))
 
     def _by_vectors(self, loaded: Loaded) -> list[Answered]:
         meaning = self._memory._recallers.meaning()
@@ -195,20 +125,7 @@ class RecallBenchmark:
         space, text = loaded.space, query.text
         _, cpu_ms = timed(lambda: space.recall(text, HITS, kinds=_KINDS))
         order = [loaded.turns[hit.id] for hit in space.recall(text, HITS_DEEP, kinds=_KINDS)]
-        block = space.context(text, CONTEXT_TOKENS, kinds=_KINDS)
-        figures = of_turns(query, order)
-        if query.turns:
-            cited = (loaded.turns[citation.hit.id] for citation in block.citations)
-            figures["context R"] = share(cited, query.turns)
-        figures[TOKENS] = block.token_count
-        return Answered(query=query, figures=figures, cpu_ms=cpu_ms)
-
-
-def _message(turn: Turn) -> Message:
-    named = {"name": turn.speaker} if turn.speaker else {}
-    return Message(
-        message={"role": turn.role, "content": turn.text, **named}, at=turn.said_at, key=turn.id
-    )
+        return Answered(query=query, figures=of_turns(query, order), cpu_ms=cpu_ms)
 
 
 def _answered(
@@ -218,23 +135,6 @@ def _answered(
 ) -> Answered:
     found, cpu_ms = timed(lambda: order(query))
     return Answered(query=query, figures=measure(query, found), cpu_ms=cpu_ms)
-
-
-def _row(name: str, answered: Sequence[Answered]) -> Row:
-    spent = [each.cpu_ms for each in answered]
-    by_category: dict[str, list[Figures]] = defaultdict(list)
-    for each in answered:
-        by_category[each.query.category].append(each.figures)
-    return Row(
-        name=name,
-        mean=average(each.figures for each in answered),
-        by_category={
-            category: Group(questions=len(figures), mean=average(figures))
-            for category, figures in sorted(by_category.items())
-        },
-        cpu_ms_p50=percentile(spent, 0.5),
-        cpu_ms_p95=percentile(spent, 0.95),
-    )
 
 
 def _ordered(answers: Mapping[str, Sequence[Answered]]) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -18,6 +18,8 @@ from recollect.errors import InvalidValue
 
 _EVIDENCE = re.compile(r"D:?(\d+):(\d+)")
 _LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
+_LOCOMO_ADVERSARIAL = 5
+ADVERSARIAL, ABSTENTION = "adversarial", "abstention"  # what cannot be answered, in either data set
 _TURN = timedelta(minutes=1)  # sessions are dated, turns are not
 
 
@@ -59,7 +61,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A question, and the turns and sessions that hold its answer."""
+    """A question, its answer, and the turns and sessions that hold it.
+
+    `asked_of` are the sessions that it is asked of; empty where those are all of the pool.
+    """
 
     id: str
     text: str
@@ -67,15 +72,22 @@ class Query:
     asked_at: datetime
     turns: frozenset[str]
     sessions: frozenset[str]
+    answer: str = ""
+    is_answerable: bool = True
+    asked_of: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """What is searched as one space, in the order it was said, and what is asked of it."""
+    """What is searched as one space, in the order it was said, and what is asked of it.
+
+    `unanswerable` are the questions that it has no answer to; nothing is to be found for them.
+    """
 
     name: str
     turns: tuple[Turn, ...]
     queries: tuple[Query, ...]
+    unanswerable: tuple[Query, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,13 +129,16 @@ def split_of(file: str) -> Split:
     return next((_SPLIT_WORDS[word] for word in words if word in _SPLIT_WORDS), Split.UNNAMED)
 
 
-def load(path: Path) -> DataSet:
-    """Read a file, whatever its name; what it holds says which of the two it is."""
+def load(path: Path, second_speaker: str = "user") -> DataSet:
+    """Read a file, whatever its name; what it holds says which of the two it is.
+
+    `second_speaker` is the role of the second person of a LoCoMo conversation.
+    """
     try:
         samples = json.loads(path.read_text(encoding="utf-8"))
         is_locomo = "conversation" in samples[0]
         pools = (
-            tuple(_conversation(sample) for sample in samples)
+            tuple(_conversation(sample, second_speaker) for sample in samples)
             if is_locomo
             else (_pooled(samples, path.stem),)
         )
@@ -156,13 +171,20 @@ def limited(data: DataSet, questions_max: int) -> DataSet:
     return replace(data, pools=tuple(pool for pool in pools if pool.queries))
 
 
+def with_unanswerable(data: DataSet) -> DataSet:
+    """The same with the questions that cannot be answered among those that are asked."""
+    pools = (replace(pool, queries=pool.queries + pool.unanswerable) for pool in data.pools)
+    return replace(data, pools=tuple(pools))
+
+
 def _is_known(file: str) -> bool:
     return file.lower().startswith(("locomo", "longmemeval"))
 
 
-def _conversation(sample: dict[str, Any]) -> Pool:
-    """The questions without evidence, the adversarial ones above all, stay out."""
+def _conversation(sample: dict[str, Any], second_speaker: str) -> Pool:
+    """The questions without evidence stay out; the adversarial ones have no answer."""
     conversation = sample["conversation"]
+    roles = {conversation.get("speaker_b"): second_speaker}
     turns: list[Turn] = []
     number = 1
     while f"session_{number}" in conversation:
@@ -172,7 +194,7 @@ def _conversation(sample: dict[str, Any]) -> Pool:
                 id=turn["dia_id"],
                 session=f"D{number}",
                 speaker=turn["speaker"],
-                role="user",
+                role=roles.get(turn["speaker"], "user"),
                 said_at=began + place * _TURN,
                 text=_with_caption(turn),
             )
@@ -181,22 +203,35 @@ def _conversation(sample: dict[str, Any]) -> Pool:
         number += 1
     known = {turn.id for turn in turns}
     asked_at = max(turn.said_at for turn in turns)
-    queries = []
-    for place, asked in enumerate(sample["qa"]):
-        found = _EVIDENCE.findall(" ".join(asked.get("evidence", ())))
-        evidence = frozenset(f"D{int(day)}:{int(turn)}" for day, turn in found) & known
-        if asked["category"] in _LOCOMO_CATEGORIES and evidence:
-            queries.append(
-                Query(
-                    id=f"{sample['sample_id']}-{place}",
-                    text=asked["question"],
-                    category=_LOCOMO_CATEGORIES[asked["category"]],
-                    asked_at=asked_at,
-                    turns=evidence,
-                    sessions=frozenset(map(session_of, evidence)),
-                )
-            )
-    return Pool(name=sample["sample_id"], turns=tuple(turns), queries=tuple(queries))
+    asked = [
+        _conversation_query(f"{sample['sample_id']}-{place}", each, known, asked_at)
+        for place, each in enumerate(sample["qa"])
+    ]
+    return Pool(
+        name=sample["sample_id"],
+        turns=tuple(turns),
+        queries=tuple(query for query in asked if query.is_answerable and query.turns),
+        unanswerable=tuple(query for query in asked if not query.is_answerable),
+    )
+
+
+def _conversation_query(
+    name: str, asked: dict[str, Any], known: Collection[str], asked_at: datetime
+) -> Query:
+    found = _EVIDENCE.findall(" ".join(asked.get("evidence", ())))
+    evidence = frozenset(f"D{int(day)}:{int(turn)}" for day, turn in found).intersection(known)
+    category = asked["category"]
+    is_answerable = category != _LOCOMO_ADVERSARIAL
+    return Query(
+        id=name,
+        text=asked["question"],
+        category=_LOCOMO_CATEGORIES[category] if is_answerable else ADVERSARIAL,
+        asked_at=asked_at,
+        turns=evidence,
+        sessions=frozenset(map(session_of, evidence)),
+        answer=str(asked.get("answer", "")) if is_answerable else "",
+        is_answerable=is_answerable,
+    )
 
 
 def session_of(turn_id: str) -> str:
@@ -209,7 +244,7 @@ def _with_caption(turn: dict[str, Any]) -> str:
 
 
 def _pooled(samples: Sequence[dict[str, Any]], name: str) -> Pool:
-    """Every distinct session once; the questions that have no answer stay out."""
+    """Every distinct session once."""
     sessions: dict[str, list[Turn]] = {}
     for sample in samples:
         for session, dated, turns in zip(
@@ -219,15 +254,13 @@ def _pooled(samples: Sequence[dict[str, Any]], name: str) -> Pool:
             strict=True,
         ):
             sessions.setdefault(session, _session(session, _slash_date(dated), turns))
+    asked = [_pooled_query(sample) for sample in samples]
     by_date = sorted(filter(None, sessions.values()), key=lambda turns: turns[0].said_at)
     return Pool(
         name=name,
         turns=tuple(turn for turns in by_date for turn in turns),
-        queries=tuple(
-            _pooled_query(sample)
-            for sample in samples
-            if not sample["question_id"].endswith("_abs") and sample["answer_session_ids"]
-        ),
+        queries=tuple(query for query in asked if query.is_answerable and query.sessions),
+        unanswerable=tuple(query for query in asked if not query.is_answerable),
     )
 
 
@@ -254,13 +287,17 @@ def _pooled_query(sample: dict[str, Any]) -> Query:
         for place, turn in enumerate(turns)
         if turn.get("has_answer")
     )
+    is_answerable = not sample["question_id"].endswith("_abs")
     return Query(
         id=sample["question_id"],
         text=sample["question"],
-        category=sample["question_type"],
+        category=sample["question_type"] if is_answerable else ABSTENTION,
         asked_at=_slash_date(sample["question_date"]),
         turns=answers,
         sessions=frozenset(sample["answer_session_ids"]),
+        answer=str(sample.get("answer", "")) if is_answerable else "",
+        is_answerable=is_answerable,
+        asked_of=frozenset(sample["haystack_session_ids"]),
     )
 
 

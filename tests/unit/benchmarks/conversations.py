@@ -32,8 +32,18 @@ def locomo_sample(name: str = "conv-1") -> dict[str, Any]:
             ],
         },
         "qa": [
-            {"question": "What did Ana adopt?", "category": 4, "evidence": ["D1:1"]},
-            {"question": "When did the pottery class begin?", "category": 2, "evidence": ["D2:1"]},
+            {
+                "question": "What did Ana adopt?",
+                "answer": "A greyhound",
+                "category": 4,
+                "evidence": ["D1:1"],
+            },
+            {
+                "question": "When did the pottery class begin?",
+                "answer": 2023,
+                "category": 2,
+                "evidence": ["D2:1"],
+            },
             {"question": "Did Ben adopt a cat?", "category": 5, "evidence": ["D1:1"]},
             {"question": "What is Ben like?", "category": 3, "evidence": []},
         ],
@@ -60,6 +70,7 @@ def longmemeval_samples() -> list[dict[str, Any]]:
             "question_id": name,
             "question_type": "single-session-user",
             "question": question,
+            "answer": session,
             "question_date": "2023/05/30 (Tue) 23:40",
             "haystack_session_ids": [session, "filler"],
             "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/10 (Wed) 09:00"],

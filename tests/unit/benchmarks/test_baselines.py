@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from recollect.benchmarks.baselines import PlainFts, WordCount, spoken, told_by_users
+from recollect.benchmarks.baselines import (
+    FtsBlock,
+    PlainFts,
+    WordCount,
+    spoken,
+    told_by_users,
+)
 from recollect.benchmarks.tasks import Pool, load
 from tests.unit.benchmarks.conversations import write_locomo, write_longmemeval
 
@@ -50,3 +56,24 @@ def test_a_session_is_what_its_users_said(tmp_path: Path) -> None:
         "bicycle": "I keep my bicycle in the cellar.",
     }
     assert PlainFts(told_by_users(pool)).order(pool.queries[0]) == ["tea"]
+
+
+def test_a_block_of_fts_has_the_day_and_the_speaker_of_each_turn_and_ends_with_its_budget(
+    tmp_path: Path,
+) -> None:
+    pool = locomo(tmp_path)
+    block = FtsBlock(pool)
+    whole = "2023-05-08 Ana: I adopted a greyhound on Monday."
+    assert block.text(pool.queries[0], 500).splitlines()[0] == whole
+    assert block.text(pool.queries[0], 5) == whole[:20]
+
+
+def test_neighbours_are_of_the_same_session_and_stand_once(tmp_path: Path) -> None:
+    pool = locomo(tmp_path)
+    query = replace(pool.queries[0], text="greyhound")
+    assert FtsBlock(pool, beside=1).text(query, 500).splitlines() == [
+        "2023-05-08 Ana: I adopted a greyhound on Monday.",
+        "2023-05-08 Ben: Lovely! What is its name?",
+    ]
+    query = replace(pool.queries[0], text="Comet")
+    assert len(FtsBlock(pool, beside=1).text(query, 500).splitlines()) == 2

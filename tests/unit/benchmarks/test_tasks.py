@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from recollect.benchmarks.tasks import Split, Task, find_files, limited, load, split_of
+from recollect.benchmarks.tasks import (
+    ABSTENTION,
+    ADVERSARIAL,
+    Split,
+    Task,
+    find_files,
+    limited,
+    load,
+    split_of,
+    with_unanswerable,
+)
 from recollect.errors import InvalidValue
 from tests.unit.benchmarks.conversations import write_locomo, write_longmemeval
 
@@ -24,6 +34,34 @@ def test_a_locomo_conversation_is_a_space_of_dated_turns(tmp_path: Path) -> None
     assert pool.turns[1].said_at == datetime(2023, 5, 8, 13, 57, tzinfo=UTC)
     assert (pool.turns[1].speaker, pool.turns[1].role) == ("Ben", "user")
     assert pool.turns[4].text == "Look at this. [a photo of a red kite on a beach]"
+
+
+def test_questions_that_cannot_be_answered_stand_apart_until_they_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    for path, category in (
+        (write_locomo(tmp_path), ADVERSARIAL),
+        (write_longmemeval(tmp_path), ABSTENTION),
+    ):
+        data = load(path)
+        (pool,) = data.pools
+        (unanswerable,) = pool.unanswerable
+        assert (unanswerable.category, unanswerable.is_answerable) == (category, False)
+        assert unanswerable.answer == ""
+        assert with_unanswerable(data).pools[0].queries == (*pool.queries, unanswerable)
+
+
+def test_answers_are_texts_whatever_the_file_has(tmp_path: Path) -> None:
+    (pool,) = load(write_locomo(tmp_path)).pools
+    assert [query.answer for query in pool.queries] == ["A greyhound", "2023"]
+
+
+def test_the_second_person_may_have_the_assistants_role(tmp_path: Path) -> None:
+    (pool,) = load(write_locomo(tmp_path), "assistant").pools
+    assert {(turn.speaker, turn.role) for turn in pool.turns} == {
+        ("Ana", "user"),
+        ("Ben", "assistant"),
+    }
 
 
 def test_locomo_questions_without_evidence_and_adversarial_ones_stay_out(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ COMMANDS = {
     "backup": "Copy a store as it is now, while others write.",
     "restore": "Make a store from a backup.",
     "doctor": "Examine a store, say what is wrong, and repair what is safe to.",
-    "bench": "Measure recall on public data, through a real store.",
+    "bench": "Measure recall, and answers from it, on public data.",
     "config": "Show every setting, its value and where it came from.",
     "completion": "Print the script that lets a shell complete all this.",
 }

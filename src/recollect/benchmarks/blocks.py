@@ -1,0 +1,164 @@
+"""Blocks measured: how much of what questions need a model is told, within budgets of tokens.
+
+Recall's block stands beside blocks that everybody could make of FTS5, in the same run, on the same
+conversations. Questions of another data set have no answer here: their blocks should stay short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+
+from recollect.benchmarks.baselines import FtsBlock
+from recollect.benchmarks.evidence import Evidence
+from recollect.benchmarks.ingest import Loaded, Progress, SetClock
+from recollect.benchmarks.rows import Answered, Row, row_of
+from recollect.benchmarks.significance import PairedDifference, paired_bootstrap
+from recollect.benchmarks.stopwatch import timed
+from recollect.benchmarks.tasks import Query
+from recollect.models.tokens import estimate_tokens
+from recollect.recollection import Citation
+
+BUDGETS = (500, 1000, 2000, 4000)
+FTS_BLOCK = "FTS5"
+NEIGHBOURS_BLOCK = "FTS5 with neighbours"
+BLOCK = "block"
+
+TOLD, STANDING, TOKENS = "told", "standing", "tokens"
+
+# A text for a question within a budget, what its lines come from, and how long it takes.
+_Block = Callable[[Query, int], tuple[str, Sequence[Citation]]]
+
+
+def figure(name: str, budget: int) -> str:
+    """What a figure of blocks of this budget is called."""
+    return f"{name}@{budget}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """How far recall's block is above another method's, at each budget."""
+
+    against: str
+    by_budget: Mapping[int, PairedDifference]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unanswered:
+    """Questions that have no answer here: how many, and the median share of the budget used."""
+
+    questions: int
+    by_budget: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocks:
+    """What stood in the blocks of one file: by method, recall's last."""
+
+    rows: tuple[Row, ...]
+    compared: tuple[Compared, ...]
+    unanswered: Unanswered | None  # none: there was no other data set to ask from
+
+
+def summed_up(
+    by_pool: Sequence[Mapping[str, Sequence[Answered]]], unanswered: Unanswered | None
+) -> Blocks:
+    """All pools of a file together; differences are by pool, or by question where there is one."""
+    names = list(by_pool[0])
+    return Blocks(
+        rows=tuple(row_of(name, [each for one in by_pool for each in one[name]]) for name in names),
+        compared=tuple(
+            Compared(
+                against=name,
+                by_budget={
+                    budget: paired_bootstrap(_differences(by_pool, name, figure(TOLD, budget)))
+                    for budget in BUDGETS
+                },
+            )
+            for name in names[:-1]
+        ),
+        unanswered=unanswered,
+    )
+
+
+def _differences(
+    by_pool: Sequence[Mapping[str, Sequence[Answered]]], against: str, name: str
+) -> list[list[float]]:
+    groups = [
+        [
+            ours.figures[name] - theirs.figures[name]
+            for ours, theirs in zip(pool[BLOCK], pool[against], strict=True)
+        ]
+        for pool in by_pool
+    ]
+    return groups if len(groups) > 1 else [[each] for each in groups[0]]
+
+
+class BlockBenchmark:
+    """Asks every question of a pool for a block of each budget."""
+
+    def __init__(self, clock: SetClock, progress: Progress) -> None:
+        self._clock = clock
+        self._progress = progress
+
+    def measure(self, loaded: Loaded) -> Iterator[tuple[str, list[Answered]]]:
+        pool = loaded.pool
+        evidence = Evidence(pool)
+        plain, beside = FtsBlock(pool), FtsBlock(pool, beside=1)
+        blocks: dict[str, _Block] = {
+            FTS_BLOCK: lambda query, budget: (plain.text(query, budget), ()),
+            NEIGHBOURS_BLOCK: lambda query, budget: (beside.text(query, budget), ()),
+            BLOCK: lambda query, budget: self._told(loaded, query, budget),
+        }
+        queries = [query for query in pool.queries if query.turns]
+        for name, block in blocks.items():
+            answered = []
+            for query in queries:
+                answered.append(_answered(query, block, evidence, loaded.turns))
+                self._progress(f"{pool.name}: {name}", len(answered), len(queries))
+            yield name, answered
+
+    def shares_used(self, loaded: Loaded, queries: Sequence[Query]) -> list[Mapping[int, float]]:
+        """How much of each budget a block takes for questions that have no answer here."""
+        self._clock.set(max(turn.said_at for turn in loaded.pool.turns))
+        used: list[Mapping[int, float]] = []
+        for query in queries:
+            used.append(
+                {
+                    budget: loaded.space.context(query.text, budget).token_count / budget
+                    for budget in BUDGETS
+                }
+            )
+            self._progress(f"{loaded.pool.name}: nothing to say", len(used), len(queries))
+        return used
+
+    def _told(self, loaded: Loaded, query: Query, budget: int) -> tuple[str, Sequence[Citation]]:
+        self._clock.set(query.asked_at)
+        block = loaded.space.context(query.text, budget)
+        return block.text, block.citations
+
+
+def medians(used: Sequence[Mapping[int, float]]) -> Unanswered | None:
+    if not used:
+        return None
+    return Unanswered(
+        questions=len(used),
+        by_budget={budget: median(each[budget] for each in used) for budget in BUDGETS},
+    )
+
+
+def _answered(
+    query: Query, block: _Block, evidence: Evidence, turns: Mapping[str, str]
+) -> Answered:
+    figures: dict[str, float] = {}
+    cpu_ms = 0.0
+    for budget in BUDGETS:
+        (text, citations), took = timed(partial(block, query, budget))
+        found = evidence.found(query.turns, text, citations, turns)
+        figures[figure(TOLD, budget)] = found.told
+        figures[figure(STANDING, budget)] = found.standing
+        figures[figure(TOKENS, budget)] = estimate_tokens(text)
+        cpu_ms += took / len(BUDGETS)
+    return Answered(query=query, figures=figures, cpu_ms=cpu_ms)

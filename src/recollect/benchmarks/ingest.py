@@ -1,0 +1,93 @@
+"""Public conversations as an agent's memory would have them: appended at their time, and learned.
+
+A store that was empty gets a space for each pool; whoever measures asks what stands in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+
+from recollect.benchmarks.tasks import DataSet, Pool, Turn
+from recollect.collection import Message
+from recollect.errors import InvalidValue
+from recollect.memory import Memory
+from recollect.space import Space
+
+# What is being done, how far it is, and how far it goes.
+Progress = Callable[[str, int, int], None]
+
+
+class SetClock:
+    """A clock that shows the time it was set to."""
+
+    def __init__(self) -> None:
+        self._now = datetime(2020, 1, 1, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self._now
+
+    def set(self, moment: datetime) -> None:
+        self._now = moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """A pool in its space. `turns` are the turns of records, by `session:seq`."""
+
+    pool: Pool
+    space: Space
+    turns: Mapping[str, str]
+
+
+class Ingest:
+    """Puts pools into a store that was empty; `clock` is the memory's own."""
+
+    def __init__(self, memory: Memory, clock: SetClock, progress: Progress) -> None:
+        if memory.spaces(1):
+            raise InvalidValue("the store holds something; a benchmark needs an empty one")
+        self._memory = memory
+        self.clock = clock
+        self._progress = progress
+
+    def append(self, data: DataSet, pool: Pool) -> Loaded:
+        """Append every turn, at its time."""
+        space = self._memory.space(f"bench:{data.file}:{pool.name}")
+        batch = self._memory.settings.batch_records_max
+        turns: dict[str, str] = {}
+        for session, group in groupby(pool.turns, key=lambda turn: turn.session):
+            said = list(group)
+            handle = space.session((data.task.lower(), session), source="bench")
+            for start in range(0, len(said), batch):
+                part = said[start : start + batch]
+                self.clock.set(part[-1].said_at)
+                records = handle.append_many([_message(turn) for turn in part])
+                for turn, record in zip(part, records, strict=True):
+                    turns[f"{record.session_id}:{record.seq}"] = turn.id
+            self._progress(f"{pool.name}: appended", len(turns), len(pool.turns))
+        return Loaded(pool=pool, space=space, turns=turns)
+
+    def learn(self, loaded: Loaded) -> None:
+        """Have everything that is due done, as a worker would when the last turn was said."""
+        sessions = len({turn.session for turn in loaded.pool.turns})
+        self._progress(f"{loaded.pool.name}: learned from sessions", 0, sessions)
+        self.clock.set(max(turn.said_at for turn in loaded.pool.turns))
+        self._memory.work(all=True, space=loaded.space.name)
+        if self._memory.runtime.has_embedder:
+            self.embed(loaded.pool)
+        self._progress(f"{loaded.pool.name}: learned from sessions", sessions, sessions)
+
+    def embed(self, pool: Pool) -> None:
+        made = 0
+        while looked_at := self._memory.pipeline.embed_some():
+            made += looked_at
+            self._progress(f"{pool.name}: embedded", made, len(pool.turns))
+
+
+def _message(turn: Turn) -> Message:
+    named = {"name": turn.speaker} if turn.speaker else {}
+    return Message(
+        message={"role": turn.role, "content": turn.text, **named}, at=turn.said_at, key=turn.id
+    )
