@@ -174,10 +174,10 @@ class AgentState:
     """An agent as `status` shows it: its life, its session, its queue, and what comes next."""
 
     ref: KeyRef
+    session_id: str
     life: Life
     since: datetime
     incarnation: int  # how often it was made; 1 for the first
-    session_id: str
     queued: int  # with what it is working on
     parked: int
     signals: Sequence[Signal] = ()  # the next one first

@@ -233,6 +233,12 @@ def from_cache_key(key: str) -> Descriptor:
     return _TYPES[type_name](agent_id)
 
 
+def agent_label(agent_id: str) -> str:
+    """Return an agent as the user may write it: plain names for those that talk to people."""
+    agent = from_cache_key(agent_id)
+    return agent.id if agent_id == f"/user/{agent.id}" else agent_id
+
+
 def read_descriptor(agent: str | Mapping[str, Any] | Descriptor) -> Descriptor:
     """A name, a `{"type": …, "id": …}` mapping or a descriptor, checked."""
     match agent:

@@ -170,11 +170,11 @@ class Version:
     body: str
     tags: tuple[str, ...]
     links: tuple[str, ...]
+    at: datetime
     author: Author
     reason: str
     sources: tuple[Source, ...]
     facts: tuple[str, ...]
-    at: datetime
 
 
 class ReferenceKind(StrEnum):

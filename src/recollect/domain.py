@@ -145,8 +145,8 @@ class Record:
     session_id: str
     seq: int
     role: Role
-    content: str
     name: str | None
+    content: str
     body: str | None = field(repr=False)
     at: datetime
     created_at: datetime
@@ -239,8 +239,8 @@ class Job:
     kind: JobKind
     key: str
     state: JobState
-    due_at: datetime | None
     first_due_at: datetime
+    due_at: datetime | None
     owner: str | None
     lease_expires_at: datetime | None
     token: int
@@ -255,6 +255,16 @@ class Job:
     def is_paused(self) -> bool:
         """Put off by something that is not its fault: a cap, a refused key, a provider."""
         return self.state is JobState.DUE and self.due_at is not None and self.pauses > 0
+
+    def next_attempt_at(self, now: datetime) -> datetime | None:
+        """When it is worked on next: as soon as there is a worker, or once its time has come."""
+        match self.state:
+            case JobState.IDLE | JobState.PARKED:
+                return None
+            case JobState.DUE:
+                return max(self.due_at or now, now)
+            case JobState.CLAIMED:
+                return max(self.lease_expires_at or now, now)
 
     def why(self, now: datetime) -> str:
         """Why it is not running, or who runs it."""

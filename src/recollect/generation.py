@@ -173,6 +173,23 @@ class GenerationDocument:
     session_id: str | None  # of a summary
 
 
+class DocumentChange(StrEnum):
+    """What became of a document between two generations."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationChange:
+    """How a document differs between two generations; `text` is a unified diff."""
+
+    path: str
+    change: DocumentChange
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Published:
     """A generation is current. None: nothing had changed but the watermark."""
@@ -249,3 +266,15 @@ class ConsolidationState:
         if self.due_at is not None and self.due_at > now:
             return Waiting.BACKOFF if self.failures else Waiting.COOLDOWN
         return Waiting.PHASE_1 if self.phase1_due else Waiting.READY
+
+    def next_attempt_at(self, now: datetime) -> datetime | None:
+        """When the next generation is made, if there is a worker; none: not by itself."""
+        match self.waits_for(now):
+            case Waiting.COOLDOWN | Waiting.BACKOFF:
+                return self.due_at
+            case Waiting.READY | Waiting.PHASE_1:
+                return now
+            case Waiting.NOTHING_CHANGED:
+                return self.expires_at
+            case Waiting.RUNNING | Waiting.PAUSED | Waiting.PARKED:
+                return None

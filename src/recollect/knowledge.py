@@ -101,9 +101,9 @@ class Extraction:
 
     session_id: str
     space: str
-    raw_memory: str
-    rollout_summary: str
     rollout_slug: str | None
+    rollout_summary: str
+    raw_memory: str
     extractor: str
     pass_number: int
     upto: int
@@ -124,9 +124,10 @@ class Fact:
     filled in when it is stored; `extractor` stays none for what somebody added or edited.
     """
 
+    id: str = field(default="", kw_only=True)
+    space: str = field(default="", kw_only=True)
     content: str
     _: KW_ONLY
-    id: str = ""
     source: str | None = None
     sources: tuple[Source, ...] = ()
     source_count: int = 0
@@ -143,7 +144,6 @@ class Fact:
     last_usage: datetime | None = None
     shown_count: int = 0
     extractor: str | None = None
-    space: str = ""
 
     def is_valid(self, at: datetime) -> bool:
         """Whether it held at a time: said by then, and neither over nor superseded."""
@@ -366,7 +366,6 @@ class Receipt:
     """
 
     space: str
-    at: datetime
     session_id: str | None = None
     record: str | None = None
     fact_id: str | None = None
@@ -386,6 +385,7 @@ class Receipt:
     may_remain: tuple[str, ...] = ()
     name_in: tuple[str, ...] = ()
     is_complete: bool = True
+    at: datetime
 
     def leaving(self, left: Iterable[str]) -> Receipt:
         """The same, with more files and pages that may still say what was forgotten."""

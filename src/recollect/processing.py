@@ -75,12 +75,12 @@ class WorkReport:
     processed: int = 0
     records: int = 0
     failed: int = 0
+    postponed: int = 0
     stale: int = 0
     released: int = 0
-    postponed: int = 0
+    generations: int = 0  # of memory that were published
     upkeep: int = 0  # sweeps and scans of the store itself
     turns: int = 0  # of agents, those of memory-agents included
-    generations: int = 0  # of memory that were published
 
     def add(self, other: WorkReport, sign: int = 1) -> WorkReport:
         for each in dataclasses.fields(self):

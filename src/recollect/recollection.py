@@ -271,11 +271,11 @@ class Omission:
 class Context:
     """A block for a prompt, made of what was recalled; false when there is nothing to say."""
 
+    id: str = ""  # by which its use is counted once
     text: str
+    token_count: int = 0
     citations: tuple[Citation, ...] = ()
     omitted: tuple[Omission, ...] = ()
-    token_count: int = 0
-    id: str = ""  # by which its use is counted once
 
     def __bool__(self) -> bool:
         return bool(self.text)

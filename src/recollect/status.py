@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from recollect.agency import AgentState
+from recollect.domain import Job, JobState, SessionProgress, SessionState, StoreDescription
+from recollect.generation import ConsolidationState
 from recollect.knowledge import NOTHING_SPENT, Spent
-
-if TYPE_CHECKING:
-    from recollect.agency import AgentState
-    from recollect.domain import Job, JobState, SessionProgress, SessionState, StoreDescription
-    from recollect.generation import ConsolidationState
-
 
 # The job that a call was made for, by its purpose in the ledger; any other is a job of its own.
 JOBS = {
@@ -66,17 +62,17 @@ class Status:
 
     store: StoreDescription
     at: datetime
-    marked: tuple[SessionState, ...]
     marked_count: int
-    waiting: tuple[SessionState, ...]
+    marked: tuple[SessionState, ...]
     waiting_count: int
+    waiting: tuple[SessionState, ...]
     jobs: tuple[Job, ...]
     job_counts: Mapping[JobState, int]
     idle_sweep_seconds: float
     passed_over: frozenset[str] = frozenset()  # of those that wait, by source or age
     sessions: tuple[SessionProgress, ...] = ()
+    agents: tuple[AgentState, ...] = ()
     spent_today: Spent = NOTHING_SPENT
     models: tuple[ModelUse, ...] = ()
     consolidations_due: int = 0
     consolidations: tuple[ConsolidationState, ...] = ()
-    agents: tuple[AgentState, ...] = ()

@@ -89,7 +89,7 @@ def test_the_json_of_a_hit_has_every_field() -> None:
     (record,) = [hit for hit in run_json("recall", "Lisbon") if hit["id"] == f"{session}:1"]
     assert set(record) == {
         *("id", "kind", "text", "score", "why", "sources", "at", "trust", "title"),
-        *("speaker", "tags", "usage_count"),
+        *("speaker", "tags", "usage_count", "outdated_at", "replaced_by"),
     }
     assert record["sources"] == [{"session_id": session, "seq": 1, "seq_to": 1, "quote": ""}]
     assert (record["kind"], record["trust"], record["speaker"]) == ("record", "user", "Ana")

@@ -11,7 +11,6 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.consolidation.generations import DocumentChange
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY
 from recollect.document import AuthorKind
 from recollect.documents.editing import OnReferences
@@ -20,7 +19,7 @@ from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
 from recollect.domain import Mode
 from recollect.errors import NotFound, UsageError
-from recollect.generation import RemovedBecause, Waiting
+from recollect.generation import DocumentChange, RemovedBecause, Waiting
 from recollect.recollection import EntryKind
 from recollect.session import Session
 from tests.consolidated_spaces import DAY, SPACE, Here, Open, opening

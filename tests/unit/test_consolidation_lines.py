@@ -34,7 +34,6 @@ from recollect.interfaces.cli.generation_lines import (
     generation_table,
     preview_lines,
 )
-from recollect.interfaces.cli.generation_shapes import next_run
 from recollect.interfaces.cli.target import Target
 from recollect.knowledge import NOTHING_SPENT
 
@@ -94,7 +93,7 @@ def test_every_reason_to_wait_is_told_with_what_comes_next(waiting: Waiting) -> 
         each = replace(each, state=replace(each.state, job=STATES[waiting]))
     assert each.state.waits_for(NOW) is waiting
     assert words in why_in_words(each, NOW, " --space a")
-    assert next_run(each.state, NOW) == next_at
+    assert each.state.next_attempt_at(NOW) == next_at
     shape = consolidation_shape(each, NOW)
     assert (shape["waits_for"], shape["next_attempt_at"]) == (waiting.value, next_at)
 
@@ -109,7 +108,7 @@ def test_what_was_put_off_is_no_cooldown() -> None:
 def test_the_time_at_which_memories_grow_old_is_told() -> None:
     each = at(expires_at=LATER)
     assert why_in_words(each, NOW, "").endswith("time alone changes it 2026-05-04 09:30:00Z")
-    assert next_run(each.state, NOW) == LATER
+    assert each.state.next_attempt_at(NOW) == LATER
 
 
 def test_workers_that_do_not_consolidate_are_not_waited_for() -> None:

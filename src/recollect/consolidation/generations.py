@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 
 from recollect import collection
 from recollect.consolidation.pages import SKILLS
@@ -17,7 +15,9 @@ from recollect.documents.tree import Documents
 from recollect.errors import NotFound, UsageError
 from recollect.generation import (
     ConsolidationState,
+    DocumentChange,
     Generation,
+    GenerationChange,
     GenerationDocument,
     GenerationDraft,
 )
@@ -26,23 +26,6 @@ from recollect.runtime import Runtime
 from recollect.session import page_size
 from recollect.store.protocol import Store
 from recollect.worker import Worker
-
-
-class DocumentChange(StrEnum):
-    """What became of a document between two generations."""
-
-    ADDED = "added"
-    CHANGED = "changed"
-    REMOVED = "removed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerationChange:
-    """How a document differs between two generations; `text` is a unified diff."""
-
-    path: str
-    change: DocumentChange
-    text: str
 
 
 class Generations:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import recollect
 from recollect.config.settings import folder_of
 from recollect.consolidation.files import root_of
-from recollect.consolidation.generations import DocumentChange, GenerationChange
 from recollect.consolidation.pages import MEMORY, SUMMARY
 from recollect.demo.stage import Stage, Step
 from recollect.documents.links import unlinked
+from recollect.generation import DocumentChange, GenerationChange
 
 SURPRISE = "surprise party"
 

@@ -4,48 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 import click
 
-from recollect.agency import AgentState, Life, Signal
-from recollect.descriptors import from_cache_key, type_of
+from recollect.agency import AgentState, Life
+from recollect.descriptors import agent_label
 from recollect.domain import JobState
-from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.output import moment, one_line, shortened
 
 ERROR_CHARS = 200
 _COLOURS = {Life.ACTIVE: "green", Life.SLEEPING: "cyan", Life.DEAD: "red"}
-
-
-def agent_shape(state: AgentState) -> dict[str, Any]:
-    """An agent as JSON."""
-    agent = from_cache_key(state.ref.agent_id)
-    signal = state.next_signal
-    return {
-        "space": state.ref.space,
-        "agent": agent_label(state.ref.agent_id),
-        "agent_id": state.ref.agent_id,
-        "type": type_of(agent),
-        "name": agent.id,
-        "key": state.ref.key,
-        "key_id": state.ref.key_id,
-        "session_id": state.session_id,
-        "life": state.life.value,
-        "since": state.since,
-        "incarnation": state.incarnation,
-        "queued": state.queued,
-        "parked": state.parked,
-        "next_signal": None if signal is None else signal_shape(signal),
-        "signals": [signal_shape(each) for each in state.signals],
-        "state": None if state.job_state is None else state.job_state.value,
-        "next_try_at": state.next_try_at,
-        "last_error": state.last_error,
-    }
-
-
-def signal_shape(signal: Signal) -> dict[str, Any]:
-    return {"name": signal.name, "due_at": signal.due_at}
 
 
 def lives_in_words(counts: Mapping[Life, int]) -> str:

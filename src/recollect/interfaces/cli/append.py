@@ -11,16 +11,16 @@ import click
 import recollect
 from recollect import collection
 from recollect.clock import SystemClock
+from recollect.descriptors import agent_label
 from recollect.domain import MarkUnit, Mode, Record, SessionState
 from recollect.errors import RecollectError
-from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.completing import known_keys
 from recollect.interfaces.cli.given_text import read_text
 from recollect.interfaces.cli.given_time import read_given_time
 from recollect.interfaces.cli.messages_file import Entry, check_entries, read_entries
 from recollect.interfaces.cli.output import counted, harmless, note, one_line, write, write_json
-from recollect.interfaces.cli.shapes import record_shape, session_shape
 from recollect.interfaces.cli.target import Target, read_agent, with_target
+from recollect.interfaces.views import view
 from recollect.messages import Role
 
 
@@ -117,7 +117,8 @@ def command(
         if not is_kept:
             note(f"Memory is off for {one_line(agent_label(state.agent_id))}: nothing was kept.")
         if target.as_json:
-            _write_shapes(records, state, as_list=messages is not None)
+            shapes = view(records)
+            write_json(shapes if messages is not None else shapes[0] | {"session": view(state)})
         elif is_kept:
             stored = [record for record in records if record.seq]
             is_known = append_key is not None and all(r.created_at < started for r in stored)
@@ -174,13 +175,6 @@ def _envelopes(batch: list[Entry], key: str | None, start: int) -> Iterator[reco
         yield recollect.Message(
             message=entry.message, key=None if key is None else f"{key}:{position}"
         )
-
-
-def _write_shapes(records: list[Record], state: SessionState, *, as_list: bool) -> None:
-    if as_list:
-        write_json([record_shape(record) for record in records])
-    else:
-        write_json(record_shape(records[0]) | {"session": session_shape(state)})
 
 
 def _write_words(

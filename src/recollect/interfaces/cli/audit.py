@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 import click
 
@@ -11,6 +10,7 @@ import recollect
 from recollect.interfaces.cli.given_time import read_given_time
 from recollect.interfaces.cli.output import NONE, moment, note, one_line, table, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.views import view
 from recollect.session import LIST_MAX
 from recollect.store.audit_protocol import AuditEntry
 
@@ -18,18 +18,6 @@ HEADERS = ("AT", "ACTOR", "SPACE", "VERB", "OUTCOME", "TARGETS")
 ENTRIES, ENTRIES_MAX = 50, 1_000_000
 TARGETS_SHOWN = 3
 CUT_SHORT = "under way, or cut short"
-
-
-def entry_shape(entry: AuditEntry) -> dict[str, Any]:
-    return {
-        "id": entry.id,
-        "space": entry.space,
-        "at": entry.at,
-        "actor": entry.actor,
-        "verb": entry.verb,
-        "targets": list(entry.targets),
-        "outcome": entry.outcome,
-    }
 
 
 @click.command("audit")
@@ -67,7 +55,7 @@ def command(
         found = _read(memory, target.space, actor, verb, since, limit)
         is_kept = memory.settings.audit != "off"
     if target.as_json:
-        write_json([entry_shape(entry) for entry in found])
+        write_json(view(found))
         return
     for line in table(HEADERS, [_row(entry) for entry in found]) if found else ():
         write(line)

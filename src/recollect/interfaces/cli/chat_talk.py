@@ -9,7 +9,7 @@ from enum import Enum
 from recollect.agents.reply import Reply, Ticket
 from recollect.clock import Clock
 from recollect.errors import AnswerPending, RecollectError
-from recollect.interfaces.cli.agent_lines import agent_shape, state_lines
+from recollect.interfaces.cli.agent_lines import state_lines
 from recollect.interfaces.cli.chat_input import Interrupts, Lines
 from recollect.interfaces.cli.chat_partner import Partner
 from recollect.interfaces.cli.chat_voice import Voice
@@ -17,7 +17,7 @@ from recollect.interfaces.cli.chat_waiting import StoppedWaitingError, Waiting
 from recollect.interfaces.cli.output import counted, one_line
 from recollect.interfaces.cli.recall import session_keys
 from recollect.interfaces.cli.recall_lines import hit_lines
-from recollect.interfaces.cli.recall_shapes import context_shape
+from recollect.interfaces.views import view
 
 COMMANDS = {
     "/new": "begin an empty conversation; what was said becomes memory",
@@ -181,7 +181,7 @@ class Talk:
     def _status(self) -> None:
         state = self.partner.place.state
         unstored = self.partner.system.unstored
-        shape = None if state is None else agent_shape(state) | {"unstored": unstored}
+        shape = None if state is None else view(state) | {"unstored": unstored}
         lines = ["Nothing was said to it yet."]
         if state is not None:
             lines = list(state_lines(state, self.clock.now()))
@@ -211,4 +211,4 @@ class Talk:
                 for rank, hit in enumerate(hits, start=1)
                 for line in hit_lines(rank, hit, keys)
             ]
-        self.voice.told("memory", context_shape(block), lines)
+        self.voice.told("memory", view(block), lines)

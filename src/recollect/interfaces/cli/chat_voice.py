@@ -12,7 +12,7 @@ import click
 from recollect.agents.reply import Reply
 from recollect.errors import AnswerPending, RecollectError, StoreError, TurnFailed
 from recollect.interfaces.cli.output import harmless, json_line, note, one_line, write
-from recollect.interfaces.cli.recall_shapes import hit_shape
+from recollect.interfaces.views import view
 
 ERASE_LINE = "\x1b[2K\r"
 WORKING = "…"
@@ -28,7 +28,7 @@ class Voice:
 
     def answer(self, reply: Reply) -> None:
         if self.as_json:
-            write(json_line(reply_shape(reply)))
+            write(json_line(view(reply)))
             return
         write(harmless(reply.text))
         if self.is_terminal:
@@ -98,17 +98,3 @@ class Voice:
                 return "It is not stored, and trying again does not help."
             case _:
                 return ""
-
-
-def reply_shape(reply: Reply) -> dict[str, Any]:
-    return {
-        "text": reply.text,
-        "turn_id": reply.turn_id,
-        "stop": reply.stop.value,
-        "is_offline": reply.is_offline,
-        "tokens": reply.tokens,
-        "cited": list(reply.cited),
-        "citations": [
-            {"mark": citation.mark, "hit": hit_shape(citation.hit)} for citation in reply.citations
-        ],
-    }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,22 +15,19 @@ import recollect
 from recollect.clock import SystemClock
 from recollect.config.settings import folder_of
 from recollect.consolidation.files import root_of
+from recollect.consolidation.run import Preview
 from recollect.errors import UsageError
-from recollect.generation import BY_RULES, ConsolidationState, Generation, Waiting
+from recollect.generation import BY_RULES, ConsolidationState, Generation, Pick, Removed, Waiting
 from recollect.interfaces.cli.generation_lines import (
     counted_memories,
     memories_in_words,
     preview_lines,
 )
-from recollect.interfaces.cli.generation_shapes import (
-    generation_shape,
-    preview_shape,
-    state_shape,
-)
 from recollect.interfaces.cli.logs import logged
 from recollect.interfaces.cli.output import counted, moment, note, one_line, write, write_json
 from recollect.interfaces.cli.signals import terminated_like_interrupted
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.views import view
 from recollect.space import Space
 from recollect.worker import WorkReport
 
@@ -106,7 +105,7 @@ def _look_ahead(target: Target, space: Space) -> None:
     found = (space.sessions.get(session_id) for session_id in ids)
     keys = {state.id: state.key for state in found if state is not None}
     if target.as_json:
-        write_json(preview_shape(preview, keys))
+        write_json(_preview_view(preview, keys))
         return
     for line in preview_lines(preview, keys):
         write(line)
@@ -164,6 +163,32 @@ def directory_of(memory: recollect.Memory, space: str) -> Path | None:
     return None if root is None else root / folder_of(space)
 
 
+def _preview_view(preview: Preview, keys: Mapping[str, str]) -> dict[str, Any]:
+    """The preview as JSON; memories have the key of their session."""
+
+    def keyed(memories: Sequence[Pick | Removed]) -> list[dict[str, Any]]:
+        return [
+            {"session_id": each.session_id, "key": keys.get(each.session_id), **view(each)}
+            for each in memories
+        ]
+
+    selection = preview.selection
+    return {
+        "space": selection.space,
+        "generation": selection.generation,
+        "made_by": preview.made_by,
+        "is_unchanged": preview.is_unchanged,
+        "added": keyed(selection.added),
+        "retained": keyed(selection.retained),
+        "removed": keyed(selection.removed),
+        "expires_at": selection.expires_at,
+        "documents": [
+            {"does": edit.kind.value, "path": edit.path, "based_on": edit.based_on}
+            for edit in preview.edits
+        ],
+    }
+
+
 def _tell(target: Target, result: Result) -> None:
     if target.as_json:
         write_json(_shape(result))
@@ -184,13 +209,13 @@ def _tell(target: Target, result: Result) -> None:
 
 
 def _shape(result: Result) -> dict[str, object]:
-    made = None if result.generation is None else generation_shape(result.generation)
+    made = view(result.generation)
     return {
         "space": result.state.space,
         "outcome": result.came.value,
         "generation": made,
         "directory": None if result.directory is None else str(result.directory),
-        "state": state_shape(result.state, SystemClock().now()),
+        "state": view(result.state, SystemClock().now()),
     }
 
 

@@ -13,9 +13,9 @@ import recollect
 from recollect.domain import JobState
 from recollect.generation import BY_RULES, ConsolidationState, Generation, Selection, Waiting
 from recollect.interfaces.cli.generation_lines import counted_memories, memories_in_words
-from recollect.interfaces.cli.generation_shapes import counts_shape, generation_shape, state_shape
 from recollect.interfaces.cli.output import counted, moment, one_line, shortened
 from recollect.interfaces.cli.target import Target
+from recollect.interfaces.views import view
 
 ERROR_CHARS = 200
 BY_WORKERS = (Waiting.READY, Waiting.COOLDOWN, Waiting.PHASE_1, Waiting.BACKOFF)
@@ -46,10 +46,18 @@ def read_consolidation(
 
 
 def consolidation_shape(each: Consolidation, now: datetime) -> dict[str, Any]:
-    return state_shape(each.state, now) | {
-        "current": None if each.current is None else generation_shape(each.current),
-        "next": None if each.coming is None else counts_shape(each.coming),
+    return view(each.state, now) | {
+        "current": view(each.current),
+        "next": None if each.coming is None else _counts(each.coming),
         "by_workers": each.by_workers,
+    }
+
+
+def _counts(selection: Selection) -> dict[str, int]:
+    return {
+        "added": len(selection.added),
+        "retained": len(selection.retained),
+        "removed": len(selection.removed),
     }
 
 

@@ -10,8 +10,8 @@ from recollect.interfaces.cli.output import harmless, note, write, write_json
 from recollect.interfaces.cli.recall import nothing_found, session_keys
 from recollect.interfaces.cli.recall_arguments import given_filters, narrowing_options, read_query
 from recollect.interfaces.cli.recall_lines import block_lines
-from recollect.interfaces.cli.recall_shapes import context_shape
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.views import view
 from recollect.recall.pack import FACTS_MAX, LINES_MAX
 from recollect.recollection import CONTEXT_TOKENS
 
@@ -76,7 +76,7 @@ def command(
         hits += [omission.hit for omission in block.omitted]
         keys = session_keys(space, hits) if explain and not target.as_json else {}
     if target.as_json:
-        write_json(context_shape(block))
+        write_json(view(block))
         return
     if block:
         write(harmless(block.text))

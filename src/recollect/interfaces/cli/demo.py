@@ -8,32 +8,24 @@ import textwrap
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import click
 
 import recollect
 from recollect import demo
 from recollect.clock import ManualClock
+from recollect.descriptors import agent_label
 from recollect.documents.links import unlinked
 from recollect.domain import SessionState
 from recollect.errors import InvalidValue
-from recollect.interfaces.cli.agent_names import agent_label
-from recollect.interfaces.cli.docs_shapes import document_shape
 from recollect.interfaces.cli.fact_lines import history_lines, source_in_words, standing
 from recollect.interfaces.cli.history import digest, indented
 from recollect.interfaces.cli.lookup import session_keys
 from recollect.interfaces.cli.output import counted, harmless, number, one_line, write, write_json
-from recollect.interfaces.cli.shapes import (
-    change_shape,
-    extraction_shape,
-    fact_shape,
-    record_shape,
-    session_shape,
-)
 from recollect.interfaces.cli.states import mark_in_words, state_in_words
 from recollect.interfaces.cli.status import overview_lines, overview_shape, read_overview
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.views import view
 
 WIDTH = 88
 SHOWN_MAX = 100
@@ -79,7 +71,7 @@ def _run(target: Target, settings: recollect.Settings, *, is_temporary: bool = F
         assert target.store is not None
         steps = demo.play(stage, target.store)
         if target.as_json:
-            shapes = [_step_shape(step) for step in steps]
+            shapes = view(list(steps))
             status = overview_shape(read_overview(memory, space.name, SHOWN_MAX))
             write_json({"space": space.name, "steps": shapes, "status": status})
             return
@@ -195,20 +187,3 @@ def _what_next(target: Target, is_temporary: bool) -> Iterator[str]:
         yield f"  recollect status{target.arguments}"
         served = dataclasses.replace(target, space=None)
         yield f"  recollect serve{served.arguments}    # all of it on a web page"
-
-
-def _step_shape(step: demo.Step) -> dict[str, Any]:
-    return {
-        "title": step.title,
-        "story": step.story,
-        "said": [record_shape(record) for record in step.said],
-        "changes": [
-            {"before": session_shape(change.before), "after": session_shape(change.after)}
-            for change in step.changes
-        ],
-        "results": step.results,
-        "extraction": None if step.extraction is None else extraction_shape(step.extraction),
-        "facts": [fact_shape(fact) for fact in step.facts],
-        "history": [change_shape(change) for change in step.history],
-        "pages": [document_shape(page) for page in step.pages],
-    }

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import click
 
@@ -21,6 +19,7 @@ from recollect.interfaces.cli.history import indented
 from recollect.interfaces.cli.output import counted, harmless, note, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.interfaces.cli.work import ERASE_LINE, PROGRESS_SECONDS
+from recollect.interfaces.views import view
 
 _directory = click.argument("directory", type=click.Path())
 
@@ -66,7 +65,7 @@ def publish(target: Target, directory: str, path: str | None, discard_edits: boo
             ways = f"{load_it}, or publish with --discard-edits"
             raise UnloadedEdits(f"{error}. {ways}", files=error.files) from error
     if target.as_json:
-        write_json(dataclasses.asdict(published))
+        write_json(view(published))
         return
     write(_published_in_words(published))
     for kept in published.kept_aside:
@@ -152,17 +151,13 @@ def load(
             directory, path=path, dry_run=dry_run, allow_deletions=allow_deletions
         )
     if target.as_json:
-        write_json(_loading_shape(loading, dry_run=dry_run))
+        write_json({"dry_run": dry_run, **view(loading)})
     else:
         for line in _loading_lines(loading, dry_run=dry_run):
             write(line)
         _advise(target, directory, loading)
     if loading.conflicts or loading.problems:
         context.exit(1)
-
-
-def _loading_shape(loading: Loading, *, dry_run: bool) -> dict[str, Any]:
-    return {"dry_run": dry_run, **dataclasses.asdict(loading)}
 
 
 def _loading_lines(loading: Loading, *, dry_run: bool) -> Iterator[str]:

@@ -27,15 +27,9 @@ from recollect.interfaces.cli.docs_lines import (
     tree_lines,
     version_lines,
 )
-from recollect.interfaces.cli.docs_shapes import (
-    deleted_shape,
-    document_shape,
-    node_shape,
-    reference_shape,
-    version_shape,
-)
 from recollect.interfaces.cli.output import harmless, note, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.views import view
 from recollect.space import Space
 
 SHOWN = 200
@@ -88,7 +82,7 @@ def show_tree(
         root = memory_root().text if path is None else find_document(space, path).path
         nodes = space.documents.tree(root, depth=depth or DEPTH_MAX, limit=limit, after=after)
     if target.as_json:
-        write_json([node_shape(node) for node in nodes])
+        write_json(view(nodes))
         return
     for line in tree_lines(nodes, root.count("/")):
         write(line)
@@ -123,7 +117,7 @@ def deleted(target: Target, path: str | None, limit: int, after: str | None) -> 
         documents = memory.space(target.space_name).documents
         gone = documents.deleted(path or memory_root().text, limit=limit, after=after)
     if target.as_json:
-        write_json([deleted_shape(each) for each in gone])
+        write_json(view(gone))
         return
     for line in deleted_lines(gone):
         write(line)
@@ -154,12 +148,12 @@ def read(target: Target, path: str, version: int | None, is_body: bool) -> None:
         if version is not None:
             with advice_on_missing():
                 found = space.documents.version(path, version)
-            shape, body, lines = version_shape(found), found.body, version_lines(found)
+            shape, body, lines = view(found), found.body, version_lines(found)
         else:
             document = find_document(space, path)
             children = space.documents.tree(document.path, depth=1, limit=CHILDREN)[1:]
             keys = _session_keys(space, document)
-            shape, body = document_shape(document), document.body
+            shape, body = view(document), document.body
             lines = document_lines(document, children, keys)
     if target.as_json:
         write_json(shape)
@@ -199,7 +193,7 @@ def history(target: Target, path: str, limit: int, before: int | None) -> None:
         with advice_on_missing():
             versions = space.documents.history(path, limit, before)
     if target.as_json:
-        write_json([version_shape(version) for version in versions])
+        write_json(view(versions))
         return
     if versions:
         for line in history_table(versions):
@@ -261,7 +255,7 @@ def search(target: Target, words: tuple[str, ...], below: str | None, limit: int
         where = None if below is None else find_document(space, below).path
         found = space.documents.search(" ".join(words), limit, below=where)
     if target.as_json:
-        write_json([document_shape(document) for document in found])
+        write_json(view(found))
         return
     for document in found:
         for line in found_lines(document):
@@ -304,10 +298,7 @@ def _links_of(target: Target, path: str) -> None:
         document = find_document(space, path)
         found = space.documents.links(document.path)
     if target.as_json:
-        outgoing, incoming = (
-            [reference_shape(each) for each in side] for side in (found.outgoing, found.incoming)
-        )
-        write_json({"path": document.path, "outgoing": outgoing, "incoming": incoming})
+        write_json({"path": document.path, **view(found)})
         return
     for line in link_lines(found):
         write(line)
@@ -317,7 +308,7 @@ def _broken(target: Target, limit: int) -> None:
     with target.open() as memory:
         found = memory.space(target.space_name).documents.broken_links(limit)
     if target.as_json:
-        write_json([reference_shape(each) for each in found])
+        write_json(view(found))
         return
     for each in found:
         write(broken_line(each))

@@ -25,10 +25,10 @@ from recollect.interfaces.cli.docs_arguments import (
     text_or_file,
 )
 from recollect.interfaces.cli.docs_reading import find_document
-from recollect.interfaces.cli.docs_shapes import document_shape
 from recollect.interfaces.cli.given_text import read_text
 from recollect.interfaces.cli.output import counted, note, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.views import view
 from recollect.space import Space
 
 
@@ -86,7 +86,7 @@ def write_(
 
 def _tell(target: Target, document: Document, does: str) -> None:
     if target.as_json:
-        write_json(document_shape(document))
+        write_json(view(document))
     else:
         write(f"{does} {one_line(document.path)}, version {document.version}.")
 
@@ -186,7 +186,7 @@ def move(target: Target, path: str, to: str, expect: int | None, reason: str) ->
     if document.version == before.version:
         _tell(target, document, "Unchanged:")
     elif target.as_json:
-        write_json(document_shape(document))
+        write_json(view(document))
     else:
         write(f"Moved {one_line(before.path)} to {one_line(document.path)}.")
 
@@ -228,7 +228,7 @@ def delete(
             ways = "--below, --references leave, --references unlink"
             raise DocumentReferenced(f"{error}. Options for it: {ways}") from error
     if target.as_json:
-        write_json(document_shape(document))
+        write_json(view(document))
         return
     back = f"recollect docs restore {document.id}{target.arguments}"
     write(f"Deleted {one_line(document.path)}. Bring it back: {back}")

@@ -18,8 +18,8 @@ from recollect.interfaces.cli.given_text import read_text
 from recollect.interfaces.cli.given_time import read_given_time
 from recollect.interfaces.cli.lookup import find_fact, find_session, session_keys
 from recollect.interfaces.cli.output import note, one_line, write, write_json
-from recollect.interfaces.cli.shapes import change_shape, fact_shape
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.views import view
 from recollect.knowledge import UNCHANGED, Fact
 from recollect.session import LIST_MAX
 from recollect.space import Space
@@ -141,7 +141,7 @@ def _list(
 def _write_facts(target: Target, space: Space, facts: Iterable[Fact]) -> None:
     facts = list(facts)
     if target.as_json:
-        write_json([fact_shape(fact) for fact in facts])
+        write_json(view(facts))
         return
     keys = session_keys(space, facts)
     for fact in facts:
@@ -286,7 +286,7 @@ def edit(
 
 def _write_one(target: Target, does: str, fact: Fact) -> None:
     if target.as_json:
-        write_json(fact_shape(fact))
+        write_json(view(fact))
     else:
         write(f"{does} fact {one_line(fact.id)}: {one_line(fact.content)}")
 
@@ -308,7 +308,7 @@ def delete(target: Target, fact_id: str) -> None:
         fact = find_fact(space, fact_id)
         space.facts.delete(fact_id)
     if target.as_json:
-        write_json({"space": space.name, "deleted": fact_shape(fact)})
+        write_json({"space": space.name, "deleted": view(fact)})
     else:
         write(f"Deleted fact {one_line(fact.id)}: {one_line(fact.content)}")
 
@@ -327,7 +327,7 @@ def show(target: Target, fact_id: str) -> None:
         space = memory.space(target.space_name)
         fact = find_fact(space, fact_id)
         if target.as_json:
-            write_json(fact_shape(fact))
+            write_json(view(fact))
             return
         newer = None if fact.superseded_by is None else space.facts.get(fact.superseded_by)
         keys = session_keys(space, [fact])
@@ -353,7 +353,7 @@ def history(target: Target, fact_id: str) -> None:
             f"no fact {fact_id!r} was ever in space {space.name!r}; recollect facts lists them"
         )
     if target.as_json:
-        write_json([change_shape(change) for change in changes])
+        write_json(view(changes))
         return
     for change in changes:
         for line in history_lines(change):

@@ -8,17 +8,17 @@ from typing import Any
 
 import click
 
+from recollect.descriptors import agent_label
 from recollect.domain import SessionState
 from recollect.errors import NotFound
 from recollect.forgetting import ERASE, KEEP, read_record
-from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.completing import known_keys, known_paths
 from recollect.interfaces.cli.docs_arguments import read_given_path
 from recollect.interfaces.cli.lookup import find_session
 from recollect.interfaces.cli.output import counted, note, one_line, shortened, write, write_json
 from recollect.interfaces.cli.progress_bar import progress_shown
-from recollect.interfaces.cli.shapes import receipt_shape
 from recollect.interfaces.cli.target import Target, read_agent, with_target
+from recollect.interfaces.views import view
 from recollect.knowledge import Receipt
 from recollect.space import Space
 
@@ -90,7 +90,7 @@ def command(target: Target, /, agent: str | None, pages: str, yes: bool, **optio
         with progress_shown(target):
             receipt = space.forget(**wanted, pages=pages)
     if target.as_json:
-        write_json(receipt_shape(receipt))
+        write_json(view(receipt))
         return
     write(f"Forgot {words}.")
     write(_receipt_in_words(receipt))

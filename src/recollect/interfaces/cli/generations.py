@@ -6,17 +6,11 @@ import click
 
 import recollect
 from recollect.clock import SystemClock
-from recollect.consolidation.generations import DocumentChange
 from recollect.document import Version
 from recollect.errors import NotFound
-from recollect.generation import Generation
+from recollect.generation import DocumentChange, Generation
 from recollect.interfaces.cli.docs_lines import diff_lines
 from recollect.interfaces.cli.generation_lines import generation_head, generation_table
-from recollect.interfaces.cli.generation_shapes import (
-    generation_change_shape,
-    generation_shape,
-    state_shape,
-)
 from recollect.interfaces.cli.output import (
     counted,
     labelled,
@@ -28,6 +22,7 @@ from recollect.interfaces.cli.output import (
     write_json,
 )
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.views import view
 from recollect.session import LIST_MAX
 from recollect.space import Space
 
@@ -89,7 +84,7 @@ def _list(target: Target, limit: int, before: int | None) -> None:
         found = generations.list(limit, before)
         current = generations.state().generation
     if target.as_json:
-        write_json([generation_shape(each) for each in found])
+        write_json(view(found))
         return
     if not found:
         if before is None:
@@ -139,7 +134,7 @@ def show(target: Target, number: int | None, limit: int) -> None:
             {"document_id": document_id, "path": version.path, "version": version.number}
             for version, document_id in versions[:limit]
         ]
-        write_json(generation_shape(generation) | {"has": shapes})
+        write_json(view(generation) | {"has": shapes})
         return
     for line in labelled(generation_head(generation, current)):
         write(line)
@@ -193,8 +188,7 @@ def diff(target: Target, older: int, newer: int | None, paths: bool) -> None:
     # A document that was restored has a new version, which says what an earlier one said.
     changes = [each for each in found if each.text or each.change is not DocumentChange.CHANGED]
     if target.as_json:
-        shapes = [generation_change_shape(change) for change in changes]
-        write_json({"from": ends[0].number, "to": ends[1].number, "changes": shapes})
+        write_json({"from": ends[0].number, "to": ends[1].number, "changes": view(changes)})
         return
     for change in changes:
         write(click.style(f"{change.change.value:<7}  {one_line(change.path)}", bold=True))
@@ -228,7 +222,7 @@ def rollback(target: Target, number: int) -> None:
         made = space.generations.rollback(number)
         is_paused = space.generations.state().paused_at is not None
     if target.as_json:
-        write_json(generation_shape(made))
+        write_json(view(made))
         return
     changed = counted(made.changed, "document")
     write(f"Restored generation {number} as generation {made.number}: {changed} changed.")
@@ -253,7 +247,7 @@ def pause(target: Target) -> None:
         generations.pause()
         state = generations.state()
     if target.as_json:
-        write_json(state_shape(state, SystemClock().now()))
+        write_json(view(state, SystemClock().now()))
         return
     space = one_line(target.space_name)
     write(f"Consolidation of space {space!r} is paused since {moment(state.paused_at)}.")
@@ -275,7 +269,7 @@ def resume(target: Target) -> None:
         generations.resume()
         state = generations.state()
     if target.as_json:
-        write_json(state_shape(state, SystemClock().now()))
+        write_json(view(state, SystemClock().now()))
         return
     space = one_line(target.space_name)
     if not was_paused:

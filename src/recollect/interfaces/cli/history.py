@@ -22,8 +22,8 @@ from recollect.interfaces.cli.output import (
     write,
     write_json,
 )
-from recollect.interfaces.cli.shapes import record_shape
 from recollect.interfaces.cli.target import Target, read_agent, with_target
+from recollect.interfaces.views import view
 from recollect.messages import Attachment, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 DIGEST_CHARS = 200
@@ -67,7 +67,7 @@ def command(
         records, left_out = _read(session, newest, rotations=rotations)
         summary = "" if session is None else session.summary
     if target.as_json:
-        write_json([record_shape(record) for record in records])
+        write_json(view(records))
         return
     if left_out:
         note(f"{counted(left_out, 'earlier record')} not shown; --all shows every one.")

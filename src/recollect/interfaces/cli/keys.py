@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import click
 
@@ -11,25 +10,12 @@ from recollect.errors import NotFound
 from recollect.interfaces.cli.output import moment, note, one_line, table, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.interfaces.http.bearer import make_key
+from recollect.interfaces.views import view
 from recollect.session import LIST_MAX
 from recollect.store.key_protocol import ApiKey, Scope
 
 HEADERS = ("ID", "NAME", "SPACE", "SCOPE", "CREATED", "EXPIRES", "REVOKED", "LAST USED")
 DAYS_MAX = 36_500
-
-
-def key_shape(key: ApiKey) -> dict[str, Any]:
-    """A key without anything by which its secret could be tried out."""
-    return {
-        "id": key.id,
-        "name": key.name,
-        "space": key.space,
-        "scope": key.scope.value,
-        "created_at": key.created_at,
-        "expires_at": key.expires_at,
-        "revoked_at": key.revoked_at,
-        "last_used_at": key.last_used_at,
-    }
 
 
 @click.group("keys", invoke_without_command=True)
@@ -87,7 +73,7 @@ def create(target: Target, name: str, all_spaces: bool, scope: str, days: int | 
             memory, name, space=target.space, scope=Scope(scope), expires_at=until
         )
     if target.as_json:
-        write_json(key_shape(key) | {"secret": secret})
+        write_json(view(key) | {"secret": secret})
         return
     opens = "every space" if key.space is None else f"space {one_line(key.space)!r}"
     note(f"Key {key.id} opens {opens} ({key.scope.value}). Its secret, shown this once:")
@@ -121,7 +107,7 @@ def _list(target: Target, limit: int, after: str) -> None:
         found = memory.store.api_keys.list(after, limit)
     shown = [key for key in found if target.space is None or key.space == target.space]
     if target.as_json:
-        write_json([key_shape(key) for key in shown])
+        write_json(view(shown))
         return
     if not shown:
         note(f"No keys. Make one: recollect keys create NAME{target.arguments} --space NAME")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import recollect
-from recollect.interfaces.cli.agent_names import agent_label
+from recollect.descriptors import agent_label
 from recollect.interfaces.cli.history import indented
 from recollect.interfaces.cli.output import counted, harmless, one_line, spent_in_words
-from recollect.interfaces.cli.shapes import spent_shape
+from recollect.interfaces.views import view
 
 if TYPE_CHECKING:  # what `work --help` need not load
     from recollect.extraction.plan import PlannedSession, WorkPlan
@@ -41,7 +41,7 @@ def plan_shape(plan: WorkPlan, *, with_prompts: bool) -> dict[str, Any]:
         "dry_run": True,
         "extractor": plan.extractor,
         "records": plan.records,
-        "at_most": spent_shape(plan.spent),
+        "at_most": view(plan.spent),
         "not_included": dict(plan.not_included),
         "is_cut": plan.is_cut,
         "sessions": [_session_shape(each, with_prompts=with_prompts) for each in plan.sessions],
@@ -58,7 +58,7 @@ def _session_shape(planned: PlannedSession, *, with_prompts: bool) -> dict[str, 
         "first_seq": planned.first,
         "last_seq": planned.upto,
         "records": planned.records,
-        "at_most": spent_shape(planned.spent),
+        "at_most": view(planned.spent),
     }
     return shape | ({"prompt": planned.prompt} if with_prompts else {})
 

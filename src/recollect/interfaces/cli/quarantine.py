@@ -7,8 +7,8 @@ import click
 from recollect.interfaces.cli.fact_lines import fact_lines
 from recollect.interfaces.cli.lookup import find_fact, session_keys
 from recollect.interfaces.cli.output import note, one_line, write, write_json
-from recollect.interfaces.cli.shapes import fact_shape
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.views import view
 from recollect.session import LIST_MAX
 
 LISTED = 50
@@ -61,7 +61,7 @@ def _list(target: Target, limit: int, after: str | None) -> None:
         found = space.facts.quarantined(limit, None if after is None else find_fact(space, after))
         keys = {} if target.as_json else session_keys(space, found)
     if target.as_json:
-        write_json([fact_shape(fact) for fact in found])
+        write_json(view(found))
         return
     for fact in found:
         for line in fact_lines(fact, keys):
@@ -90,7 +90,7 @@ def approve(target: Target, fact_id: str) -> None:
         find_fact(space, fact_id)
         fact = space.facts.approve(fact_id)
     if target.as_json:
-        write_json(fact_shape(fact))
+        write_json(view(fact))
     else:
         write(f"Approved fact {one_line(fact.id)}: {one_line(fact.content)}")
 
@@ -112,6 +112,6 @@ def reject(target: Target, fact_id: str) -> None:
         fact = find_fact(space, fact_id)
         space.facts.reject(fact_id)
     if target.as_json:
-        write_json({"space": space.name, "rejected": fact_shape(fact)})
+        write_json({"space": space.name, "rejected": view(fact)})
     else:
         write(f"Rejected fact {one_line(fact.id)}: {one_line(fact.content)}")

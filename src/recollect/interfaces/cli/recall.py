@@ -15,8 +15,8 @@ from recollect.interfaces.cli.recall_arguments import (
     read_query,
 )
 from recollect.interfaces.cli.recall_lines import explained_lines, hit_lines
-from recollect.interfaces.cli.recall_shapes import hit_shape
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.views import view
 from recollect.recollection import Hit
 from recollect.session import LIST_MAX
 from recollect.space import Space
@@ -63,7 +63,7 @@ def command(
         hits = space.recall(text, limit, filters=given_filters(space, **given))
         keys = session_keys(space, hits)
     if target.as_json:
-        write_json([hit_shape(hit) for hit in hits])
+        write_json(view(hits))
         return
     for rank, hit in enumerate(hits, start=1):
         if explain and rank > 1:

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from recollect.descriptors import agent_label
 from recollect.domain import Range, Record, SessionState
-from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.fact_lines import standing
 from recollect.interfaces.cli.history import digest, indented
 from recollect.interfaces.cli.output import (
@@ -24,14 +24,8 @@ from recollect.interfaces.cli.output import (
     shortened,
     table,
 )
-from recollect.interfaces.cli.shapes import (
-    call_shape,
-    extraction_shape,
-    fact_shape,
-    range_shape,
-    session_shape,
-)
 from recollect.interfaces.cli.states import mark_in_words, state_in_words
+from recollect.interfaces.views import view
 from recollect.knowledge import Call, Extraction, Fact, Spent
 from recollect.session import LIST_MAX
 from recollect.space import Space
@@ -77,12 +71,12 @@ def _facts_after(space: Space, state: SessionState, last: Fact | None) -> list[F
 
 def report_shape(report: SessionReport) -> dict[str, Any]:
     extraction = report.extraction
-    return session_shape(report.state) | {
+    return view(report.state) | {
         "records": report.count,
-        "ranges": [range_shape(each) for each in report.ranges],
-        "extraction": None if extraction is None else extraction_shape(extraction),
-        "facts": [fact_shape(fact) for fact in report.facts],
-        "calls": [call_shape(call) for call in report.calls],
+        "ranges": view(report.ranges),
+        "extraction": view(extraction),
+        "facts": view(report.facts),
+        "calls": view(report.calls),
     }
 
 

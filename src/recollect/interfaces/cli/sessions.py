@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from recollect.descriptors import agent_label
 from recollect.domain import SessionState
-from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.completing import known_keys
 from recollect.interfaces.cli.lookup import find_session
 from recollect.interfaces.cli.output import (
@@ -18,9 +18,9 @@ from recollect.interfaces.cli.output import (
     write_json,
 )
 from recollect.interfaces.cli.session_report import read_report, report_lines, report_shape
-from recollect.interfaces.cli.shapes import session_shape
 from recollect.interfaces.cli.states import mark_in_words, state_in_words
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.views import view
 from recollect.session import LIST_MAX
 
 HEADERS = ("SESSION", "KEY", "AGENT", "RECORDS", "MARK", "CURSOR", "STATE", "LAST ACTIVITY")
@@ -65,7 +65,7 @@ def command(
             before = None if after is None else find_session(space, after)
             found = space.sessions.list(limit, before)
     if target.as_json:
-        write_json([session_shape(state) for state in found])
+        write_json(view(found))
     elif found:
         for line in table(HEADERS, [_row(state) for state in found]):
             write(line)

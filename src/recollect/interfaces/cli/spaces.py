@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import click
 
 from recollect.errors import NotFound
 from recollect.interfaces.cli.output import moment, note, table, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.views import view
 from recollect.operations.census import count_spaces
 
 
@@ -31,7 +30,7 @@ def command(target: Target) -> None:
         if not found:
             raise NotFound(f"there is no space {target.space!r}")
     if target.as_json:
-        write_json({"spaces": [asdict(each) for each in found]})
+        write_json({"spaces": view(found)})
     elif not found:
         note("No space holds anything yet; recollect append makes one.")
     else:

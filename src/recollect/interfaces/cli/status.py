@@ -13,7 +13,7 @@ import click
 
 import recollect
 from recollect.agency import Life
-from recollect.descriptors import from_cache_key, is_remembered
+from recollect.descriptors import agent_label, from_cache_key, is_remembered
 from recollect.domain import (
     Job,
     JobKind,
@@ -23,7 +23,6 @@ from recollect.domain import (
     SessionState,
 )
 from recollect.interfaces.cli.agent_lines import agent_lines, lives_in_words
-from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.cli.consolidation_lines import (
     Consolidation,
     consolidation_lines,
@@ -41,9 +40,8 @@ from recollect.interfaces.cli.output import (
     write,
     write_json,
 )
-from recollect.interfaces.cli.shapes import job_shape, next_attempt
-from recollect.interfaces.cli.status_shapes import status_shape
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.views import view
 from recollect.knowledge import Caps
 from recollect.session import LIST_MAX
 from recollect.status import ModelUse, Status
@@ -172,12 +170,12 @@ def _is_paused(job: Job, now: datetime) -> bool:
 
 
 def overview_shape(overview: Overview) -> dict[str, Any]:
-    return status_shape(overview.status) | {
-        "paused": [job_shape(job, overview.status.at) for job in overview.paused],
-        "passes": [job_shape(job, overview.status.at) for job in overview.passes],
+    return view(overview.status, overview.status.at) | {
+        "paused": view(overview.paused, overview.status.at),
+        "passes": view(overview.passes, overview.status.at),
         "sessions_not_listed": dict(overview.others),
         "agent_counts": {life.value: overview.lives.get(life, 0) for life in Life},
-        "caps": dataclasses.asdict(overview.caps),
+        "caps": view(overview.caps),
         "consolidations": [
             consolidation_shape(each, overview.status.at) for each in overview.spaces
         ],
@@ -301,7 +299,7 @@ def _job_lines(job: Job, now: datetime) -> Iterator[str]:
 
 
 def _next_in_words(job: Job, now: datetime) -> str:
-    time = next_attempt(job, now)
+    time = job.next_attempt_at(now)
     if time is None:
         return "recollect retry" if job.state is JobState.PARKED else NONE
     if time <= now:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,6 +23,7 @@ from recollect.interfaces.cli.output import counted, note, write, write_json
 from recollect.interfaces.cli.plan import plan_lines, plan_shape, read_plan
 from recollect.interfaces.cli.signals import terminated_like_interrupted
 from recollect.interfaces.cli.target import Target, with_target
+from recollect.interfaces.views import view
 from recollect.knowledge import Fact
 from recollect.session import LIST_MAX
 from recollect.worker import WorkReport
@@ -135,7 +136,7 @@ def _work(target: Target, memory: recollect.Memory, *, is_all: bool) -> None:
     facts = _count_new(memory, grown, first_id)
     left = memory.status(space, limit=0).marked_count
     if target.as_json:
-        write_json(_report_shape(report) | {"new_facts": facts, "still_marked": left})
+        write_json(view(report) | {"new_facts": facts, "still_marked": left})
     else:
         write(_in_words(report, facts))
         _explain(report, left)
@@ -164,18 +165,6 @@ def _count_new(memory: recollect.Memory, grown: AbstractSet[Place], first_id: st
 
 def _places(space: str, fact: Fact) -> Iterator[Place]:
     return ((space, source.session_id) for source in fact.sources)
-
-
-def _report_shape(report: WorkReport) -> dict[str, Any]:
-    return {
-        "processed": report.processed,
-        "records": report.records,
-        "failed": report.failed,
-        "postponed": report.postponed,
-        "stale": report.stale,
-        "released": report.released,
-        "generations": report.generations,
-    }
 
 
 def _in_words(report: WorkReport, facts: int) -> str:

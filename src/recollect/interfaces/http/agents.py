@@ -10,16 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 from recollect import collection
+from recollect.agency import AgentState
 from recollect.agents.outcomes import outcome_of
 from recollect.agents.reply import Reply as AgentReply
 from recollect.descriptors import cache_key, read_descriptor
 from recollect.errors import Gone, NotFound, RecollectError
-from recollect.interfaces.cli.agent_lines import agent_shape
-from recollect.interfaces.cli.chat_voice import reply_shape
-from recollect.interfaces.http.answers import TEXT
 from recollect.interfaces.http.reply import Ask, Reply
 from recollect.interfaces.http.route import LIMIT, SPACE, Route, look
-from recollect.interfaces.http.schemas import FREE, listed, maybe, obj, one_of, text, whole
+from recollect.interfaces.http.schemas import TEXT, listed, maybe, obj, one_of, text, whole
+from recollect.interfaces.views import schema_of, view
 from recollect.store.key_protocol import Scope
 
 PAGE = 100
@@ -31,7 +30,7 @@ OUTCOME = obj(
     {
         "id": TEXT,
         "state": one_of(("pending", "answered", "failed")),
-        "reply": maybe(FREE),
+        "reply": maybe(schema_of(AgentReply)),
         "error": maybe(TEXT),
     }
 )
@@ -39,7 +38,7 @@ OUTCOME = obj(
 
 def list_agents(ask: Ask) -> Reply:
     found = ask.memory.store.agents.list(ask.space.name, ask.query.get("limit", PAGE))
-    return Reply(content={"agents": [agent_shape(state) for state in found]})
+    return Reply(content={"agents": view(found)})
 
 
 def post_message(ask: Ask) -> Reply:
@@ -73,7 +72,7 @@ def _told(message_id: str, outcome: AgentReply | RecollectError | None, status: 
         case Gone():
             raise outcome
         case AgentReply():
-            content |= {"state": "answered", "reply": reply_shape(outcome)}
+            content |= {"state": "answered", "reply": view(outcome)}
         case _:  # its words may be a provider's
             content |= {"state": "failed", "error": type(outcome).__name__}
     return Reply(content=content, status=status)
@@ -85,7 +84,7 @@ ROUTES: tuple[Route, ...] = (
         "list_agents",
         "The agents of this space: their lives, queues and signals.",
         list_agents,
-        obj({"agents": listed(FREE)}),
+        obj({"agents": listed(schema_of(AgentState))}),
         query={"limit": LIMIT},
     ),
     Route(

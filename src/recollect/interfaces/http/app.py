@@ -23,7 +23,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.errors import RecollectError
 from recollect.ids import Ids
-from recollect.interfaces.http.answers import TEXT
 from recollect.interfaces.http.desk import Answered, Desk, given, told
 from recollect.interfaces.http.events import POLL_SECONDS, Streams, picture
 from recollect.interfaces.http.hosting import Hosts
@@ -35,7 +34,7 @@ from recollect.interfaces.http.problems import refusal
 from recollect.interfaces.http.reading import Head
 from recollect.interfaces.http.reply import Ask, Given, Reply, Watch
 from recollect.interfaces.http.route import Reach, Route, look
-from recollect.interfaces.http.schemas import FREE
+from recollect.interfaces.http.schemas import FREE, TEXT
 from recollect.interfaces.http.table import ROUTES, Table
 from recollect.interfaces.http.threads import Threads
 from recollect.memory import Memory

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from recollect.interfaces.cli.audit import entry_shape
-from recollect.interfaces.http.answers import TEXT, paged
 from recollect.interfaces.http.reply import Ask, Reply
 from recollect.interfaces.http.route import (
     PAGED,
@@ -12,25 +10,16 @@ from recollect.interfaces.http.route import (
     look,
     moment_cursor,
     page,
+    paged,
     read_moment_cursor,
 )
-from recollect.interfaces.http.schemas import MOMENT, listed, maybe, obj, text
+from recollect.interfaces.http.schemas import MOMENT, text
+from recollect.interfaces.views import schema_of, view
 from recollect.observing.actors import ACTOR_CHARS_MAX
 from recollect.store.audit_protocol import AuditEntry
 from recollect.store.key_protocol import Scope
 
 PAGE = 100
-ENTRY = obj(
-    {
-        "id": TEXT,
-        "space": maybe(TEXT),
-        "at": MOMENT,
-        "actor": TEXT,
-        "verb": TEXT,
-        "targets": listed(TEXT),
-        "outcome": maybe(TEXT),
-    }
-)
 
 
 def list_audit(ask: Ask) -> Reply:
@@ -49,7 +38,7 @@ def list_audit(ask: Ask) -> Reply:
     )
     last = found[-1] if found and len(found) == limit else None
     following = None if last is None else moment_cursor(last.at, last.id)
-    return page("audit", [entry_shape(entry) for entry in found], following)
+    return page("audit", view(found), following)
 
 
 ROUTES: tuple[Route, ...] = (
@@ -58,7 +47,7 @@ ROUTES: tuple[Route, ...] = (
         "list_audit",
         "Who did what, newest first; without an outcome it was cut short, or is under way.",
         list_audit,
-        paged("audit", ENTRY),
+        paged("audit", schema_of(AuditEntry)),
         scope=Scope.ADMIN,
         query={
             **PAGED,

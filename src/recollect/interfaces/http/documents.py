@@ -9,25 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from recollect.document import Document
+from recollect.document import DeletedDocument, Document, Node, Reference, Version
 from recollect.documents.editing import OnReferences
 from recollect.documents.paths import DEPTH_MAX, PATH_CHARS_MAX
-from recollect.interfaces.cli.docs_shapes import (
-    deleted_shape,
-    document_shape,
-    node_shape,
-    reference_shape,
-    version_shape,
-)
-from recollect.interfaces.http.answers import (
-    DELETED,
-    DOCUMENT,
-    NODE,
-    REFERENCE,
-    TEXT,
-    VERSION,
-    paged,
-)
 from recollect.interfaces.http.reply import Ask, Reply
 from recollect.interfaces.http.route import (
     LIMIT,
@@ -37,10 +21,12 @@ from recollect.interfaces.http.route import (
     look,
     made_cursor,
     page,
+    paged,
     read_cursor,
 )
 from recollect.interfaces.http.schemas import (
     BOOL,
+    TEXT,
     listed,
     maybe,
     obj,
@@ -48,6 +34,7 @@ from recollect.interfaces.http.schemas import (
     text,
     whole,
 )
+from recollect.interfaces.views import schema_of, view
 from recollect.store.key_protocol import Scope
 
 PAGE = 100
@@ -62,7 +49,7 @@ TEXTS = maybe(listed(text(), 1000))
 
 def _told(document: Document, status: int = 200) -> Reply:
     return Reply(
-        content=document_shape(document),
+        content=view(document),
         status=status,
         headers={"ETag": f'"{document.version}"'},
         ids=(document.id,),
@@ -85,7 +72,7 @@ def document_tree(ask: Ask) -> Reply:
     depth = ask.query.get("depth", DEPTH_MAX)
     found = ask.space.documents.tree(ask.query.get("path"), depth=depth, limit=limit, after=after)
     following = made_cursor(found[-1].path) if found and len(found) == limit else None
-    return page("documents", [node_shape(node) for node in found], following)
+    return page("documents", view(found), following)
 
 
 def deleted_documents(ask: Ask) -> Reply:
@@ -95,13 +82,13 @@ def deleted_documents(ask: Ask) -> Reply:
     limit = ask.query.get("limit", PAGE)
     found = ask.space.documents.deleted(ask.query.get("path"), limit=limit, after=after)
     following = made_cursor(found[-1].id) if found and len(found) == limit else None
-    return page("documents", [deleted_shape(each) for each in found], following)
+    return page("documents", view(found), following)
 
 
 def search_documents(ask: Ask) -> Reply:
     limit, below = ask.query.get("limit", 10), ask.query.get("below")
     found = ask.space.documents.search(ask.query["q"], limit, below=below)
-    return Reply(content={"documents": [document_shape(each) for each in found]})
+    return Reply(content={"documents": view(found)})
 
 
 def read_document(ask: Ask) -> Reply:
@@ -154,7 +141,7 @@ def document_history(ask: Ask) -> Reply:
     limit = ask.query.get("limit", VERSIONS_PAGE)
     found = ask.space.documents.history(ask.query["path"], limit, before)
     following = made_cursor(found[-1].number) if found and len(found) == limit else None
-    return page("versions", [version_shape(each) for each in found], following)
+    return page("versions", view(found), following)
 
 
 def document_diff(ask: Ask) -> Reply:
@@ -164,12 +151,7 @@ def document_diff(ask: Ask) -> Reply:
 
 def document_links(ask: Ask) -> Reply:
     found = ask.space.documents.links(ask.query["path"], limit=ask.query.get("limit", PAGE))
-    return Reply(
-        content={
-            "outgoing": [reference_shape(each) for each in found.outgoing],
-            "incoming": [reference_shape(each) for each in found.incoming],
-        }
-    )
+    return Reply(content=view(found))
 
 
 def _edit(method: str, path: str, name: str, summary: str, handler: Any, **more: Any) -> Route:
@@ -183,7 +165,7 @@ def _edit(method: str, path: str, name: str, summary: str, handler: Any, **more:
         needs=frozenset({"path"}),
         is_conditional=True,
         problems=frozenset({409, 412}),
-        **{"query": {"path": PATH}, "answers": {200: DOCUMENT}, **more},
+        **{"query": {"path": PATH}, "answers": {200: schema_of(Document)}, **more},
     )
 
 
@@ -193,7 +175,7 @@ ROUTES: tuple[Route, ...] = (
         "document_tree",
         "The tree, each document before what stands below it.",
         document_tree,
-        paged("documents", NODE),
+        paged("documents", schema_of(Node)),
         query={**PAGED, "path": PATH, "depth": whole(0, DEPTH_MAX)},
     ),
     look(
@@ -201,7 +183,7 @@ ROUTES: tuple[Route, ...] = (
         "deleted_documents",
         "What was deleted and can be restored, the last first.",
         deleted_documents,
-        paged("documents", DELETED),
+        paged("documents", schema_of(DeletedDocument)),
         query={**PAGED, "path": PATH},
     ),
     look(
@@ -209,7 +191,7 @@ ROUTES: tuple[Route, ...] = (
         "search_documents",
         "Documents with any of a text's words, the best first.",
         search_documents,
-        obj({"documents": listed(DOCUMENT)}),
+        obj({"documents": listed(schema_of(Document))}),
         query={"q": text(QUERY_CHARS_MAX), "limit": LIMIT, "below": PATH},
         needs=frozenset({"q"}),
     ),
@@ -218,7 +200,7 @@ ROUTES: tuple[Route, ...] = (
         "read_document",
         "A document; its ETag is its version.",
         read_document,
-        DOCUMENT,
+        schema_of(Document),
         query={"path": PATH},
         needs=frozenset({"path"}),
     ),
@@ -239,7 +221,7 @@ ROUTES: tuple[Route, ...] = (
             },
             needs=("body",),
         ),
-        answers={200: DOCUMENT, 201: DOCUMENT},
+        answers={200: schema_of(Document), 201: schema_of(Document)},
     ),
     _edit(
         "PATCH",
@@ -294,7 +276,7 @@ ROUTES: tuple[Route, ...] = (
         "document_history",
         "Its versions, the newest first; also of a deleted one.",
         document_history,
-        paged("versions", VERSION),
+        paged("versions", schema_of(Version)),
         query={**PAGED, "path": PATH},
         needs=frozenset({"path"}),
     ),
@@ -312,7 +294,7 @@ ROUTES: tuple[Route, ...] = (
         "document_links",
         "What a document refers to, and what refers to it.",
         document_links,
-        obj({"outgoing": listed(REFERENCE), "incoming": listed(REFERENCE)}),
+        obj({"outgoing": listed(schema_of(Reference)), "incoming": listed(schema_of(Reference))}),
         query={"path": PATH, "limit": LIMIT},
         needs=frozenset({"path"}),
     ),

@@ -17,8 +17,8 @@ from starlette.types import Receive, Send
 
 from recollect.domain import JobState
 from recollect.errors import RecollectError
-from recollect.interfaces.cli.shapes import spent_shape
 from recollect.interfaces.http.problems import Refusal
+from recollect.interfaces.views import view
 from recollect.memory import Memory
 
 STREAMS_MAX = 64
@@ -43,7 +43,7 @@ def picture(memory: Memory, space: str) -> dict[str, Any]:
         "job_counts": {
             state.value: counts.get(state, 0) for state in JobState if state is not JobState.IDLE
         },
-        "spent_today": spent_shape(store.ledger.spent(space, now)),
+        "spent_today": view(store.ledger.spent(space, now)),
         "generation": generation[0].generation if generation else 0,
     }
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from recollect.errors import InvalidValue, NotFound
-from recollect.interfaces.cli.shapes import change_shape, fact_shape
-from recollect.interfaces.http.answers import FACT, FACT_CHANGE, paged
 from recollect.interfaces.http.bookmarks import fact_mark
 from recollect.interfaces.http.reply import Ask, Reply
 from recollect.interfaces.http.route import (
@@ -17,6 +15,7 @@ from recollect.interfaces.http.route import (
     Route,
     moment_cursor,
     page,
+    paged,
     read_moment_cursor,
 )
 from recollect.interfaces.http.schemas import (
@@ -28,6 +27,8 @@ from recollect.interfaces.http.schemas import (
     obj,
     text,
 )
+from recollect.interfaces.views import schema_of, view
+from recollect.knowledge import Fact, FactChange
 from recollect.store.key_protocol import Scope
 
 PAGE = 50
@@ -42,7 +43,7 @@ def add_fact(ask: Ask) -> Reply:
     stored = ask.space.facts.add(
         body["content"], tags=body.get("tags") or (), metadata=body.get("metadata")
     )
-    return Reply(content=fact_shape(stored), status=201, ids=(stored.id,))
+    return Reply(content=view(stored), status=201, ids=(stored.id,))
 
 
 def added_fact(ask: Ask, ids: Sequence[str]) -> Reply:
@@ -66,13 +67,13 @@ def list_facts(ask: Ask) -> Reply:
     following = None
     if last is not None and last.created_at is not None:
         following = moment_cursor(last.created_at, last.id)
-    return page("facts", [fact_shape(fact) for fact in found], following)
+    return page("facts", view(found), following)
 
 
 def search_facts(ask: Ask) -> Reply:
     limit, as_of = ask.query.get("limit", 10), ask.query.get("as_of")
     found = ask.space.facts.search(ask.query["q"], limit, as_of=as_of)
-    return Reply(content={"facts": [fact_shape(fact) for fact in found]})
+    return Reply(content={"facts": view(found)})
 
 
 def get_fact(ask: Ask) -> Reply:
@@ -83,14 +84,14 @@ def _read(ask: Ask, fact_id: str) -> Reply:
     found = ask.space.facts.get(fact_id)
     if found is None:
         raise NotFound(f"this space has no fact {fact_id!r}")
-    return Reply(content=fact_shape(found))
+    return Reply(content=view(found))
 
 
 def edit_fact(ask: Ask) -> Reply:
     given: dict[str, Any] = dict(ask.body)
     if not given:
         raise InvalidValue("body has nothing to change: content, tags, metadata or valid_to")
-    return Reply(content=fact_shape(ask.space.facts.update(ask.path["fact"], **given)))
+    return Reply(content=view(ask.space.facts.update(ask.path["fact"], **given)))
 
 
 def delete_fact(ask: Ask) -> Reply:
@@ -102,7 +103,7 @@ def fact_history(ask: Ask) -> Reply:
     found = ask.space.facts.history(ask.path["fact"])
     if not found:
         raise NotFound(f"this space has no fact {ask.path['fact']!r}")
-    return Reply(content={"changes": [change_shape(change) for change in found]})
+    return Reply(content={"changes": view(found)})
 
 
 ROUTES: tuple[Route, ...] = (
@@ -116,7 +117,7 @@ ROUTES: tuple[Route, ...] = (
         body=obj(
             {"content": text(), "tags": maybe(TAGS), "metadata": maybe(FREE)}, needs=["content"]
         ),
-        answers={201: FACT},
+        answers={201: schema_of(Fact)},
         again=added_fact,
     ),
     Route(
@@ -126,7 +127,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Facts that hold, newest first; with `every` also those that do not.",
         handler=list_facts,
         query={**PAGED, "tag": text(), "session": text(), "as_of": MOMENT, "every": BOOL},
-        answers={200: paged("facts", FACT)},
+        answers={200: paged("facts", schema_of(Fact))},
     ),
     Route(
         method="GET",
@@ -136,7 +137,7 @@ ROUTES: tuple[Route, ...] = (
         handler=search_facts,
         query={"q": text(QUERY_CHARS_MAX), "limit": LIMIT, "as_of": MOMENT},
         needs=frozenset({"q"}),
-        answers={200: obj({"facts": listed(FACT)})},
+        answers={200: obj({"facts": listed(schema_of(Fact))})},
     ),
     Route(
         method="GET",
@@ -144,7 +145,7 @@ ROUTES: tuple[Route, ...] = (
         name="get_fact",
         summary="A fact, with its sources.",
         handler=get_fact,
-        answers={200: FACT},
+        answers={200: schema_of(Fact)},
     ),
     Route(
         method="PATCH",
@@ -157,7 +158,7 @@ ROUTES: tuple[Route, ...] = (
             {"content": text(), "tags": TAGS, "metadata": FREE, "valid_to": maybe(MOMENT)},
             needs=(),
         ),
-        answers={200: FACT},
+        answers={200: schema_of(Fact)},
     ),
     Route(
         method="DELETE",
@@ -174,6 +175,6 @@ ROUTES: tuple[Route, ...] = (
         name="fact_history",
         summary="What has happened to a fact, also to one that was deleted.",
         handler=fact_history,
-        answers={200: obj({"changes": listed(FACT_CHANGE)})},
+        answers={200: obj({"changes": listed(schema_of(FactChange))})},
     ),
 )

@@ -11,7 +11,6 @@ from typing import Any
 
 from recollect.compat.mem0_scopes import IDENTITY, WITHOUT_USER, read_memory_id, read_scope
 from recollect.errors import NotFound
-from recollect.interfaces.http.answers import TEXT
 from recollect.interfaces.http.problems import NOTHING_HERE, Refusal
 from recollect.interfaces.http.reply import Ask, Reply
 from recollect.interfaces.http.route import LIMIT, Reach, Route, look
@@ -21,6 +20,7 @@ from recollect.interfaces.http.schemas import (
     FREE,
     MOMENT,
     NUMBER,
+    TEXT,
     Schema,
     listed,
     maybe,

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import recollect
-from recollect.interfaces.http.answers import NAMED
-from recollect.interfaces.http.problems import TITLES
+from recollect.interfaces.http.problems import PROBLEM, TITLES
 from recollect.interfaces.http.reply import PROBLEM_TYPE
 from recollect.interfaces.http.route import Reach, Repeat, Route
 from recollect.interfaces.http.schemas import Schema, text
+from recollect.interfaces.views import components
 from recollect.store.key_protocol import Scope
 
 IDEMPOTENCY_CHARS_MAX = 255
@@ -42,7 +42,7 @@ def description(routes: Sequence[Route]) -> dict[str, Any]:
         "security": [{"key": []}],
         "paths": paths,
         "components": {
-            "schemas": {name: _named(schema, but=name) for name, schema in NAMED.items()},
+            "schemas": {"Problem": PROBLEM, **components(paths)},
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -60,7 +60,7 @@ def _operation(route: Route) -> dict[str, Any]:
         },
     }
     if route.body is not None:
-        content = {"application/json": {"schema": _named(route.body)}}
+        content = {"application/json": {"schema": route.body}}
         made["requestBody"] = {"required": "required" in route.body, "content": content}
     return made
 
@@ -97,22 +97,10 @@ def _headers(route: Route) -> list[dict[str, Any]]:
 
 
 def _answer(route: Route, schema: Schema) -> dict[str, Any]:
-    content = {route.media_type: {"schema": _named(schema)}}
+    content = {route.media_type: {"schema": schema}}
     return {"description": route.summary, "content": content}
 
 
 def _problem(status: int) -> dict[str, Any]:
     content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {"description": TITLES[status], "content": content}
-
-
-def _named(schema: Any, but: str = "") -> Any:
-    """A schema in which what has a name is referred to by it."""
-    if isinstance(schema, list | tuple):
-        return [_named(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    for name, known in NAMED.items():
-        if known is schema and name != but:
-            return {"$ref": f"#/components/schemas/{name}"}
-    return {name: _named(value) for name, value in schema.items()}

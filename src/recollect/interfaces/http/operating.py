@@ -5,26 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from recollect.domain import Job
 from recollect.errors import InvalidValue
 from recollect.forgetting import ERASE, KEEP
-from recollect.interfaces.cli.generation_shapes import (
-    generation_change_shape,
-    generation_shape,
-    state_shape,
-)
-from recollect.interfaces.cli.shapes import job_shape, places_left, receipt_shape
-from recollect.interfaces.cli.status_shapes import status_shape
-from recollect.interfaces.http.answers import (
-    CONSOLIDATION,
-    COUNT,
-    GENERATION,
-    GENERATION_CHANGE,
-    JOB,
-    RECEIPT,
-    STATUS,
-    TEXT,
-    paged,
-)
+from recollect.generation import ConsolidationState, Generation, GenerationChange
 from recollect.interfaces.http.reply import Ask, Reply, Watch
 from recollect.interfaces.http.route import (
     LIMIT,
@@ -35,10 +19,13 @@ from recollect.interfaces.http.route import (
     look,
     made_cursor,
     page,
+    paged,
     read_cursor,
 )
 from recollect.interfaces.http.schemas import (
     BOOL,
+    COUNT,
+    TEXT,
     Schema,
     listed,
     maybe,
@@ -47,6 +34,9 @@ from recollect.interfaces.http.schemas import (
     text,
     whole,
 )
+from recollect.interfaces.views import public_receipt, public_status, schema_of, view
+from recollect.knowledge import Receipt
+from recollect.status import Status
 from recollect.store.key_protocol import Scope
 from recollect.sweeps import sweep_idle
 
@@ -91,16 +81,14 @@ def get_space(ask: Ask) -> Reply:
 
 
 def get_status(ask: Ask) -> Reply:
-    told = status_shape(ask.memory.status(ask.space.name, ask.query.get("limit", PAGE)))
-    # Where the store lies is the operator's affair.
-    told["store"] = {name: told["store"][name] for name in ("kind", "schema_version")}
-    return Reply(content=told)
+    status = ask.memory.status(ask.space.name, ask.query.get("limit", PAGE))
+    return Reply(content=public_status(status))
 
 
 def list_jobs(ask: Ask) -> Reply:
     now = ask.memory.clock.now()
     found = ask.memory.store.leases.jobs(ask.space.name, ask.query.get("limit", PAGE))
-    return Reply(content={"jobs": [job_shape(job, now) for job in found]})
+    return Reply(content={"jobs": view(found, now)})
 
 
 def retry_jobs(ask: Ask) -> Reply:
@@ -127,7 +115,7 @@ def forget(ask: Ask) -> Reply:
     if len(wanted) != 1:
         raise InvalidValue(f"body says one of what is to be forgotten: {', '.join(FORGOTTEN)}")
     receipt = ask.space.forget(**wanted, pages=ask.body.get("pages", KEEP))
-    return Reply(content=receipt_shape(receipt) | {"left": places_left(receipt)})
+    return Reply(content=public_receipt(receipt))
 
 
 def events(ask: Ask) -> Watch:
@@ -141,12 +129,12 @@ def list_generations(ask: Ask) -> Reply:
     limit = ask.query.get("limit", GENERATIONS_PAGE)
     found = ask.space.generations.list(limit, before)
     following = made_cursor(found[-1].number) if found and len(found) == limit else None
-    return page("generations", [generation_shape(each) for each in found], following)
+    return page("generations", view(found), following)
 
 
 def generations_state(ask: Ask) -> Reply:
     state = ask.space.generations.state()
-    return Reply(content=state_shape(state, ask.memory.clock.now()))
+    return Reply(content=view(state, ask.memory.clock.now()))
 
 
 def pause_generations(ask: Ask) -> Reply:
@@ -167,21 +155,21 @@ def _number(ask: Ask) -> int:
 
 
 def get_generation(ask: Ask) -> Reply:
-    return Reply(content=generation_shape(ask.space.generations.get(_number(ask))))
+    return Reply(content=view(ask.space.generations.get(_number(ask))))
 
 
 def diff_generation(ask: Ask) -> Reply:
     changes = ask.space.generations.diff(_number(ask), ask.query.get("to"))
-    return Reply(content={"changes": [generation_change_shape(each) for each in changes]})
+    return Reply(content={"changes": view(changes)})
 
 
 def rollback_generation(ask: Ask) -> Reply:
     made = ask.space.generations.rollback(_number(ask))
-    return Reply(content=generation_shape(made), status=201, ids=(str(made.number),))
+    return Reply(content=view(made), status=201, ids=(str(made.number),))
 
 
 def restored_generation(ask: Ask, ids: Sequence[str]) -> Reply:
-    return Reply(content=generation_shape(ask.space.generations.get(int(ids[0]))))
+    return Reply(content=view(ask.space.generations.get(int(ids[0]))))
 
 
 def _act(path: str, name: str, summary: str, handler: Any, **more: Any) -> Route:
@@ -219,7 +207,7 @@ ROUTES: tuple[Route, ...] = (
         "list_generations",
         "Generations of memory, the newest first.",
         list_generations,
-        paged("generations", GENERATION),
+        paged("generations", schema_of(Generation)),
         query=PAGED,
     ),
     look(
@@ -227,31 +215,35 @@ ROUTES: tuple[Route, ...] = (
         "generations_state",
         "Which generation is current, and what the next one waits for.",
         generations_state,
-        CONSOLIDATION,
+        schema_of(ConsolidationState),
     ),
     _act(
         f"{GENERATIONS}/pause",
         "pause_generations",
         "Make no more generations until they are resumed.",
         pause_generations,
-        answers={200: CONSOLIDATION},
+        answers={200: schema_of(ConsolidationState)},
     ),
     _act(
         f"{GENERATIONS}/resume",
         "resume_generations",
         "Make generations again.",
         resume_generations,
-        answers={200: CONSOLIDATION},
+        answers={200: schema_of(ConsolidationState)},
     ),
     look(
-        f"{GENERATIONS}/{{number}}", "get_generation", "One generation.", get_generation, GENERATION
+        f"{GENERATIONS}/{{number}}",
+        "get_generation",
+        "One generation.",
+        get_generation,
+        schema_of(Generation),
     ),
     look(
         f"{GENERATIONS}/{{number}}/diff",
         "diff_generation",
         "What changed from a generation to another, or to the current one.",
         diff_generation,
-        obj({"changes": listed(GENERATION_CHANGE)}),
+        obj({"changes": listed(schema_of(GenerationChange))}),
         query={"to": whole(1)},
     ),
     _act(
@@ -259,7 +251,7 @@ ROUTES: tuple[Route, ...] = (
         "rollback_generation",
         "Restore what a generation said, as the newest one.",
         rollback_generation,
-        answers={201: GENERATION},
+        answers={201: schema_of(Generation)},
         again=restored_generation,
         problems=frozenset({409}),
     ),
@@ -268,7 +260,7 @@ ROUTES: tuple[Route, ...] = (
         "status",
         "What is due, what waits and for what, and what it took.",
         get_status,
-        STATUS,
+        schema_of(Status),
         query={"limit": LIMIT},
     ),
     look(
@@ -276,7 +268,7 @@ ROUTES: tuple[Route, ...] = (
         "list_jobs",
         "What is due, claimed or parked, first due first.",
         list_jobs,
-        obj({"jobs": listed(JOB)}),
+        obj({"jobs": listed(schema_of(Job))}),
         query={"limit": LIMIT},
     ),
     _act(
@@ -303,7 +295,7 @@ ROUTES: tuple[Route, ...] = (
         forget,
         body=obj({**FORGOTTEN, "pages": PAGES}, needs=()),
         scope=Scope.ADMIN,
-        answers={200: RECEIPT},
+        answers={200: schema_of(Receipt)},
     ),
     look(
         f"{SPACE}/events",

@@ -12,7 +12,20 @@ from typing import Any
 
 from recollect import errors
 from recollect.interfaces.http.reply import PROBLEM_TYPE, Reply
+from recollect.interfaces.http.schemas import BOOL, COUNT, TEXT, obj, whole
 
+PROBLEM = obj(
+    {
+        "type": TEXT,
+        "title": TEXT,
+        "status": whole(400, 599),
+        "detail": TEXT,
+        "retry_helps": BOOL,
+        "mended_by": TEXT,
+        "current_version": COUNT,
+    },
+    needs=("type", "title", "status", "detail", "retry_helps", "mended_by"),
+)
 UNKNOWN = "urn:recollect:problem:"
 RETRY_SECONDS = 1
 RETRY_SECONDS_MAX = 3600

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from recollect.interfaces.cli.shapes import fact_shape
-from recollect.interfaces.http.answers import FACT, paged
 from recollect.interfaces.http.bookmarks import fact_mark
 from recollect.interfaces.http.reply import Ask, Reply
 from recollect.interfaces.http.route import (
@@ -12,9 +10,12 @@ from recollect.interfaces.http.route import (
     Route,
     moment_cursor,
     page,
+    paged,
     read_moment_cursor,
 )
 from recollect.interfaces.http.schemas import obj, text
+from recollect.interfaces.views import schema_of, view
+from recollect.knowledge import Fact
 from recollect.store.key_protocol import Scope
 
 PAGE = 50
@@ -32,11 +33,11 @@ def list_quarantine(ask: Ask) -> Reply:
     following = None
     if last is not None and last.created_at is not None:
         following = moment_cursor(last.created_at, last.id)
-    return page("facts", [fact_shape(fact) for fact in found], following)
+    return page("facts", view(found), following)
 
 
 def approve_fact(ask: Ask) -> Reply:
-    return Reply(content=fact_shape(ask.space.facts.approve(ask.path["fact"])))
+    return Reply(content=view(ask.space.facts.approve(ask.path["fact"])))
 
 
 def reject_fact(ask: Ask) -> Reply:
@@ -52,7 +53,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Facts that stay out of prompts until a person decides, newest first.",
         handler=list_quarantine,
         query=PAGED,
-        answers={200: paged("facts", FACT)},
+        answers={200: paged("facts", schema_of(Fact))},
     ),
     Route(
         method="POST",
@@ -61,7 +62,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Vouch for a fact in quarantine: it is a person's word from then on.",
         handler=approve_fact,
         scope=Scope.WRITE,
-        answers={200: FACT},
+        answers={200: schema_of(Fact)},
         problems=frozenset({409}),
     ),
     Route(

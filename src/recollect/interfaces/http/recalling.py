@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from recollect import collection
-from recollect.interfaces.cli.recall_shapes import context_shape, hit_shape
-from recollect.interfaces.http.answers import CONTEXT, COUNT, HIT
 from recollect.interfaces.http.reply import Ask, Reply
 from recollect.interfaces.http.route import LIMIT, SPACE, Route
 from recollect.interfaces.http.schemas import (
+    COUNT,
     FREE,
     MOMENT,
     Schema,
@@ -21,6 +20,7 @@ from recollect.interfaces.http.schemas import (
     text,
     whole,
 )
+from recollect.interfaces.views import schema_of, view
 from recollect.knowledge import Source
 from recollect.recall.usage import named_hit
 from recollect.recollection import Citation, Context, EntryKind, Hit, Omission
@@ -66,7 +66,7 @@ BLOCK = obj(
 
 def recall(ask: Ask) -> Reply:
     hits = ask.space.recall(ask.body["query"], ask.body.get("limit", 10), **_narrowed(ask))
-    return Reply(content={"hits": [hit_shape(hit) for hit in hits]})
+    return Reply(content={"hits": view(hits)})
 
 
 def context(ask: Ask) -> Reply:
@@ -77,7 +77,7 @@ def context(ask: Ask) -> Reply:
         beside=ask.body.get("beside"),
         **_narrowed(ask),
     )
-    return Reply(content=context_shape(block))
+    return Reply(content=view(block))
 
 
 def _narrowed(ask: Ask) -> dict[str, Any]:
@@ -129,7 +129,7 @@ ROUTES: tuple[Route, ...] = (
         summary="What is remembered about any text, best first, with sources and reasons.",
         handler=recall,
         body=obj({**ASKED, "limit": LIMIT}, needs=("query",)),
-        answers={200: obj({"hits": listed(HIT)})},
+        answers={200: obj({"hits": listed(schema_of(Hit))})},
     ),
     Route(
         method="POST",
@@ -146,7 +146,7 @@ ROUTES: tuple[Route, ...] = (
             },
             needs=("query",),
         ),
-        answers={200: CONTEXT},
+        answers={200: schema_of(Context)},
     ),
     Route(
         method="POST",

@@ -15,7 +15,7 @@ from recollect import collection
 from recollect.clock import from_micros, to_micros
 from recollect.errors import InvalidValue
 from recollect.interfaces.http.reply import Ask, Reply, Watch
-from recollect.interfaces.http.schemas import Schema, text, whole
+from recollect.interfaces.http.schemas import TEXT, Schema, listed, maybe, obj, text, whole
 from recollect.session import LIST_MAX
 from recollect.store.key_protocol import Scope
 
@@ -123,6 +123,11 @@ def read_moment_cursor(cursor: str) -> tuple[datetime, str]:
     if not FIRST_MICROS <= micros <= LAST_MICROS:
         raise InvalidValue("query.cursor is not one that a page gave")
     return from_micros(micros), collection.check_id(name)
+
+
+def paged(name: str, items: Schema) -> Schema:
+    """The schema of a page."""
+    return obj({name: listed(items), "next": maybe(TEXT)})
 
 
 def page(name: str, items: list[Any], following: str | None) -> Reply:

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from recollect.errors import InvalidValue
+from recollect.interfaces.views import nullable
 
 Schema = Mapping[str, Any]
+maybe = nullable
 
 PLACE_CHARS_MAX = 200
 _WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
@@ -60,14 +62,6 @@ def listed(items: Schema, max_items: int | None = None) -> Schema:
     return {"type": "array", "items": items, **limits}
 
 
-def maybe(schema: Schema) -> Schema:
-    """The same, or null."""
-    if "type" not in schema:
-        return {"anyOf": [schema, {"type": "null"}]}
-    known = {**schema, "type": [schema["type"], "null"]}
-    return {**known, "enum": [*schema["enum"], None]} if "enum" in schema else known
-
-
 def obj(fields: Mapping[str, Schema], *, needs: Any = None, more: bool = False) -> Schema:
     """An object of these fields; all are needed unless `needs` says which, none besides."""
     needed = list(fields if needs is None else needs)
@@ -81,6 +75,10 @@ def obj(fields: Mapping[str, Schema], *, needs: Any = None, more: bool = False) 
 
 def _described(description: str) -> dict[str, str]:
     return {"description": description} if description else {}
+
+
+TEXT = text()
+COUNT = whole()
 
 
 def check(value: Any, schema: Schema, where: str = "body") -> None:

@@ -12,24 +12,8 @@ from typing import Any
 
 from recollect.collection import Message, StableKey
 from recollect.descriptors import from_cache_key
-from recollect.domain import Mode, Record, SessionState
+from recollect.domain import Mode, Range, Record, SessionState
 from recollect.errors import Gone, InvalidValue, NotFound, UsageError
-from recollect.interfaces.cli.shapes import (
-    call_shape,
-    extraction_shape,
-    range_shape,
-    record_shape,
-    session_shape,
-)
-from recollect.interfaces.http.answers import (
-    CALL,
-    EXTRACTION,
-    RANGE,
-    RECORD,
-    SESSION,
-    TEXT,
-    paged,
-)
 from recollect.interfaces.http.bookmarks import session_mark
 from recollect.interfaces.http.reply import Ask, Reply
 from recollect.interfaces.http.route import (
@@ -41,6 +25,7 @@ from recollect.interfaces.http.route import (
     made_cursor,
     moment_cursor,
     page,
+    paged,
     read_cursor,
     read_moment_cursor,
 )
@@ -48,6 +33,7 @@ from recollect.interfaces.http.schemas import (
     BOOL,
     FREE,
     MOMENT,
+    TEXT,
     Schema,
     listed,
     maybe,
@@ -56,6 +42,8 @@ from recollect.interfaces.http.schemas import (
     text,
     whole,
 )
+from recollect.interfaces.views import schema_of, view
+from recollect.knowledge import Call, Extraction
 from recollect.session import Session
 from recollect.store.key_protocol import Scope
 
@@ -85,7 +73,7 @@ MESSAGE: Mapping[str, Schema] = {
     "metadata": maybe(FREE),
 }
 MESSAGES = listed(FREE, MESSAGES_MAX)
-RECORDS = obj({"session_id": maybe(TEXT), "records": listed(RECORD)})
+RECORDS = obj({"session_id": maybe(TEXT), "records": listed(schema_of(Record))})
 
 
 def open_session(ask: Ask) -> Reply:
@@ -102,7 +90,7 @@ def append_one(ask: Ask) -> Reply:
     given.setdefault("key", ask.idempotency_key)
     record = _conversation(ask).append(role, content, **given)
     _check_there([record])
-    return Reply(content=record_shape(record), status=201)
+    return Reply(content=view(record), status=201)
 
 
 def append_many(ask: Ask) -> Reply:
@@ -116,7 +104,7 @@ def _appended(ask: Ask, session: Session) -> Reply:
     _check_there(records)
     content = {
         "session_id": records[0].session_id if records else None,
-        "records": [record_shape(record) for record in records],
+        "records": view(records),
     }
     return Reply(content=content, status=201)
 
@@ -155,7 +143,7 @@ def _opened(ask: Ask) -> Session:
 
 
 def _told(state: SessionState) -> Reply:
-    return Reply(content=session_shape(state), ids=(state.id,))
+    return Reply(content=view(state), ids=(state.id,))
 
 
 def changed_session(ask: Ask, ids: Sequence[str]) -> Reply:
@@ -198,12 +186,12 @@ def list_sessions(ask: Ask) -> Reply:
     found = ask.space.sessions.list(limit, before)
     last = found[-1] if found and len(found) == limit else None
     following = None if last is None else moment_cursor(last.created_at, last.id)
-    return page("sessions", [session_shape(state) for state in found], following)
+    return page("sessions", view(found), following)
 
 
 def list_marked(ask: Ask) -> Reply:
     found = ask.space.sessions.find_invalidated(ask.query.get("limit", 10))
-    return Reply(content={"sessions": [session_shape(state) for state in found]})
+    return Reply(content={"sessions": view(found)})
 
 
 def get_session(ask: Ask) -> Reply:
@@ -218,24 +206,24 @@ def list_records(ask: Ask) -> Reply:
     state = _state(ask)
     found = ask.space.sessions.records(state.id, after, limit)
     following = made_cursor(found[-1].seq) if found and len(found) == limit else None
-    return page("records", [record_shape(record) for record in found], following)
+    return page("records", view(found), following)
 
 
 def list_ranges(ask: Ask) -> Reply:
     found = ask.space.sessions.ranges(_state(ask).id)
-    return Reply(content={"ranges": [range_shape(each) for each in found]})
+    return Reply(content={"ranges": view(found)})
 
 
 def list_calls(ask: Ask) -> Reply:
     found = ask.space.sessions.calls(_state(ask).id, ask.query.get("limit", PAGE))
-    return Reply(content={"calls": [call_shape(call) for call in found]})
+    return Reply(content={"calls": view(found)})
 
 
 def get_extraction(ask: Ask) -> Reply:
     found = ask.space.sessions.extraction(_state(ask).id)
     if found is None:
         raise NotFound(f"nothing was learned from session {ask.path['session']!r}")
-    return Reply(content=extraction_shape(found))
+    return Reply(content=view(found))
 
 
 def get_summary(ask: Ask) -> Reply:
@@ -287,7 +275,7 @@ def mark_processed(ask: Ask) -> Reply:
     is_done = ask.space.sessions.mark_processed(
         state.id, ask.body["processed_until"], ask.body["expected_invalidated_at"]
     )
-    return Reply(content={"is_processed": is_done, "session": session_shape(_state(ask))})
+    return Reply(content={"is_processed": is_done, "session": view(_state(ask))})
 
 
 ONE = f"{SPACE}/sessions/{{session}}"
@@ -303,7 +291,7 @@ def _life(name: str, summary: str, handler: Any, body: Schema = NOTHING, **more:
         handler=handler,
         **{"scope": Scope.WRITE, "again": changed_session, **more},
         body=body,
-        answers={200: SESSION},
+        answers={200: schema_of(SessionState)},
         problems=frozenset({409}),
     )
 
@@ -328,7 +316,7 @@ ROUTES: tuple[Route, ...] = (
         "The session behind a stable key, created if it is new.",
         open_session,
         body=obj(CONVERSATION, needs=("key",)),
-        answers={200: SESSION},
+        answers={200: schema_of(SessionState)},
         again=changed_session,
         problems=frozenset({409}),
     ),
@@ -337,7 +325,7 @@ ROUTES: tuple[Route, ...] = (
         "list_sessions",
         "Sessions, newest first.",
         list_sessions,
-        paged("sessions", SESSION),
+        paged("sessions", schema_of(SessionState)),
         query=PAGED,
     ),
     look(
@@ -345,7 +333,7 @@ ROUTES: tuple[Route, ...] = (
         "list_marked_sessions",
         "Marked sessions, the lowest mark first.",
         list_marked,
-        obj({"sessions": listed(SESSION)}),
+        obj({"sessions": listed(schema_of(SessionState))}),
         query={"limit": LIMIT},
     ),
     _change(
@@ -359,7 +347,7 @@ ROUTES: tuple[Route, ...] = (
         takes_append_key=True,
         problems=frozenset({409}),
     ),
-    look(ONE, "get_session", "A session as it stands.", get_session, SESSION),
+    look(ONE, "get_session", "A session as it stands.", get_session, schema_of(SessionState)),
     _change(
         "POST",
         f"{ONE}/records",
@@ -367,7 +355,7 @@ ROUTES: tuple[Route, ...] = (
         "Append one message to the conversation; it is stored when this answers.",
         append_one,
         body=obj(MESSAGE, needs=("role",)),
-        answers={201: RECORD},
+        answers={201: schema_of(Record)},
         takes_append_key=True,
     ),
     _change(
@@ -385,7 +373,7 @@ ROUTES: tuple[Route, ...] = (
         "list_records",
         "What was said, in order.",
         list_records,
-        paged("records", RECORD),
+        paged("records", schema_of(Record)),
         query={**PAGED, "after": whole(description="Only above this seq.")},
     ),
     look(
@@ -393,14 +381,14 @@ ROUTES: tuple[Route, ...] = (
         "list_ranges",
         "What has become of a session's records.",
         list_ranges,
-        obj({"ranges": listed(RANGE)}),
+        obj({"ranges": listed(schema_of(Range))}),
     ),
     look(
         f"{ONE}/calls",
         "list_calls",
         "The model calls made for a session, newest first.",
         list_calls,
-        obj({"calls": listed(CALL)}),
+        obj({"calls": listed(schema_of(Call))}),
         query={"limit": LIMIT},
     ),
     look(
@@ -408,7 +396,7 @@ ROUTES: tuple[Route, ...] = (
         "get_extraction",
         "What a session came to.",
         get_extraction,
-        EXTRACTION,
+        schema_of(Extraction),
     ),
     look(
         f"{ONE}/summary",
@@ -435,7 +423,7 @@ ROUTES: tuple[Route, ...] = (
         "Say whether the session may become memory.",
         set_mode,
         body=obj({"mode": one_of(Mode)}),
-        answers={200: SESSION},
+        answers={200: schema_of(SessionState)},
         problems=frozenset({409}),
     ),
     _life("end", "Mark and close the session; the next append opens a new one.", end_session),
@@ -466,7 +454,7 @@ ROUTES: tuple[Route, ...] = (
         "Mark a session up to a record; a mark only rises until it is cleared.",
         mark_session,
         body=obj({"seq": whole()}),
-        answers={200: SESSION},
+        answers={200: schema_of(SessionState)},
     ),
     _change(
         "POST",
@@ -476,7 +464,7 @@ ROUTES: tuple[Route, ...] = (
         mark_processed,
         body=obj({"processed_until": whole(), "expected_invalidated_at": whole()}),
         answers={
-            200: obj({"is_processed": BOOL, "session": SESSION}),
+            200: obj({"is_processed": BOOL, "session": schema_of(SessionState)}),
         },
     ),
 )

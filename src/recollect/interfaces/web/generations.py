@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from recollect.consolidation.generations import DocumentChange, GenerationChange
 from recollect.errors import InvalidValue
-from recollect.generation import Generation, Waiting
-from recollect.interfaces.cli.generation_shapes import next_run
+from recollect.generation import DocumentChange, Generation, GenerationChange, Waiting
 from recollect.interfaces.http.route import made_cursor, read_cursor
 from recollect.interfaces.web.view import HOME, SPACE, Asked, Moved, Page, View, done, shown
 from recollect.store.key_protocol import Scope
@@ -55,7 +53,7 @@ def generations(asked: Asked) -> Page:
             "state": state,
             "waits_for": waits_for.value,
             "is_bad": waits_for in (Waiting.PARKED, Waiting.BACKOFF),
-            "next_at": next_run(state, asked.now),
+            "next_at": state.next_attempt_at(asked.now),
             "cursor": cursor or "",
             "following": made_cursor(found[-1].number) if len(found) == LISTED else None,
         },

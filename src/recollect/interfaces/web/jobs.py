@@ -6,7 +6,6 @@ from datetime import datetime
 from urllib.parse import quote
 
 from recollect.domain import Job, JobKind, JobState
-from recollect.interfaces.cli.shapes import next_attempt
 from recollect.interfaces.web.view import HOME, SPACE, Asked, Moved, Page, View, done, shown
 from recollect.session import LIST_MAX
 from recollect.store.key_protocol import Scope
@@ -39,7 +38,7 @@ def _row(job: Job, now: datetime) -> dict[str, object]:
     return {
         "job": job,
         "why": job.why(now),
-        "next": next_attempt(job, now),
+        "next": job.next_attempt_at(now),
         "is_of_session": job.kind in _OF_SESSIONS,
         "is_of_space": job.kind is JobKind.CONSOLIDATE,
         "is_stuck": _is_stuck(job),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 from recollect.domain import JobState
-from recollect.interfaces.cli.generation_shapes import next_run
 from recollect.interfaces.web.plots import Plot, days_until, plot
 from recollect.interfaces.web.view import SPACE, Asked, Live, Page, View, shown
 
@@ -28,7 +27,7 @@ def overview(asked: Asked) -> Page:
             "sessions": status.sessions,
             "consolidation": consolidation,
             "waits_for": consolidation.waits_for(asked.now).value,
-            "next_generation_at": next_run(consolidation, asked.now),
+            "next_generation_at": consolidation.next_attempt_at(asked.now),
             "facts": space.facts.list(LATEST),
             "plots": _plots(asked),
         },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.interfaces.cli.shapes import places_left
+from recollect.interfaces.views import places_left
 from recollect.knowledge import Receipt
 
 _COUNTED = (

@@ -7,10 +7,9 @@ from typing import Any
 from urllib.parse import quote
 
 from recollect import collection
-from recollect.descriptors import from_cache_key
+from recollect.descriptors import agent_label, from_cache_key
 from recollect.domain import Mode, Record, SessionProgress, SessionState
 from recollect.errors import InvalidValue, NotFound, UsageError
-from recollect.interfaces.cli.agent_names import agent_label
 from recollect.interfaces.http.bookmarks import session_mark
 from recollect.interfaces.http.route import moment_cursor, read_moment_cursor
 from recollect.interfaces.web.receipts import told

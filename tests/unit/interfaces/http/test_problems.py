@@ -8,9 +8,8 @@ import pytest
 
 from recollect import errors
 from recollect.errors import RecollectError
-from recollect.interfaces.http.answers import PROBLEM
 from recollect.interfaces.http.openapi import EVERYWHERE
-from recollect.interfaces.http.problems import TITLES, problem_of, refusal
+from recollect.interfaces.http.problems import PROBLEM, TITLES, problem_of, refusal
 from recollect.interfaces.http.schemas import check
 
 WORDS = "the words of the error: /var/lib/secret"

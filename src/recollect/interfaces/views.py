@@ -1,0 +1,365 @@
+"""Values as JSON: what the commands print and the HTTP API answers, and the schemas of it.
+
+A view of a dataclass has its fields, in order. `LAYOUTS` says what is otherwise: fields that are
+hidden, fields with another name, and properties or computed values that are added. Both the values
+and the schemas are read from the annotations, so that what is described is what is answered.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints, overload
+
+from recollect.agency import AgentState, Signal
+from recollect.descriptors import agent_label, from_cache_key, type_of
+from recollect.document import Reference, Version
+from recollect.domain import Job, JobState, Range, Record, SessionState, StoreDescription
+from recollect.generation import ConsolidationState, GenerationChange
+from recollect.knowledge import Call, Extraction, Receipt, Spent
+from recollect.processing import WorkReport
+from recollect.recollection import Omission
+from recollect.status import Status
+from recollect.store.key_protocol import ApiKey
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Json = dict[str, Any]
+
+REFERENCE = "#/components/schemas/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How the view of a type differs from its fields.
+
+    What is added stands behind the field it is filed under (before all others under ""): the name
+    of a property, or of a function of the value, or of the value and the time.
+    """
+
+    name: str = ""  # of the schema, if it is not that of the class
+    hides: Collection[str] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    adds: Mapping[str, Mapping[str, str | Callable[..., Any]]] = field(default_factory=dict)
+    local: Collection[str] = ()  # only for the operator: no schema has it, and HTTP leaves it out
+
+
+def _session_agent(state: SessionState) -> str:
+    return agent_label(state.agent_id)
+
+
+def _job_counts(status: Status) -> dict[str, int]:
+    busy = [state for state in JobState if state is not JobState.IDLE]
+    return {state.value: status.job_counts.get(state, 0) for state in busy}
+
+
+def _instead(omission: Omission) -> str | None:
+    return omission.instead or None
+
+
+def _agent(state: AgentState) -> str:
+    return agent_label(state.ref.agent_id)
+
+
+def _agent_type(state: AgentState) -> str:
+    return type_of(from_cache_key(state.ref.agent_id))
+
+
+def _agent_name(state: AgentState) -> str:
+    return from_cache_key(state.ref.agent_id).id
+
+
+LAYOUTS: Mapping[type, Layout] = {
+    Record: Layout(hides={"body"}, adds={"metadata": {"message": "message"}}),
+    SessionState: Layout(
+        name="Session",
+        hides={"pass_number"},
+        adds={"key": {"agent": _session_agent}, "processed_until": {"unprocessed": "unprocessed"}},
+    ),
+    Range: Layout(hides={"session_id"}, names={"pass_number": "pass"}),
+    Spent: Layout(adds={"output_tokens": {"tokens": "tokens"}}),
+    Extraction: Layout(
+        hides={"space", "selected_for_phase2", "selected_for_phase2_source_updated_at"},
+        names={"pass_number": "pass"},
+    ),
+    Call: Layout(hides={"space"}),
+    Omission: Layout(hides={"instead"}, adds={"reason": {"instead": _instead}}),
+    Version: Layout(names={"number": "version"}),
+    Reference: Layout(hides={"named"}),
+    Job: Layout(
+        hides={"pauses"},
+        adds={"state": {"why": Job.why, "next_attempt_at": Job.next_attempt_at}},
+    ),
+    ConsolidationState: Layout(
+        name="Consolidation",
+        names={"job": "state", "phase1_due": "sessions_due"},
+        adds={
+            "generation": {
+                "waits_for": ConsolidationState.waits_for,
+                "next_attempt_at": ConsolidationState.next_attempt_at,
+            }
+        },
+    ),
+    GenerationChange: Layout(names={"text": "diff"}),
+    Signal: Layout(hides={"body"}),
+    AgentState: Layout(
+        name="Agent",
+        hides={"ref", "job"},
+        names={"job_state": "state"},
+        adds={
+            "": {
+                "space": "ref.space",
+                "agent": _agent,
+                "agent_id": "ref.agent_id",
+                "type": _agent_type,
+                "name": _agent_name,
+                "key": "ref.key",
+                "key_id": "ref.key_id",
+            },
+            "parked": {"next_signal": "next_signal"},
+        },
+    ),
+    Status: Layout(
+        hides={"passed_over", "consolidations", "job_counts"},
+        adds={"waiting": {"job_counts": _job_counts}},
+    ),
+    StoreDescription: Layout(local={"location"}),
+    WorkReport: Layout(hides={"upkeep", "turns"}),
+    ApiKey: Layout(hides={"digest"}),
+}
+PLAIN = Layout()
+
+
+@overload
+def view(value: None, now: datetime | None = None) -> None: ...
+
+
+@overload
+def view(value: Sequence[Any], now: datetime | None = None) -> list[Json]: ...
+
+
+@overload
+def view(value: DataclassInstance, now: datetime | None = None) -> Json: ...
+
+
+def view(value: Any, now: datetime | None = None) -> Any:
+    """A value as JSON has it; a list of values as a list.
+
+    What a job or a consolidation waits for depends on the time, so views of these need it.
+    """
+    known = _VIEWERS.get(type(value))
+    if known is not None:
+        return known(value, now)
+    if isinstance(value, tuple | list):
+        return [view(each, now) for each in value]
+    return None if value is None else _viewer(type(value))(value, now)
+
+
+def public_status(status: Status) -> Json:
+    """A status that does not say where the store lies: that is the operator's affair."""
+    made = view(status, status.at)
+    del made["store"]["location"]
+    return made
+
+
+def public_receipt(receipt: Receipt) -> Json:
+    """A receipt that does not say where a server keeps its files."""
+    return {**view(receipt), "left": places_left(receipt)}
+
+
+def places_left(receipt: Receipt) -> list[str]:
+    """What is left: pages by path, files by name alone."""
+    return [each if each.startswith("~/") else Path(each).name for each in receipt.left]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One entry of a view: where it is read from, and of which type it is."""
+
+    source: str | Callable[..., Any]
+    hint: Any
+
+
+_VIEWERS: dict[type, Callable[[Any, datetime | None], Json]] = {}
+
+
+def _viewer(kind: type) -> Callable[[Any, datetime | None], Json]:
+    """What views values of this type: compiled once, since there are many of them."""
+    if kind not in _VIEWERS:
+        names: dict[str, Any] = {"of_the_time": _of_the_time}
+        entries = []
+        for name, part in _parts(kind).items():
+            if isinstance(part.source, str):
+                read = f"value.{part.source}"
+            else:
+                function = f"compute_{name}"
+                names[function] = part.source
+                is_timed = len(inspect.signature(part.source).parameters) > 1
+                read = f"{function}(value{', of_the_time(now)' if is_timed else ''})"
+            entries.append(f"{name!r}: {_converted(part.hint, read, names)}")
+        _VIEWERS[kind] = eval(f"lambda value, now: {{{', '.join(entries)}}}", names)  # noqa: S307 - of our own names
+    return _VIEWERS[kind]
+
+
+def _of_the_time(now: datetime | None) -> datetime:
+    assert now is not None, "a view of what waits for something needs the time"
+    return now
+
+
+def _parts(kind: type) -> dict[str, _Part]:
+    layout, hints = LAYOUTS.get(kind, PLAIN), get_type_hints(kind)
+    parts = _added(kind, layout, "")
+    for each in dataclasses.fields(kind):
+        if each.name not in layout.hides:
+            name = layout.names.get(each.name, each.name)
+            parts[name] = _Part(each.name, hints[each.name])
+        parts |= _added(kind, layout, each.name)
+    return parts
+
+
+def _added(kind: type, layout: Layout, behind: str) -> dict[str, _Part]:
+    return {
+        name: _Part(source, _hint_of(kind, source))
+        for name, source in layout.adds.get(behind, {}).items()
+    }
+
+
+def _hint_of(kind: type, source: str | Callable[..., Any]) -> Any:
+    if not isinstance(source, str):
+        return get_type_hints(source)["return"]
+    for name in source.split("."):
+        found = inspect.getattr_static(kind, name)
+        of_it = found.fget if isinstance(found, property) else None
+        kind = get_type_hints(kind)[name] if of_it is None else get_type_hints(of_it)["return"]
+    return kind
+
+
+def _converted(hint: Any, read: str, names: dict[str, Any]) -> str:
+    """The expression that makes JSON of what `read` gives; a time is left to the encoder."""
+    hint, is_optional = without_none(hint)
+    made = _made(hint, "found" if is_optional else read, names)
+    if is_optional and made != "found":
+        return f"None if (found := {read}) is None else {made}"
+    return read if is_optional else made
+
+
+def _made(hint: Any, read: str, names: dict[str, Any]) -> str:
+    origin = get_origin(hint) or hint
+    if not isinstance(origin, type):
+        return read
+    if dataclasses.is_dataclass(origin):
+        names[f"view_{origin.__name__}"] = _viewer(origin)
+        return f"view_{origin.__name__}({read}, now)"
+    if issubclass(origin, Enum):
+        return f"{read}.value"
+    if issubclass(origin, Mapping):
+        return f"dict({read})"
+    if issubclass(origin, Iterable) and not issubclass(origin, str | bytes):
+        of_each = _converted(get_args(hint)[0], "each", names)
+        return f"list({read})" if of_each == "each" else f"[{of_each} for each in {read}]"
+    return read
+
+
+def without_none(hint: Any) -> tuple[Any, bool]:
+    """A type without its None, and whether it had one."""
+    if get_origin(hint) not in (Union, types.UnionType):
+        return hint, False
+    given = [each for each in get_args(hint) if each is not type(None)]
+    return Union[tuple(given)], len(given) < len(get_args(hint))  # noqa: UP007
+
+
+def schema_of(hint: Any) -> Json:
+    """The JSON Schema of a view of this type; a dataclass is a reference to its component."""
+    hint, is_optional = without_none(hint)
+    made = _schema(hint)
+    return nullable(made) if is_optional else made
+
+
+def nullable(schema: Mapping[str, Any]) -> Json:
+    """The same, or null."""
+    if "type" not in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    known = {**schema, "type": [schema["type"], "null"]}
+    return {**known, "enum": [*schema["enum"], None]} if "enum" in schema else known
+
+
+_SIMPLE: Mapping[Any, Json] = {
+    str: {"type": "string"},
+    int: {"type": "integer", "minimum": 0},  # they are counts, numbers and ids
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    datetime: {"type": "string", "format": "date-time"},
+}
+
+
+def _schema(hint: Any) -> Json:
+    if hint in _SIMPLE:
+        return dict(_SIMPLE[hint])
+    origin = get_origin(hint) or hint
+    if not isinstance(origin, type):
+        return {}
+    if dataclasses.is_dataclass(origin):
+        return {"$ref": f"{REFERENCE}{_named(origin)}"}
+    if issubclass(origin, Enum):
+        return {"type": "string", "enum": [each.value for each in origin]}
+    if issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": True}
+    if issubclass(origin, Iterable):
+        return {"type": "array", "items": schema_of(get_args(hint)[0])}
+    return {}
+
+
+_NAMED: dict[str, type] = {}
+
+
+def _named(kind: type) -> str:
+    name = LAYOUTS.get(kind, PLAIN).name or kind.__name__
+    assert _NAMED.setdefault(name, kind) is kind, f"two types are called {name}"
+    return name
+
+
+def component(name: str) -> Json:
+    """The schema of a type that `schema_of` referred to."""
+    kind = _NAMED[name]
+    local = LAYOUTS.get(kind, PLAIN).local
+    parts = {name: part for name, part in _parts(kind).items() if name not in local}
+    properties = {name: schema_of(part.hint) for name, part in parts.items()}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def components(described: Any) -> dict[str, Json]:
+    """The schemas of all types that a description refers to, and that these refer to, by name."""
+    found: dict[str, Json] = {}
+    wanted = list(_references(described))
+    while wanted:
+        name = wanted.pop()
+        if name not in found and name in _NAMED:
+            found[name] = component(name)
+            wanted += _references(found[name])
+    return dict(sorted(found.items()))
+
+
+def _references(described: Any) -> Iterable[str]:
+    match described:
+        case Mapping():
+            if isinstance(name := described.get("$ref"), str):
+                yield name.removeprefix(REFERENCE)
+            for each in described.values():
+                yield from _references(each)
+        case Sequence() if not isinstance(described, str):
+            for each in described:
+                yield from _references(each)
+        case _:
+            pass
