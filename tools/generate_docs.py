@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # run as a file, the project itself is not on the path
 
-from tools.reference import cli, errors, http, python, settings  # noqa: E402
+from tools.reference import cli, errors, http, python, settings, verbs  # noqa: E402
 
 REFERENCE = ROOT / "docs" / "reference"
 PAGES = {
@@ -21,6 +21,7 @@ PAGES = {
     "python.md": python.render,
     "errors.md": errors.render,
     "http.md": http.render,
+    "verbs.md": verbs.render,
 }
 
 

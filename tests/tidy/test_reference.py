@@ -66,7 +66,7 @@ def root_command() -> click.Command:
     return groups[-1]
 
 
-@pytest.mark.parametrize("name", ["cli", "settings", "python", "errors", "http"])
+@pytest.mark.parametrize("name", ["cli", "settings", "python", "errors", "http", "verbs"])
 def test_the_reference_is_what_the_generator_writes(generator: ModuleType, name: str) -> None:
     render = generator.PAGES[f"{name}.md"]
     assert (REFERENCE / f"{name}.md").read_text(encoding="utf-8") == render(), "run make docs"

@@ -39,7 +39,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"importers"}),
     frozenset({"hooks", "compat"}),
     frozenset({"__init__"}),  # the public names: only the interfaces may start from them
-    frozenset({"interfaces", "demo", "benchmarks", "__main__"}),
+    frozenset({"interfaces", "verbs", "demo", "benchmarks", "__main__"}),
 )
 
 # (module, what it imports inside a function): what would cost every start if it were loaded there.

@@ -50,6 +50,7 @@ COMMANDS = {
     "restore": "Make a store from a backup.",
     "doctor": "Examine a store, say what is wrong, and repair what is safe to.",
     "bench": "Measure recall, and answers from it, on public data.",
+    "verbs": "List everything that can be asked of a memory, and where.",
     "config": "Show every setting, its value and where it came from.",
     "completion": "Print the script that lets a shell complete all this.",
 }

@@ -37,6 +37,7 @@ SEE_ALSO: dict[str, tuple[str, ...]] = {
     "doctor": ("status", "retry", "backup"),
     "bench": ("recall",),
     "config": ("status",),
+    "verbs": ("status",),
     "completion": ("config",),
 }
 
