@@ -164,7 +164,6 @@ VERBS: tuple[Verb, ...] = (
     _read("memory.export", scope=A, command="export", example="memory.export(archive)"),
     _write("memory.load", scope=A, once=False, command="load"),
     _write("memory.migrate", scope=A, once=False, command="migrate"),
-    _read("memory.store_of"),
     _handle("memory.close", scope=A),
     # Sessions: found or created by key, appended to, read, marked, ended and rotated.
     _write(
@@ -553,6 +552,11 @@ VERBS: tuple[Verb, ...] = (
     ),
     _write("store.doctor", scope=A, summary="Examine a store, and repair it.", command="doctor"),
     _read("bench.recall", summary="Measure recall on public data.", command="bench recall"),
+    _read(
+        "bench.answers",
+        summary="Measure answers from what is told, with a judge.",
+        command="bench answers",
+    ),
     _read("settings.show", summary="Show every setting and its origin.", command="config"),
     _read("demo.play", summary="Play sample sessions into a store.", command="demo"),
     _read("shell.completion", summary="Print the completion script.", command="completion"),
