@@ -81,7 +81,8 @@ class Filters:
 
     `since` and `until` (not included) are about when it was said or last changed; `as_of` shows
     what was known and held at that time. With `or_no_project`, what belongs to no project at all
-    may be found beside a project's own; without a project, only that.
+    may be found beside a project's own; without a project, only that. With `or_past`, facts that do
+    not hold any more may be as well.
     """
 
     kinds: frozenset[EntryKind] = frozenset(EntryKind)
@@ -91,6 +92,7 @@ class Filters:
     agent: str | None = None
     project: str | None = None
     or_no_project: bool = False
+    or_past: bool = False
     session_id: str | None = None
     tags: tuple[str, ...] = ()  # all of them
     trust: frozenset[Trust] | None = None
@@ -133,6 +135,10 @@ class Entry:
     facts: tuple[str, ...] = ()
     replaced_by: str = ""
 
+    def has_ended(self, at: datetime) -> bool:
+        """Whether it, or a part of it, does not hold any more."""
+        return self.until is not None and self.until <= at
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
@@ -147,13 +153,15 @@ class Sought:
     """What a store is asked to look for: stems, times that were named, and what is alike by vector.
 
     `related` has, for some of the stems, others that an answer may use instead. A time is from its
-    start up to, not including, its end. What is alike is named by its key.
+    start up to, not including, its end. What is alike is named by its key. `replaced` is how many
+    of the facts that were replaced last are wanted as well, with what took their place.
     """
 
     stems: tuple[str, ...]
     related: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     times: tuple[tuple[datetime, datetime], ...] = ()
     alike: Mapping[EntryKind, Sequence[int]] = field(default_factory=dict)
+    replaced: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +197,7 @@ class Revision:
     """What became of a statement that was learned from records: it does not hold as it was said.
 
     `statement` is what the fact said, `quote` the words of the records. With `is_withdrawn` a
-    person has corrected or deleted it; else it was replaced or has ended at that time, and `now` is
+    person has corrected or deleted it; else it was replaced or has ended at that time. `now` is
     what holds instead, if anything does.
     """
 

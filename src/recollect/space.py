@@ -114,13 +114,17 @@ class Space:
         kinds: Iterable[EntryKind | str] | None = None,
         filters: Filters | Mapping[str, Any] | None = None,
         as_of: datetime | str | None = None,
+        speaker: str | None = None,
     ) -> list[Hit]:
         """What this space remembers about any text, best first, with sources and reasons.
 
         `kinds` are some of fact, document, summary and record; `filters` narrow down by since,
         until, agent, project, session, tags, trust and metadata; `as_of` is another time than now.
+        `speaker` is the name of who asks: "Where do I live?" is about them.
         """
-        return self._recaller.recall(query, limit, kinds=kinds, filters=filters, as_of=as_of)
+        return self._recaller.recall(
+            query, limit, kinds=kinds, filters=filters, as_of=as_of, speaker=speaker
+        )
 
     def context(
         self,
@@ -132,12 +136,14 @@ class Space:
         filters: Filters | Mapping[str, Any] | None = None,
         as_of: datetime | str | None = None,
         beside: str | None = None,
+        speaker: str | None = None,
     ) -> Context:
         """What is recalled as a fenced block for a prompt, within a budget; false when empty.
 
         The budget is 2,000 tokens where none is given. An empty query is answered with a recap of
         the project among the filters, else of the person, within `recap_tokens`. `beside` is the
         id of the session that the prompt shows anyway: it is not repeated.
+        `speaker` is the name of who asks; without it, who spoke last in that session.
         """
         if isinstance(query, str) and not query.strip():
             # Not by way of recall, which takes longer to load: an agent waits for it.
@@ -160,6 +166,7 @@ class Space:
             filters=filters,
             as_of=as_of,
             beside=beside,
+            speaker=speaker,
         )
 
     def cite(

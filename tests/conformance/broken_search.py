@@ -239,9 +239,20 @@ class TidySearch(RelationalSearch):
 class ForgivingSearch(RelationalSearch):
     """Does not know what people have taken back."""
 
-    def revisions(self, space: str, sessions: Sequence[str], now: datetime) -> list[Revision]:
-        found = super().revisions(space, sessions, now)
+    def revisions(
+        self, space: str, sessions: Sequence[str], now: datetime, since: datetime | None = None
+    ) -> list[Revision]:
+        found = super().revisions(space, sessions, now, since)
         return [each for each in found if not each.is_withdrawn]
+
+
+class SteadySearch(RelationalSearch):
+    """Does not know what took the place of what."""
+
+    def candidates(
+        self, space: str, sought: Sought, filters: Filters, now: datetime, reach: Reach
+    ) -> Found:
+        return super().candidates(space, replace(sought, replaced=0), filters, now, reach)
 
 
 class BusySearch(RelationalSearch):
@@ -267,6 +278,7 @@ BROKEN_SEARCH: dict[str, Broken] = {
         "tags": "entries_are_found_by_tags",
         "trust": "entries_are_found_by_trust",
         "where": "entries_are_found_by_metadata",
+        "or_past": "ended_facts_are_found_on_request",
     }.items()
 }
 BROKEN_SEARCH |= {
@@ -309,6 +321,8 @@ BROKEN_SEARCH |= {
         "every_kind_of_word_finds_what_was_learned",
     ),
     "what people took back": (ForgivingSearch, "what_holds_no_more_is_told"),
+    "what people took back later": (ForgivingSearch, "what_holds_no_more_since_a_time_is_told"),
+    "what has changed": (SteadySearch, "what_changed_is_found"),
     "entries that come twice": (RepeatingSearch, "what_is_alike_comes_along"),
     "everything a person's word": (TrustingSearch, "a_child_is_told_by_an_agent"),
     "a count of what is seen": (ShortSightedSearch, "many_entries_are_reckoned"),

@@ -108,3 +108,73 @@ def test_as_of_a_time_everything_is_as_it_was_said(
     alice.facts.delete(fact_with(alice, "walnuts").id)
     assert not [hit for hit in alice.recall(ASKED) if "walnuts" in hit.text]
     assert [hit for hit in alice.recall(ASKED, as_of=before) if "walnuts" in hit.text]
+
+
+# The story of the tutorial: somebody says where they live, moves, and a fact is edited.
+
+
+@pytest.fixture
+def moved(memory: recollect.Memory, alice: recollect.Space) -> recollect.Space:
+    alice.session("later").append("user", "I moved to Porto.")
+    memory.work(all=True)
+    return alice
+
+
+def kinds_of(space: recollect.Space, question: str, word: str) -> list[str]:
+    return [hit.kind.value for hit in space.recall(question, limit=50) if word in hit.text]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where did I live before?",
+        "Where did I use to live?",
+        "Where was my old home?",
+        "What changed?",
+    ],
+)
+def test_what_held_before_is_a_fact_in_its_own_right(moved: recollect.Space, question: str) -> None:
+    facts = moved.recall(question, kinds=["fact"])
+    old = next(hit for hit in facts if "Lisbon" in hit.text)
+    new = next(hit for hit in facts if "Porto" in hit.text)
+    assert old.outdated_at is not None
+    assert "Porto" in old.replaced_by
+    assert facts.index(new) < facts.index(old)
+    assert new.outdated_at is None
+    assert old.score == sum(old.why.values())
+    block = moved.context(question)
+    [line] = [line for line in block.text.splitlines() if line.startswith("- The user lives in Li")]
+    assert f"outdated since {old.outdated_at.date()}: " in line
+    assert block.text.index("Porto") < block.text.index(line)
+
+
+def test_who_asks_about_now_is_told_no_fact_that_is_over(moved: recollect.Space) -> None:
+    assert "fact" not in kinds_of(moved, "Where do I live?", "Lisbon")
+    assert "Porto" in moved.recall("Where do I live?")[0].text
+    assert "Porto" in moved.context("Where do I live?").citations[0].hit.text
+
+
+def test_what_a_person_took_back_is_not_told_of_the_past(moved: recollect.Space) -> None:
+    [old] = [
+        hit for hit in moved.recall("Where did I live before?", kinds=["fact"]) if "Lis" in hit.text
+    ]
+    moved.facts.delete(old.id)
+    for question in ("Where did I live before?", "What changed?"):
+        assert not [hit for hit in moved.recall(question, limit=50) if "Lisbon" in hit.text]
+        assert "Lisbon" not in moved.context(question).text
+
+
+def test_a_page_of_memory_does_not_bring_back_what_was_taken_back(moved: recollect.Space) -> None:
+    """At once, though the page itself follows with the next generation of memory."""
+    assert "walnuts" in moved.documents.read("MEMORY").body
+    moved.facts.update(fact_with(moved, "walnuts").id, content="The user is allergic to hazelnuts.")
+    moved.facts.delete(fact_with(moved, "teal").id)
+    assert "walnuts" in moved.documents.read("MEMORY").body
+    for question in (ASKED, "walnuts", "What is my favourite colour?", "teal"):
+        for kinds in (None, ["document"], ["document", "summary"]):
+            told = moved.context(question, kinds=kinds).text
+            told += repr([hit.text for hit in moved.recall(question, limit=50, kinds=kinds)])
+            assert "walnuts" not in told
+            assert "teal" not in told
+    pages = moved.context("Where do I live?", kinds=["document"]).text.splitlines()
+    assert all("until" in line for line in pages if "Lisbon" in line)

@@ -249,7 +249,7 @@ def shelf(memory: recollect.Memory, alice: recollect.Space, clock: ManualClock) 
         [("a", "assistant", "atlas"), ("b", "assistant", None), ("c", "butler", "atlas")]
     ):
         session = alice.session(key, agent=agent, project=project)
-        session.append("user", f"lantern {key} of the user", metadata={"day": day})
+        session.append("user", f"lantern {key} of the keeper", metadata={"day": day})
         session.append("assistant", f"lantern {key} of the agent")
         session.append("tool", f"lantern {key} of a tool")
         lit = f"lantern {key} is lit"
@@ -275,7 +275,7 @@ def test_by_kind_a_summary_alone(memory: recollect.Memory, alice: recollect.Spac
 def test_since_is_included_and_until_is_not(shelf: recollect.Space) -> None:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     second, third = start + timedelta(days=1), start + timedelta(days=2)
-    day = {"lantern b of the user", "lantern b of the agent", "lantern b of a tool"}
+    day = {"lantern b of the keeper", "lantern b of the agent", "lantern b of a tool"}
     found = shelf.recall("lantern", 50, filters={"since": second, "until": third})
     assert texts(found) == day | {"lantern b is lit"}
     since = texts(shelf.recall("lantern", 50, filters={"since": third.isoformat()}))
@@ -327,13 +327,13 @@ def test_by_trust(shelf: recollect.Space, trust: Trust) -> None:
     found = shelf.recall("lantern", 50, filters={"trust": trust.value})
     assert {hit.trust for hit in found} == {trust}
     said = {hit.text for hit in found if hit.kind is EntryKind.RECORD}
-    whose = {Trust.USER: "the user", Trust.AGENT: "the agent", Trust.TOOL: "a tool"}[trust]
+    whose = {Trust.USER: "the keeper", Trust.AGENT: "the agent", Trust.TOOL: "a tool"}[trust]
     assert said == {f"lantern {key} of {whose}" for key in "abc"}
 
 
 def test_by_several_at_once(shelf: recollect.Space) -> None:
     filters = {"agent": "assistant", "trust": ["user", "tool"], "kind": "record", "day": {"gt": 0}}
-    assert texts(shelf.recall("lantern", 50, filters=filters)) == {"lantern b of the user"}
+    assert texts(shelf.recall("lantern", 50, filters=filters)) == {"lantern b of the keeper"}
 
 
 METADATA: Mapping[str, Mapping[str, Any]] = {

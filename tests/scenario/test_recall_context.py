@@ -189,10 +189,19 @@ def test_the_summary_of_the_space_is_told_to_who_asks_nothing(alice: recollect.S
     assert not alice.context("whatever"), "where nothing is found, nothing is said"
 
 
-def test_the_summary_of_the_space_is_not_a_hit(alice: recollect.Space) -> None:
-    with_summary(alice)
+def test_a_page_of_memory_shows_what_nothing_better_says(alice: recollect.Space) -> None:
+    """T-8: pages are found by passage, like everything else."""
+    body = "# Memory\n\n- Alice has a lantern shop\n- The lantern is lit\n- Alice likes tea"
+    consolidation = Holder(author=Author(AuthorKind.CONSOLIDATION, "nightly"))
+    alice.documents.held_by(consolidation).write("MEMORY", body)
     alice.facts.add("The lantern is lit")
-    assert told(alice.context("lantern")) == ["The lantern is lit"]
+    assert told(alice.context("lantern")) == ["The lantern is lit", "Alice has a lantern shop"]
+    assert [hit.text for hit in alice.recall("lantern")] == [
+        "The lantern is lit",
+        "- Alice has a lantern shop",
+    ]
+    alice.facts.add("Alice has a lantern shop")
+    assert not [hit for hit in alice.recall("lantern") if hit.kind is EntryKind.DOCUMENT]
 
 
 def test_what_says_the_same_stands_there_once_with_all_its_sources(alice: recollect.Space) -> None:

@@ -82,7 +82,7 @@ def test_a_rule_that_came_later_reaches_all_that_is_shown(
     with recollect.open(durable_store_url) as memory:
         space = memory.space("alice")
         session = space.session("one", agent="assistant")
-        session.append("user", f"tea {CODE}", name=f"Bob {CODE}")
+        session.append("user", f"tea {CODE}, with milk", name=f"Bob {CODE}")
         source = recollect.Source(session_id=session.id, seq=1, seq_to=1, quote=f"tea {CODE}")
         space.facts.add(Fact(f"tea fact {CODE}", tags=(f"t-{CODE}",), sources=(source,)))
         space.documents.write("~/tea", f"tea page {CODE}", title=f"Tea {CODE}", sources=[source])

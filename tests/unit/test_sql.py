@@ -130,7 +130,7 @@ def test_only_what_must_differ_differs() -> None:
         *("note_imported", "find_imported", "insert_key", "record_facts"),
         *("session_statements", "session_disputes"),
         "insert_usages",
-        *("count_facts", "reworded_facts", "left_out", "superseded_once"),
+        *("count_facts", "reworded_facts", "left_out", "superseded_once", "latest_facts"),
     }
 
 

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from recollect.ids import Randomness
 from recollect.knowledge import Source
-from recollect.recollection import Entry, EntryKind, UsageKind
+from recollect.recollection import Entry, EntryKind, Filters, Sought, UsageKind
 from recollect_conformance.case import case
 from recollect_conformance.findings import (
     DOCUMENT,
     FACT,
+    LATER,
     NEWEST,
     RECORD,
     SUMMARY,
@@ -18,6 +19,7 @@ from recollect_conformance.findings import (
     extent,
     found,
     load,
+    look,
     numbered,
     reaching,
     sum_up,
@@ -82,6 +84,44 @@ def superseded_facts_are_not_found(store: Harness) -> None:
     assert found(store, "home") == ["home Oslo"]
     store.handle.erasure.forget_session(SPACE, newer, store.now())
     assert found(store, "home") == ["home Rome"]
+
+
+@case("T5 T4", "what was replaced or is over is found by who asks for it, and says what holds")
+def ended_facts_are_found_on_request(store: Harness) -> None:
+    teach(store, statement("home Rome", said=day(1), topic="home"), key="one")
+    teach(store, statement("home Oslo", said=day(2), topic="home"), key="two")
+    short = add(store, "home fire burns")
+    edit(store, short.id, valid_to=day(5))
+    gone = add(store, "home brewed beer")
+    store.handle.facts.delete(SPACE, gone.id, store.now())
+    past = Filters(kinds=frozenset({FACT}), or_past=True)
+    then = {entry.text: entry for entry in entries(store, "home", filters=past)}
+    assert then.keys() == {"home Rome", "home Oslo", "home fire burns"}, "never what is deleted"
+    assert (then["home Rome"].until, then["home Rome"].replaced_by) == (day(2), "home Oslo")
+    assert (then["home fire burns"].until, then["home fire burns"].replaced_by) == (day(5), "")
+    assert entries(store, "home", space="another", filters=past) == []
+    keys = {FACT: [then["home Rome"].key]}
+    assert load(store, keys) == []
+    [whole] = store.handle.search.load(SPACE, keys, past, LATER)
+    assert (whole.replaced_by, len(whole.sources)) == ("home Oslo", 1)
+
+
+@case("T5 T4", "the facts that were replaced last come with what took their place")
+def what_changed_is_found(store: Harness) -> None:
+    for number, home in enumerate(("Rome", "Oslo", "Kyiv"), start=1):
+        teach(store, statement(f"home {home}", said=day(number), topic="home"), key=home)
+    add(store, "likes tea")
+    past = Filters(kinds=frozenset({FACT}), or_past=True)
+
+    def changed(count: int, space: str = SPACE) -> set[str]:
+        sought = Sought(stems=(), replaced=count)
+        found = look(store, "zebra", space=space, filters=past, sought=sought)
+        return {entry.text for entry in found.entries}
+
+    assert changed(0) == set()
+    assert changed(1) == {"home Oslo", "home Kyiv"}
+    assert changed(5) == {"home Rome", "home Oslo", "home Kyiv"}
+    assert changed(5, "another") == set()
 
 
 @case("T5 X8", "a fact that a run over the whole session does not find again is not found")

@@ -348,3 +348,23 @@ def what_holds_no_more_is_told(store: Harness) -> None:
     assert told == {"lives in Rome": False, "likes tea": True, "has a cat": True}
     assert search.revisions("another", sessions, now) == []
     assert search.revisions(SPACE, [], now) == []
+
+
+@case("T4 T6", "what does not hold any more since a time is told, wherever it was learned")
+def what_holds_no_more_since_a_time_is_told(store: Harness) -> None:
+    teach(store, _home("Rome", 1), statement("likes tea", 2), statement("has a cat", 3))
+    store.clock.advance(60)
+    before = store.now()
+    store.clock.advance(60)
+    teach(store, _home("Oslo", 5), key="later")
+    edit(store, fact_named(store, "likes tea").id, content="likes coffee")
+    store.handle.facts.delete(SPACE, fact_named(store, "has a cat").id, store.now())
+    search = store.handle.search
+    since = {
+        each.statement: (each.session_id, each.is_withdrawn, each.now)
+        for each in search.revisions(SPACE, [], day(365), before)
+    }
+    assert since["likes tea"] == ("", True, "likes coffee")
+    assert since["has a cat"] == ("", True, "")
+    assert search.revisions(SPACE, [], day(365), day(364)) == []
+    assert search.revisions("another", [], day(365), before) == []

@@ -109,7 +109,8 @@ class Conversations:
         history, summary = store.records.recent_with_summary(ref, settings.max_history_len + 1)
         self._remember(ref, history)
         # Without a model nobody sees the conversation: what was said in it is remembered as well.
-        block = self._recalled(ref, turn.text, None if model is None else turn.session.id)
+        shown = None if model is None else turn.session.id
+        block = self._recalled(ref, turn.text, shown, _speaker((*history, *turn.records)))
         if model is not None and (not block or _is_first(turn, history, summary)):
             block = self._with_recap(ref, turn, block)
         if model is None:
@@ -214,14 +215,17 @@ class Conversations:
             )
             return ""
 
-    def _recalled(self, ref: KeyRef, text: str, session_id: str | None) -> Context:
+    def _recalled(
+        self, ref: KeyRef, text: str, session_id: str | None, speaker: str | None
+    ) -> Context:
         """What memory has to say; where it cannot be asked, nothing."""
         tokens = self.around.settings.agent_memory_tokens
         if self.around.recaller is None or not tokens or not text.strip():
             return NOTHING
         try:
             recaller = self.around.recaller(ref.space).redacting_by(self._redact(ref.space))
-            return recaller.context(text[:QUERY_CHARS_MAX], tokens, beside=session_id)
+            query = text[:QUERY_CHARS_MAX]
+            return recaller.context(query, tokens, beside=session_id, speaker=speaker)
         except RecollectError as error:
             _log.warning("agent %s goes on without memory: %s", ref.agent_id, telling.told(error))
             return NOTHING
@@ -397,6 +401,13 @@ class _Told:
 def _shipped_prompt() -> Prompt:
     """Read once: a user's own may change at any time, this one does not."""
     return load_prompt(PROMPTS, "chat")
+
+
+def _speaker(said: Sequence[Record]) -> str | None:
+    """Who is talking, as they were named last."""
+    return next(
+        (each.name for each in reversed(said) if each.role == Role.USER and each.name), None
+    )
 
 
 def _is_first(turn: Turn, history: Sequence[Record], summary: str) -> bool:

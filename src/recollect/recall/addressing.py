@@ -2,7 +2,8 @@
 
 "I was going through our last chat and was wondering if you could remind me which hostel you
 recommended" asks for a hostel: the rest stands in any question, and finds whatever asks alike. It
-tells one thing though: it was the agent who said it.
+tells a few things though: that it was the agent who said it, that it is about the one who asks, or
+about what held before.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ _ADDRESSING = re.compile(
         | (?:I|we|you)(?:\s+had|\s+have|['’]d|['’]ve)?\s+(?:remember(?:ed)?|{_SAID})(?:\s+that)?
         | did\s+(?:I|we|you)\s+{_SAY}
         | would\s+be\s+a\s+good\s+idea(?:\s+to)?
+        | used?\s+to | (?:right\s+)?now | currently | nowadays | these\s+days
+        | at\s+(?:the\s+moment|present)
     )\b""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -61,10 +64,16 @@ _SAID_BY_AGENT = re.compile(
 
 
 _PAST = re.compile(
-    r"\b(?:before|changed?|earlier|ever|former(?:ly)?|historical(?:ly)?|history|in\s+the\s+past|old(?:er)?"
-    r"|original(?:ly)?|past|previous(?:ly)?|prior|since\s+when|so\s+far|used\s+to|until|was|were)\b",
+    r"\b(?:before|changed?|earlier|ever|former(?:ly)?|historical(?:ly)?|history|in\s+the\s+past|no\s+longer"
+    r"|old(?:er)?|original(?:ly)?|past|previous(?:ly)?|prior|since\s+when|so\s+far|used?\s+to|until|was|were)\b",
     re.IGNORECASE,
 )
+_CHANGE = re.compile(
+    r"\b(?:what|how|anything|something)\b[^.?!\n]{0,40}\bchanged?\b"
+    r"|\bwhat(?:['’]s|\s+is|\s+was)\s+(?:different|new)\b",
+    re.IGNORECASE,
+)
+_ASKER = re.compile(r"\b(?:I|me|my|myself)\b", re.IGNORECASE)
 
 
 def matter(question: str) -> str:
@@ -84,3 +93,15 @@ def asks_agent(question: str) -> bool:
 def asks_past(question: str) -> bool:
     """Whether it is about what held before, and not only about what holds."""
     return len(question) <= ADDRESSED_CHARS_MAX and _PAST.search(question) is not None
+
+
+def asks_change(question: str) -> bool:
+    """Whether it asks what has taken the place of what."""
+    return len(question) <= ADDRESSED_CHARS_MAX and _CHANGE.search(question) is not None
+
+
+def is_personal(question: str) -> bool:
+    """Whether it is about the one who asks, or what they said."""
+    if len(question) > ADDRESSED_CHARS_MAX:
+        return False
+    return bool(_SAID_BY_ASKER.search(question) or _ASKER.search(matter(question)))

@@ -41,6 +41,10 @@ class Question:
     phrases: tuple[Phrase, ...] = ()
     asks_agent: bool = False  # what the agent said is asked for
     asks_past: bool = False  # what held before is asked for as well
+    asks_change: bool = False  # what took the place of what
+    is_personal: bool = False  # it is about the one who asks
+    asker: str | None = None  # who that is, without case and accents; "" has no name, None: unknown
+    owned: tuple[str, ...] = ()  # the stems behind "my" in it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +70,10 @@ class Candidates:
     stems: Sequence[str]
     said_at: Sequence[datetime]
     trusts: Sequence[Trust]
-    speakers: Sequence[str]  # without case and accents
+    speakers: Sequence[str]  # without case and accents; of a fact who told it, if that is known
     subjects: Sequence[str]  # the first words of a fact, likewise: who it is about
+    owned: Sequence[str]  # of each the stems behind "my", or of a fact behind the first "'s"
+    have_changed: Sequence[bool]  # facts that were replaced, and those that took their place
     sessions: Sequence[str | None]
     seqs: Sequence[int]
     uses: Sequence[int]

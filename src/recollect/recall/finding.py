@@ -7,7 +7,9 @@ it is looked again where they were not right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -15,13 +17,37 @@ from typing import TYPE_CHECKING
 from recollect.recall.candidates import Question, Similarities
 from recollect.recall.question import corpus, sought, without_names
 from recollect.recall.rank import speakers_asked
-from recollect.recall.speakers import KnownSpeakers
 from recollect.recollection import Entry, EntryKind, Filters, Found, Reach
 from recollect.store.protocol import Store
 from recollect.terms import words
 
 if TYPE_CHECKING:
     from recollect.recall.meaning import Likeness, Meaning
+
+
+SPACES_MAX = 1000
+NAMES_MAX = 100  # of a space: those seen last
+
+
+class KnownSpeakers:
+    """Who was seen speaking in the spaces asked last. Safe to share between threads."""
+
+    def __init__(self, spaces_max: int = SPACES_MAX, names_max: int = NAMES_MAX) -> None:
+        self._spaces_max = spaces_max
+        self._names_max = names_max
+        self._names: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, space: str) -> Collection[str]:
+        return self._names.get(space, ())
+
+    def saw(self, space: str, names: Collection[str]) -> None:
+        with self._lock:
+            known = self._names.pop(space, ())
+            older = [name for name in known if name not in names]
+            self._names[space] = (*older, *names)[-self._names_max :]
+            while len(self._names) > self._spaces_max:
+                self._names.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

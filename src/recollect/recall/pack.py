@@ -26,7 +26,7 @@ from recollect.orders import is_low, is_quarantined
 from recollect.quoting import harmless, quoted
 from recollect.recall.citations import mark_of
 from recollect.recall.likeness import Likeness, Wording
-from recollect.recall.told import says_nothing, untold, without_told
+from recollect.recall.told import Place, Statements, place_of, says_nothing, untold
 from recollect.recollection import Citation, Context, EntryKind, Hit, Omission
 from recollect.terms import words
 
@@ -39,7 +39,6 @@ ITEM_TOKENS = 100
 ITEM_TOKENS_MIN = 16
 ITEM_SHARE = 3  # a budget holds at least so many items that had to be cut
 REFILLS_MAX = 20  # lines tried again where others were left out
-TOLD_MAX = 3  # records that a fact's source may name to stand for each of them
 RECOUNTS_MAX = 4  # of the whole block while there may be room left
 REFUSED_MAX = 8  # lines in a row for which there is no room, before no other is tried
 CHARS_PER_TOKEN_MAX = 8  # nobody reads further than this for what is cut anyway
@@ -56,11 +55,9 @@ _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)]*(?=\s)|[。！？]+")
 _OPENED, _CLOSED = re.compile(r"\s*[(\[（［]"), re.compile(r"[)\]）］]")
 _NOT_IN_NAMES = re.compile(r"[()\[\]（）［］\n]+")
 
-_SAID = (EntryKind.FACT, EntryKind.RECORD)
 _ROLES = frozenset(role.value for role in Role)
 
 CountTokens = Callable[[str], int]
-_Place = tuple[str, int]
 
 
 class Reason(StrEnum):
@@ -285,7 +282,8 @@ class _Dates:
         """Since when a fact holds, or when it did."""
         standing = self.of(hit) or Standing()
         since = standing.since or hit.at
-        if standing.until is None or standing.until > self._now:
+        is_said_apart = hit.outdated_at is not None
+        if standing.until is None or standing.until > self._now or is_said_apart:
             return day_of(since)
         until = day_of(standing.until)
         return f"until {until}" if since > standing.until else f"{day_of(since)} until {until}"
@@ -304,7 +302,7 @@ def _behind(hit: Hit, dates: _Dates, *, is_low: bool) -> str:
     """Who said it and when; the day of a record stands before this, or once above several."""
     match hit.kind:
         case EntryKind.FACT:
-            told = [dates.told(hit)]
+            told = [dates.told(hit), _outdated(hit)]
         case EntryKind.RECORD:
             told = [_outdated(hit)]
         case EntryKind.SUMMARY:
@@ -348,7 +346,7 @@ class _Packing:
 
     def fill(self, hits: Sequence[Hit]) -> None:
         """Take what fits, best first."""
-        places = {place: rank for rank, hit in enumerate(hits) if (place := _place(hit))}
+        places = {place: rank for rank, hit in enumerate(hits) if (place := place_of(hit))}
         settled: set[int] = set()
         for rank, hit in enumerate(hits):
             if rank in settled:
@@ -390,11 +388,11 @@ class _Packing:
         self,
         item: _Item,
         hits: Sequence[Hit],
-        places: Mapping[_Place, int],
+        places: Mapping[Place, int],
         settled: Collection[int],
     ) -> _Item | None:
         """The record before a short one, if that is a question and does not stand there yet."""
-        place = _place(item.hit)
+        place = place_of(item.hit)
         if place is None or len(item.wording.words) > REPLY_WORDS_MAX:
             return None
         rank = places.get((place[0], place[1] - 1))
@@ -408,27 +406,17 @@ class _Packing:
     def _leave_out_told(self) -> None:
         """Say every statement once: a fact before what it was learned from, both before a text
         that was made of them."""
-        learned: dict[_Place, list[str]] = defaultdict(list)
-        for line in self.lines:
-            if line.hit.kind is EntryKind.FACT:
-                for source in line.hit.sources:
-                    for seq in range(source.seq, min(source.seq_to, source.seq + TOLD_MAX) + 1):
-                        learned[source.session_id, seq].append(line.hit.text)
-        texts = [line.text for line in self.lines if line.hit.kind in _SAID]
+        said = Statements((line.hit, line.text) for line in self.lines)
         kept: list[_Item] = []
         for line in self.lines:
-            place = _place(line.hit)
-            rest = line.text
-            if line.hit.kind not in _SAID:
-                left = untold(line.hit.text, texts)
+            is_said = line.hit.kind in (EntryKind.FACT, EntryKind.RECORD)
+            rest = said.rest_of(line.hit, line.text if is_said else line.hit.text)
+            if not is_said:
                 rest = (
                     line.text
-                    if left == line.hit.text
-                    else extract(left, self._limits.item_tokens, self._limits.count)
+                    if rest == line.hit.text
+                    else extract(rest, self._limits.item_tokens, self._limits.count)
                 )
-                texts.append(left)
-            elif place in learned:
-                rest = without_told(line.text, learned[place])
             if rest:
                 kept.append(line if rest == line.text else replace(line, text=rest))
                 continue
@@ -551,13 +539,6 @@ def _in_order(lines: Sequence[_Item]) -> list[_Item]:
         return int(line.hit.kind is not EntryKind.FACT), line.rank, 0
 
     return sorted(lines, key=order)
-
-
-def _place(hit: Hit) -> _Place | None:
-    """The session and the number of a record."""
-    if hit.kind is not EntryKind.RECORD or not hit.sources:
-        return None
-    return hit.sources[0].session_id, hit.sources[0].seq
 
 
 def _sources(hits: Sequence[Hit]) -> tuple[Source, ...]:

@@ -8,25 +8,28 @@ from collections.abc import Mapping, Sequence
 from recollect.stems import stems
 
 PASSAGE_CHARS = 700
+BEARING_SHARE = 0.5  # of what the best line of a page has of a question
 SCANNED_CHARS = 65_536  # of a text; what follows is not looked through
 
 CUT = "…"
 
 SENTENCE = re.compile(r"[^.!?\n。！？]+(?:[.!?。！？]+[\"'”’)]*|\n+|\Z)\s*|[.!?\n。！？]+\s*")
+_LEADS_ON = re.compile(r"[-*+] \[\[[^\]\n]*\]\](?::[^\n]*)?|#{1,6} [^\n]*|See also: [^\n]*")
 _BREAK = re.compile(r"\n\s*\n|\n(?=#{1,6} |[-*+] |\d+[.)] )")
 
 # What a page written by rules says about its lines; the sources of a hit have it.
 _NOTE_LABEL = r"\[\^[0-9a-f]{10}\]"
 _NOTES = re.compile(rf"^{_NOTE_LABEL}: [^\n]*(?:\n|\Z)", re.MULTILINE)
 _NOTE_MARK = re.compile(rf"[ \t]?{_NOTE_LABEL}")
+_MADE_FROM = re.compile(r" ?\((?:\[\[~/memory/rollout_summaries/[^\]\n]*\]\](?:, |; )?)+\)")
 _NO_SOURCES = re.compile(r"^## Sources[ \t]*\s*\Z", re.MULTILINE)
 
 
 def without_notes(text: str) -> str:
-    """A page without the footnotes that say where its lines come from."""
-    if "[^" not in text:
+    """A page without the footnotes and links that say where its lines come from."""
+    if "[^" not in text and "([[" not in text:
         return text
-    bare = _NOTE_MARK.sub("", _NOTES.sub("", text))
+    bare = _MADE_FROM.sub("", _NOTE_MARK.sub("", _NOTES.sub("", text)))
     return text if bare == text else _NO_SOURCES.sub("", bare).rstrip()
 
 
@@ -39,6 +42,22 @@ def best_passage(text: str, worth: Mapping[str, float]) -> str:
     if len(text) <= PASSAGE_CHARS:
         return text.strip()
     return max(_passages(text[:SCANNED_CHARS]), key=lambda passage: _worth(passage, worth)).strip()
+
+
+def bearing(text: str, worth: Mapping[str, float], chars_max: int) -> str:
+    """The lines and paragraphs of a text that bear on what is asked for: the best of them, within
+    so many characters, in their order. Nothing where none has anything of it."""
+    found = [piece for piece in _pieces(text[:SCANNED_CHARS]) if not _LEADS_ON.fullmatch(piece)]
+    values = [_worth(piece, worth) for piece in found]
+    least = BEARING_SHARE * max(values, default=0.0)
+    chosen: list[int] = []
+    room = chars_max
+    for at in sorted(range(len(found)), key=lambda at: -values[at]):
+        if not values[at] or values[at] < least or (chosen and len(found[at]) > room):
+            break
+        chosen.append(at)
+        room -= len(found[at])
+    return "\n".join(found[at] for at in sorted(chosen))
 
 
 def excerpt(text: str, worth: Mapping[str, float], chars_max: int) -> str:

@@ -5,22 +5,32 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice, pairwise
 
 from recollect.knowledge import Trust
-from recollect.recall.addressing import asks_agent, asks_past, matter
+from recollect.recall.addressing import (
+    asks_agent,
+    asks_change,
+    asks_past,
+    is_personal,
+    matter,
+)
 from recollect.recall.candidates import Candidates, Corpus, Phrase, Question, Term
 from recollect.recall.related import related_stems
 from recollect.recall.times import time_ranges
 from recollect.recollection import Entry, EntryKind, Found, Sought
-from recollect.stems import asked_stems, stems
+from recollect.stems import asked_stems, stem, stems
 from recollect.terms import words
 
 PHRASES_MAX = 48
 PAIRED_CHARS_MAX = 2000  # of a question, in which words stand together
 SUBJECT_CHARS, SUBJECT_WORDS = 60, 3  # of a fact, that say who it is about
+REPLACED_MAX = 20  # facts replaced last, for who asks what has changed
+PERSON_SHARE = 2 / 3  # of what people say in what was found: who says so much of it is the person
 
+_NAME = stem("name")
 _NO_NAMES = frozenset({"agent", "ai", "assistant", "bot", "model", "system"})
 
 _WORD = re.compile(r"[^\W_]+")
@@ -28,6 +38,10 @@ _QUOTED = re.compile(
     r'"([^"\n]{3,200})"|“([^”\n]{3,200})”|«([^»\n]{3,200})»'
     r"|(?<!\w)['‘]([^\s'‘’](?:[^'‘’\n]|(?<=\w)['’](?=\w)){1,198}[^\s'‘’])['’](?!\w)"
 )
+
+_MY = re.compile(r"\bmy\s+(\w+)", re.IGNORECASE)
+_I_AM = re.compile(r"\b(?:I['’]m|I am|[Cc]all me|[Tt]his is)\s+[A-Z][a-z]+\b")
+_ITS = re.compile(r"['’]s?\s+(\w+)")
 
 # Of equals what says most by itself goes first, and of those the newest.
 _KEYS = 2**62
@@ -56,7 +70,34 @@ def ask(text: str, now: datetime) -> Question:
         phrases=tuple(islice(_phrases(text, asked), PHRASES_MAX)),
         asks_agent=asks_agent(text),
         asks_past=asks_past(text),
+        asks_change=asks_change(text),
+        is_personal=is_personal(_QUOTED.sub(" ", text)) and not asks_agent(text),
+        owned=tuple(dict.fromkeys(_owned(text, EntryKind.RECORD))),
     )
+
+
+def asked_by(question: Question, name: str) -> Question:
+    """The same, by somebody of this name; "" if they have none."""
+    return replace(question, asker=words(name))
+
+
+def person(entries: Iterable[Entry]) -> str | None:
+    """Who the person of a space is, as far as entries show: who says most of what people say."""
+    said = Counter(
+        entry.speaker
+        for entry in entries
+        if entry.kind is EntryKind.RECORD and entry.trust is Trust.USER
+    )
+    [(name, count)] = said.most_common(1) or [("", 0)]
+    return name if count and count >= PERSON_SHARE * said.total() else None
+
+
+def _owned(text: str, kind: EntryKind) -> list[str]:
+    """The stems behind "my"; of a fact the one behind the first "'s"."""
+    if kind is EntryKind.FACT:
+        return [stem(words(each[1])) for each in islice(_ITS.finditer(text[:SUBJECT_CHARS]), 1)]
+    name = (_NAME,) if _I_AM.search(text) else ()
+    return [*name, *(stem(words(each[1])) for each in _MY.finditer(text))]
 
 
 def _phrases(text: str, asked: Collection[str]) -> Iterator[Phrase]:
@@ -71,10 +112,12 @@ def _phrases(text: str, asked: Collection[str]) -> Iterator[Phrase]:
 
 def sought(question: Question) -> Sought:
     """What a store is asked for."""
+    asker = stems(question.asker) if question.asker else ()  # as if they had named themselves
     return Sought(
-        stems=tuple(term.stem for term in question.terms),
+        stems=tuple(dict.fromkeys((*(term.stem for term in question.terms), *asker))),
         related={term.stem: term.related for term in question.terms if term.related},
         times=tuple((time.start, time.end) for time in question.times),
+        replaced=REPLACED_MAX if question.asks_change else 0,
     )
 
 
@@ -87,16 +130,25 @@ def corpus(found: Found) -> Corpus:
     return Corpus(entries=entries, holders=holders)
 
 
-def candidates(entries: Sequence[Entry]) -> Candidates:
+def candidates(question: Question, entries: Sequence[Entry]) -> Candidates:
     """`entries` as ranking looks at them, in the same order."""
     record, fact = EntryKind.RECORD, EntryKind.FACT
-    names = {name: words(name) for name in {entry.speaker for entry in entries}}
+    speakers = [_teller(entry) if entry.kind is fact else entry.speaker for entry in entries]
+    names = {name: words(name) for name in set(speakers)}
+    replacing = {entry.replaced_by for entry in entries if entry.replaced_by}
     return Candidates(
         stems=[f" {entry.stems} " for entry in entries],
         said_at=[entry.at for entry in entries],
         trusts=[_voice(entry) for entry in entries],
-        speakers=[names[entry.speaker] for entry in entries],
+        speakers=[names[speaker] for speaker in speakers],
         subjects=[_subject(entry) if entry.kind is fact else "" for entry in entries],
+        owned=[" ".join(("", *_owned(entry.text, entry.kind), "")) for entry in entries]
+        if question.owned
+        else [""] * len(entries),
+        have_changed=[
+            entry.kind is fact and (bool(entry.replaced_by) or entry.text in replacing)
+            for entry in entries
+        ],
         sessions=[entry.session_id if entry.kind is record else None for entry in entries],
         seqs=[entry.seq for entry in entries],
         uses=[entry.usage_count for entry in entries],
@@ -109,6 +161,11 @@ def _voice(entry: Entry) -> Trust:
     if entry.trust is Trust.AGENT and entry.kind is EntryKind.RECORD and entry.speaker:
         return Trust.AGENT if words(entry.speaker) in _NO_NAMES else Trust.USER
     return entry.trust
+
+
+def _teller(entry: Entry) -> str:
+    told = entry.metadata.get("speaker")
+    return told if isinstance(told, str) else ""
 
 
 def _subject(entry: Entry) -> str:

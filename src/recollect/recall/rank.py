@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from operator import add, mul
+from operator import add, mul, or_
 from types import MappingProxyType
 
 from recollect.knowledge import Trust
@@ -19,6 +19,7 @@ from recollect.recall.lexical import score_phrases, score_words
 from recollect.recall.times import TimeRange
 from recollect.recall.weights import WEIGHTS, Weights
 
+NAMELESS = "user"  # what facts call somebody without a name
 NAME_CHARS_MIN = 3  # from here on the beginning of a name stands for it: Mel, Melanie
 DAY = timedelta(days=1)
 LATER = timedelta(days=7)  # people tell a little after it happened
@@ -26,6 +27,7 @@ TIME_SHARE_TELLING = 0.05  # a time with so few of the candidates says all it ca
 TIME_SAMPLE_MIN = 20  # candidates that tell how many a time holds
 RECENCY_HALF_DAYS = 30.0
 USES_HALF = 5.0
+STEP = 0.001  # by which what took the place of something stands above it
 USUAL_WORTH = 32  # candidates, that what is usual between two texts counts for as a spread
 FLOOR_SHARE = 4  # one in so many candidates is too unlike the question to count
 
@@ -54,14 +56,13 @@ def rank(
 ) -> list[Ranked]:
     """The best candidates, best first. A neighbour counts when it is a candidate too."""
     names = speakers_asked(question.terms, {*candidates.speakers}, corpus.holders)
+    if names:
+        question = replace(question, asker=None)  # it is about them: "What did Ben tell me?"
     told = [term for term in question.terms if not _is_named(term, names, corpus.holders)]
     lexical = score_words(told or question.terms, corpus, candidates, weights)
-    voice_of = _voices(question, weights)
     about = _about(names, candidates)
-    voices = [
-        1.0 if is_about else voice_of[trust]
-        for trust, is_about in zip(candidates.trusts, about, strict=True)
-    ]
+    mine = _mine(question, candidates)
+    voices = _voices(question, candidates, [*map(or_, about, mine)], names, weights)
     # What an entry says weighs by whose word it is; the sum does once more, with all around it.
     said = list(map(mul, voices, lexical.scores))
     columns: dict[str, Column] = {"words": list(map(mul, voices, said))}
@@ -70,6 +71,9 @@ def rank(
         together = list(map(mul, voices, phrases))
         said = list(map(add, said, together))
         columns["phrase"] = list(map(mul, voices, together))
+    if question.owned:
+        own = _owned(question, candidates, mine, lexical.worths, weights)
+        columns["phrase"] = list(map(add, columns.get("phrase", own), own))
     if similarities is not None:
         alike = list(map(mul, voices, _alike(similarities, weights)))
         said = list(map(add, said, alike))
@@ -80,6 +84,12 @@ def rank(
         columns["speaker"] = [
             voice * weights.speaker if is_about or speaker in names else 0.0
             for voice, speaker, is_about in zip(voices, candidates.speakers, about, strict=True)
+        ]
+    if any(mine):
+        columns["asker"] = [weights.speaker * is_mine for is_mine in mine]
+    if question.asks_change:
+        columns["change"] = [
+            weights.change * has_changed for has_changed in candidates.have_changed
         ]
     if question.times:
         columns["time"] = list(
@@ -102,7 +112,8 @@ def worth_tokens(ranked: Sequence[Ranked], corpus: Corpus, max_tokens: int) -> i
     if not ranked:
         return max_tokens
     usual = CHANCE_SCORE + CHANCE_GROWTH * math.log(max(corpus.entries, 1) / CHANCE_ENTRIES)
-    share = ranked[0].score / max(usual, CHANCE_SCORE / 2)
+    best = max(each.score - each.parts.get("asker", 0.0) for each in ranked)
+    share = best / max(usual, CHANCE_SCORE / 2)
     if share >= 1:
         return max_tokens
     rising = (share - CHANCE_SHARE) / (1 - CHANCE_SHARE)
@@ -113,13 +124,28 @@ def worth_tokens(ranked: Sequence[Ranked], corpus: Corpus, max_tokens: int) -> i
 def relevance(ranked: Ranked) -> float:
     """What of a score is about the matter, and not about who said it, or when, or how often."""
     return ranked.score - sum(
-        ranked.parts.get(name, 0.0) for name in ("speaker", "recency", "usage")
+        ranked.parts.get(name, 0.0) for name in ("speaker", "asker", "recency", "usage")
     )
 
 
 def outdated(ranked: Ranked, weights: Weights = WEIGHTS) -> Ranked:
     """The same, below what holds now."""
-    parts = {**ranked.parts, "outdated": -weights.outdated * max(ranked.score, 0.0)}
+    return _with(ranked, "outdated", -weights.outdated * max(ranked.score, 0.0))
+
+
+def repeated(ranked: Ranked, weights: Weights = WEIGHTS) -> Ranked:
+    """The same, a step down: a better one says it."""
+    return _with(ranked, "repeated", -weights.repeated * ranked.score)
+
+
+def above(ranked: Ranked, other: Ranked) -> Ranked:
+    """The same, above what it has taken the place of, if that is found."""
+    missing = other.score + STEP - ranked.score
+    return _with(ranked, "replaces", missing) if missing > 0 else ranked
+
+
+def _with(ranked: Ranked, name: str, part: float) -> Ranked:
+    parts = {**ranked.parts, name: part}
     return replace(ranked, score=sum(parts.values()), parts=parts)
 
 
@@ -163,9 +189,63 @@ def _about(names: frozenset[str], candidates: Candidates) -> Sequence[bool]:
     ]
 
 
-def _voices(question: Question, weights: Weights) -> dict[Trust, float]:
+def _mine(question: Question, candidates: Candidates) -> Sequence[bool]:
+    """What the one who asks about themselves has said, and the facts about them."""
+    asker = question.asker
+    if asker is None:
+        return [False] * len(candidates)
+    parts = {*asker.split()} or {NAMELESS}
+    return [
+        not parts.isdisjoint(subject.split())
+        if subject
+        else session is not None and trust is Trust.USER and speaker == asker
+        for subject, session, trust, speaker in zip(
+            candidates.subjects,
+            candidates.sessions,
+            candidates.trusts,
+            candidates.speakers,
+            strict=True,
+        )
+    ]
+
+
+def _owned(
+    question: Question,
+    candidates: Candidates,
+    mine: Sequence[bool],
+    worths: Mapping[str, float],
+    weights: Weights,
+) -> Column:
+    """What candidates get for being about the same thing of the same person's: "my name"."""
+    sought = [(f" {stem} ", weights.owned * worths.get(stem, 0.0)) for stem in question.owned]
+    may_be = [True] * len(candidates) if question.asker is None else mine
+    return [
+        sum([worth for stem, worth in sought if stem in owned]) if is_meant else 0.0
+        for owned, is_meant in zip(candidates.owned, may_be, strict=True)
+    ]
+
+
+def _voices(
+    question: Question,
+    candidates: Candidates,
+    are_meant: Sequence[bool],
+    names: frozenset[str],
+    weights: Weights,
+) -> Column:
+    """What the word of each weighs: of who is asked about in full, of others by what they are."""
     agent = 1.0 if question.asks_agent else weights.agent
-    return {Trust.USER: 1.0, Trust.AGENT: agent, Trust.TOOL: weights.tool}
+    voice_of = {Trust.USER: 1.0, Trust.AGENT: agent, Trust.TOOL: weights.tool}
+    voices = [
+        1.0 if is_meant else voice_of[trust]
+        for trust, is_meant in zip(candidates.trusts, are_meant, strict=True)
+    ]
+    if question.asker is None:
+        return voices
+    known = {"", question.asker, *names}
+    return [
+        voice if is_meant or speaker in known else voice * weights.other
+        for voice, speaker, is_meant in zip(voices, candidates.speakers, are_meant, strict=True)
+    ]
 
 
 def _alike(similarities: Similarities, weights: Weights) -> Column:

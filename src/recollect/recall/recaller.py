@@ -26,20 +26,34 @@ from recollect.orders import told
 from recollect.recall import usage
 from recollect.recall.candidates import Corpus, Question, Ranked
 from recollect.recall.filters import read_filters
-from recollect.recall.finding import Finder
+from recollect.recall.finding import Finder, KnownSpeakers
 from recollect.recall.lexical import rarity
+from recollect.recall.likeness import Likeness, Wording
 from recollect.recall.pack import (
     FACTS_MAX,
     Standing,
     pack,
 )
-from recollect.recall.passages import best_passage, excerpt, without_notes
-from recollect.recall.question import ask, candidate_id, candidates, corpus
-from recollect.recall.rank import outdated, rank, relevance, worth_tokens
+from recollect.recall.passages import bearing, best_passage, excerpt, without_notes
+from recollect.recall.question import ask, asked_by, candidate_id, candidates, corpus, person
+from recollect.recall.rank import (
+    above,
+    outdated,
+    rank,
+    relevance,
+    repeated,
+    speakers_asked,
+    worth_tokens,
+)
 from recollect.recall.recapping import Recapper
-from recollect.recall.revising import Revisions
-from recollect.recall.speakers import KnownSpeakers
-from recollect.recall.variety import LOOKED_AT_SHARE, varied
+from recollect.recall.told import (
+    Place,
+    Revisions,
+    Statements,
+    place_of,
+    says_all,
+    untold,
+)
 from recollect.recall.vouching import voucher
 from recollect.recollection import (
     CONTEXT_TOKENS,
@@ -53,6 +67,7 @@ from recollect.recollection import (
 from recollect.runtime import Runtime
 from recollect.session import page_size
 from recollect.store.protocol import Store
+from recollect.terms import words
 
 if TYPE_CHECKING:
     from recollect.recall.meaning import Meaning
@@ -66,6 +81,11 @@ EXCERPT_CHARS = 400  # of a record that a context shows a part of
 EXCERPT_CHARS_OTHERS = 280  # of what an agent or a tool said
 RELEVANCE_MIN = 0.2  # below, a line of a context has nothing to do with the question
 RELEVANCE_SHARE = 0.5  # of what the best has, which is enough where even that has less
+LOOKED_AT_SHARE = 5  # so many times as many as a list has are looked at, for those that repeat
+SPARE_HITS = 10  # and so many more are made, for those that say nothing of their own
+COMPARED_CHARS = 1000  # longer texts are never quite the same; those that begin alike are compared
+PIECES_CHARS = 400  # of what a machine wrote: the lines that bear on a question
+SAID_LAST = 50  # records of a session, of which one has the name of who asks
 SPARE = 1.25  # so much more than fits is looked at: some of it says the same as the rest
 MARGIN_CHARS = 1500  # read further than is shown, so that no secret is cut in two and missed
 REACH = Reach()
@@ -134,13 +154,18 @@ class Recaller:
         kinds: Iterable[EntryKind | str] | None = None,
         filters: Filters | Mapping[str, Any] | None = None,
         as_of: datetime | str | None = None,
+        speaker: str | None = None,
     ) -> builtins.list[Hit]:
-        """The best hits for any text, best first; none where nothing fits."""
+        """The best hits for any text, best first; none where nothing fits.
+
+        `speaker` is who asks; else the person of the space is taken for that.
+        """
         allowed = read_filters(filters, kinds=kinds, as_of=as_of)
         wanted = page_size(limit)
-        answers = self._ranked(query, wanted * LOOKED_AT_SHARE, allowed)
-        best = varied(answers.ranked, answers.entries, wanted)
-        return list(self._shown(answers, best, allowed, _Purpose.LIST).hits)
+        answers = self._ranked(query, wanted * LOOKED_AT_SHARE, allowed, speaker=speaker)
+        best = _varied(answers, wanted + SPARE_HITS)
+        found = self._shown(answers, best, allowed, _Purpose.LIST).hits
+        return _once(found, wanted)[:wanted]
 
     def context(
         self,
@@ -152,16 +177,18 @@ class Recaller:
         filters: Filters | Mapping[str, Any] | None = None,
         as_of: datetime | str | None = None,
         beside: str | None = None,
+        speaker: str | None = None,
     ) -> Context:
         """A block for a prompt that fits its budget exactly; false when there is nothing to say.
 
         `beside` is the session that the prompt shows anyway: its records are not repeated.
+        `speaker` is who asks; else who spoke last beside, or the person of the space.
         """
         max_tokens = CONTEXT_TOKENS if max_tokens is None else max_tokens
         if type(max_tokens) is not int or type(max_facts) is not int:
             raise InvalidValue("max_tokens and max_facts are whole numbers")
         allowed = read_filters(filters, kinds=kinds, as_of=as_of)
-        answers = self._ranked(query, _reach_of(max_tokens), allowed, beside)
+        answers = self._ranked(query, _reach_of(max_tokens), allowed, beside, speaker)
         budget = worth_tokens(answers.ranked, answers.corpus, max_tokens)
         found = self._shown(answers, _within(answers, budget), allowed, _Purpose.CONTEXT)
         block = pack(
@@ -208,7 +235,12 @@ class Recaller:
         return self._store.search.use(self._space, told)
 
     def _ranked(
-        self, query: str, limit: int, allowed: Filters, beside: str | None = None
+        self,
+        query: str,
+        limit: int,
+        allowed: Filters,
+        beside: str | None = None,
+        speaker: str | None = None,
     ) -> _Answers:
         """What may answer, best first; the records of the session `beside` take nobody's place."""
         if not isinstance(query, str):
@@ -218,55 +250,96 @@ class Recaller:
         question = ask(query, allowed.as_of or now)
         if not question.terms and not question.times:
             return _Answers(question=question, corpus=Corpus(entries=0, holders={}))
+        asker = self._asker(speaker, beside) if question.is_personal else None
+        if asker is not None:
+            question = asked_by(question, asker)
+        allowed = _with_past(allowed, question)
         looked = self._finder.look(question, query, allowed, now, _reach(limit))
+        if question.is_personal and asker is None:
+            named = person(looked.found.entries)
+            question = question if named is None else asked_by(question, named)
         space = corpus(looked.found)
         entries = [entry for entry in looked.found.entries if _says_something(entry)]
         if beside is not None:
             entries = [entry for entry in entries if not _is_record_of(entry, beside)]
         alike = looked.similarities(entries)
-        ranked = rank(question, space, candidates(entries), alike, limit=limit)
+        ranked = rank(question, space, candidates(question, entries), alike, limit=limit)
+        ranked = _above_replaced(ranked, entries)
         return _Answers(question=question, corpus=space, entries=entries, ranked=ranked)
+
+    def _asker(self, speaker: str | None, beside: str | None) -> str | None:
+        """The name of who asks, as far as it is said, or as they were named where they spoke."""
+        if speaker is not None:
+            if not isinstance(speaker, str):
+                raise InvalidValue(f"a speaker is named by a text, not {type(speaker).__name__}")
+            return speaker
+        if beside is None:
+            return None
+        last = self._store.marks.max_seq(self._space, beside) or 0
+        said = self._store.records.after(self._space, beside, max(last - SAID_LAST, 0), SAID_LAST)
+        named = [each.name for each in said if each.role == Role.USER and each.name]
+        return named[-1] if named else None
 
     def _shown(
         self, answers: _Answers, ranked: Sequence[Ranked], allowed: Filters, purpose: _Purpose
     ) -> Recalled:
         """The chosen ones as hits."""
         now = self._runtime.now()
-        ranked = self._revised(answers, ranked, allowed)
-        chosen = [answers.entries[each.at] for each in ranked]
-        shown = self._whole(chosen, allowed, now, purpose)
-        worth = _worth(answers.question, answers.corpus)
-        # Who speaks and what a thing is called comes again and again: each text is redacted once.
-        redact = self._redact or cache(self._runtime.redactor().keyed(self._space).redact)
-        hits = [
-            self._without_orders(_hit(shown[name], each, worth, purpose, redact), now)
-            for name, each in zip(map(candidate_id, chosen), ranked, strict=True)
-            if name in shown
-        ]
-        return Recalled(hits=[hit for hit in hits if hit.text], entries=list(shown.values()))
+        allowed = _with_past(allowed, answers.question)
+        shown = self._whole([answers.entries[each.at] for each in ranked], allowed, now, purpose)
+        held = self._revised(answers, ranked, shown, allowed)
+        view = _View(
+            worth=_worth(answers),
+            purpose=purpose,
+            # Who speaks and what a thing is called comes again and again: redacted once.
+            redact=self._redact or cache(self._runtime.redactor().keyed(self._space).redact),
+            at=answers.question.asked_at,
+            facts=[each.text for each in answers.entries if each.kind is EntryKind.FACT],
+        )
+        hits = [self._without_orders(_hit(entry, each, view), now) for each, entry in held]
+        return Recalled(
+            hits=[hit for hit in hits if hit.text], entries=[entry for _, entry in held]
+        )
 
     def _revised(
-        self, answers: _Answers, ranked: Sequence[Ranked], allowed: Filters
-    ) -> Sequence[Ranked]:
+        self,
+        answers: _Answers,
+        ranked: Sequence[Ranked],
+        shown: Mapping[str, Entry],
+        allowed: Filters,
+    ) -> Sequence[tuple[Ranked, Entry]]:
         """The same without what people have taken back, and what is outdated in its place.
 
         Entries are changed where a part of them does not hold any more. At another time than now
         everything is as it was said.
         """
+        named = [(each, candidate_id(answers.entries[each.at])) for each in ranked]
+        pairs = [(each, shown[name]) for each, name in named if name in shown]
         if allowed.as_of is not None:
-            return ranked
-        entries = answers.entries
-        said = {entries[each.at].session_id for each in ranked if entries[each.at].session_id}
-        revisions = Revisions(
-            self._store.search.revisions(self._space, sorted(said), self._runtime.now())
-        )
-        kept: list[Ranked] = []
-        for each in ranked:
-            if not revisions.apply(entries[each.at]):
+            return pairs
+        question = answers.question
+        revisions = self._revisions(entry for _, entry in pairs)
+        kept: list[tuple[Ranked, Entry]] = []
+        for each, entry in pairs:
+            if not revisions.apply(entry) or _is_said_anew(entry):
                 continue
-            is_past = entries[each.at].until is not None and _is_record(entries[each.at])
-            kept.append(outdated(each) if is_past and not answers.question.asks_past else each)
-        return sorted(kept, key=lambda each: (-each.score, each.turn))
+            is_past = _is_record(entry) and entry.until is not None and not question.asks_past
+            kept.append((outdated(each) if is_past else each, entry))
+        return sorted(kept, key=lambda pair: (-pair[0].score, pair[0].turn))
+
+    def _revisions(self, entries: Iterable[Entry]) -> Revisions:
+        """What became of what these say; of pages since they were written."""
+        sessions: set[str] = set()
+        written: builtins.list[datetime] = []
+        for entry in entries:
+            if entry.kind in (EntryKind.RECORD, EntryKind.SUMMARY):
+                sessions.add(entry.session_id)
+            elif entry.kind is EntryKind.DOCUMENT and entry.trust is not Trust.USER:
+                written.append(entry.at)
+        since = min(written, default=None)
+        return Revisions(
+            self._store.search.revisions(self._space, sorted(sessions), self._runtime.now(), since)
+        )
 
     def _whole(
         self, chosen: Sequence[Entry], allowed: Filters, now: datetime, purpose: _Purpose
@@ -354,24 +427,24 @@ def _within(answers: _Answers, max_tokens: int) -> Sequence[Ranked]:
     return chosen
 
 
-def _hit(
-    entry: Entry,
-    ranked: Ranked,
-    worth: Mapping[str, float],
-    purpose: _Purpose,
-    redact: Callable[[str], str],
-) -> Hit:
-    if entry.kind in _WRITTEN:
-        text = redact(best_passage(without_notes(entry.text), worth))
-    elif entry.kind is EntryKind.RECORD and purpose is _Purpose.CONTEXT:
-        chars = EXCERPT_CHARS if entry.trust is Trust.USER else EXCERPT_CHARS_OTHERS
-        text = excerpt(_beginning(_said(entry), CONTEXT_CHARS, redact), worth, chars)
-    else:
-        text = redact(_said(entry))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """How entries are shown: for which question, and beside which facts."""
+
+    worth: Mapping[str, float]
+    purpose: _Purpose
+    redact: Callable[[str], str]
+    at: datetime
+    facts: Sequence[str]
+
+
+def _hit(entry: Entry, ranked: Ranked, view: _View) -> Hit:
+    redact = view.redact
+    is_over = entry.kind in (EntryKind.FACT, EntryKind.RECORD) and entry.has_ended(view.at)
     return Hit(
         id=entry.id,
         kind=entry.kind,
-        text=text,
+        text=_text(entry, view),
         score=ranked.score,
         why=ranked.parts,
         sources=tuple(
@@ -384,9 +457,82 @@ def _hit(
         speaker=redact(entry.speaker or entry.role),
         tags=tuple(map(redact, entry.tags)),
         usage_count=entry.usage_count,
-        outdated_at=entry.until if _is_record(entry) else None,
-        replaced_by=redact(entry.replaced_by),
+        outdated_at=entry.until if is_over else None,
+        replaced_by=redact(entry.replaced_by) if is_over else "",
     )
+
+
+def _text(entry: Entry, view: _View) -> str:
+    """What is shown of an entry. Of what a machine wrote the lines that bear on the question, and
+    that no fact says which was found."""
+    worth, redact = view.worth, view.redact
+    is_context = view.purpose is _Purpose.CONTEXT
+    if entry.kind in _WRITTEN:
+        text = without_notes(entry.text)
+        is_whole = entry.trust is Trust.USER or (entry.kind is EntryKind.SUMMARY and not is_context)
+        if is_whole:
+            return redact(best_passage(text, worth))
+        pieces = untold(bearing(text, worth, 2 * PIECES_CHARS), view.facts)
+        return redact(bearing(pieces, worth, PIECES_CHARS))
+    if entry.kind is EntryKind.RECORD and is_context:
+        chars = EXCERPT_CHARS if entry.trust is Trust.USER else EXCERPT_CHARS_OTHERS
+        return excerpt(_beginning(_said(entry), CONTEXT_CHARS, redact), worth, chars)
+    return redact(_said(entry))
+
+
+def _with_past(allowed: Filters, question: Question) -> Filters:
+    """Also what does not hold any more, where that is asked for."""
+    is_asked = question.asks_past and allowed.as_of is None
+    return replace(allowed, or_past=True) if is_asked else allowed
+
+
+def _is_said_anew(entry: Entry) -> bool:
+    """Whether a fact was replaced by one that says the same."""
+    if entry.kind is not EntryKind.FACT or not entry.replaced_by:
+        return False
+    now = Wording.of(entry.replaced_by)
+    return now.compared(Wording.of(entry.text)) is not Likeness.OTHER
+
+
+def _above_replaced(ranked: Sequence[Ranked], entries: Sequence[Entry]) -> list[Ranked]:
+    """The same, with facts above those whose place they have taken."""
+    replaced: dict[str, Ranked] = {}
+    for each in ranked:  # best first
+        if entries[each.at].replaced_by:
+            replaced.setdefault(entries[each.at].replaced_by, each)
+    if not replaced:
+        return list(ranked)
+    lifted = [
+        above(each, replaced[entries[each.at].text])
+        if entries[each.at].kind is EntryKind.FACT and entries[each.at].text in replaced
+        else each
+        for each in ranked
+    ]
+    return sorted(lifted, key=lambda each: (-each.score, each.turn))
+
+
+def _varied(answers: _Answers, limit: int) -> list[Ranked]:
+    """The best, after each that repeats a better one of its kind and speaker.
+
+    What somebody else says, or what was made of it, is no repetition.
+    """
+    first: dict[tuple[EntryKind, str], list[Wording]] = defaultdict(list)
+    chosen: list[Ranked] = []
+    kept = 0
+    for each in answers.ranked:
+        if kept >= limit:
+            break
+        entry = answers.entries[each.at]
+        wording = Wording.of(entry.text[:COMPARED_CHARS])
+        known = first[entry.kind, entry.speaker or entry.role]
+        if any(wording.compared(better) is Likeness.SAME for better in known):
+            chosen.append(repeated(each))
+            continue
+        known.append(wording)
+        chosen.append(each)
+        kept += 1
+    chosen.sort(key=lambda each: (-each.score, each.turn))
+    return chosen[:limit]
 
 
 def _reach(limit: int) -> Reach:
@@ -423,6 +569,41 @@ def _turn(turn: str | None) -> str | None:
     return None if turn is None else check_id(turn)
 
 
+def _once(found: Sequence[Hit], wanted: int) -> builtins.list[Hit]:
+    """Every statement once, in its best form: a fact stands where a record stood that it says."""
+    said = Statements((hit, hit.text) for hit in found[:wanted])
+    kept: list[Hit] = []
+    stood: dict[Place, Hit] = {}
+    for hit in found:
+        if _is_persons_page(hit) or said.rest_of(hit, hit.text):
+            kept.append(hit)
+        elif place := place_of(hit):
+            stood[place] = hit
+    return sorted((_lifted(hit, stood) for hit in kept), key=lambda hit: -hit.score)
+
+
+def _lifted(hit: Hit, stood: Mapping[Place, Hit]) -> Hit:
+    """A fact as good as a record by itself that it says all of."""
+    if hit.kind is not EntryKind.FACT:
+        return hit
+    places = {(source.session_id, source.seq) for source in hit.sources}
+    records = [stood[place] for place in places & stood.keys()]
+    own = [
+        each.score - each.why.get("neighbours", 0.0) - each.why.get("session", 0.0)
+        for each in records
+        if says_all(hit.text, each.text)
+    ]
+    missing = max(own, default=hit.score) - hit.score
+    if missing <= 0:
+        return hit
+    why = {**hit.why, "source": missing}
+    return replace(hit, score=sum(why.values()), why=why)
+
+
+def _is_persons_page(hit: Hit) -> bool:
+    return hit.kind is EntryKind.DOCUMENT and hit.trust is Trust.USER
+
+
 def _is_record(entry: Entry) -> bool:
     return entry.kind is EntryKind.RECORD
 
@@ -439,9 +620,15 @@ def _sources(entry: Entry) -> tuple[Source, ...]:
     return entry.sources
 
 
-def _worth(question: Question, space: Corpus) -> dict[str, float]:
+def _worth(answers: _Answers) -> dict[str, float]:
+    """What each word of a question tells of a part of a text; whose names it has tells nothing."""
+    terms, space = answers.question.terms, answers.corpus
+    speakers = {words(entry.speaker) for entry in answers.entries if entry.speaker}
+    named = {term.stem for term in terms if speakers_asked((term,), speakers, space.holders)}
     return {
-        term.stem: rarity(space.holders.get(term.stem, 0), space.entries) for term in question.terms
+        term.stem: rarity(space.holders.get(term.stem, 0), space.entries)
+        for term in terms
+        if term.stem not in named or len(named) == len(terms)
     }
 
 

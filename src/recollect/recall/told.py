@@ -1,17 +1,22 @@
-"""Tells when facts say what a record or a line of a page says: a block need not show both.
+"""Tells when facts say what a record or a line of a page says: nobody need be shown both.
 
 Careful on one side only, as likeness is: a fact rarely says everything, and what it leaves out
-would be lost.
+would be lost. And keeps out what no longer holds as it was said. A fact knows which records it was
+learned from: where a person has corrected or deleted it, the words it was learned from are not
+shown; where something else took its place, or it has ended, they are shown as outdated.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
+from recollect.knowledge import Trust
 from recollect.recall.likeness import denies
 from recollect.recall.passages import SENTENCE
+from recollect.recollection import Entry, EntryKind, Hit, Revision
 from recollect.stems import stem
 from recollect.terms import STOP_WORDS, search_terms, words
 
@@ -21,6 +26,7 @@ CLAUSE_MIN = 0.6  # of a clause's words: those of a statement that it makes
 LEFT_WORDS_MIN = 2  # that say something, of what is left when a part does not hold
 REST_WORDS_MIN = 5  # that say something, beside what facts say of a record
 WORDS_MAX = 2000
+TOLD_MAX = 3  # records that a fact's source may name to stand for each of them
 
 # What a page writes around a statement: its records, its days, where a link leads.
 _AROUND = re.compile(r"\[#[^\]\n]*\]|\(\d{4}-\d\d-\d\d[^)\n]*\)|\[\[[^\]|\n]*\|?|\]\]")
@@ -47,6 +53,90 @@ _PLEASANTRIES = frozenset(
         """.split(),  # noqa: SIM905
     )
 )
+
+
+Place = tuple[str, int]
+_SAID = (EntryKind.FACT, EntryKind.RECORD)
+
+
+def place_of(hit: Hit) -> Place | None:
+    """The session and the number of a record."""
+    if hit.kind is not EntryKind.RECORD or not hit.sources:
+        return None
+    return hit.sources[0].session_id, hit.sources[0].seq
+
+
+class Statements:
+    """What hits say, each in the best form there is: a fact before what it was learned from, both
+    before a text that was made of them."""
+
+    def __init__(self, told: Iterable[tuple[Hit, str]]) -> None:
+        self._learned: dict[Place, list[str]] = defaultdict(list)
+        self._texts: list[str] = []
+        for hit, text in told:
+            if hit.kind in _SAID:
+                self._texts.append(text)
+            if hit.kind is EntryKind.FACT:
+                for source in hit.sources:
+                    for seq in range(source.seq, min(source.seq_to, source.seq + TOLD_MAX) + 1):
+                        self._learned[source.session_id, seq].append(hit.text)
+
+    def rest_of(self, hit: Hit, text: str) -> str:
+        """What of a hit's text nothing else says so well; nothing where it is not worth a line."""
+        if hit.kind in _SAID:
+            place = place_of(hit)
+            return without_told(text, self._learned[place]) if place in self._learned else text
+        rest = untold(text, self._texts)
+        self._texts.append(rest)
+        return rest
+
+
+class Revisions:
+    """What became of what was said, by session."""
+
+    def __init__(self, revisions: Iterable[Revision]) -> None:
+        self._of_session: dict[str, list[Revision]] = defaultdict(list)
+        for each in revisions:
+            self._of_session[each.session_id].append(each)
+
+    def apply(self, entry: Entry) -> bool:
+        """Change what was said, or was made of it by a machine, so that it says what holds.
+
+        Whether anything is left of it.
+        """
+        if entry.kind is EntryKind.RECORD:
+            for each in self._of_session.get(entry.session_id, ()):
+                if each.seq <= entry.seq <= each.seq_to:
+                    _revise(entry, each)
+        elif entry.kind is EntryKind.SUMMARY:
+            entry.text = without_lines(entry.text, self._of_session.get(entry.session_id, ()))
+        elif entry.kind is EntryKind.DOCUMENT and entry.trust is not Trust.USER:
+            entry.text = without_lines(entry.text, self._of_session.get("", ()))
+        return bool(entry.text.strip())
+
+
+def _revise(record: Entry, revision: Revision) -> None:
+    if revision.is_withdrawn:
+        rest = without_stated(record.text, revision.statement)
+        # Where a fact has it in other words, without those it is from.
+        record.text = without_stated(record.text, revision.quote) if rest == record.text else rest
+    elif states(record.text, revision.statement) or states(record.text, revision.quote):
+        record.until, record.replaced_by = revision.at, revision.now
+
+
+def without_lines(text: str, revisions: Sequence[Revision]) -> str:
+    """A text of many lines without those that say what does not hold any more."""
+    rest = untold(text, [each.statement for each in revisions])
+    withdrawn = [each for each in revisions if each.is_withdrawn]
+    if not withdrawn:
+        return rest
+    return "\n".join(
+        line
+        for line in rest.splitlines()
+        if not any(
+            states(line, each.statement) and not states(line, each.now) for each in withdrawn
+        )
+    )
 
 
 def says_nothing(text: str, names: Collection[str] = ()) -> bool:
@@ -83,6 +173,12 @@ def without_stated(text: str, statement: str) -> str:
     if not said or rest == text.strip():
         return text
     return rest if len(_stems(rest) - _PLEASANTRIES) >= LEFT_WORDS_MIN else ""
+
+
+def says_all(statement: str, text: str) -> bool:
+    """Whether a statement says every sentence of a text."""
+    told = [(_said(statement), denies(statement))]
+    return all(_is_told(sentence, told) for sentence in SENTENCE.findall(text) if _said(sentence))
 
 
 def states(text: str, statement: str) -> bool:

@@ -30,6 +30,12 @@ class Weights:
     near: float = 0.15
     # What somebody said is the best source on that person.
     speaker: float = 0.5
+    # What others say of themselves is no answer to who asks about their own: "Where do I live?"
+    other: float = 0.6
+    # "My name" is asked for: not the name of "my husband".
+    owned: float = 0.5
+    # What took the place of something, where that is what is asked for.
+    change: float = 0.5
     # Said in the time that the question names, the more the fewer were.
     time: float = 0.7
     # A session about the matter: the question's words that its entries have together.

@@ -59,9 +59,12 @@ class Search(Protocol):
         ...
 
     def revisions(
-        self, space: str, sessions: Sequence[str], now: datetime
+        self, space: str, sessions: Sequence[str], now: datetime, since: datetime | None = None
     ) -> builtins.list[Revision]:
-        """What was learned from these sessions and does not hold any more as it was said there."""
+        """What was learned from these sessions and does not hold any more as it was said there.
+
+        With `since` also what became so from then on, wherever it was learned; it names no session.
+        """
         ...
 
     def use(self, space: str, usage: Usage) -> int:

@@ -57,7 +57,8 @@ def held(memory: recollect.Memory) -> int:
 
 
 def opened(url: str, embedder: HashEmbedder, clock: ManualClock) -> recollect.Memory:
-    return recollect.open(url, embedder=embedder, clock=clock)
+    settings = {"consolidation": "off"}  # whose pages have vectors as well
+    return recollect.open(url, embedder=embedder, clock=clock, settings=settings)
 
 
 def test_vectors_stay_when_those_of_another_model_go(durable_store_url: str) -> None:

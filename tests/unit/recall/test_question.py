@@ -20,7 +20,8 @@ def entry(kind: EntryKind, key: int) -> Entry:
 
 def test_of_equals_a_fact_goes_first_and_of_two_of_a_kind_the_newer() -> None:
     mixed = [(kind, key) for key in (9, 10, 2**40) for kind in reversed(EntryKind)]
-    found = candidates([entry(kind, key) for kind, key in mixed])
+    question = ask("x", datetime(2026, 5, 1, tzinfo=UTC))
+    found = candidates(question, [entry(kind, key) for kind, key in mixed])
     by_turn = sorted(zip(found.turns, mixed, strict=True))
     assert [each for _, each in by_turn] == [
         (kind, key) for kind in EntryKind for key in (2**40, 10, 9)

@@ -82,6 +82,8 @@ def side_by_side(entries: Sequence[Told]) -> Candidates:
         trusts=[each.trust for each in entries],
         speakers=[each.speaker for each in entries],
         subjects=["" for _ in entries],
+        owned=["" for _ in entries],
+        have_changed=[False for _ in entries],
         sessions=[each.session for each in entries],
         seqs=[each.seq for each in entries],
         uses=[each.uses for each in entries],

@@ -8,7 +8,12 @@ import click
 
 from recollect.interfaces.cli.output import harmless, note, write, write_json
 from recollect.interfaces.cli.recall import nothing_found, session_keys
-from recollect.interfaces.cli.recall_arguments import given_filters, narrowing_options, read_query
+from recollect.interfaces.cli.recall_arguments import (
+    given_filters,
+    narrowing_options,
+    read_query,
+    speaker_option,
+)
 from recollect.interfaces.cli.recall_lines import block_lines
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.interfaces.views import view
@@ -31,8 +36,9 @@ from recollect.recollection import CONTEXT_TOKENS
     default=FACTS_MAX,
     show_default=True,
     metavar="N",
-    help="At most N lines, of whatever kind.",
+    help="At most N facts; of what was said as much as fits.",
 )
+@speaker_option
 @narrowing_options
 @click.option(
     "--explain", is_flag=True, help="Say on standard error why it is in there, and what is not."
@@ -44,6 +50,7 @@ def command(
     query: tuple[str, ...],
     max_tokens: int | None,
     max_facts: int,
+    speaker: str | None,
     explain: bool,
     **given: Any,
 ) -> None:
@@ -70,7 +77,11 @@ def command(
         if max_tokens is None:
             max_tokens = CONTEXT_TOKENS if text.strip() else memory.settings.recap_tokens
         block = space.context(
-            text, max_tokens, max_facts=max_facts, filters=given_filters(space, **given)
+            text,
+            max_tokens,
+            max_facts=max_facts,
+            filters=given_filters(space, **given),
+            speaker=speaker,
         )
         hits = [citation.hit for citation in block.citations]
         hits += [omission.hit for omission in block.omitted]

@@ -13,6 +13,7 @@ from recollect.interfaces.cli.recall_arguments import (
     is_narrowed,
     narrowing_options,
     read_query,
+    speaker_option,
 )
 from recollect.interfaces.cli.recall_lines import explained_lines, hit_lines
 from recollect.interfaces.cli.target import Target, with_target
@@ -34,11 +35,18 @@ FOUND = 10
     metavar="N",
     help=f"At most N hits, up to {LIST_MAX:,}.",
 )
+@speaker_option
 @narrowing_options
 @click.option("--explain", is_flag=True, help="Show what each score is made of, and the sources.")
 @with_target
 def command(
-    target: Target, /, query: tuple[str, ...], limit: int, explain: bool, **given: Any
+    target: Target,
+    /,
+    query: tuple[str, ...],
+    limit: int,
+    speaker: str | None,
+    explain: bool,
+    **given: Any,
 ) -> None:
     """Find what is remembered about QUERY: facts, documents, summaries and what was said.
 
@@ -51,6 +59,7 @@ def command(
     \b
     Examples:
       recollect recall where does Ana live
+      recollect recall where do I live --speaker Ana
       recollect recall "what did we decide last week" --kind record --explain
       recollect recall tea --tag preference --since 2026-05-01 --trust user
       recollect recall dinner --where city=Lisbon --where 'price<=30' --json
@@ -60,7 +69,8 @@ def command(
     text = read_query(query, "recollect recall -")
     with target.open(given["agent"]) as memory:
         space = memory.space(target.space_name)
-        hits = space.recall(text, limit, filters=given_filters(space, **given))
+        filters = given_filters(space, **given)
+        hits = space.recall(text, limit, filters=filters, speaker=speaker)
         keys = session_keys(space, hits)
     if target.as_json:
         write_json(view(hits))

@@ -39,6 +39,11 @@ _OPERATORS = {
 _ONE_OF = {Operator.EQ: Operator.IN, Operator.NE: Operator.NIN}
 
 
+speaker_option = click.option(
+    "--speaker", metavar="NAME", help='Who asks: "where do I live" is about them.'
+)
+
+
 def read_query(words: tuple[str, ...], usage: str) -> str:
     """The words as one text; if they are - or missing, standard input. Any text is a query."""
     if words not in ((), ("-",)):

@@ -27,11 +27,16 @@ REASONS: Mapping[str, str] = {
     "similarity": "means something like it",
     "neighbours": "what was said just before or after it fits too",
     "speaker": "the query names who said it",
+    "asker": "is about who asks, or their own word",
+    "change": "was replaced, or took the place of something",
     "time": "was said in a time that the query names, or soon after",
     "alone": "says by itself what a turn says with those around it",
     "session": "what belongs together with it is about this",
     "recency": "is recent",
     "usage": "was of use before",
+    "source": "says what a record says that fits better",
+    "replaces": "stands above what it took the place of",
+    "outdated": "does not hold any more",
     "repeated": "says the same as one further up",
 }
 

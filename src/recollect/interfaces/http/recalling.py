@@ -36,6 +36,7 @@ ASKED: Mapping[str, Schema] = {
     "kinds": maybe(listed(one_of(EntryKind), len(EntryKind))),
     "filters": maybe(FREE),
     "as_of": maybe(MOMENT),
+    "speaker": maybe(text()),
 }
 SENT_HIT = obj(
     {
@@ -65,7 +66,7 @@ BLOCK = obj(
 
 
 def recall(ask: Ask) -> Reply:
-    hits = ask.space.recall(ask.body["query"], ask.body.get("limit", 10), **_narrowed(ask))
+    hits = ask.space.recall(ask.body["query"], ask.body.get("limit", 10), **_asked(ask))
     return Reply(content={"hits": view(hits)})
 
 
@@ -75,13 +76,13 @@ def context(ask: Ask) -> Reply:
         ask.body.get("max_tokens"),
         max_facts=ask.body.get("max_facts", 10),
         beside=ask.body.get("beside"),
-        **_narrowed(ask),
+        **_asked(ask),
     )
     return Reply(content=view(block))
 
 
-def _narrowed(ask: Ask) -> dict[str, Any]:
-    return {name: ask.body.get(name) for name in ("kinds", "filters", "as_of")}
+def _asked(ask: Ask) -> dict[str, Any]:
+    return {name: ask.body.get(name) for name in ("kinds", "filters", "as_of", "speaker")}
 
 
 def cite(ask: Ask) -> Reply:

@@ -107,9 +107,11 @@ def get(held: Holding, memory_id: str, *, around: int, offset: int) -> Whole:
     return _whole_document(held, memory_id, offset)
 
 
-def context(held: Holding, query: str, *, max_tokens: int) -> Block:
+def context(held: Holding, query: str, *, max_tokens: int, speaker: str | None = None) -> Block:
     """What is worth knowing about a question as a fenced block, within a budget."""
-    block = held.space.context(query, max_tokens, filters=of_project(held.terms.project))
+    block = held.space.context(
+        query, max_tokens, filters=of_project(held.terms.project), speaker=speaker
+    )
     if not block:
         return Block(text="", token_count=0, note="Nothing is remembered about this.")
     if not held.terms.read_only:

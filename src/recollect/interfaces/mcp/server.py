@@ -185,9 +185,12 @@ class Tools:
             int,
             Field(ge=50, le=reading.CONTEXT_TOKENS_MAX, description="What the block may take."),
         ] = reading.CONTEXT_TOKENS,
+        speaker: Annotated[
+            str | None, Field(description='The name of who asks, if it is about "me" or "my".')
+        ] = None,
     ) -> Annotated[CallToolResult, Block]:
         held = self._keeper.holding(self._terms)
-        return _answer(reading.context(held, query, max_tokens=max_tokens))
+        return _answer(reading.context(held, query, max_tokens=max_tokens, speaker=speaker))
 
     def add_memory(
         self,

@@ -45,6 +45,7 @@ def asked_for(space: str, filters: Filters, now: datetime, chars_max: int) -> di
         "any_tags": not filters.tags,
         "tags": json.dumps(list(filters.tags), ensure_ascii=False),
         "is_now": filters.as_of is None,
+        "or_past": filters.or_past,
         **_asked_of(filters.trust),
         "any_fields": not (fields := plain_fields(filters.where)),
         "fields": json.dumps(fields, ensure_ascii=False),

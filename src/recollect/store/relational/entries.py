@@ -84,6 +84,7 @@ def fact_entry(row: Row) -> Entry:
         is_superseded=row[10] is not None,
         until=from_micros(min(ends)) if ends else None,
         sources=sources,
+        replaced_by=row[14] or "",
     )
 
 

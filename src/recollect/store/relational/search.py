@@ -115,9 +115,9 @@ class RelationalSearch:
                 given = postings if kind is EntryKind.RECORD else None
                 found, extents[kind] = _worded(c, room, sought, asked, filters, reach, given)
                 alike = [key for key in sought.alike.get(kind, ()) if key not in room.reworded]
-                timed = _timed(c, sought, asked, reach) if kind is EntryKind.RECORD else []
+                named = _named_otherwise(c, kind, sought, asked, reach)
                 known = {entry.key for entry in found}
-                others = [key for key in dict.fromkeys((*timed, *alike)) if key not in known]
+                others = [key for key in dict.fromkeys((*named, *alike)) if key not in known]
                 found += _load(c, kind, others, asked, filters)
                 if kind is EntryKind.RECORD:
                     later = kinds[kinds.index(kind) + 1 :]
@@ -187,18 +187,19 @@ class RelationalSearch:
         )
 
     def revisions(
-        self, space: str, sessions: Sequence[str], now: datetime
+        self, space: str, sessions: Sequence[str], now: datetime, since: datetime | None = None
     ) -> builtins.list[Revision]:
-        if not sessions:
+        names = {"space": space, "at": to_micros(now), "limit": REVISIONS_MAX}
+        wanted: list[Asked] = []
+        if sessions:
+            ids = json.dumps(sorted(set(sessions)))
+            wanted.append(("revised_statements", {**names, "ids": ids}))
+        if since is not None:
+            wanted.append(("revised_since", {**names, "since": to_micros(since)}))
+        if not wanted:
             return []
-        names = {
-            "space": space,
-            "ids": json.dumps(sorted(set(sessions))),
-            "at": to_micros(now),
-            "limit": REVISIONS_MAX,
-        }
-        rows = self._database.read(space, lambda c: c.rows("revised_statements", names))
-        return [_revision(row) for row in rows]
+        found = self._database.read(space, lambda c: c.rows_each(wanted))
+        return [_revision(row) for rows in found for row in rows]
 
     def use(self, space: str, usage: Usage) -> int:
         # In one order, so that two who count the same things do not wait for each other.
@@ -484,6 +485,18 @@ def _passing(entries: list[Entry], filters: Filters) -> list[Entry]:
     if not is_picky(filters):
         return entries
     return [entry for entry in entries if passes(entry, filters)]
+
+
+def _named_otherwise(
+    c: Connection, kind: EntryKind, sought: Sought, asked: Params, reach: Reach
+) -> list[int]:
+    """What a question asks for by other than words: records of a time, facts that were replaced."""
+    if kind is EntryKind.RECORD:
+        return _timed(c, sought, asked, reach)
+    if kind is EntryKind.FACT and sought.replaced:
+        rows = c.rows("replaced_facts", {**asked, "limit": sought.replaced})
+        return [key for row in rows for key in row if key is not None]
+    return []
 
 
 def _timed(c: Connection, sought: Sought, asked: Params, reach: Reach) -> list[int]:

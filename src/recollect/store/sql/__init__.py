@@ -18,7 +18,7 @@ Extension = Literal["pgvector"]
 _HEADER = re.compile(r"^-- (name|fragment): (\w+)(?: \((\w+)\))?$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _FRAGMENT = re.compile(r"\{(\w+)\}")
-_NESTED_MAX = 4  # fragments within fragments
+_NESTED_MAX = 5  # fragments within fragments
 _COMMENT = re.compile(r"\s*--[^\n]*")
 
 

@@ -53,14 +53,18 @@ f.superseded_by IS NULL AND f.deleted_at IS NULL
 (f.extractor IS NOT NULL AND f.content_key IS NOT NULL)
 
 -- fragment: holds
--- It was said by then, and was neither over nor superseded; and it is somebody's own, or a session that
--- may be remembered bears it out. A deleted one never was. Who asks about now asks one clock, and who
--- stored it had another: what was so by that one is so.
-(f.deleted_at IS NULL AND (f.expires_at IS NULL OR f.expires_at > :at)
+-- It has been said, and was neither over nor superseded by then.
+({held} AND (f.expires_at IS NULL OR f.expires_at > :at)
+    AND (f.superseded_at IS NULL
+        OR (f.superseded_at > :at AND NOT (:is_now AND f.superseded_at <= f.updated_at))))
+
+-- fragment: held
+-- It was said by then; and it is somebody's own, or a session that may be remembered bears it out. A
+-- deleted one never was. Who asks about now asks one clock, and who stored it had another: what was so
+-- by that one is so.
+(f.deleted_at IS NULL
     AND (f.valid_from <= :at
         OR (:is_now AND (f.valid_from <= f.created_at OR f.valid_from <= f.updated_at)))
-    AND (f.superseded_at IS NULL
-        OR (f.superseded_at > :at AND NOT (:is_now AND f.superseded_at <= f.updated_at)))
     AND (NOT EXISTS (SELECT 1 FROM sessions n WHERE n.space = :space AND n.mode <> 'enabled')
         OR {is_borne_out}))
 

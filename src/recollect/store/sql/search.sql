@@ -10,7 +10,7 @@
     AND {of_project})
 
 -- fragment: asked_fact
-({holds} AND f.valid_from >= :since AND f.valid_from < :until
+(({holds} OR (:or_past AND {held})) AND f.valid_from >= :since AND f.valid_from < :until
     AND (:any_trust OR {trust_asked}) AND (:any_tags OR {fact_tagged}) AND (:any_fields OR {fact_has})
     AND ((:any_session AND :any_agent AND :any_project) OR EXISTS (
         SELECT 1 FROM {its_grounds}
@@ -55,8 +55,9 @@ json_extract(f.metadata, '$.project')
     AND (:any_project OR (:or_no_project AND d.author_kind = 'person')))
 
 -- fragment: says_again
--- What consolidation writes stands in facts and summaries already; its skills do not.
-(d.author_kind = 'consolidation' AND substr(d.path, 1, 16) <> '~/memory/skills/')
+-- What sessions came to, copied by consolidation.
+(d.author_kind = 'consolidation'
+    AND (substr(d.path, 1, 27) = '~/memory/rollout_summaries/' OR d.path = '~/memory/raw_memories'))
 
 -- fragment: role_asked (sqlite)
 (h.role IN (SELECT value FROM json_each(:roles)))
@@ -358,9 +359,21 @@ ORDER BY h.said_at DESC, h.id DESC LIMIT :limit;
 
 -- name: load_facts
 SELECT f.key, f.id, {said}, CASE WHEN :is_now THEN f.words ELSE '' END, f.valid_from, f.trust, f.tags, f.metadata, f.usage_count,
-    f.topic, f.superseded_by, {sources}, f.expires_at, f.superseded_at
+    f.topic, f.superseded_by, {sources}, f.expires_at, f.superseded_at, CASE WHEN :or_past THEN {successor} END
 FROM {keys} wanted CROSS JOIN {its_fact}
 WHERE f.key = wanted.key AND f.space = :space AND {asked_fact};
+
+-- fragment: successor
+-- What took a fact's place, by the one index that has it in this order.
+(SELECT n.content FROM facts n WHERE n.space = :space AND n.id BETWEEN f.superseded_by AND f.superseded_by
+    AND n.deleted_at IS NULL ORDER BY n.id LIMIT 1)
+
+-- name: replaced_facts
+-- Those replaced last, each before what took its place: ids are made in the order of time.
+SELECT f.key, (SELECT n.key FROM facts n
+    WHERE n.space = :space AND n.id BETWEEN f.superseded_by AND f.superseded_by ORDER BY n.id LIMIT 1)
+FROM facts f WHERE f.space = :space AND f.superseded_by IS NOT NULL
+ORDER BY f.superseded_by DESC LIMIT :limit;
 
 -- fragment: ids (sqlite)
 (SELECT value AS id FROM json_each(:ids))
@@ -384,7 +397,8 @@ WHERE f.id = wanted.id AND f.space = :space AND f.deleted_at IS NULL;
 -- name: revised_statements
 -- What was learned from some sessions and does not hold any more as it was said: a person has changed
 -- or deleted it, or it was replaced, or it is over.
-SELECT o.session_id, o.seq, o.seq_to, h.content, o.quote, 1, f.updated_at, ''
+SELECT o.session_id, o.seq, o.seq_to, h.content, o.quote, 1, f.updated_at,
+    CASE WHEN f.deleted_at IS NULL THEN f.content ELSE '' END
 FROM {ids} wanted CROSS JOIN {sources_of_session} CROSS JOIN {fact_of_source}
 JOIN fact_history h ON h.space = :space AND h.fact_id = f.id
 WHERE {is_source} AND h.event IN ('added', 'edited') AND (f.deleted_at IS NOT NULL OR h.content <> f.content)
@@ -396,6 +410,19 @@ SELECT o.session_id, o.seq, o.seq_to, f.content, o.quote, 0, COALESCE(f.supersed
 FROM {ids} wanted CROSS JOIN {sources_of_session} CROSS JOIN {fact_of_source}
 WHERE {is_source} AND f.deleted_at IS NULL AND (f.superseded_at <= :at OR f.expires_at <= :at)
 ORDER BY 1, 2, 3, 4 LIMIT :limit;
+
+-- name: revised_since
+-- The same for what became so since a time, wherever it was learned: pages are older.
+SELECT '', 0, 0, h.content, '', 1, f.updated_at, CASE WHEN f.deleted_at IS NULL THEN f.content ELSE '' END
+FROM fact_history d JOIN facts f ON f.space = :space AND f.id = d.fact_id
+JOIN fact_history h ON h.space = :space AND h.fact_id = f.id
+WHERE d.space = :space AND d.content_key IS NOT NULL AND d.created_at >= :since
+    AND h.event IN ('added', 'edited') AND (f.deleted_at IS NOT NULL OR h.content <> f.content)
+UNION ALL
+SELECT '', 0, 0, f.content, '', 0, f.superseded_at, {successor}
+FROM facts f WHERE f.space = :space AND f.superseded_by IS NOT NULL AND f.deleted_at IS NULL
+    AND f.updated_at >= :since AND f.superseded_at <= :at
+LIMIT :limit;
 
 -- fragment: is_source
 o.session_id = wanted.id AND o.space = :space AND f.key = o.fact_key AND f.space = :space
@@ -437,7 +464,7 @@ CASE WHEN f.tags = '[]' THEN :is_untagged ELSE EXISTS (
 -- name: latest_facts
 -- Of some kinds or of none, what holds in a project, or wherever its people are; the newest.
 SELECT f.key, f.id, {said}, '', f.valid_from, f.trust, f.tags, f.metadata, f.usage_count,
-    f.topic, f.superseded_by, {sources}, f.expires_at, f.superseded_at
+    f.topic, f.superseded_by, {sources}, f.expires_at, f.superseded_at, NULL
 FROM facts f
 WHERE f.space = :space AND {fact_of_kind} AND {asked_fact}
     AND ({fact_project} IS NULL OR {fact_project} = :place)
