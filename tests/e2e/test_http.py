@@ -275,6 +275,20 @@ def test_a_request_of_two_lengths_is_refused(parsed: Served) -> None:
     assert statuses(parsed, head + b"2\r\n{}\r\n0\r\n\r\n" + LAST) == [400]
 
 
+def test_what_is_no_request_is_answered_with_a_problem(parsed: Served) -> None:
+    """V-2: an over-long head as well."""
+    for sent in (b"NONSENSE\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"x" * 70_000):
+        with parsed.connected() as socket:
+            socket.sendall(sent)
+            read = b""
+            while chunk := socket.recv(65_536):
+                read += chunk
+        head, _, body = read.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 "), read
+        assert b"content-type: application/problem+json" in head
+        assert json.loads(body)["type"] == "urn:recollect:problem:malformed"
+
+
 def test_who_leaves_in_the_middle_of_a_body_leaves_nothing_behind(here: Served) -> None:
     head = f"POST /v1/spaces/a/facts HTTP/1.1\r\nHost: x\r\nContent-Length: 30\r\n{bearer(here)}"
     for _ in range(3):

@@ -13,7 +13,7 @@ from recollect.interfaces.http.app import Limits
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.http.events import STREAMS_OF_KEY_MAX
 from recollect.interfaces.http.route import Reach
-from recollect.interfaces.web.desk import COOKIE, HEADERS
+from recollect.interfaces.web.dispatch import COOKIE, HEADERS
 from recollect.interfaces.web.table import VIEWS
 from recollect.interfaces.web.view import View
 from recollect.interfaces.web.visits import VISIT_LASTS

@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote, urlencode
 
 import anyio
 
-from recollect.interfaces.web.desk import COOKIE
+from recollect.interfaces.web.dispatch import COOKIE
 from recollect.interfaces.web.table import VIEWS
 from tests.e2e.http_fuzzer import NASTY
 from tests.e2e.web_examples import EXAMPLES, PAYLOAD

@@ -14,7 +14,7 @@ import httpx2
 
 import recollect
 from recollect.interfaces.http.app import Limits, build_app
-from recollect.interfaces.web.desk import COOKIE
+from recollect.interfaces.web.dispatch import COOKIE
 from recollect.interfaces.web.site import Site
 from recollect.store.key_protocol import Scope
 from tests.e2e.http_world import UNLIMITED, World

@@ -18,7 +18,7 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.domain import Claim, JobKind, LeasePolicy, NothingDue
 from recollect.errors import SchemaTooNew, StoreDenied
-from recollect.interfaces.http.bearer import Doorkeeper, make_key
+from recollect.interfaces.http.bearer import Authenticator, make_key
 from recollect.store.key_protocol import Scope
 from recollect.store.opening import open_store
 from recollect.store.postgres import PostgresDatabase, split_schema
@@ -65,7 +65,7 @@ def test_a_replica_lets_holders_of_keys_in(filled: str, replica: str) -> None:
     with recollect.open(filled) as memory:
         key, secret = make_key(memory, "reader", space=SPACE, scope=Scope.READ)
     with recollect.open(replica) as memory:
-        found = Doorkeeper(memory).admitted(f"Bearer {secret}")
+        found = Authenticator(memory).authenticate(f"Bearer {secret}")
     assert found is not None
     assert found.id == key.id
 

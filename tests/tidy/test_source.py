@@ -137,9 +137,9 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
 BROAD_EXCEPTS: frozenset[str] = frozenset(
     {
         "recollect.interfaces.http.app",  # a request's error is an answer, and kept from the others
-        "recollect.interfaces.http.desk",
+        "recollect.interfaces.http.dispatch",
         "recollect.interfaces.http.threads",  # what a job raises is raised where it is waited for
-        "recollect.interfaces.web.desk",  # the same, and the answer is a page
+        "recollect.interfaces.web.dispatch",  # the same, and the answer is a page
         "recollect.interfaces.web.site",
         "recollect.interfaces.cli.hook",  # an agent never fails for what its memory does
         "recollect.memory",  # a session that begins never fails for what runs in the background

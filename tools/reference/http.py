@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from recollect.interfaces.http.openapi import documented
+from recollect.interfaces.http.openapi import chapter, documented
 from recollect.interfaces.http.problems import TITLES
 from recollect.interfaces.http.route import SPACE, Reach, Repeat, Route
 from recollect.interfaces.http.table import ROUTES
@@ -27,7 +27,7 @@ retries, conditions and pages work is in the [guide](../how-to/http.md).
 
 def render() -> str:
     sections = []
-    for title, routes in groupby(ROUTES, key=_chapter):
+    for title, routes in groupby(ROUTES, key=chapter):
         rows = list(map(_row, routes))
         headers = ("method and path", "does", "scope", "takes", "retry")
         sections.append(f"## {title}\n\n{table(headers, rows)}")
@@ -42,23 +42,6 @@ def render() -> str:
         problems,
         table(("status", "title"), rows),
     )
-
-
-def _chapter(route: Route) -> str:
-    """What a route is about: the first word of its path, or of what comes below the space."""
-    if not route.path.startswith("/v1/"):
-        return route.parts[0]
-    below = route.path.removeprefix(SPACE).strip("/") if route.path.startswith(SPACE) else ""
-    first = below.partition("/")[0]
-    chapters = {
-        "append": "sessions",
-        "document": "documents",
-        "cite": "recall",
-        "context": "recall",
-    }
-    operating = dict.fromkeys(("status", "jobs", "work", "forget", "events", "audit"), "operating")
-    named = (chapters | operating).get(first, first) or "spaces"
-    return named.capitalize()
 
 
 def _row(route: Route) -> tuple[str, ...]:

@@ -15,7 +15,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from recollect.agency import AgentState, Signal
 from recollect.descriptors import agent_label, from_cache_key, type_of
@@ -303,6 +312,8 @@ def _schema(hint: Any) -> Json:
     if hint in _SIMPLE:
         return dict(_SIMPLE[hint])
     origin = get_origin(hint) or hint
+    if origin is Literal:
+        return {"type": "string", "enum": list(get_args(hint))}
     if not isinstance(origin, type):
         return {}
     if dataclasses.is_dataclass(origin):

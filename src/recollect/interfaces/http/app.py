@@ -23,18 +23,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.errors import RecollectError
 from recollect.ids import Ids
-from recollect.interfaces.http.desk import Answered, Desk, given, told
+from recollect.interfaces.http.dispatch import Answered, Dispatcher, problem_for, response_of
 from recollect.interfaces.http.events import POLL_SECONDS, Streams, picture
 from recollect.interfaces.http.hosting import Hosts
 from recollect.interfaces.http.limits import Rate
 from recollect.interfaces.http.mem0 import PREFIX as MEM0
+from recollect.interfaces.http.messages import Answer, Request, Response, Stream
 from recollect.interfaces.http.metrics import TEXT_TYPE, Metrics
 from recollect.interfaces.http.openapi import description
 from recollect.interfaces.http.problems import refusal
 from recollect.interfaces.http.reading import Head
-from recollect.interfaces.http.reply import Ask, Given, Reply, Watch
-from recollect.interfaces.http.route import Reach, Route, look
-from recollect.interfaces.http.schemas import FREE, TEXT
+from recollect.interfaces.http.route import Reach, Routes
 from recollect.interfaces.http.table import ROUTES, Table
 from recollect.interfaces.http.threads import Threads
 from recollect.memory import Memory
@@ -78,32 +77,25 @@ class Api:
         self._table = Table(self.routes)
         self._hosts = Hosts(memory, tuple(agents))
         rate = Rate(memory.clock, self.limits.rate_per_second, self.limits.burst)
-        self._desk = Desk(memory, rate, self._hosts)
+        self._dispatcher = Dispatcher(memory, rate, self._hosts)
         self._ids = Ids(memory.clock)
         self._threads = Threads(self.limits.threads)
         self._streams = Streams(self.run, self.is_stopping, self.limits.poll_seconds)
 
-    def _own_routes(self) -> tuple[Route, ...]:
-        def openapi(_: Ask) -> Reply:
-            return Reply(content=description(self.routes))
+    def _own_routes(self) -> Routes:
+        own = Routes()
 
-        def metrics(ask: Ask) -> Reply:
-            return Reply(content=self.metrics.text(ask.memory), media_type=TEXT_TYPE)
+        @own("GET", "/v1/openapi.json", answer=dict[str, Any], reach=Reach.OWN)
+        def openapi(_: Request) -> dict[str, Any]:
+            """This description."""
+            return description(self.routes)
 
-        return (
-            look(
-                "/v1/openapi.json", "openapi", "This description.", openapi, FREE, reach=Reach.OWN
-            ),
-            look(
-                "/metrics",
-                "metrics",
-                "What the server has done, for Prometheus.",
-                metrics,
-                TEXT,
-                reach=Reach.STORE,
-                media_type=TEXT_TYPE,
-            ),
-        )
+        @own("GET", "/metrics", reach=Reach.STORE, media_type=TEXT_TYPE)
+        def metrics(request: Request) -> str:
+            """What the server has done, for Prometheus."""
+            return self.metrics.text(request.memory)
+
+        return own
 
     def start(self) -> None:
         """Begin what goes on by itself: the agents that are run here."""
@@ -123,7 +115,7 @@ class Api:
         head = self._head(scope)
         answered = await self._answered(scope, head, receive)
         outcome = answered.outcome
-        status = outcome.status if isinstance(outcome, Given) else 200
+        status = outcome.status if isinstance(outcome, Response) else 200
         seconds = (self._memory.clock.now() - began).total_seconds()
         route = head.match.template if head.match else UNMATCHED
         route = HEALTH if scope["path"] == HEALTH else route
@@ -138,7 +130,7 @@ class Api:
             head.request_id,
             answered.key_id,
         )
-        if isinstance(outcome, Watch):
+        if isinstance(outcome, Stream):
             await self._watch(outcome, answered, head, receive, send)
         else:
             await self._send(outcome, head, send)
@@ -167,24 +159,26 @@ class Api:
             if scope["path"] == HEALTH:
                 return Answered(outcome=await self.run(self._health))
             body = await self._body(head, receive)
-            answered: Answered = await self.run(partial(self._desk.answer, head, body))
-            if isinstance(answered.outcome, Watch) and self._streams.is_full(answered.key_id or ""):
+            answered: Answered = await self.run(partial(self._dispatcher.answer, head, body))
+            if isinstance(answered.outcome, Stream) and self._streams.is_full(
+                answered.key_id or ""
+            ):
                 raise refusal(503, "streams", "too many streams are open", Retry_After="30")
         except Exception as error:  # the same as in a thread: it becomes an answer
-            return Answered(outcome=given(told(error, head.request_id).reply()))
+            return Answered(outcome=response_of(problem_for(error, head.request_id).answer()))
         return answered
 
-    def _health(self) -> Given:
+    def _health(self) -> Response:
         try:
             self._memory.store.api_keys.list("", 0)
         except RecollectError:
-            return given(Reply(content={"status": "store unreachable"}, status=503))
-        return given(Reply(content={"status": "ok"}))
+            return response_of(Answer(content={"status": "store unreachable"}, status=503))
+        return response_of(Answer(content={"status": "ok"}))
 
     async def _body(self, head: Head, receive: Receive) -> bytes:
         """All of it. Whoever sends much has to show a key first."""
         if is_much(head.headers):
-            await self.run(partial(self._desk.admit, head))
+            await self.run(partial(self._dispatcher.admit, head))
         return await self.received(head.headers, receive)
 
     async def received(self, headers: Mapping[str, str], receive: Receive) -> bytes:
@@ -219,7 +213,7 @@ class Api:
             raise refusal(503, "busy", "too many requests wait", Retry_After="1")
         return await self._threads.run(job)
 
-    async def _send(self, answer: Given, head: Head, send: Send) -> None:
+    async def _send(self, answer: Response, head: Head, send: Send) -> None:
         headers = [
             (b"content-type", answer.media_type.encode()),
             (b"content-length", str(len(answer.body)).encode()),
@@ -233,7 +227,7 @@ class Api:
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def _watch(
-        self, watch: Watch, answered: Answered, head: Head, receive: Receive, send: Send
+        self, watch: Stream, answered: Answered, head: Head, receive: Receive, send: Send
     ) -> None:
         headers = [
             (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -247,7 +241,7 @@ class Api:
 
     def _seen(self, head: Head, space: str) -> dict[str, Any]:
         """What a stream tells. Refusal: its key is over, and so is it."""
-        self._desk.admit(head)
+        self._dispatcher.admit(head)
         return picture(self._memory, space)
 
 

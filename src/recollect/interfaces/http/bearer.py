@@ -64,15 +64,18 @@ def make_key(
     return key, secret
 
 
-class Doorkeeper:
-    """Knows who comes in. Asks the store every time, so that a revoked key is revoked at once."""
+class Authenticator:
+    """Finds the key that a request shows.
+
+    Asks the store every time, so that a revoked key is revoked at once.
+    """
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._noted: dict[str, datetime] = {}
         self._lock = threading.Lock()
 
-    def admitted(self, authorization: str) -> ApiKey | None:
+    def authenticate(self, authorization: str) -> ApiKey | None:
         """Whose header it is; none for every reason alike."""
         kind, _, given = authorization.partition(" ")
         secret = given.strip()

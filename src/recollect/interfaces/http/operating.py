@@ -1,308 +1,226 @@
-"""Spaces, generations, what is going on, and what is done about it, over HTTP."""
+"""Spaces and their upkeep over HTTP: status, jobs, work, generations, forgetting, the audit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
 
 from recollect.domain import Job
 from recollect.errors import InvalidValue
-from recollect.forgetting import ERASE, KEEP
 from recollect.generation import ConsolidationState, Generation, GenerationChange
-from recollect.interfaces.http.reply import Ask, Reply, Watch
+from recollect.interfaces.http.binding import (
+    Cursor,
+    Json,
+    Limit,
+    Moment,
+    Number,
+    given_fields,
+)
+from recollect.interfaces.http.messages import Request, Stream
 from recollect.interfaces.http.route import (
-    LIMIT,
-    PAGED,
     SPACE,
     Reach,
-    Route,
-    look,
+    Routes,
     made_cursor,
+    moment_cursor,
     page,
     paged,
-    read_cursor,
+    read_moment_cursor,
+    read_one,
 )
-from recollect.interfaces.http.schemas import (
-    BOOL,
-    COUNT,
-    TEXT,
-    Schema,
-    listed,
-    maybe,
-    obj,
-    one_of,
-    text,
-    whole,
-)
-from recollect.interfaces.views import public_receipt, public_status, schema_of, view
+from recollect.interfaces.views import public_receipt, public_status, view
 from recollect.knowledge import Receipt
+from recollect.observing.actors import ACTOR_CHARS_MAX
 from recollect.status import Status
-from recollect.store.key_protocol import Scope
+from recollect.store.audit_protocol import AuditEntry
 from recollect.sweeps import sweep_idle
 
 PAGE = 100
 GENERATIONS_PAGE = 20
-NUMBER_CHARS_MAX = 18
-
 GENERATIONS = f"{SPACE}/generations"
-FORGOTTEN: Mapping[str, Schema] = {
-    "session": maybe(text()),
-    "record": maybe(text(description="As in session_id:seq.")),
-    "fact": maybe(text()),
-    "document": maybe(text(description="A path, with all that is below it.")),
-    "agent": {"type": ["string", "object", "null"]},
-    "source": maybe(text()),
-    "everything": BOOL,
-}
-PAGES = one_of((KEEP, ERASE), "What becomes of pages that people or other agents wrote on it.")
+ONE = f"{GENERATIONS}/{{number}}"
+
+ROUTES = Routes()
+
+Actor = Annotated[str, Meta(max_length=ACTOR_CHARS_MAX)]
 
 
-def list_spaces(ask: Ask) -> Reply:
-    if ask.key.space is not None:
-        return page("spaces", [{"name": ask.key.space}], None)
-    after = ""
-    if "cursor" in ask.query:
-        [after] = read_cursor(ask.query["cursor"], str)
-    limit = ask.query.get("limit", PAGE)
-    found = ask.memory.spaces(limit, after)
+class NamedSpace(Struct, forbid_unknown_fields=True):
+    """A space by its name."""
+
+    name: str
+
+
+class Forgetting(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What is to be forgotten: one of these."""
+
+    session: str | None = None
+    record: Annotated[str | None, Meta(description="As in session_id:seq.")] = None
+    fact: str | None = None
+    document: Annotated[str | None, Meta(description="A path, with all that is below it.")] = None
+    agent: str | Json | None = None
+    source: str | None = None
+    everything: bool = False
+    pages: Annotated[
+        Literal["keep", "erase"],
+        Meta(description="What becomes of pages that people or other agents wrote on it."),
+    ] = "keep"
+
+
+@ROUTES("GET", "/v1/spaces", answer=paged("spaces", NamedSpace), reach=Reach.OWN)
+def list_spaces(request: Request, limit: Limit = PAGE, cursor: Cursor | None = None) -> Json:
+    """The spaces that this key may see."""
+    if request.key.space is not None:
+        return {"spaces": [{"name": request.key.space}], "next": None}
+    found = request.memory.spaces(limit, read_one(cursor, str) or "")
     following = made_cursor(found[-1]) if found and len(found) == limit else None
-    return page("spaces", [{"name": name} for name in found], following)
+    return {"spaces": [{"name": name} for name in found], "next": following}
 
 
-def get_space(ask: Ask) -> Reply:
-    status = ask.memory.status(ask.space.name, limit=0)
-    content = {
-        "name": ask.space.name,
-        "facts": ask.space.facts.count(),
+@ROUTES(
+    "GET",
+    SPACE,
+    answer={"name": str, "facts": int, "marked_count": int, "waiting_count": int},
+)
+def get_space(request: Request) -> Json:
+    """A space, and how much there is in it."""
+    status = request.memory.status(request.space.name, limit=0)
+    return {
+        "name": request.space.name,
+        "facts": request.space.facts.count(),
         "marked_count": status.marked_count,
         "waiting_count": status.waiting_count,
     }
-    return Reply(content=content)
 
 
-def get_status(ask: Ask) -> Reply:
-    status = ask.memory.status(ask.space.name, ask.query.get("limit", PAGE))
-    return Reply(content=public_status(status))
+@ROUTES("GET", GENERATIONS, answer=paged("generations", Generation))
+def list_generations(
+    request: Request, limit: Limit = GENERATIONS_PAGE, cursor: Cursor | None = None
+) -> Json:
+    """Generations of memory, the newest first."""
+    found = request.space.generations.list(limit, read_one(cursor, int))
+    return page("generations", found, limit, lambda each: made_cursor(each.number))
 
 
-def list_jobs(ask: Ask) -> Reply:
-    now = ask.memory.clock.now()
-    found = ask.memory.store.leases.jobs(ask.space.name, ask.query.get("limit", PAGE))
-    return Reply(content={"jobs": view(found, now)})
+def _state(request: Request) -> Json:
+    return view(request.space.generations.state(), request.memory.clock.now())
 
 
-def retry_jobs(ask: Ask) -> Reply:
-    return Reply(content={"revived": ask.memory.retry(ask.body.get("session"), ask.space.name)})
+@ROUTES("GET", f"{GENERATIONS}/state", answer=ConsolidationState)
+def generations_state(request: Request) -> Json:
+    """Which generation is current, and what the next one waits for."""
+    return _state(request)
 
 
-def work(ask: Ask) -> Reply:
-    """Makes everything due; whoever works on this store begins at once."""
-    space, memory = ask.space.name, ask.memory
+@ROUTES("POST", f"{GENERATIONS}/pause", answer=ConsolidationState)
+def pause_generations(request: Request) -> Json:
+    """Make no more generations until they are resumed."""
+    request.space.generations.pause()
+    return _state(request)
+
+
+@ROUTES("POST", f"{GENERATIONS}/resume", answer=ConsolidationState)
+def resume_generations(request: Request) -> Json:
+    """Make generations again."""
+    request.space.generations.resume()
+    return _state(request)
+
+
+@ROUTES("GET", ONE)
+def get_generation(request: Request, number: Number) -> Generation:
+    """One generation."""
+    return request.space.generations.get(number)
+
+
+@ROUTES("GET", f"{ONE}/diff", answer={"changes": list[GenerationChange]})
+def diff_generation(request: Request, number: Number, to: Number | None = None) -> Json:
+    """What changed from a generation to another, or to the current one."""
+    return {"changes": view(request.space.generations.diff(number, to))}
+
+
+def _restored(request: Request, ids: Sequence[str]) -> Generation:
+    return request.space.generations.get(int(ids[0]))
+
+
+@ROUTES("POST", f"{ONE}/rollback", statuses=(201,), again=_restored, problems=frozenset({409}))
+def rollback_generation(request: Request, number: Number) -> Generation:
+    """Restore what a generation said, as the newest one."""
+    return request.space.generations.rollback(number)
+
+
+@ROUTES("GET", f"{SPACE}/status", answer=Status)
+def status(request: Request, limit: Limit = PAGE) -> Json:
+    """What is due, what waits and for what, and what it took."""
+    return public_status(request.memory.status(request.space.name, limit))
+
+
+@ROUTES("GET", f"{SPACE}/jobs", answer={"jobs": list[Job]})
+def list_jobs(request: Request, limit: Limit = PAGE) -> Json:
+    """What is due, claimed or parked, first due first."""
+    found = request.memory.store.leases.jobs(request.space.name, limit)
+    return {"jobs": view(found, request.memory.clock.now())}
+
+
+@ROUTES("POST", f"{SPACE}/jobs/retry", answer={"revived": int})
+def retry_jobs(request: Request, session: str | None = None) -> Json:
+    """Give parked jobs of this space another chance, or that of one session."""
+    return {"revived": request.memory.retry(session, request.space.name)}
+
+
+@ROUTES(
+    "POST",
+    f"{SPACE}/work",
+    answer={"marked": int, "again": int, "consolidations": int},
+    statuses=(202,),
+)
+def work(request: Request, all: bool = False, again: bool = False) -> Json:  # noqa: A002
+    """Make what there is to do due now; whoever works on the store begins with it."""
+    space, memory = request.space.name, request.memory
     marked = 0
-    if ask.body.get("all", False):
+    if all:
         marked = sweep_idle(
             memory.store, memory.clock.now(), memory.settings, space=space, all=True
         )
-    again = memory.request_again(space) if ask.body.get("again", False) else 0
-    hurried = memory.store.generations.hurry(space)
-    content = {"marked": marked, "again": again, "consolidations": hurried}
-    return Reply(content=content, status=202)
+    return {
+        "marked": marked,
+        "again": memory.request_again(space) if again else 0,
+        "consolidations": memory.store.generations.hurry(space),
+    }
 
 
-def forget(ask: Ask) -> Reply:
-    given = {name: each for name, each in ask.body.items() if name in FORGOTTEN}
-    wanted = {name: each for name, each in given.items() if each is not None and each is not False}
+@ROUTES("POST", f"{SPACE}/forget", answer=Receipt)
+def forget(request: Request, body: Forgetting) -> Json:
+    """Erase one of these for good, with all that rests on it alone."""
+    given = given_fields(body)
+    pages = given.pop("pages")
+    wanted = {name: each for name, each in given.items() if each is not False}
     if len(wanted) != 1:
-        raise InvalidValue(f"body says one of what is to be forgotten: {', '.join(FORGOTTEN)}")
-    receipt = ask.space.forget(**wanted, pages=ask.body.get("pages", KEEP))
-    return Reply(content=public_receipt(receipt))
+        named = ", ".join(name for name in body.__struct_fields__ if name != "pages")
+        raise InvalidValue(f"body: say one of what is to be forgotten: {named}")
+    return public_receipt(request.space.forget(**wanted, pages=pages))
 
 
-def events(ask: Ask) -> Watch:
-    return Watch(space=ask.space.name)
+@ROUTES("GET", f"{SPACE}/events", answer=str, media_type="text/event-stream")
+def events(request: Request) -> Stream:
+    """What changes, as it does: server-sent events named `status`."""
+    return Stream(space=request.space.name)
 
 
-def list_generations(ask: Ask) -> Reply:
-    before = None
-    if "cursor" in ask.query:
-        [before] = read_cursor(ask.query["cursor"], int)
-    limit = ask.query.get("limit", GENERATIONS_PAGE)
-    found = ask.space.generations.list(limit, before)
-    following = made_cursor(found[-1].number) if found and len(found) == limit else None
-    return page("generations", view(found), following)
-
-
-def generations_state(ask: Ask) -> Reply:
-    state = ask.space.generations.state()
-    return Reply(content=view(state, ask.memory.clock.now()))
-
-
-def pause_generations(ask: Ask) -> Reply:
-    ask.space.generations.pause()
-    return generations_state(ask)
-
-
-def resume_generations(ask: Ask) -> Reply:
-    ask.space.generations.resume()
-    return generations_state(ask)
-
-
-def _number(ask: Ask) -> int:
-    given = ask.path["number"]
-    if not given.isascii() or not given.isdigit() or len(given) > NUMBER_CHARS_MAX:
-        raise InvalidValue("a generation is named by its number")
-    return int(given)
-
-
-def get_generation(ask: Ask) -> Reply:
-    return Reply(content=view(ask.space.generations.get(_number(ask))))
-
-
-def diff_generation(ask: Ask) -> Reply:
-    changes = ask.space.generations.diff(_number(ask), ask.query.get("to"))
-    return Reply(content={"changes": view(changes)})
-
-
-def rollback_generation(ask: Ask) -> Reply:
-    made = ask.space.generations.rollback(_number(ask))
-    return Reply(content=view(made), status=201, ids=(str(made.number),))
-
-
-def restored_generation(ask: Ask, ids: Sequence[str]) -> Reply:
-    return Reply(content=view(ask.space.generations.get(int(ids[0]))))
-
-
-def _act(path: str, name: str, summary: str, handler: Any, **more: Any) -> Route:
-    return Route(
-        method="POST",
-        path=path,
-        name=name,
-        summary=summary,
-        handler=handler,
-        **{"scope": Scope.WRITE, "body": obj({}, needs=()), **more},
-    )
-
-
-SPACE_ROUTES: tuple[Route, ...] = (
-    look(
-        "/v1/spaces",
-        "list_spaces",
-        "The spaces that this key may see.",
-        list_spaces,
-        paged("spaces", obj({"name": TEXT})),
-        reach=Reach.OWN,
-        query=PAGED,
-    ),
-    look(
-        SPACE,
-        "get_space",
-        "A space, and how much there is in it.",
-        get_space,
-        obj({"name": TEXT, "facts": COUNT, "marked_count": COUNT, "waiting_count": COUNT}),
-    ),
-)
-ROUTES: tuple[Route, ...] = (
-    look(
-        GENERATIONS,
-        "list_generations",
-        "Generations of memory, the newest first.",
-        list_generations,
-        paged("generations", schema_of(Generation)),
-        query=PAGED,
-    ),
-    look(
-        f"{GENERATIONS}/state",
-        "generations_state",
-        "Which generation is current, and what the next one waits for.",
-        generations_state,
-        schema_of(ConsolidationState),
-    ),
-    _act(
-        f"{GENERATIONS}/pause",
-        "pause_generations",
-        "Make no more generations until they are resumed.",
-        pause_generations,
-        answers={200: schema_of(ConsolidationState)},
-    ),
-    _act(
-        f"{GENERATIONS}/resume",
-        "resume_generations",
-        "Make generations again.",
-        resume_generations,
-        answers={200: schema_of(ConsolidationState)},
-    ),
-    look(
-        f"{GENERATIONS}/{{number}}",
-        "get_generation",
-        "One generation.",
-        get_generation,
-        schema_of(Generation),
-    ),
-    look(
-        f"{GENERATIONS}/{{number}}/diff",
-        "diff_generation",
-        "What changed from a generation to another, or to the current one.",
-        diff_generation,
-        obj({"changes": listed(schema_of(GenerationChange))}),
-        query={"to": whole(1)},
-    ),
-    _act(
-        f"{GENERATIONS}/{{number}}/rollback",
-        "rollback_generation",
-        "Restore what a generation said, as the newest one.",
-        rollback_generation,
-        answers={201: schema_of(Generation)},
-        again=restored_generation,
-        problems=frozenset({409}),
-    ),
-    look(
-        f"{SPACE}/status",
-        "status",
-        "What is due, what waits and for what, and what it took.",
-        get_status,
-        schema_of(Status),
-        query={"limit": LIMIT},
-    ),
-    look(
-        f"{SPACE}/jobs",
-        "list_jobs",
-        "What is due, claimed or parked, first due first.",
-        list_jobs,
-        obj({"jobs": listed(schema_of(Job))}),
-        query={"limit": LIMIT},
-    ),
-    _act(
-        f"{SPACE}/jobs/retry",
-        "retry_jobs",
-        "Give parked jobs of this space another chance, or that of one session.",
-        retry_jobs,
-        body=obj({"session": maybe(text())}, needs=()),
-        answers={200: obj({"revived": COUNT})},
-    ),
-    _act(
-        f"{SPACE}/work",
-        "work",
-        "Make what there is to do due now; whoever works on the store begins with it.",
-        work,
-        body=obj({"all": BOOL, "again": BOOL}, needs=()),
-        scope=Scope.ADMIN,
-        answers={202: obj({"marked": COUNT, "again": COUNT, "consolidations": COUNT})},
-    ),
-    _act(
-        f"{SPACE}/forget",
-        "forget",
-        "Erase one of these for good, with all that rests on it alone.",
-        forget,
-        body=obj({**FORGOTTEN, "pages": PAGES}, needs=()),
-        scope=Scope.ADMIN,
-        answers={200: schema_of(Receipt)},
-    ),
-    look(
-        f"{SPACE}/events",
-        "events",
-        "What changes, as it does: server-sent events named `status`.",
-        events,
-        text(),
-        media_type="text/event-stream",
-    ),
-)
+@ROUTES("GET", f"{SPACE}/audit", answer=paged("audit", AuditEntry))
+def list_audit(
+    request: Request,
+    limit: Limit = PAGE,
+    cursor: Cursor | None = None,
+    actor: Actor | None = None,
+    verb: Actor | None = None,
+    since: Moment | None = None,
+) -> Json:
+    """Who did what, newest first; without an outcome it was cut short, or is under way."""
+    space, before = request.space.name, None
+    if cursor is not None:
+        at, entry_id = read_moment_cursor(cursor)
+        before = AuditEntry(id=entry_id, at=at, space=space, actor="", verb="")
+    found = request.memory.audit(space, limit, before, actor=actor, verb=verb, since=since)
+    return page("audit", found, limit, lambda entry: moment_cursor(entry.at, entry.id))

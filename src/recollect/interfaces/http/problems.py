@@ -11,21 +11,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recollect import errors
-from recollect.interfaces.http.reply import PROBLEM_TYPE, Reply
-from recollect.interfaces.http.schemas import BOOL, COUNT, TEXT, obj, whole
+from recollect.interfaces.http.messages import PROBLEM_TYPE, Answer
 
-PROBLEM = obj(
-    {
-        "type": TEXT,
-        "title": TEXT,
-        "status": whole(400, 599),
-        "detail": TEXT,
-        "retry_helps": BOOL,
-        "mended_by": TEXT,
-        "current_version": COUNT,
-    },
-    needs=("type", "title", "status", "detail", "retry_helps", "mended_by"),
-)
+_TEXT = {"type": "string"}
+_ALWAYS = {
+    "type": _TEXT,
+    "title": _TEXT,
+    "status": {"type": "integer", "minimum": 400, "maximum": 599},
+    "detail": _TEXT,
+    "retry_helps": {"type": "boolean"},
+    "mended_by": _TEXT,
+}
+PROBLEM: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {**_ALWAYS, "current_version": {"type": "integer", "minimum": 0}},
+    "required": list(_ALWAYS),
+    "additionalProperties": False,
+}
 UNKNOWN = "urn:recollect:problem:"
 RETRY_SECONDS = 1
 RETRY_SECONDS_MAX = 3600
@@ -87,7 +89,7 @@ class Problem:
     more: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def reply(self) -> Reply:
+    def answer(self) -> Answer:
         content = {
             "type": UNKNOWN + self.kind,
             "title": TITLES[self.status],
@@ -97,7 +99,7 @@ class Problem:
             "mended_by": _mended_by(self.status).value,
             **self.more,
         }
-        return Reply(
+        return Answer(
             status=self.status, content=content, media_type=PROBLEM_TYPE, headers=self.headers
         )
 

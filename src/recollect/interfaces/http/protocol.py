@@ -15,6 +15,9 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from recollect.interfaces.http.messages import PROBLEM_TYPE
+from recollect.interfaces.http.problems import Problem
+
 HEAD_SECONDS = 15.0
 HEAD_BYTES_MAX = 65_536
 UNREAD_SECONDS = 60.0
@@ -76,6 +79,19 @@ def _is_head(data: bytes | bytearray | memoryview) -> bool:
     return data.startswith(b"HTTP/1.1 ") and data[9:10] != b"1" and data.endswith(b"\r\n\r\n")
 
 
+def _refusal(words: str) -> bytes:
+    """An answer to what is no request that an application could be asked."""
+    problem = Problem(status=400, kind="malformed", detail=words)
+    body = problem.answer().encoded()
+    head = (
+        "HTTP/1.1 400 Bad Request",
+        f"content-type: {PROBLEM_TYPE}",
+        f"content-length: {len(body)}",
+        "connection: close",
+    )
+    return "\r\n".join((*head, "", "")).encode() + body
+
+
 class Impatient(asyncio.Protocol):
     """Mixed into a protocol of uvicorn's, whichever parser it has."""
 
@@ -117,8 +133,9 @@ class Impatient(asyncio.Protocol):
             self._leave()
         elif self._is_answering() and not self._is_at_fault():
             self.cycle.keep_alive = False  # what came before is answered, and that is the end
-        else:
-            super().send_400_response(msg)  # type: ignore[misc]  # uvicorn's
+        elif not self.transport.is_closing():
+            self.transport.write(_refusal(msg))
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()

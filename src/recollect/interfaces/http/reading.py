@@ -11,11 +11,10 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from recollect.errors import InvalidValue
+from recollect.interfaces.http.messages import JSON_TYPE
 from recollect.interfaces.http.openapi import IDEMPOTENCY_CHARS_MAX
 from recollect.interfaces.http.problems import refusal
-from recollect.interfaces.http.reply import JSON_TYPE
 from recollect.interfaces.http.route import Repeat, Route
-from recollect.interfaces.http.schemas import check, read_parameter
 from recollect.interfaces.http.table import Match
 
 PARAMETERS_MAX = 50
@@ -37,38 +36,31 @@ class Head:
     request_id: str
 
 
-def read_query(head: Head, route: Route) -> dict[str, Any]:
-    """InvalidValue: one is unknown, missing, there twice, or not what it should be."""
+def read_parameters(head: Head, route: Route) -> dict[str, Any]:
+    """What path and query give. InvalidValue: one is unknown, missing, there twice or wrong."""
+    assert head.match is not None
     try:
         text = head.query.decode("ascii")
         given = parse_qsl(
             text, keep_blank_values=True, max_num_fields=PARAMETERS_MAX, errors="strict"
         )
     except ValueError as error:
-        raise InvalidValue("the parameters cannot be read") from error
-    read: dict[str, Any] = {}
+        raise InvalidValue("query: cannot be read") from error
+    query: dict[str, str] = {}
     for name, value in given:
-        if name not in route.query:
-            known = ", ".join(route.query) or "none"
-            raise InvalidValue(f"there is no such parameter; there are: {known}")
-        if name in read:
-            raise InvalidValue(f"query.{name} is there twice")
-        read[name] = read_parameter(value, route.query[name], f"query.{name}")
-    for name in sorted(route.needs - read.keys()):
-        raise InvalidValue(f"query.{name} is missing")
-    return read
+        if name in query:
+            raise InvalidValue("query: a parameter is there twice")
+        query[name] = value
+    return route.inputs.read_parameters(head.match.places, query)
 
 
 def read_body(head: Head, route: Route, body: bytes) -> dict[str, Any]:
-    """What JSON there is; nothing at all is an object without fields."""
-    if route.body is None:
+    """What a body gives; nothing at all is an object without fields."""
+    if route.inputs.body is None:
         if body:
-            raise InvalidValue("this takes no body")
+            raise InvalidValue("body: this takes none")
         return {}
-    content = _json(head, body) if body else {}
-    check(content, route.body)
-    assert isinstance(content, dict)
-    return content
+    return route.inputs.read_body(_json(head, body) if body else {})
 
 
 def _json(head: Head, body: bytes) -> Any:
@@ -103,7 +95,7 @@ def _check_depth(content: Any) -> None:
     while layer:
         depth += 1
         if depth > NESTED_MAX:
-            raise InvalidValue(f"body is nested more than {NESTED_MAX} deep")
+            raise InvalidValue(f"body: nested more than {NESTED_MAX} deep")
         layer = [
             below
             for each in layer

@@ -2,168 +2,137 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from recollect import collection
-from recollect.interfaces.http.reply import Ask, Reply
-from recollect.interfaces.http.route import LIMIT, SPACE, Route
-from recollect.interfaces.http.schemas import (
-    COUNT,
-    FREE,
-    MOMENT,
-    Schema,
-    listed,
-    maybe,
-    obj,
-    one_of,
-    text,
-    whole,
-)
-from recollect.interfaces.views import schema_of, view
+from recollect.interfaces.http.binding import Count, Json, Limit, Moment
+from recollect.interfaces.http.messages import Request
+from recollect.interfaces.http.route import SPACE, Routes
+from recollect.interfaces.views import view
 from recollect.knowledge import Source
 from recollect.recall.usage import named_hit
 from recollect.recollection import Citation, Context, EntryKind, Hit, Omission
-from recollect.store.key_protocol import Scope
 
-QUERY_CHARS_MAX = 100_000
-TOKENS_MAX = 1_000_000
-CITED_MAX = 1000
-USED_MAX = 1000
+ITEMS_MAX = 1000
 
-ASKED: Mapping[str, Schema] = {
-    "query": text(QUERY_CHARS_MAX),
-    "kinds": maybe(listed(one_of(EntryKind), len(EntryKind))),
-    "filters": maybe(FREE),
-    "as_of": maybe(MOMENT),
-    "speaker": maybe(text()),
-}
-SENT_HIT = obj(
-    {
-        "id": text(),
-        "kind": one_of(EntryKind),
-        "sources": listed(
-            obj({"session_id": text(), "seq": whole()}, more=True),
-            CITED_MAX,
-        ),
-    },
-    needs=("id", "kind"),
-    more=True,
-)
-BLOCK = obj(
-    {
-        "id": text(collection.KEY_BYTES_MAX),
-        "citations": listed(
-            obj({"mark": text(), "hit": SENT_HIT}, needs=("mark", "hit"), more=True), CITED_MAX
-        ),
-        "omitted": listed(
-            obj({"hit": SENT_HIT, "instead": maybe(text())}, needs=("hit",), more=True), CITED_MAX
-        ),
-    },
-    needs=("id", "citations"),
-    more=True,
-)
+ROUTES = Routes()
+
+Query = Annotated[str, Meta(max_length=100_000)]
+Kinds = Annotated[list[EntryKind], Meta(max_length=len(EntryKind))]
 
 
-def recall(ask: Ask) -> Reply:
-    hits = ask.space.recall(ask.body["query"], ask.body.get("limit", 10), **_asked(ask))
-    return Reply(content={"hits": view(hits)})
+class SentSource(Struct):
+    """Where a hit of a block that is sent back comes from."""
+
+    session_id: str
+    seq: Count
 
 
-def context(ask: Ask) -> Reply:
-    block = ask.space.context(
-        ask.body["query"],
-        ask.body.get("max_tokens"),
-        max_facts=ask.body.get("max_facts", 10),
-        beside=ask.body.get("beside"),
-        **_asked(ask),
+class SentHit(Struct):
+    """A hit of a block that is sent back: what it is counts, not what it said."""
+
+    id: str
+    kind: EntryKind
+    sources: Annotated[list[SentSource], Meta(max_length=ITEMS_MAX)] = []
+
+    def hit(self) -> Hit:
+        return named_hit(
+            self.kind,
+            collection.check_id(self.id),
+            (
+                Source(
+                    session_id=collection.check_id(each.session_id), seq=each.seq, seq_to=each.seq
+                )
+                for each in self.sources
+            ),
+        )
+
+
+class SentCitation(Struct):
+    """Something that stood in a block."""
+
+    mark: str
+    hit: SentHit
+
+
+class SentOmission(Struct):
+    """Something that was left out of it."""
+
+    hit: SentHit
+    instead: str | None = None
+
+
+class SentContext(Struct):
+    """A block as it was answered."""
+
+    id: Annotated[str, Meta(max_length=collection.KEY_BYTES_MAX)]
+    citations: Annotated[list[SentCitation], Meta(max_length=ITEMS_MAX)]
+    omitted: Annotated[list[SentOmission], Meta(max_length=ITEMS_MAX)] = []
+
+    def block(self) -> Context:
+        return Context(
+            text="",
+            id=collection.check_id(self.id),
+            citations=tuple(
+                Citation(mark=each.mark, hit=each.hit.hit()) for each in self.citations
+            ),
+            omitted=tuple(
+                Omission(hit=each.hit.hit(), reason="", instead=each.instead or "")
+                for each in self.omitted
+            ),
+        )
+
+
+@ROUTES("POST", f"{SPACE}/recall", answer={"hits": list[Hit]})
+def recall(
+    request: Request,
+    query: Query,
+    limit: Limit = 10,
+    kinds: Kinds | None = None,
+    filters: Json | None = None,
+    as_of: Moment | None = None,
+    speaker: str | None = None,
+) -> Json:
+    """What is remembered about any text, best first, with sources and reasons."""
+    hits = request.space.recall(
+        query, limit, kinds=kinds, filters=filters, as_of=as_of, speaker=speaker
     )
-    return Reply(content=view(block))
+    return {"hits": view(hits)}
 
 
-def _asked(ask: Ask) -> dict[str, Any]:
-    return {name: ask.body.get(name) for name in ("kinds", "filters", "as_of", "speaker")}
-
-
-def cite(ask: Ask) -> Reply:
-    counted = ask.space.cite(
-        _block(ask.body["context"]), ask.body.get("used") or (), turn=ask.body.get("turn")
-    )
-    return Reply(content={"counted": counted})
-
-
-def _block(given: Mapping[str, Any]) -> Context:
-    """A block as it was answered, sent back; of its hits only what they are counts."""
-    return Context(
-        text="",
-        id=collection.check_id(given["id"]),
-        citations=tuple(
-            Citation(mark=each["mark"], hit=_hit(each["hit"])) for each in given["citations"]
-        ),
-        omitted=tuple(
-            Omission(hit=_hit(each["hit"]), reason="", instead=each.get("instead") or "")
-            for each in given.get("omitted", ())
-        ),
-    )
-
-
-def _hit(given: Mapping[str, Any]) -> Hit:
-    return named_hit(
-        EntryKind(given["kind"]),
-        collection.check_id(given["id"]),
-        (
-            Source(
-                session_id=collection.check_id(each["session_id"]),
-                seq=each["seq"],
-                seq_to=each["seq"],
-            )
-            for each in given.get("sources", ())
-        ),
+@ROUTES("POST", f"{SPACE}/context")
+def context(
+    request: Request,
+    query: Query,
+    max_tokens: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None,
+    max_facts: Annotated[int, Meta(ge=0, le=1000)] = 10,
+    beside: str | None = None,
+    kinds: Kinds | None = None,
+    filters: Json | None = None,
+    as_of: Moment | None = None,
+    speaker: str | None = None,
+) -> Context:
+    """The same as a fenced block for a prompt, within a budget."""
+    return request.space.context(
+        query,
+        max_tokens,
+        max_facts=max_facts,
+        beside=beside,
+        kinds=kinds,
+        filters=filters,
+        as_of=as_of,
+        speaker=speaker,
     )
 
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        method="POST",
-        path=f"{SPACE}/recall",
-        name="recall",
-        summary="What is remembered about any text, best first, with sources and reasons.",
-        handler=recall,
-        body=obj({**ASKED, "limit": LIMIT}, needs=("query",)),
-        answers={200: obj({"hits": listed(schema_of(Hit))})},
-    ),
-    Route(
-        method="POST",
-        path=f"{SPACE}/context",
-        name="context",
-        summary="The same as a fenced block for a prompt, within a budget.",
-        handler=context,
-        body=obj(
-            {
-                **ASKED,
-                "max_tokens": whole(0, TOKENS_MAX),
-                "max_facts": whole(0, 1000),
-                "beside": maybe(text()),
-            },
-            needs=("query",),
-        ),
-        answers={200: schema_of(Context)},
-    ),
-    Route(
-        method="POST",
-        path=f"{SPACE}/cite",
-        name="cite",
-        summary="Tell what became of a block: send it back, and what a model used of it.",
-        handler=cite,
-        scope=Scope.WRITE,
-        body=obj(
-            {
-                "context": BLOCK,
-                "used": maybe(listed(text(), USED_MAX)),
-                "turn": maybe(text()),
-            },
-            needs=("context",),
-        ),
-        answers={200: obj({"counted": COUNT})},
-    ),
-)
+@ROUTES("POST", f"{SPACE}/cite", answer={"counted": int})
+def cite(
+    request: Request,
+    context: SentContext,
+    used: Annotated[list[str], Meta(max_length=ITEMS_MAX)] | None = None,
+    turn: str | None = None,
+) -> Json:
+    """Tell what became of a block: send it back, and what a model used of it."""
+    return {"counted": request.space.cite(context.block(), used or (), turn=turn)}

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from recollect.interfaces.http import (
     agents,
-    auditing,
     documents,
     facts,
     mem0,
     operating,
-    quarantine,
     recalling,
     sessions,
 )
 from recollect.interfaces.http.route import Route
 
 ROUTES: tuple[Route, ...] = (
-    *operating.SPACE_ROUTES,
     *sessions.ROUTES,
     *agents.ROUTES,
     *recalling.ROUTES,
     *facts.ROUTES,
-    *quarantine.ROUTES,
     *documents.ROUTES,
     *operating.ROUTES,
-    *auditing.ROUTES,
     *mem0.ROUTES,
 )
 
@@ -58,55 +53,37 @@ class Match(Generic[R]):
     places: Mapping[str, str]
 
 
-@dataclass(slots=True)
-class _Node:
-    children: dict[str, _Node] = field(default_factory=dict)
-    place: tuple[str, _Node] | None = None
-    routes: dict[str, Any] = field(default_factory=dict)
-
-
 class Table(Generic[R]):
-    """Finds routes. What is written out goes before what may be anything."""
+    """Finds routes by the parts of a path, each of them decoded, so that one may have a slash.
+
+    What is written out goes before what may be anything.
+    """
 
     def __init__(self, routes: Iterable[R]) -> None:
-        self._root = _Node()
-        for route in routes:
-            node = self._root
-            for part in route.parts:
-                node = _child(node, part)
-            assert route.method not in node.routes, f"two routes are {route.method} {route.path}"
-            node.routes[route.method] = route
+        # By which of its parts are places; under these, by what is written out in the others.
+        self._shapes: dict[tuple[bool, ...], dict[tuple[str, ...], dict[str, R]]] = {}
+        for route in sorted(routes, key=lambda route: _shape(route.parts)):
+            shape = _shape(route.parts)
+            by_method = self._shapes.setdefault(shape, {}).setdefault(_pick(route.parts, shape), {})
+            assert route.method not in by_method, f"two routes are {route.method} {route.path}"
+            by_method[route.method] = route
 
     def match(self, segments: Sequence[str]) -> Match[R] | None:
-        places: dict[str, str] = {}
-        node = _found(self._root, segments, places)
-        if node is None:
-            return None
-        template = next(iter(node.routes.values())).path
-        return Match(template=template, routes=node.routes, places=places)
-
-
-def _child(node: _Node, part: str) -> _Node:
-    if not part.startswith("{"):
-        return node.children.setdefault(part, _Node())
-    if node.place is None:
-        node.place = (part.strip("{}"), _Node())
-    assert node.place[0] == part.strip("{}"), f"{part} is called {node.place[0]} elsewhere"
-    return node.place[1]
-
-
-def _found(node: _Node, segments: Sequence[str], places: dict[str, str]) -> _Node | None:
-    if not segments:
-        return node if node.routes else None
-    first, rest = segments[0], segments[1:]
-    if first in node.children:
-        found = _found(node.children[first], rest, places)
-        if found is not None:
-            return found
-    if node.place is None or not first:
+        for shape, known in self._shapes.items():
+            routes = len(shape) == len(segments) and known.get(_pick(segments, shape))
+            if not routes:
+                continue
+            route = next(iter(routes.values()))
+            named = zip(route.parts, segments, strict=True)
+            places = {part[1:-1]: given for part, given in named if part.startswith("{")}
+            if all(places.values()):
+                return Match(template=route.path, routes=routes, places=places)
         return None
-    name, below = node.place
-    found = _found(below, rest, places)
-    if found is not None:
-        places[name] = first
-    return found
+
+
+def _shape(parts: Sequence[str]) -> tuple[bool, ...]:
+    return tuple(part.startswith("{") for part in parts)
+
+
+def _pick(parts: Sequence[str], shape: tuple[bool, ...]) -> tuple[str, ...]:
+    return tuple(part for part, is_place in zip(parts, shape, strict=True) if not is_place)

@@ -15,9 +15,9 @@ from recollect.ids import Ids
 from recollect.interfaces.http.app import METHODS, UNMATCHED, Api, is_much, path_segments
 from recollect.interfaces.http.events import Streams, picture
 from recollect.interfaces.http.limits import Rate
-from recollect.interfaces.http.reply import Given
+from recollect.interfaces.http.messages import Response
 from recollect.interfaces.http.table import Table
-from recollect.interfaces.web.desk import HEADERS, Desk, Request
+from recollect.interfaces.web.dispatch import HEADERS, PageDispatcher, PageRequest
 from recollect.interfaces.web.rendering import STATIC, files
 from recollect.interfaces.web.table import VIEWS
 from recollect.interfaces.web.view import HOME, Live
@@ -36,7 +36,9 @@ class Site:
     def __init__(self, api: Api, memory: Memory) -> None:
         self._api = api
         self._memory = memory
-        self._desk = Desk(memory, Rate(memory.clock, api.limits.rate_per_second, api.limits.burst))
+        self._dispatcher = PageDispatcher(
+            memory, Rate(memory.clock, api.limits.rate_per_second, api.limits.burst)
+        )
         self._table = Table(VIEWS)
         self._ids = Ids(memory.clock)
         self._streams = Streams(api.run, api.is_stopping, api.limits.poll_seconds)
@@ -59,7 +61,7 @@ class Site:
             await self._send(_file(request), request, send)
             return
         outcome = await self._answered(request, receive)
-        status = outcome.status if isinstance(outcome, Given) else 200
+        status = outcome.status if isinstance(outcome, Response) else 200
         seconds = (self._memory.clock.now() - began).total_seconds()
         template = request.match.template if request.match else UNMATCHED
         method = request.method if request.method in METHODS else "OTHER"
@@ -77,13 +79,13 @@ class Site:
         else:
             await self._send(outcome, request, send)
 
-    def _request(self, scope: Scope, body: bytes = b"") -> Request:
+    def _request(self, scope: Scope, body: bytes = b"") -> PageRequest:
         headers: dict[str, str] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
         raw = (scope.get("raw_path") or scope["path"].encode()).partition(b"?")[0]
         path = raw.decode("latin-1")
-        return Request(
+        return PageRequest(
             method=scope["method"],
             path=path.rstrip("/") or "/",
             match=self._table.match(path_segments(path.rstrip("/") or HOME)),
@@ -95,25 +97,25 @@ class Site:
             body=body,
         )
 
-    async def _answered(self, request: Request, receive: Receive) -> Given | Live:
+    async def _answered(self, request: PageRequest, receive: Receive) -> Response | Live:
         try:
             asked = request  # a stranger's large body is not read: it leads to the sign-in
             if not is_much(request.headers) or await self._api.run(
-                partial(self._desk.is_known, request)
+                partial(self._dispatcher.is_known, request)
             ):
                 asked = request.with_body(await self._api.received(request.headers, receive))
-            answered: Given | Live = await self._api.run(partial(self._desk.answer, asked))
+            answered: Response | Live = await self._api.run(partial(self._dispatcher.answer, asked))
         except Exception as error:  # a body that never came, or nobody free to answer
-            return self._desk.failed(error, request)
+            return self._dispatcher.failed(error, request)
         if not isinstance(answered, Live):
             return answered
         if request.method == "HEAD":
-            return Given(status=200, media_type=EVENTS, headers=HEADERS, body=b"")
+            return Response(status=200, media_type=EVENTS, headers=HEADERS, body=b"")
         if self._streams.is_full(answered.key_id):
-            return Given(status=503, media_type=PLAIN, headers=HEADERS, body=b"")
+            return Response(status=503, media_type=PLAIN, headers=HEADERS, body=b"")
         return answered
 
-    async def _watch(self, live: Live, request: Request, receive: Receive, send: Send) -> None:
+    async def _watch(self, live: Live, request: PageRequest, receive: Receive, send: Send) -> None:
         headers = [
             (b"content-type", EVENTS.encode()),
             (b"cache-control", b"no-store"),
@@ -123,16 +125,16 @@ class Site:
         look = partial(self._seen, request, live.space)
         await self._streams.serve(live.key_id, look, receive, send)
 
-    def _seen(self, request: Request, space: str) -> dict[str, Any]:
+    def _seen(self, request: PageRequest, space: str) -> dict[str, Any]:
         """What a page that is open renews itself for: more than jobs, also what was learned.
 
         Refusal: whoever looks has signed out since, or their key is over. They see nothing more.
         """
-        self._desk.check_opens(request, space)
+        self._dispatcher.check_opens(request, space)
         revision = self._memory.store.extractions.revision(space)
         return {**picture(self._memory, space), "revision": revision.changed}
 
-    async def _send(self, answer: Given, request: Request, send: Send) -> None:
+    async def _send(self, answer: Response, request: PageRequest, send: Send) -> None:
         headers = [
             (b"content-type", answer.media_type.encode()),
             (b"content-length", str(len(answer.body)).encode()),
@@ -147,10 +149,10 @@ class Site:
             await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-def _file(request: Request) -> Given:
+def _file(request: PageRequest) -> Response:
     found = files().get(request.path.removeprefix(f"{STATIC}/"))
     if found is None or request.method not in ("GET", "HEAD"):
-        return Given(status=404, media_type=PLAIN, headers=HEADERS, body=b"")
+        return Response(status=404, media_type=PLAIN, headers=HEADERS, body=b"")
     body, media_type = found
     headers = (*HEADERS, ("Cache-Control", FOREVER))
-    return Given(status=200, media_type=media_type, headers=headers, body=body)
+    return Response(status=200, media_type=media_type, headers=headers, body=body)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from recollect.ids import SYSTEM_RANDOMNESS
-from recollect.interfaces.http.bearer import SECRET_CHARS_MAX, Doorkeeper, digest_of
+from recollect.interfaces.http.bearer import SECRET_CHARS_MAX, Authenticator, digest_of
 from recollect.memory import Memory
 from recollect.store.key_protocol import ApiKey
 
@@ -52,7 +52,7 @@ class Visits:
 
     def __init__(self, memory: Memory) -> None:
         self._clock = memory.clock
-        self._door = Doorkeeper(memory)
+        self._door = Authenticator(memory)
         self._visits: OrderedDict[bytes, Visit] = OrderedDict()
         self._lock = threading.Lock()
 

@@ -12,7 +12,7 @@ from recollect.clock import ManualClock
 from recollect.errors import InvalidValue
 from recollect.interfaces.http.bearer import (
     USE_NOTED_EVERY,
-    Doorkeeper,
+    Authenticator,
     digest_of,
     make_key,
     new_secret,
@@ -42,9 +42,9 @@ def test_a_secret_has_256_random_bits_and_is_kept_as_a_digest(memory: recollect.
 
 def test_only_the_very_secret_opens(memory: recollect.Memory) -> None:
     key, secret = make_key(memory, "x", space="a", scope=Scope.READ)
-    door = Doorkeeper(memory)
-    assert door.admitted(f"Bearer {secret}") == key
-    assert door.admitted(f"bearer   {secret} ") is not None
+    door = Authenticator(memory)
+    assert door.authenticate(f"Bearer {secret}") == key
+    assert door.authenticate(f"bearer   {secret} ") is not None
     for wrong in (
         secret,
         f"Basic {secret}",
@@ -53,8 +53,8 @@ def test_only_the_very_secret_opens(memory: recollect.Memory) -> None:
         f"Bearer {secret}x",
         "Bearer \xe9",
     ):
-        assert door.admitted(wrong) is None
-    assert door.admitted(f"Bearer {key.digest}") is None
+        assert door.authenticate(wrong) is None
+    assert door.authenticate(f"Bearer {key.digest}") is None
 
 
 def test_a_key_is_refused_from_the_moment_it_is_over_or_revoked(
@@ -63,24 +63,24 @@ def test_a_key_is_refused_from_the_moment_it_is_over_or_revoked(
     until = clock.now() + timedelta(days=1)
     _, short = make_key(memory, "x", space=None, scope=Scope.READ, expires_at=until)
     revoked, other = make_key(memory, "y", space=None, scope=Scope.READ)
-    door = Doorkeeper(memory)
-    assert door.admitted(f"Bearer {short}")
+    door = Authenticator(memory)
+    assert door.authenticate(f"Bearer {short}")
     clock.advance(86_400)
-    assert door.admitted(f"Bearer {short}") is None
-    assert door.admitted(f"Bearer {other}")
+    assert door.authenticate(f"Bearer {short}") is None
+    assert door.authenticate(f"Bearer {other}")
     memory.store.api_keys.revoke(revoked.id, clock.now())
-    assert door.admitted(f"Bearer {other}") is None
+    assert door.authenticate(f"Bearer {other}") is None
 
 
 def test_a_use_is_noted_and_not_with_every_request(
     memory: recollect.Memory, clock: ManualClock
 ) -> None:
     key, secret = make_key(memory, "x", space="a", scope=Scope.READ)
-    door = Doorkeeper(memory)
+    door = Authenticator(memory)
     began = clock.now()
     times = []
     for _ in range(3):
-        door.admitted(f"Bearer {secret}")
+        door.authenticate(f"Bearer {secret}")
         found = memory.store.api_keys.find(key.digest)
         assert found is not None
         times.append(found.last_used_at)

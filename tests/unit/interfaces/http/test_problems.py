@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from recollect import errors
 from recollect.errors import RecollectError
 from recollect.interfaces.http.openapi import EVERYWHERE
 from recollect.interfaces.http.problems import PROBLEM, TITLES, problem_of, refusal
-from recollect.interfaces.http.schemas import check
 
 WORDS = "the words of the error: /var/lib/secret"
 
@@ -38,7 +38,7 @@ def test_an_error_is_told_by_its_type(kind: type[RecollectError]) -> None:
     problem = problem_of(made(kind))
     is_callers = issubclass(kind, errors.UsageError) and problem.status < 500
     assert problem.status in TITLES
-    assert (WORDS in problem.reply().encoded().decode()) == is_callers
+    assert (WORDS in problem.answer().encoded().decode()) == is_callers
     assert ("Retry-After" in problem.headers) == (problem.status == 503)
     assert problem.more["retry_helps"] is kind.retry_helps
 
@@ -70,8 +70,8 @@ def test_a_wait_that_is_known_is_told() -> None:
 
 @pytest.mark.parametrize("status", sorted(TITLES))
 def test_what_http_itself_refuses_says_who_can_mend_it_as_well(status: int) -> None:
-    told = json.loads(refusal(status, "some-kind", "why").problem.reply().encoded())
-    check(told, PROBLEM)
+    told = json.loads(refusal(status, "some-kind", "why").problem.answer().encoded())
+    Draft202012Validator(PROBLEM).validate(told)
     is_temporary = status in (408, 429, 503, 504)
     assert told["retry_helps"] is is_temporary
     assert (told["mended_by"] == "caller") == (status < 500 and status != 429)

@@ -1,4 +1,4 @@
-"""What a handler is asked and what it answers; neither knows how it travels."""
+"""What a handler gets and what it answers; neither knows how it travels."""
 
 from __future__ import annotations
 
@@ -19,23 +19,20 @@ PROBLEM_TYPE = "application/problem+json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """One request, checked: who asks, for what in the path, with which parameters and body."""
+class Request:
+    """One request, let in: to whom it goes, whose it is, and on which conditions."""
 
     memory: Memory
     mem0: Mem0Memory  # the same one, by mem0's verbs
     hosts: Hosts  # to whom messages for agents go
     space: Space  # of the path; the default one where the path names none
     key: ApiKey
-    path: Mapping[str, str]
-    query: Mapping[str, Any]
-    body: Mapping[str, Any]
     expected_version: int | None = None  # by If-Match; 0 by If-None-Match
     idempotency_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Answer:
     """An answer: content that becomes JSON, or text as it is."""
 
     content: Any
@@ -53,7 +50,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Response:
     """An answer as it goes out."""
 
     status: int
@@ -63,7 +60,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watch:
+class Stream:
     """An answer that goes on: what changes in a space, as it does."""
 
     space: str

@@ -14,10 +14,10 @@ from urllib.parse import parse_qsl, quote
 
 from recollect.errors import InvalidValue
 from recollect.interfaces.http.access import allowed
-from recollect.interfaces.http.desk import told
+from recollect.interfaces.http.dispatch import problem_for
 from recollect.interfaces.http.limits import Rate
+from recollect.interfaces.http.messages import Response
 from recollect.interfaces.http.problems import NOTHING_HERE, TITLES, Problem, Refusal, refusal
-from recollect.interfaces.http.reply import Given
 from recollect.interfaces.http.table import Match
 from recollect.interfaces.web.rendering import Renderer
 from recollect.interfaces.web.table import BY_NAME
@@ -55,7 +55,7 @@ _TITLES = {  # where the API's own words would be wrong on a page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class PageRequest:
     """A request for a page, as it came in; header names are small letters."""
 
     method: str
@@ -67,7 +67,7 @@ class Request:
     request_id: str
     body: bytes = b""
 
-    def with_body(self, body: bytes) -> Request:
+    def with_body(self, body: bytes) -> PageRequest:
         return replace(self, body=body)
 
     @property
@@ -77,7 +77,7 @@ class Request:
         return self.headers.get("hx-request") == "true" and not is_whole
 
 
-class Desk:
+class PageDispatcher:
     """Makes pages of a memory, any number at a time."""
 
     def __init__(self, memory: Memory, rate: Rate) -> None:
@@ -87,7 +87,7 @@ class Desk:
         self._renderer = Renderer(BY_NAME)
         self._space = lru_cache(SPACES_HELD)(memory.space)
 
-    def answer(self, request: Request) -> Given | Live:
+    def answer(self, request: PageRequest) -> Response | Live:
         """The answer; whatever goes wrong becomes a page that says so."""
         known = None
         try:
@@ -104,23 +104,23 @@ class Desk:
             with acting(f"key:{known[1].id}"):
                 return self._answer(request, *known)
         except Exception as error:  # the one place that nothing passes
-            return self._failed(told(error, request.request_id), request, known)
+            return self._failed(problem_for(error, request.request_id), request, known)
 
-    def is_known(self, request: Request) -> bool:
+    def is_known(self, request: PageRequest) -> bool:
         """Whether somebody who has signed in asks."""
         return self._visits.of(_cookie(request)) is not None
 
-    def check_opens(self, request: Request, space: str) -> None:
+    def check_opens(self, request: PageRequest, space: str) -> None:
         """Refusal: whoever asked has left since, or their key opens this space no more."""
         known = self._visits.of(_cookie(request))
         if known is None or not known[1].opens(space):
             raise Refusal(NOTHING_HERE)
 
-    def failed(self, error: Exception, request: Request) -> Given:
+    def failed(self, error: Exception, request: PageRequest) -> Response:
         """The page for what went wrong before anybody was asked who it is."""
-        return self._failed(told(error, request.request_id), request, None)
+        return self._failed(problem_for(error, request.request_id), request, None)
 
-    def _answer(self, request: Request, visit: Visit, key: ApiKey) -> Given | Live:
+    def _answer(self, request: PageRequest, visit: Visit, key: ApiKey) -> Response | Live:
         wait = self._rate.taken(key.id)
         if wait:
             raise refusal(
@@ -166,7 +166,7 @@ class Desk:
         known: tuple[Visit, ApiKey] | None = None,
         is_part: bool = False,
         headers: tuple[tuple[str, str], ...] = (),
-    ) -> Given:
+    ) -> Response:
         visit, key = known or (None, None)
         around = {
             "here": None,
@@ -179,7 +179,7 @@ class Desk:
             "now": self._memory.clock.now(),
         }
         made = self._renderer.render(template, {**around, **content})
-        return Given(
+        return Response(
             status=status,
             media_type=HTML,
             headers=(*HEADERS, *headers),
@@ -187,8 +187,8 @@ class Desk:
         )
 
     def _failed(
-        self, problem: Problem, request: Request, known: tuple[Visit, ApiKey] | None
-    ) -> Given:
+        self, problem: Problem, request: PageRequest, known: tuple[Visit, ApiKey] | None
+    ) -> Response:
         content = {"problem": problem, "title": _TITLES.get(problem.kind, TITLES[problem.status])}
         template = "_problem.html" if request.is_fragment else "problem.html"
         places = request.match.places if request.match else {}
@@ -204,7 +204,7 @@ class Desk:
             headers=tuple(problem.headers.items()),
         )
 
-    def _sign_in(self, request: Request) -> Given:
+    def _sign_in(self, request: PageRequest) -> Response:
         following = _local(_pairs(request.query).get("next", ""))
         if request.method in ("GET", "HEAD"):
             return self._page("sign_in.html", {"following": following, "is_wrong": False})
@@ -220,7 +220,7 @@ class Desk:
         self._visits.end(_cookie(request))  # whoever comes in anew has left the visit before
         return _moved(following, ("Set-Cookie", _set_cookie(token, request)))
 
-    def _sign_out(self, request: Request, visit: Visit, token: str) -> Given:
+    def _sign_out(self, request: PageRequest, visit: Visit, token: str) -> Response:
         if request.method != "POST":
             raise Refusal(NOTHING_HERE)
         _check_is_ours(request, visit, _form(request))
@@ -232,14 +232,14 @@ def _looked(method: str) -> str:
     return "GET" if method == "HEAD" else method
 
 
-def _check_is_ours(request: Request, visit: Visit, form: Mapping[str, str]) -> None:
+def _check_is_ours(request: PageRequest, visit: Visit, form: Mapping[str, str]) -> None:
     """Refusal: the form was not sent from a page of this visit."""
     _check_same_site(request)
     if not visit.sent(request.headers.get("x-csrf-token") or form.get("csrf", "")):
         raise refusal(403, "form", "this form is not from here or too old: load the page again")
 
 
-def _check_same_site(request: Request) -> None:
+def _check_same_site(request: PageRequest) -> None:
     """Browsers say where a request comes from; what comes from elsewhere is refused."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     is_here = origin is None or origin.partition("://")[2] == request.headers.get("host")
@@ -262,7 +262,7 @@ def _pairs(encoded: bytes) -> dict[str, str]:
     return dict(given)
 
 
-def _form(request: Request) -> dict[str, str]:
+def _form(request: PageRequest) -> dict[str, str]:
     if not request.body:
         return {}
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().casefold()
@@ -271,7 +271,7 @@ def _form(request: Request) -> dict[str, str]:
     return _pairs(request.body)
 
 
-def _cookie(request: Request) -> str:
+def _cookie(request: PageRequest) -> str:
     """Read by hand: an odd cookie of another program on this host is not to hide ours."""
     for each in request.headers.get("cookie", "").split(";"):
         name, _, value = each.partition("=")
@@ -280,7 +280,7 @@ def _cookie(request: Request) -> str:
     return ""
 
 
-def _set_cookie(token: str, request: Request) -> str:
+def _set_cookie(token: str, request: PageRequest) -> str:
     lasts = int(VISIT_LASTS.total_seconds()) if token else 0
     secure = "; Secure" if request.is_secure else ""
     return f"{COOKIE}={token}; Path=/; Max-Age={lasts}; HttpOnly; SameSite=Strict{secure}"
@@ -292,15 +292,15 @@ def _local(path: str) -> str:
     return path if is_ours and path.isascii() and path.isprintable() else HOME
 
 
-def _moved(to: str, *headers: tuple[str, str]) -> Given:
-    return Given(
+def _moved(to: str, *headers: tuple[str, str]) -> Response:
+    return Response(
         status=303, media_type=HTML, headers=(*HEADERS, ("Location", to), *headers), body=b""
     )
 
 
-def _to_sign_in(request: Request) -> Given:
+def _to_sign_in(request: PageRequest) -> Response:
     if request.is_fragment:  # a part of a page cannot hold the sign-in: the whole page goes there
-        return Given(
+        return Response(
             status=401, media_type=HTML, headers=(*HEADERS, ("HX-Redirect", SIGN_IN)), body=b""
         )
     back = request.path + (f"?{request.query.decode('latin-1')}" if request.query else "")

@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from recollect.compat.mem0 import Memory as Mem0Memory
 from recollect.errors import DocumentExists, Gone, NotFound, RecollectError
 from recollect.interfaces.http.access import allowed
-from recollect.interfaces.http.bearer import Doorkeeper
+from recollect.interfaces.http.bearer import Authenticator
 from recollect.interfaces.http.hosting import Hosts
 from recollect.interfaces.http.limits import (
     Done,
@@ -28,6 +28,7 @@ from recollect.interfaces.http.limits import (
     place_of,
 )
 from recollect.interfaces.http.mem0 import PREFIX
+from recollect.interfaces.http.messages import Answer, Request, Response, Stream
 from recollect.interfaces.http.problems import (
     FAILED,
     NO_KEY,
@@ -41,10 +42,9 @@ from recollect.interfaces.http.reading import (
     read_body,
     read_expected,
     read_idempotency_key,
-    read_query,
+    read_parameters,
 )
-from recollect.interfaces.http.reply import Ask, Given, Reply, Watch
-from recollect.interfaces.http.route import Reader, Route
+from recollect.interfaces.http.route import Reader, Route, answer_of
 from recollect.memory import DEFAULT_SPACE, Memory
 from recollect.observing.actors import acting
 from recollect.store.key_protocol import ApiKey
@@ -59,17 +59,17 @@ _log = logging.getLogger(__name__)
 class Answered:
     """What came of a request, and whose it was."""
 
-    outcome: Given | Watch
+    outcome: Response | Stream
     key_id: str | None = None
 
 
-class Desk:
+class Dispatcher:
     """Answers requests from a memory, any number at a time."""
 
     def __init__(self, memory: Memory, rate: Rate, hosts: Hosts) -> None:
         self._memory = memory
         self._rate = rate
-        self._door = Doorkeeper(memory)
+        self._authenticator = Authenticator(memory)
         self._done = DoneOnce(memory.clock)
         self._hosts = hosts
         self._mem0 = Mem0Memory(memory, clock=memory.clock, learners_max=LEARNERS_MAX)
@@ -84,7 +84,7 @@ class Desk:
             with acting(f"key:{key.id}"):
                 outcome = self._answer(head, key, body)
         except Exception as error:  # the one place that nothing passes
-            outcome = given(told(error, head.request_id).reply())
+            outcome = response_of(problem_for(error, head.request_id).answer())
         return Answered(outcome=outcome, key_id=key_id)
 
     def admit(self, head: Head) -> ApiKey:
@@ -92,33 +92,38 @@ class Desk:
         shown = head.headers.get("authorization", "")
         if not shown and head.target.startswith(f"{PREFIX}/"):  # where mem0's clients put it
             shown = f"Bearer {head.headers.get('x-api-key', '')}"
-        key = self._door.admitted(shown)
+        key = self._authenticator.authenticate(shown)
         if key is None:
             raise Refusal(NO_KEY)
         return key
 
-    def _answer(self, head: Head, key: ApiKey, body: bytes) -> Given | Watch:
+    def _answer(self, head: Head, key: ApiKey, body: bytes) -> Response | Stream:
         wait = self._rate.taken(key.id)
         if wait:
             raise refusal(
                 429, "too-many-requests", f"again in {wait} seconds", Retry_After=str(wait)
             )
         route = allowed(head.match, head.method, key)
-        ask = partial(self._asked, head, key, route, body)
+        handle = partial(self._handled, head, key, route, body)
         asked = read_idempotency_key(head, route)
         if asked is None or route.again is None:
-            reply = _handled(route, ask())
+            answer = handle()
         else:
             place = place_of(key.id, f"{head.method} {head.target}", asked)
-            reply = self._once(route, route.again, ask, body, place)
-        return reply if isinstance(reply, Watch) else given(reply)
+            again = partial(self._handled_again, head, key, route, route.again)
+            answer = self._once(handle, again, body, place)
+        return answer if isinstance(answer, Stream) else response_of(answer)
 
     def _once(
-        self, route: Route, again: Reader, ask: Callable[[], Ask], body: bytes, place: Place
-    ) -> Reply | Watch:
+        self,
+        handle: Callable[[], Answer | Stream],
+        again: Callable[[Done], Answer],
+        body: bytes,
+        place: Place,
+    ) -> Answer | Stream:
         match self._done.begin(place, body):
             case Done() as before:
-                return _read_again(again, ask(), before)
+                return again(before)
             case UnderWay():
                 raise refusal(
                     409, "under-way", "the first one is still being answered", Retry_After="1"
@@ -131,52 +136,53 @@ class Desk:
                 pass
         done: Done | None = None
         try:
-            reply = _handled(route, ask())
-            if isinstance(reply, Reply):
-                done = Done(status=reply.status, ids=reply.ids)
-            return reply
+            answer = handle()
+            if isinstance(answer, Answer):
+                done = Done(status=answer.status, ids=answer.ids)
+            return answer
         finally:
             self._done.keep(place, done)
 
-    def _asked(self, head: Head, key: ApiKey, route: Route, body: bytes) -> Ask:
+    def _handled(self, head: Head, key: ApiKey, route: Route, body: bytes) -> Answer | Stream:
+        request = self._request(head, key, route)
+        given = {**read_parameters(head, route), **read_body(head, route, body)}
+        try:
+            return answer_of(route, route.handler(request, **given))
+        except DocumentExists as error:
+            if request.expected_version is None:
+                raise
+            raise refusal(412, "document-exists", str(error)) from error
+
+    def _handled_again(
+        self, head: Head, key: ApiKey, route: Route, again: Reader, done: Done
+    ) -> Answer:
+        """What the first request made, as it stands now. Gone: it does not any more."""
+        try:
+            answer = answer_of(route, again(self._request(head, key, route), done.ids))
+        except NotFound as error:
+            raise Gone(
+                "this Idempotency-Key was used, and what was made then was deleted or forgotten"
+                " since; use a new key to do it again"
+            ) from error
+        assert isinstance(answer, Answer)
+        return replace(answer, status=done.status)
+
+    def _request(self, head: Head, key: ApiKey, route: Route) -> Request:
         assert head.match is not None
-        return Ask(
+        return Request(
             memory=self._memory,
             mem0=self._mem0,
             hosts=self._hosts,
             space=self._space(head.match.places.get("space", DEFAULT_SPACE)),
             key=key,
-            path=head.match.places,
-            query=read_query(head, route),
-            body=read_body(head, route, body),
             expected_version=read_expected(head, route),
             idempotency_key=read_idempotency_key(head, route),
         )
 
 
-def _handled(route: Route, ask: Ask) -> Reply | Watch:
-    try:
-        return route.handler(ask)
-    except DocumentExists as error:
-        if ask.expected_version is None:
-            raise
-        raise refusal(412, "document-exists", str(error)) from error
-
-
-def _read_again(again: Reader, ask: Ask, done: Done) -> Reply:
-    """What the first request made, as it stands now. Gone: it does not any more."""
-    try:
-        return replace(again(ask, done.ids), status=done.status)
-    except NotFound as error:
-        raise Gone(
-            "this Idempotency-Key was used, and what was made then was deleted or forgotten since; "
-            "use a new key to do it again"
-        ) from error
-
-
-def given(reply: Reply) -> Given:
+def response_of(reply: Answer) -> Response:
     """An answer as it goes out."""
-    return Given(
+    return Response(
         status=reply.status,
         media_type=reply.media_type,
         headers=tuple(reply.headers.items()),
@@ -184,8 +190,8 @@ def given(reply: Reply) -> Given:
     )
 
 
-def told(error: Exception, request_id: str) -> Problem:
-    """What the caller is told. What only the operator can mend is logged, without its words."""
+def problem_for(error: Exception, request_id: str) -> Problem:
+    """The problem to answer with. What only the operator can mend is logged, without its words."""
     if isinstance(error, Refusal):
         return error.problem
     problem = problem_of(error) if isinstance(error, RecollectError) else FAILED
