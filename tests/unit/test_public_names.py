@@ -98,6 +98,7 @@ def test_nothing_is_loaded_before_it_is_asked_for(tmp_path: Path) -> None:
     imported, helped, hooked, handed_on, begun, asked = map(set, json.loads(loaded))
     assert own(imported) == {"recollect"}
     assert not HEAVY & imported
+    assert "msgspec" not in imported | helped | hooked
     outside = {name for name in own(helped) if not name.startswith("recollect.interfaces")}
     assert outside == {"recollect"}
     assert not (HEAVY - OF_CLICK) & helped

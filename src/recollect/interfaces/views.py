@@ -26,19 +26,14 @@ from typing import (
     overload,
 )
 
-from recollect.agency import AgentState, Signal
 from recollect.descriptors import agent_label, from_cache_key, type_of
-from recollect.document import Reference, Version
-from recollect.domain import Job, JobState, Range, Record, SessionState, StoreDescription
-from recollect.generation import ConsolidationState, GenerationChange
-from recollect.knowledge import Call, Extraction, Receipt, Spent
-from recollect.processing import WorkReport
-from recollect.recollection import Omission
-from recollect.status import Status
-from recollect.store.key_protocol import ApiKey
+from recollect.domain import JobState
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+    from recollect.knowledge import Receipt
+    from recollect.status import Status
 
 Json = dict[str, Any]
 
@@ -50,7 +45,7 @@ class Layout:
     """How the view of a type differs from its fields.
 
     What is added stands behind the field it is filed under (before all others under ""): the name
-    of a property, or of a function of the value, or of the value and the time.
+    of a property, of a method of the time, or a function of the value.
     """
 
     name: str = ""  # of the schema, if it is not that of the class
@@ -60,65 +55,66 @@ class Layout:
     local: Collection[str] = ()  # only for the operator: no schema has it, and HTTP leaves it out
 
 
-def _session_agent(state: SessionState) -> str:
+def _session_agent(state: Any) -> str:
     return agent_label(state.agent_id)
 
 
-def _job_counts(status: Status) -> dict[str, int]:
+def _job_counts(status: Any) -> dict[str, int]:
     busy = [state for state in JobState if state is not JobState.IDLE]
     return {state.value: status.job_counts.get(state, 0) for state in busy}
 
 
-def _instead(omission: Omission) -> str | None:
+def _instead(omission: Any) -> str | None:
     return omission.instead or None
 
 
-def _agent(state: AgentState) -> str:
+def _agent(state: Any) -> str:
     return agent_label(state.ref.agent_id)
 
 
-def _agent_type(state: AgentState) -> str:
+def _agent_type(state: Any) -> str:
     return type_of(from_cache_key(state.ref.agent_id))
 
 
-def _agent_name(state: AgentState) -> str:
+def _agent_name(state: Any) -> str:
     return from_cache_key(state.ref.agent_id).id
 
 
-LAYOUTS: Mapping[type, Layout] = {
-    Record: Layout(hides={"body"}, adds={"metadata": {"message": "message"}}),
-    SessionState: Layout(
+# By name: a type is loaded by whoever has a value of it.
+LAYOUTS: Mapping[str, Layout] = {
+    "domain.Record": Layout(hides={"body"}, adds={"metadata": {"message": "message"}}),
+    "domain.SessionState": Layout(
         name="Session",
         hides={"pass_number"},
         adds={"key": {"agent": _session_agent}, "processed_until": {"unprocessed": "unprocessed"}},
     ),
-    Range: Layout(hides={"session_id"}, names={"pass_number": "pass"}),
-    Spent: Layout(adds={"output_tokens": {"tokens": "tokens"}}),
-    Extraction: Layout(
+    "domain.Range": Layout(hides={"session_id"}, names={"pass_number": "pass"}),
+    "knowledge.Spent": Layout(adds={"output_tokens": {"tokens": "tokens"}}),
+    "knowledge.Extraction": Layout(
         hides={"space", "selected_for_phase2", "selected_for_phase2_source_updated_at"},
         names={"pass_number": "pass"},
     ),
-    Call: Layout(hides={"space"}),
-    Omission: Layout(hides={"instead"}, adds={"reason": {"instead": _instead}}),
-    Version: Layout(names={"number": "version"}),
-    Reference: Layout(hides={"named"}),
-    Job: Layout(
+    "knowledge.Call": Layout(hides={"space"}),
+    "recollection.Omission": Layout(hides={"instead"}, adds={"reason": {"instead": _instead}}),
+    "document.Version": Layout(names={"number": "version"}),
+    "document.Reference": Layout(hides={"named"}),
+    "domain.Job": Layout(
         hides={"pauses"},
-        adds={"state": {"why": Job.why, "next_attempt_at": Job.next_attempt_at}},
+        adds={"state": {"why": "why", "next_attempt_at": "next_attempt_at"}},
     ),
-    ConsolidationState: Layout(
+    "generation.ConsolidationState": Layout(
         name="Consolidation",
         names={"job": "state", "phase1_due": "sessions_due"},
         adds={
             "generation": {
-                "waits_for": ConsolidationState.waits_for,
-                "next_attempt_at": ConsolidationState.next_attempt_at,
+                "waits_for": "waits_for",
+                "next_attempt_at": "next_attempt_at",
             }
         },
     ),
-    GenerationChange: Layout(names={"text": "diff"}),
-    Signal: Layout(hides={"body"}),
-    AgentState: Layout(
+    "generation.GenerationChange": Layout(names={"text": "diff"}),
+    "agency.Signal": Layout(hides={"body"}),
+    "agency.AgentState": Layout(
         name="Agent",
         hides={"ref", "job"},
         names={"job_state": "state"},
@@ -135,15 +131,19 @@ LAYOUTS: Mapping[type, Layout] = {
             "parked": {"next_signal": "next_signal"},
         },
     ),
-    Status: Layout(
+    "status.Status": Layout(
         hides={"passed_over", "consolidations", "job_counts"},
         adds={"waiting": {"job_counts": _job_counts}},
     ),
-    StoreDescription: Layout(local={"location"}),
-    WorkReport: Layout(hides={"upkeep", "turns"}),
-    ApiKey: Layout(hides={"digest"}),
+    "domain.StoreDescription": Layout(local={"location"}),
+    "processing.WorkReport": Layout(hides={"upkeep", "turns"}),
+    "store.key_protocol.ApiKey": Layout(hides={"digest"}),
 }
 PLAIN = Layout()
+
+
+def _layout(kind: type) -> Layout:
+    return LAYOUTS.get(f"{kind.__module__.removeprefix('recollect.')}.{kind.__name__}", PLAIN)
 
 
 @overload
@@ -194,6 +194,7 @@ class _Part:
 
     source: str | Callable[..., Any]
     hint: Any
+    is_timed: bool = False  # a method of the time
 
 
 _VIEWERS: dict[type, Callable[[Any, datetime | None], Json]] = {}
@@ -205,13 +206,12 @@ def _viewer(kind: type) -> Callable[[Any, datetime | None], Json]:
         names: dict[str, Any] = {"of_the_time": _of_the_time}
         entries = []
         for name, part in _parts(kind).items():
-            if isinstance(part.source, str):
-                read = f"value.{part.source}"
-            else:
-                function = f"compute_{name}"
-                names[function] = part.source
-                is_timed = len(inspect.signature(part.source).parameters) > 1
-                read = f"{function}(value{', of_the_time(now)' if is_timed else ''})"
+            read = f"value.{part.source}"
+            if part.is_timed:
+                read += "(of_the_time(now))"
+            elif not isinstance(part.source, str):
+                names[f"compute_{name}"] = part.source
+                read = f"compute_{name}(value)"
             entries.append(f"{name!r}: {_converted(part.hint, read, names)}")
         _VIEWERS[kind] = eval(f"lambda value, now: {{{', '.join(entries)}}}", names)  # noqa: S307 - of our own names
     return _VIEWERS[kind]
@@ -223,7 +223,7 @@ def _of_the_time(now: datetime | None) -> datetime:
 
 
 def _parts(kind: type) -> dict[str, _Part]:
-    layout, hints = LAYOUTS.get(kind, PLAIN), get_type_hints(kind)
+    layout, hints = _layout(kind), get_type_hints(kind)
     parts = _added(kind, layout, "")
     for each in dataclasses.fields(kind):
         if each.name not in layout.hides:
@@ -234,20 +234,20 @@ def _parts(kind: type) -> dict[str, _Part]:
 
 
 def _added(kind: type, layout: Layout, behind: str) -> dict[str, _Part]:
-    return {
-        name: _Part(source, _hint_of(kind, source))
-        for name, source in layout.adds.get(behind, {}).items()
-    }
+    return {name: _added_part(kind, source) for name, source in layout.adds.get(behind, {}).items()}
 
 
-def _hint_of(kind: type, source: str | Callable[..., Any]) -> Any:
+def _added_part(kind: type, source: str | Callable[..., Any]) -> _Part:
     if not isinstance(source, str):
-        return get_type_hints(source)["return"]
+        return _Part(source, get_type_hints(source)["return"])
+    hint: Any = kind
+    is_timed = False
     for name in source.split("."):
-        found = inspect.getattr_static(kind, name)
-        of_it = found.fget if isinstance(found, property) else None
-        kind = get_type_hints(kind)[name] if of_it is None else get_type_hints(of_it)["return"]
-    return kind
+        found = inspect.getattr_static(hint, name)
+        is_timed = inspect.isfunction(found)
+        read = found.fget if isinstance(found, property) else found if is_timed else None
+        hint = get_type_hints(hint)[name] if read is None else get_type_hints(read)["return"]
+    return _Part(source, hint, is_timed)
 
 
 def _converted(hint: Any, read: str, names: dict[str, Any]) -> str:
@@ -331,7 +331,7 @@ _NAMED: dict[str, type] = {}
 
 
 def _named(kind: type) -> str:
-    name = LAYOUTS.get(kind, PLAIN).name or kind.__name__
+    name = _layout(kind).name or kind.__name__
     assert _NAMED.setdefault(name, kind) is kind, f"two types are called {name}"
     return name
 
@@ -339,7 +339,7 @@ def _named(kind: type) -> str:
 def component(name: str) -> Json:
     """The schema of a type that `schema_of` referred to."""
     kind = _NAMED[name]
-    local = LAYOUTS.get(kind, PLAIN).local
+    local = _layout(kind).local
     parts = {name: part for name, part in _parts(kind).items() if name not in local}
     properties = {name: schema_of(part.hint) for name, part in parts.items()}
     return {

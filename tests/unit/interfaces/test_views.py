@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -60,9 +61,11 @@ def test_a_view_is_json_but_for_its_times(values: dict[str, Any]) -> None:
         assert json.dumps(view(value, NOW), default=datetime.isoformat).startswith("{")
 
 
-@pytest.mark.parametrize("kind", LAYOUTS, ids=lambda kind: kind.__name__)
-def test_a_layout_names_fields_that_are_there(kind: type) -> None:
-    layout, fields = LAYOUTS[kind], {each.name for each in dataclasses.fields(kind)}
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_layout_names_a_type_and_fields_that_are_there(name: str) -> None:
+    module, _, kind = name.rpartition(".")
+    named = getattr(importlib.import_module(f"recollect.{module}"), kind)
+    layout, fields = LAYOUTS[name], {each.name for each in dataclasses.fields(named)}
     assert set(layout.hides) <= fields
     assert set(layout.names) <= fields
     assert set(layout.adds) <= fields | {""}

@@ -53,7 +53,7 @@ def post_message(
     request: Request, agent: str, text: str, key: Key | None = None, wait_seconds: Seconds = 0
 ) -> Answer:
     """Say something to an agent; its answer, if it comes while this waits."""
-    message_id, outcome = request.hosts.said(
+    message_id, outcome = request.hosts.post(
         agent,
         text,
         space=request.space.name,

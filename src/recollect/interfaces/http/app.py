@@ -131,7 +131,7 @@ class Api:
             answered.key_id,
         )
         if isinstance(outcome, Stream):
-            await self._watch(outcome, answered, head, receive, send)
+            await self._stream(outcome, answered, head, receive, send)
         else:
             await self._send(outcome, head, send)
 
@@ -226,8 +226,8 @@ class Api:
         body = b"" if head.method == "HEAD" else answer.body
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
-    async def _watch(
-        self, watch: Stream, answered: Answered, head: Head, receive: Receive, send: Send
+    async def _stream(
+        self, stream: Stream, answered: Answered, head: Head, receive: Receive, send: Send
     ) -> None:
         headers = [
             (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -236,7 +236,7 @@ class Api:
         ]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         key_id = answered.key_id or ""
-        look = partial(self._seen, head, watch.space)
+        look = partial(self._seen, head, stream.space)
         await self._streams.serve(key_id, look, receive, send)
 
     def _seen(self, head: Head, space: str) -> dict[str, Any]:

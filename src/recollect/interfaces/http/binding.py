@@ -181,8 +181,11 @@ def _inlined(schema: Any, named: Mapping[str, Any]) -> Any:
     if len(others) == 1:  # or null: in one type, where there is one
         del made["anyOf"]
         return {**nullable(others[0]), **made}
-    if others and all(each.keys() == {"type"} for each in others):
-        made["type"] = [each["type"] for each in made.pop("anyOf")]
+    more = [name for each in others for name in each if name != "type"]
+    if others and "enum" not in more and len(set(more)) == len(more):  # what differs by type
+        kinds = [each["type"] for each in made.pop("anyOf")]
+        made |= {name: each for other in others for name, each in other.items()}
+        made["type"] = kinds
     return made
 
 

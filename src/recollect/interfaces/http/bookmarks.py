@@ -1,4 +1,4 @@
-"""Where a page ended, as the library wants to be told: by the last thing that stood on it.
+"""Where a page ended, as the library takes it: by the last thing that stood on it.
 
 Of that only its time and its id count, so that a page goes on after it has been deleted.
 """

@@ -32,7 +32,9 @@ TREE, ONE = f"{SPACE}/documents", f"{SPACE}/document"
 
 ROUTES = Routes()
 
-_PATH = Meta(max_length=PATH_CHARS_MAX, description="As in ~/memory/people/Ana, or its id.")
+_PATH = Meta(
+    max_length=PATH_CHARS_MAX, description="As in ~/memory/people/Ana, or the document's id."
+)
 Path = Annotated[str, _PATH]
 Named = Annotated[str, _PATH, Place.QUERY]
 Depth = Annotated[int, Meta(ge=0, le=DEPTH_MAX)]

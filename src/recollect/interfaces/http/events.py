@@ -81,13 +81,13 @@ class Streams:
 
                 tasks.start_soon(until_left)
                 with suppress(TimeoutError):  # a client that reads no more has left as well
-                    await self._told(look, send)
+                    await self._report(look, send)
                 tasks.cancel_scope.cancel()
         finally:
             self._open[key_id] -= 1
             self._open += Counter()  # which drops those that are at nought
 
-    async def _told(self, look: Callable[[], Any], send: Send) -> None:
+    async def _report(self, look: Callable[[], Any], send: Send) -> None:
         before, quiet = None, 0
         for _ in range(POLLS_MAX):
             if self._is_stopping():

@@ -29,7 +29,7 @@ class Hosts:
         if self._names:
             self._agents().start(learn=False)
 
-    def said(
+    def post(
         self, agent: str, words: str, *, space: str, key: str, message_id: str | None, seconds: int
     ) -> tuple[str, Reply | RecollectError | None]:
         """A message's id, and what came of it in so many seconds; none: nothing yet.

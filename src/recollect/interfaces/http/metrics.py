@@ -62,7 +62,7 @@ def store_lines(memory: Memory) -> Iterator[str]:
         yield sample("recollect_jobs", {"state": state.value}, counts.get(state, 0))
     marked, waiting = store.marks.counts(None)
     spent = store.ledger.spent(None, memory.clock.now())
-    told = {
+    gauges = {
         "recollect_sessions_marked": ("Sessions that are marked.", marked),
         "recollect_sessions_waiting": ("Sessions with records that are not marked.", waiting),
         "recollect_spent_tokens_today": ("Tokens used by models today.", spent.tokens),
@@ -72,6 +72,6 @@ def store_lines(memory: Memory) -> Iterator[str]:
             (spent.cost_micros or 0) / MICROS,
         ),
     }
-    for name, (meaning, value) in told.items():
+    for name, (meaning, value) in gauges.items():
         yield from head(name, meaning, "gauge")
         yield sample(name, {}, value)
