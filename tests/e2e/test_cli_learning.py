@@ -103,10 +103,10 @@ def test_a_session_is_shown_with_what_it_came_to_beside_its_records(
     say("Hello?", *store)
     run("work", "--all", *store)
     shown = run("sessions", "show", KEYED, *store).stdout
-    assert re.search(rf"^1–2 +extracted +1 +1 +– +– +{TIME} +rules/2 +–$", shown, re.MULTILINE), (
+    assert re.search(rf"^1–2 +extracted +1 +1 +– +– +{TIME} +rules/3 +–$", shown, re.MULTILINE), (
         shown
     )
-    assert re.search(rf"^Extraction  by rules/2, pass 1, records 1–2, {TIME}$", shown, re.MULTILINE)
+    assert re.search(rf"^Extraction  by rules/3, pass 1, records 1–2, {TIME}$", shown, re.MULTILINE)
     assert re.search(r"^  Summary\n +\S", shown, re.MULTILINE)
     assert re.search(r"^  Memory\n +\S", shown, re.MULTILINE)
     facts = r"^     1  Ana: I live in Lisbon\. I'm vegetarian\.\n        → Ana \w.*\n.*\n +→ Ana"
@@ -119,12 +119,12 @@ def test_a_session_is_shown_with_what_it_came_to_beside_its_records(
         "Ana is vegetarian.",
     }
     extraction = shape["extraction"]
-    assert (extraction["extractor"], extraction["pass"], extraction["upto"]) == ("rules/2", 1, 2)
+    assert (extraction["extractor"], extraction["pass"], extraction["upto"]) == ("rules/3", 1, 2)
     assert extraction["raw_memory"]
     assert extraction["rollout_summary"]
     assert extraction["rollout_slug"]
     (dealt_with,) = shape["ranges"]
-    assert (dealt_with["outcome"], dealt_with["extractor"]) == ("extracted", "rules/2")
+    assert (dealt_with["outcome"], dealt_with["extractor"]) == ("extracted", "rules/3")
     assert (dealt_with["attempt"], dealt_with["pass"]) == (1, 1)
     assert shape["calls"] == []
     assert run_json("sessions", "show", KEYED, *store) == shape
@@ -231,7 +231,7 @@ def test_one_session_can_be_gone_through_again_and_the_others_stay(
         if s["remembered"]
     }
     extractors = {key: shape["extraction"]["extractor"] for key, shape in found.items()}
-    assert extractors == {KEYED: "openai:scripted/prompt-2", "other": "rules/2"}
+    assert extractors == {KEYED: "openai:scripted/prompt-2", "other": "rules/3"}
     assert "cost unknown" in run("status").stdout
 
 
@@ -391,7 +391,7 @@ def test_a_dry_run_by_rules_sends_and_changes_nothing() -> None:
     before = run_json("sessions")
     result = run("work", "--dry-run", "--all")
     assert result.exit_code == 0
-    assert "Extractor  rules/2\n" in result.stdout
+    assert "Extractor  rules/3\n" in result.stdout
     assert re.search(rf"{KEYED} \(space default\)\n    records 1–1\n", result.stdout)
     assert "Would read 1 session, 1 record. Nothing would be sent to a model." in result.stdout
     assert run_json("sessions") == before

@@ -23,7 +23,7 @@ from recollect.documents.checking import TITLE_CHARS_MAX
 from recollect.documents.front_matter import heading
 from recollect.documents.paths import memory_root
 from recollect.errors import InvalidPath
-from recollect.extraction.rules.memo import read_memo
+from recollect.extraction.rules.outline import read_outline
 from recollect.extraction.rules.wording import slug
 from recollect.generation import Memo
 from recollect.knowledge import Source
@@ -84,7 +84,7 @@ def title_of(memo: Memo) -> str:
     """What its summary is called, else what is known of it."""
     extraction = memo.extraction
     told = _title(extraction.rollout_summary)
-    described = read_memo(extraction.raw_memory).front.get("description", "")
+    described = read_outline(extraction.raw_memory).front.get("description", "")
     for text in (told, described, (extraction.rollout_slug or "").replace("-", " ")):
         if title := label(text, TITLE_CHARS_MAX // 2):
             return title
@@ -140,7 +140,7 @@ def raw_memory(memo: Memo) -> str:
 
 def subject_of(memo: Memo) -> tuple[str, str]:
     """What a session was about: those with the same are best read one after the other."""
-    front = read_memo(memo.extraction.raw_memory).front
+    front = read_outline(memo.extraction.raw_memory).front
     return memo.project or front.get("cwd", ""), front.get("task_group", "")
 
 
@@ -164,7 +164,7 @@ def _parted(raw_memory: str) -> tuple[Mapping[str, str], str]:
     lines = raw_memory.strip().split("\n")
     if lines[0] != "---" or "---" not in lines[1:]:
         return {}, raw_memory
-    return read_memo(raw_memory).front, "\n".join(lines[lines.index("---", 1) + 1 :])
+    return read_outline(raw_memory).front, "\n".join(lines[lines.index("---", 1) + 1 :])
 
 
 def _cut(text: str, bytes_max: int) -> str:
@@ -189,7 +189,7 @@ def _head(memo: Memo) -> str:
 
 
 def _description(memo: Memo) -> str:
-    keywords = read_memo(memo.extraction.raw_memory).front.get("keywords", "")
+    keywords = read_outline(memo.extraction.raw_memory).front.get("keywords", "")
     about = "" if commands(keywords) else label(keywords, 200)
     where = f" in {label(memo.project)}" if memo.project else ""
     day = _day(memo.extraction.source_updated_at)

@@ -64,7 +64,7 @@ class Extractor(Protocol):
 
     @property
     def name(self) -> str:
-        """Which extractor made something, with its version: `rules/2`, `openai:gpt-x/prompt-2`."""
+        """Which extractor made something, with its version: `rules/3`, `openai:gpt-x/prompt-2`."""
         ...
 
     def extract(self, piece: Piece) -> Draft: ...

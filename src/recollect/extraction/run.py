@@ -102,11 +102,10 @@ class ExtractionProcessor:
         self._redactor = redactor
         self._extractor = extractor
         self._budget = budget or Budget(settings, clock)
-        uses_model = isinstance(extractor, ModelExtractor)
         self.reader = Reader(
             store=store,
             redactor=redactor,
-            known_max=settings.extract_known_facts if uses_model else 0,
+            known_max=0 if extractor is None else settings.extract_known_facts,
         )
 
     @property

@@ -399,11 +399,11 @@ def test_a_model_is_shown_no_more_facts_than_the_settings_say(
     assert sent(make, TEA, extract_known_facts=0).count("The user prefers coffee") == 0
 
 
-def test_rules_are_not_shown_what_is_known(make: Make, memory: recollect.Memory) -> None:
+def test_rules_are_shown_what_is_known(make: Make, memory: recollect.Memory) -> None:
     learn(memory, EARLIER)
     proposing = Proposing(Draft(upto=1))
     make(proposing).process(work())
-    assert proposing.pieces[0].known == ()
+    assert [fact.content for fact in proposing.pieces[0].known] == ["The user prefers coffee."]
 
 
 def test_what_the_session_came_to_before_is_sent_redacted(make: Make) -> None:

@@ -1,4 +1,4 @@
-"""The extractor that needs no model: rules and weighed words, kept as data per language."""
+"""The extractor that needs no model: rules, kept as data per language."""
 
 from recollect.extraction.rules.extractor import RuleExtractor
 

@@ -38,6 +38,9 @@ _TRIMMINGS = re.compile(
 )
 _PARTS = re.compile(r"\s*(?:&&|;)\s*")
 _SPACE = re.compile(r"\s+")
+_ONLY_NAMES = re.compile(
+    r"(?:git|gh|rm|cp|mv|mkdir|touch|curl|wget|vim?|nano|code|chmod|ln|p?kill|export|sed|perl|open)\b"
+)
 
 
 class Ending(StrEnum):
@@ -90,7 +93,12 @@ class ToolReader:
         return found
 
     def kind_of(self, command: str) -> str:
-        return next((kind for kind, pattern in self._kinds if pattern.search(command)), "")
+        """What a command does; one that only looks at something or names it does nothing."""
+        done = [part for part in parts_of(command) if not self._looks.match(part)]
+        return next(
+            (kind for kind, pattern in self._kinds if any(_is_run(pattern, part) for part in done)),
+            "",
+        )
 
     def _called(self, block: Block) -> Iterator[Action]:
         tool = re.split(r"__|[.:/]", (block.tool or "").lower())[-1]
@@ -165,6 +173,14 @@ class ToolReader:
     @cached_property
     def _error(self) -> re.Pattern[str]:
         return re.compile(self._book.tools["error_line"])
+
+
+def _is_run(pattern: re.Pattern[str], part: str) -> bool:
+    """Whether a command runs a program, and does not only have its name in an argument."""
+    found = pattern.search(part)
+    if found is None:
+        return False
+    return found.start() == 0 or _ONLY_NAMES.match(part) is None
 
 
 def plain_command(command: str) -> str:

@@ -1,19 +1,19 @@
-"""Takes a sentence apart that says several things, where one of them may be replaced without the
-others: "I'm vegan and I live in Texas"."""
+"""Takes a sentence apart that says several things, so that each is a fact of its own and may be
+replaced without the others: "I'm vegan and I live in Texas"."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from recollect.extraction.rules.cues import Weighed
 from recollect.extraction.rules.rulebook import Rule, Rulebook
+from recollect.extraction.rules.weighing import Weighed
 from recollect.extraction.rules.wording import Found
-from recollect.knowledge import FactTag
 
-LASTING_CONFIDENCE_MIN = 0.8  # of a rule without a topic, for its clause to stand alone
-_LASTING_TAGS = frozenset({FactTag.DETAIL.value, FactTag.RELATION.value, FactTag.PREFERENCE.value})
+APART_CONFIDENCE_MIN = 0.58  # of a rule, for its clause to stand alone
+CLAUSES_MAX = 40  # of a sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,77 +33,97 @@ class _Part:
     own: Held | None  # the rule that says what that is
 
 
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Where a clause stands: its words, and from where on it says something."""
+
+    start: int
+    stop: int
+    at: int
+
+
 class Separator:
     """Knows where the sentences of one language can be taken apart."""
 
     def __init__(self, book: Rulebook) -> None:
         self._book = book
+        self.clauses = lru_cache(maxsize=256)(self._clauses)  # every rule asks for them
 
-    def is_many(self, found: Found) -> bool:
-        """Whether a sentence may say several things: most do not."""
-        if found.rule is None or found.match is None:
-            return False
-        if not self._is_lasting(Held(rule=found.rule, match=found.match)):
-            return False
-        phrases = self._book.phrase("next_clause"), self._book.phrase("knows")
-        return any(phrase.search(found.weighed.text) for phrase in phrases)
+    def _clauses(self, text: str) -> tuple[Clause, ...]:
+        """Where clauses begin and end, in order; the first begins with the text."""
+        found: list[Clause] = []
+        for joint in self._book.phrase("clause_start").finditer(text):
+            start, at = joint.start("lead"), joint.end()
+            if found:
+                found[-1] = replace(found[-1], stop=joint.start())
+            found.append(Clause(start, len(text), at))
+            if len(found) == CLAUSES_MAX:
+                break
+        return tuple(found) or (Clause(0, len(text), 0),)
+
+    def clause_at(self, text: str, at: int) -> str:
+        """The clause that a place is in."""
+        clauses = self.clauses(text)
+        return next((text[c.start : c.stop] for c in reversed(clauses) if c.start <= at), text)
 
     def apart(
-        self, found: Found, held: Sequence[Held], weigh: Callable[[str], Weighed]
+        self,
+        found: Found,
+        clauses: Sequence[Clause],
+        held: Sequence[Held],
+        weigh: Callable[[str], Weighed],
     ) -> list[Found]:
         """What a sentence says, thing by thing; the sentence itself if that is one thing."""
         text = found.weighed.text
-        parts = self._parts(text, held)
+        parts = self._parts(text, clauses, held)
         owned = [part.own for part in parts if part.own is not None]
-        if len(owned) < 2 or not any(map(self._topic, owned)):
+        if len(owned) < 2:
             return [found, *self._beside(found, held, weigh)]
         apart: list[Found] = []
         before = found.before
         for part, own in zip(parts, owned, strict=True):
             words = text[part.start : part.stop]
-            match = own.rule.pattern.search(words)
+            match = own.rule.pattern.match(words, own.match.start() - part.start)
             if match is None:
                 return [found]
-            each = replace(
-                _found(Held(rule=own.rule, match=match), words, weigh), before=before, quote=words
-            )
+            told = _found(Held(rule=own.rule, match=match), words, weigh)
+            each = replace(told, before=before, quote=words)
             inside = [one for one in held if part.start <= one.match.start() < part.stop]
             apart += [each, *self._beside(each, inside, weigh)]
             before = words
         return apart
 
-    def _parts(self, text: str, held: Sequence[Held]) -> list[_Part]:
+    def _parts(self, text: str, clauses: Sequence[Clause], held: Sequence[Held]) -> list[_Part]:
         """The clauses, each with those behind it that say nothing else by themselves."""
         parts: list[_Part] = []
-        for start, stop in self._clauses(text):
-            own = self._own(text, start, stop, held)
+        for clause in clauses:
+            own = self._own(text, clause, held)
             last = parts[-1] if parts else None
             if last is None:
-                parts.append(_Part(start=start, stop=stop, own=own))
+                parts.append(_Part(start=clause.start, stop=clause.stop, own=own))
             elif own is None or last.own is None or self._is_same(last.own, own):
-                parts[-1] = _Part(start=last.start, stop=stop, own=last.own or own)
+                parts[-1] = _Part(start=last.start, stop=clause.stop, own=last.own or own)
             else:
-                parts.append(_Part(start=start, stop=stop, own=own))
+                parts.append(_Part(start=clause.start, stop=clause.stop, own=own))
         return parts
 
-    def _clauses(self, text: str) -> Iterator[tuple[int, int]]:
-        start = 0
-        for joint in self._book.phrase("next_clause").finditer(text):
-            yield start, joint.start()
-            start = joint.end()
-        yield start, len(text)
-
-    def _own(self, text: str, start: int, stop: int, held: Sequence[Held]) -> Held | None:
-        """The surest rule that holds in a clause, if what it says lasts and stands by itself."""
-        inside = [each for each in held if start <= each.match.start() < stop]
+    def _own(self, text: str, clause: Clause, held: Sequence[Held]) -> Held | None:
+        """The surest rule that holds in a clause, if what it says stands by itself."""
+        inside = [each for each in held if clause.start <= each.match.start() < clause.stop]
         surest = max(inside, key=lambda each: each.rule.confidence, default=None)
-        if surest is None or not self._is_lasting(surest):
+        if surest is None or not self._is_apart(surest):
             return None
-        if self._book.phrase("depends").search(text, start, surest.match.start()):
+        at = surest.match.start()
+        if self._book.phrase("depends").search(text, clause.start, at):
             return None
-        states = self._book.phrase("states").search(text, start, stop)
-        acts = self._book.phrase("acts").match(text, surest.match.end(), stop)
-        return surest if states or acts else None
+        if self._book.phrase("depends").search(text, 0, clause.start):
+            return None
+        if surest.rule.clause or self._book.phrase("states").search(
+            text, clause.start, clause.stop
+        ):
+            return surest
+        acts = self._book.phrase("acts").match(text, surest.match.end(), clause.stop)
+        return surest if acts else None
 
     def _beside(
         self, found: Found, held: Sequence[Held], weigh: Callable[[str], Weighed]
@@ -124,10 +144,10 @@ class Separator:
                 named[text] = replace(told, quote=each.match[0])
         return list(named.values())
 
-    def _is_lasting(self, held: Held) -> bool:
-        """Whether it says what somebody is, has or likes, until that changes."""
-        is_sure = self._topic(held) or held.rule.confidence >= LASTING_CONFIDENCE_MIN
-        return bool(is_sure) and held.rule.tag in _LASTING_TAGS
+    def _is_apart(self, held: Held) -> bool:
+        """Whether what a rule finds may be told without the rest of its sentence."""
+        is_sure = held.rule.clause or held.rule.confidence >= APART_CONFIDENCE_MIN
+        return is_sure or bool(self._topic(held))
 
     def _is_same(self, one: Held, other: Held) -> bool:
         """Whether both are about the same, so that one would replace the other."""

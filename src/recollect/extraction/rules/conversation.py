@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 from recollect.extraction.grounding import block_trust, held_tag
 from recollect.extraction.piece import Block, BlockKind, Piece
-from recollect.extraction.rules.cues import Setting
-from recollect.extraction.rules.rulebook import Rulebook
+from recollect.extraction.rules.rulebook import Rulebook, language_of
 from recollect.extraction.rules.sentences import sentences
 from recollect.extraction.rules.statements import Listener
+from recollect.extraction.rules.weighing import Setting
 from recollect.extraction.rules.wording import QUOTE_CHARS_MAX, Hearing
 from recollect.extraction.scope import in_project, named, place_of
 from recollect.knowledge import FactTag, NewFact, Trust
@@ -23,53 +24,73 @@ _ADOPTED_CONFIDENCE = 0.6
 _ADOPTED_WORDS_MIN = 6
 _PROPOSAL_CHARS_MAX = 1000  # from the end of what was said: a proposal stands last
 _REPLY_CHARS_MAX = 80
+_CHOICE_WORDS_MIN, _CHOICE_WORDS_MAX = 4, 40
+_FIRST_WORDS = re.compile(
+    r"(?:the |use |rather |let's (?:use|take) )?([\w.+-]+(?: \w+)?)\b"
+    r"(?=[,.;:]|\s+(?:then|please)\b)"
+)
 _TYPED_CHARS_MAX = 1500  # by hand, in one go
 
 
 class Conversation:
     """The blocks of a piece as talk."""
 
-    def __init__(self, book: Rulebook, listener: Listener) -> None:
+    def __init__(self, book: Rulebook, listeners: Callable[[str], Listener]) -> None:
         self._book = book
-        self._listener = listener
+        self._listeners = listeners
 
     def facts(self, piece: Piece) -> list[NewFact]:
         """What people said, and what they agreed to, in order."""
         if piece.session.parent is not None:
             return []  # an agent's prompt to its own helper: what it was told itself is elsewhere
-        room, shown = _room(piece), _shown(piece.blocks)
+        seated = self._seated(piece)
+        room, shown = _room(piece, seated), _shown(piece.blocks)
         found: list[NewFact] = []
         before: Block | None = None
-        is_playing = False
+        language, is_playing = self._book.language, False
         last: dict[str | None, Block] = {}  # that each has said
         for block in (each for each in piece.blocks if each.kind is BlockKind.SAID):
-            if block.role is Role.USER:
+            is_seated = block.role is Role.ASSISTANT and block.speaker in seated
+            if block.role is Role.USER or is_seated:
                 is_near = before is not None and block.at - before.at < PAUSE
                 hearing = replace(
                     room,
                     trust=block_trust(block, is_background=piece.is_background),
+                    is_person=not piece.is_background,
                     question=_question(before, block) if is_near and before else "",
                     attachment=shown.get(block.seq, ""),
                     opens=not is_near,
                     is_pasted=len(block.text) > _TYPED_CHARS_MAX,
                 )
-                own, is_playing = self._outside(block, hearing, is_playing=is_playing and is_near)
+                language = language_of(block.text, language)
+                listener = self._listeners(language)
+                own, is_playing = _outside(
+                    listener, block, hearing, is_playing=is_playing and is_near
+                )
                 earlier = last.get(block.speaker)
-                if earlier and self._listener.own.takes_back(own.text):
+                if earlier and listener.own.takes_back(own.text):
                     found = [fact for fact in found if fact.seq_to != earlier.seq]
                 if is_near and before and own.text and not piece.is_background:
                     found += self._adopted(before, own, hearing)
-                found += self._listener.hear(own, hearing, earlier if is_near else None)
+                    found += self._chosen(before, own, hearing)
+                found += listener.hear(own, hearing, earlier if is_near else None)
                 last[block.speaker] = own
             before = block
         return found
 
-    def _outside(self, block: Block, hearing: Hearing, *, is_playing: bool) -> tuple[Block, bool]:
-        """What of a block is not played, and whether a role play goes on behind it."""
-        if hearing.is_work:
-            return block, False  # there it is something that is built
-        text, goes_on = self._listener.own.unplayed(block.text, is_playing=is_playing)
-        return (block if text == block.text else replace(block, text=text)), goes_on
+    def _seated(self, piece: Piece) -> frozenset[str]:
+        """People in the assistant's seat: named as people are, and no tools are used."""
+        if any(block.kind in (BlockKind.CALL, BlockKind.RESULT) for block in piece.blocks):
+            return frozenset()
+        said = [block for block in piece.blocks if block.kind is BlockKind.SAID]
+        users = {block.speaker for block in said if block.role is Role.USER and block.speaker}
+        others = {block.speaker for block in said if block.role is Role.ASSISTANT and block.speaker}
+        machine, agent = self._book.phrase("machine"), piece.session.agent_id.lower()
+        return frozenset(
+            name
+            for name in others - users
+            if users and name.lower() not in agent and machine.search(name) is None
+        )
 
     def _adopted(self, before: Block, reply: Block, hearing: Hearing) -> Iterator[NewFact]:
         """An agent's proposal that a person said yes to; a proposal alone is nothing."""
@@ -109,10 +130,49 @@ class Conversation:
             },
         )
 
+    def _chosen(self, before: Block, reply: Block, hearing: Hearing) -> Iterator[NewFact]:
+        """One of the ways that an agent offered at work, and that a person took and said why."""
+        if before.role is not Role.ASSISTANT or not hearing.is_work or "?" in reply.text:
+            return
+        text = " ".join(reply.text.split())
+        if not _CHOICE_WORDS_MIN <= len(text.split()) <= _CHOICE_WORDS_MAX:
+            return
+        offered = self._book.phrase("offers").search(before.text[-_PROPOSAL_CHARS_MAX:])
+        first = _FIRST_WORDS.match(text.lower())
+        if offered is None or first is None:
+            return
+        offer = " ".join(offered[0].split())
+        if len(offer) > _QUESTION_CHARS_MAX or first[1] not in offer.lower().split(" ", 1)[-1]:
+            return
+        templates, place = self._book.templates, hearing.place
+        told = templates["answer"].format(
+            who=reply.speaker or templates["person"], question=offer, text=text
+        )
+        yield NewFact(
+            content=templates["placed"].format(project=named(place), text=told),
+            seq=before.seq,
+            seq_to=reply.seq,
+            valid_from=reply.at,
+            trust=Trust.AGENT,  # the question is in an agent's words
+            quote=_cut(text, QUOTE_CHARS_MAX),
+            tags=(held_tag(FactTag.DECISION, Trust.AGENT).value, "agreed"),
+            metadata={"confidence": _ADOPTED_CONFIDENCE, "rule": "chosen", **in_project(place)},
+        )
 
-def _room(piece: Piece) -> Hearing:
+
+def _outside(
+    listener: Listener, block: Block, hearing: Hearing, *, is_playing: bool
+) -> tuple[Block, bool]:
+    """What of a block is not played, and whether a role play goes on behind it."""
+    if hearing.is_work:
+        return block, False  # there it is something that is built
+    text, goes_on = listener.own.unplayed(block.text, is_playing=is_playing)
+    return (block if text == block.text else replace(block, text=text)), goes_on
+
+
+def _room(piece: Piece, seated: frozenset[str]) -> Hearing:
     """Who talks with whom and where, the same for all blocks of a piece."""
-    setting, names = _setting(piece.blocks)
+    setting, names = _setting(piece.blocks, seated)
     place = place_of(piece.session.project)
     is_work = setting is Setting.AGENT and _is_work(place, piece.blocks)
     return Hearing(setting=setting, names=names, place=place, is_work=is_work)
@@ -133,18 +193,19 @@ def _is_work(place: str, blocks: Sequence[Block]) -> bool:
     return is_directory or (bool(place) and any(block.kind is BlockKind.CALL for block in blocks))
 
 
-def _setting(blocks: Sequence[Block]) -> tuple[Setting, frozenset[str]]:
+def _setting(blocks: Sequence[Block], seated: frozenset[str]) -> tuple[Setting, frozenset[str]]:
     """Several people with names talk to each other, or people talk to an agent."""
     said = [block for block in blocks if block.kind is BlockKind.SAID]
     speakers = {block.speaker for block in said if block.speaker and block.role is Role.USER}
+    speakers |= seated
     names = frozenset(part for speaker in speakers for part in speaker.lower().split())
-    has_agent = any(block.role is Role.ASSISTANT for block in said)
+    has_agent = any(block.role is Role.ASSISTANT and block.speaker not in seated for block in said)
     return (Setting.PEOPLE if len(speakers) > 1 and not has_agent else Setting.AGENT), names
 
 
 def _question(before: Block, block: Block) -> str:
     """What a person has just been asked by another person, the last question of it."""
-    is_other = before.role is Role.USER and before.speaker not in (None, block.speaker)
+    is_other = before.speaker not in (None, block.speaker)
     text = before.text.rstrip()
     if not is_other or not text.endswith("?"):
         return ""

@@ -18,7 +18,9 @@ _SINCE = re.compile(
 )
 _DUE = re.compile(
     r"\b(?:by|before|until|till|due|next|plan|plans|planning|going to|will|hope to|hoping to)\b"
-    r"(?:(?! (?:and|but|that|which) )[^,;.]){0,60}$",
+    r"(?:(?! (?:and|but|that|which) )[^,;.]){0,60}$"
+    r"|\b(?:for|is|are|slipped|moved|rebooked|postponed|scheduled|planned|fly|flying|married)"
+    r"(?: (?!last\b)\w+){0,3} $",
     re.IGNORECASE,
 )
 

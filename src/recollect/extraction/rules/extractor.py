@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from recollect.extraction.piece import Piece
 from recollect.extraction.rules.actions import Ending, ToolReader
+from recollect.extraction.rules.changes import Changes, settled
 from recollect.extraction.rules.conversation import Conversation
 from recollect.extraction.rules.lessons import Teacher
 from recollect.extraction.rules.rulebook import load
@@ -21,20 +23,22 @@ FACTS_PER_BLOCK_MAX = 6
 
 
 class RuleExtractor:
-    """Makes a draft of a piece by the rules of one language, always of the whole of it.
+    """Makes a draft of a piece by rules, always of the whole of it.
 
     Keeps nothing between two pieces, so that threads may share one.
     """
 
-    name = "rules/2"
+    name = "rules/3"
 
-    def __init__(self, *, threshold: float = THRESHOLD, language: str = "en") -> None:
+    def __init__(self, *, threshold: float = THRESHOLD) -> None:
         self._threshold = threshold
-        self._language = language
+        self._listener = functools.cache(self._made_listener)
+        self._changes = functools.cache(lambda language: Changes(load(language)))
 
     def extract(self, piece: Piece) -> Draft:
         rules = self._rules
-        said = [fact for fact in rules.conversation.facts(piece) if not is_withheld(fact)]
+        heard = [fact for fact in rules.conversation.facts(piece) if not is_withheld(fact)]
+        said = settled(heard, piece.known, self._changes)
         actions = tuple(rules.tools.actions(piece.blocks, piece.session.project))
         done = rules.teacher.facts(actions, piece.session.project) if actions else []
         facts = tuple(_superseding(_each_once([*said, *done]), piece.known))
@@ -50,13 +54,15 @@ class RuleExtractor:
             facts=facts,
         )
 
+    def _made_listener(self, language: str) -> Listener:
+        return Listener(load(language), self._threshold, FACTS_PER_BLOCK_MAX)
+
     @cached_property
     def _rules(self) -> _Rules:
-        book = load(self._language)
+        book = load()
         tools = ToolReader(book)
-        listener = Listener(book, self._threshold, FACTS_PER_BLOCK_MAX)
         return _Rules(
-            conversation=Conversation(book, listener),
+            conversation=Conversation(book, self._listener),
             tools=tools,
             teacher=Teacher(book, tools),
             writer=TextWriter(book),
@@ -101,7 +107,8 @@ def _superseding(facts: Iterable[NewFact], known: Iterable[Fact]) -> Iterator[Ne
     for fact in facts:
         rivals = by_topic.get(fact.topic, ()) if fact.topic is not None else ()
         beaten = tuple(other.id for other in rivals if _beats(fact, other))
-        yield replace(fact, supersedes=beaten) if beaten else fact
+        both = tuple(dict.fromkeys((*fact.supersedes, *beaten)))
+        yield replace(fact, supersedes=both) if beaten else fact
 
 
 def _beats(fact: NewFact, other: Fact) -> bool:

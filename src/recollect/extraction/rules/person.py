@@ -69,6 +69,8 @@ class Narrator:
 
     def tell(self, sentence: str, who: str) -> str | None:
         """The sentence about `who`, or None where it had better be quoted."""
+        if not self._first:
+            return None
         tokens = _TOKEN.findall(sentence)
         lower = [token.lower().replace("’", "'") for token in tokens]
         if not self._unsafe.isdisjoint(lower) or '"' in lower or "“" in lower or "?" in lower:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from recollect.extraction.rules.cues import Cues
+from recollect.extraction.languages import ENGLISH
+from recollect.extraction.rules.weighing import Cues
 
+_TOLD_BY_CHARS = 240  # of a message, by which its language is told
+_WORD = re.compile(r"[^\W\d_]+'?")
+CONFIDENCE = 0.75  # of a rule that says nothing else
+_NEVER = "(?!)"
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -29,21 +35,35 @@ class Rule:
     setting: str | None = None  # the occasion on which alone it is tried
     ends: bool = False  # says what no longer holds
     unless: tuple[str, ...] = ()  # the phrases that keep it from holding
+    clause: bool = False  # tried where a clause begins, not anywhere
+    loose: bool = False  # says that something changed: kept only if it is known what
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         return re.compile(self.source, re.IGNORECASE)
+
+    def matches(self, text: str, starts: Sequence[int]) -> Iterator[re.Match[str]]:
+        """Where it holds; `starts` are where clauses begin."""
+        if not self.clause:
+            return self.pattern.finditer(text)
+        found = (self.pattern.match(text, start) for start in starts)
+        return (match for match in found if match is not None)
 
 
 class Rulebook:
     """What is known of one language. Nothing in it changes after it was read."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
+        self.language: str = data["language"]
         self.cues = Cues(data["cues"], data["weights"])
         self.verbs = {name: frozenset(words.split()) for name, words in data["verbs"].items()}
         self.person: Mapping[str, str] = data["person"]
         self.dates: Mapping[str, Any] = data["dates"]
         self.tools: Mapping[str, Any] = data["tools"]
+        same = {name: frozenset(words.split()) for name, words in data.get("same", {}).items()}
+        self.plain_words = same.pop("plain", frozenset[str]())  # tell no two statements apart
+        self.same = {word: name for name, words in same.items() for word in words}
+        self.values = frozenset(data.get("values", "").split())  # beside numbers
         self.stop_words = frozenset(data["slug"]["stop_words"].split())
         self.templates: Mapping[str, str] = data["templates"]
         self._hints = {name: tuple(words.split()) for name, words in data["hints"].items()}
@@ -53,6 +73,7 @@ class Rulebook:
             for name, phrase in data["phrases"].items()
         }
         self.rules = tuple(self._rule(rule) for rule in data["rules"])
+        self._always = {place for place, rule in enumerate(self.rules) if not rule.needs}
         self._rules_of: dict[str, tuple[int, ...]] = {}
         for place, rule in enumerate(self.rules):
             for word in rule.needs:
@@ -62,14 +83,16 @@ class Rulebook:
         return Rule(
             name=rule["name"],
             source=_PLACEHOLDER.sub(self._alternatives, rule["pattern"]),
-            needs=frozenset(rule["needs"].split()),
+            needs=frozenset(rule.get("needs", "").split()),
             tag=rule["tag"],
-            confidence=rule["confidence"],
+            confidence=rule.get("confidence", CONFIDENCE),
             topic=rule.get("topic"),
             project_topic=rule.get("project_topic"),
             setting=rule.get("setting"),
             ends=rule.get("ends", False),
             unless=tuple(rule.get("unless", "").split()),
+            clause=rule.get("clause", False),
+            loose=rule.get("loose", False),
         )
 
     def _alternatives(self, found: re.Match[str]) -> str:
@@ -85,19 +108,19 @@ class Rulebook:
         """
         known = self._rules_of
         places = {place for word in words for place in known.get(word) or known.get(word[:-2], ())}
-        return [self.rules[place] for place in sorted(places)]
+        return [self.rules[place] for place in sorted(places | self._always)]
 
     def hints(self, name: str, text: str) -> bool:
         """Whether a text may hold a phrase of a kind: cheaper than to look for it."""
         lower = text.lower()
-        return any(word in lower for word in self._hints[name])
+        return any(word in lower for word in self._hints.get(name, ()))
 
     def phrase(self, name: str) -> re.Pattern[str]:
-        return _compiled(self._phrases[name])
+        return _compiled(self._phrases.get(name, _NEVER))
 
     @cached_property
     def opener(self) -> re.Pattern[str]:
-        return re.compile(self.person["opener"], re.IGNORECASE)
+        return re.compile(self.person.get("opener", _NEVER), re.IGNORECASE)
 
 
 @functools.lru_cache(maxsize=256)
@@ -105,10 +128,62 @@ def _compiled(source: str) -> re.Pattern[str]:
     return re.compile(source)
 
 
-@functools.lru_cache(maxsize=8)
-def load(language: str = "en") -> Rulebook:
-    """The rules of a language, read on first use."""
+@functools.lru_cache(maxsize=16)
+def load(language: str = ENGLISH) -> Rulebook:
+    """The rules of a language, read on first use.
+
+    What another language does not say is nobody's: it has no weights, no dates and no third person,
+    so that its statements are kept in their own words. The texts around them are English.
+    """
+    data = _read(language)
+    if language == ENGLISH:
+        return Rulebook(data)
+    english = _read(ENGLISH)
+    settled = {
+        "cues": dict.fromkeys(english["cues"], ""),
+        "weights": {setting: {"bias": -99.0} for setting in english["weights"]},
+        "verbs": dict.fromkeys(english["verbs"], ""),
+        "person": {
+            "first": "",
+            "unsafe": "",
+            "after_would": "",
+            "third": english["person"]["third"],
+        },
+        "dates": dict.fromkeys(english["dates"], "") | {"patterns": []},
+        "hints": {},
+        "words": {},
+    }
+    kept = {name: english[name] for name in ("tools", "slug", "templates")}
+    return Rulebook({**settled, **kept, **data})
+
+
+@functools.lru_cache(maxsize=1)
+def _function_words() -> Mapping[str, tuple[str, ...]]:
+    """The languages that a function word is one of."""
+    found: dict[str, tuple[str, ...]] = {}
+    for language, listed in _read("languages").items():
+        for word in listed.split():
+            found[word] = (*found.get(word, ()), language)
+    return found
+
+
+def language_of(text: str, before: str = ENGLISH) -> str:
+    """The language of a message, by the small words that are in every sentence of one.
+
+    `before` is that of the message before it, for one that says too little.
+    """
+    known = _function_words()
+    counted: Counter[str] = Counter()
+    for word in _WORD.findall(text[:_TOLD_BY_CHARS].lower().replace("’", "'")):
+        counted.update(known.get(word, ()))
+    best = max(counted.values(), default=0)
+    likely = [language for language, count in counted.items() if count == best]
+    if before in likely or not likely:
+        return before
+    return ENGLISH if ENGLISH in likely else likely[0]
+
+
+def _read(name: str) -> Mapping[str, Any]:
     import tomllib  # only where rules are used: it would cost every start
 
-    text = Path(__file__).with_name(f"{language}.toml").read_text(encoding="utf-8")
-    return Rulebook(tomllib.loads(text))
+    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))

@@ -13,7 +13,22 @@ _HEAD_CHARS, _TAIL_CHARS = 6_000, 2_000
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _TAG = re.compile(r"^[ \t]*<([A-Za-z][\w-]{0,60})\b[^<>\n]{0,200}>", re.MULTILINE)
 _TAGS_MAX = 50
-_NOT_PROSE = re.compile(r"^\s*(?:[>|+$#<{}\[\]=]|//|/\*|\d+\s*→|@@|https?://\S+\s*$)")
+# Below it stands what somebody else wrote: pasted, forwarded, or a mail with its head.
+_FOREIGN = re.compile(
+    r"^(?:\[Pasted text #\d.*|-{2,} ?(?:Forwarded message|Original Message|Message transféré|"
+    r"Weitergeleitete Nachricht|Mensaje reenviado).*|Begin forwarded message:.*|"
+    r"(?:Subject|Betreff|Objet|Asunto|Oggetto|Onderwerp): \S.*|"
+    r"(?:From|Von|De|Da|Van): \S.*\n+(?:Sent|Date|To|Subject|Gesendet|Datum|An|Betreff|Objet|À|"
+    r"Asunto|Para|Oggetto|A|Aan|Onderwerp)\b.*)$",
+    re.MULTILINE | re.IGNORECASE,
+)
+# What stands between two such lines was put there.
+_RULED = re.compile(r"^(?:-{3,}|={3,}|\*{3,}|_{3,})[ \t]*$", re.MULTILINE)
+_NOT_PROSE = re.compile(
+    r"^\s*(?:[>|+$#<{}\[\]=]|//|/\*|\d+\s*→|@@|(?:error|fatal|hint|warning): |npm ERR!|"
+    r"Traceback |File \"|goroutine |at \S+ ?\(|"
+    r"\[?\d{4}-\d\d-\d\d[T ]\d\d:|https?://\S+\s*$)"
+)
 _END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|\n+")
 # Before a name or a number: a sentence hardly ends there.
 _LEADING = re.compile(
@@ -53,7 +68,16 @@ def sentences(text: str) -> Iterator[str]:
         text = _FENCE.sub("\n", text)
     if "</" in text:
         text = _untagged(text)
+    if "\n" in text:
+        foreign = _FOREIGN.search(text)
+        text = _unruled(text if foreign is None else text[: foreign.start()])
     yield from islice(_pieces(text), SENTENCES_MAX)
+
+
+def _unruled(text: str) -> str:
+    """The text without what stands between two lines of dashes."""
+    parts = _RULED.split(text)
+    return text if len(parts) < 3 else "\n\n".join(parts[::2])
 
 
 def _untagged(text: str) -> str:

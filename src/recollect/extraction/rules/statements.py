@@ -8,13 +8,20 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from recollect.extraction.languages import ENGLISH
 from recollect.extraction.piece import Block
-from recollect.extraction.rules.clauses import Held, Separator
-from recollect.extraction.rules.cues import Setting, Weighed
-from recollect.extraction.rules.own import OwnWords, Said
-from recollect.extraction.rules.rulebook import Rule, Rulebook
+from recollect.extraction.rules.authorship import Authorship, Said
+from recollect.extraction.rules.clauses import Clause, Held, Separator
+from recollect.extraction.rules.rulebook import Rule, Rulebook, load
 from recollect.extraction.rules.sentences import sentences
-from recollect.extraction.rules.wording import CONTEXT_CHARS_MAX, Found, Hearing, Writer
+from recollect.extraction.rules.weighing import Setting, Weighed
+from recollect.extraction.rules.wording import (
+    CONTEXT_CHARS_MAX,
+    Found,
+    Hearing,
+    Occasion,
+    Writer,
+)
 from recollect.knowledge import FactTag, NewFact, Trust
 
 WORDS_MIN = 2
@@ -49,7 +56,8 @@ class Listener:
         self._writer = Writer(book)
         self._separator = Separator(book)
         bit = book.cues.bits
-        self.own = OwnWords(book)
+        english = None if book.language == ENGLISH else Authorship(load())
+        self.own = Authorship(book, english)
         self._person = bit["me"] | bit["us"]
         self._bit = bit
 
@@ -90,16 +98,24 @@ class Listener:
 
     def _parts(self, found: Found, hearing: Hearing) -> list[Found]:
         """A sentence that says several things as several."""
-        is_whole = found.weighed.text == found.quote
-        if hearing.trust is not Trust.USER or not is_whole or not self._separator.is_many(found):
+        text = found.weighed.text
+        if not hearing.is_person or text != found.quote or found.rule is None:
             return [found]
-        held = list(self._holding(found.weighed, hearing))
-        return self._separator.apart(found, held, lambda text: self._weighed(text, hearing))
+        clauses = self._separator.clauses(text)
+        if len(clauses) < 2 and not self._book.phrase("knows").search(text):
+            return [found]
+        held = list(self._holding(found.weighed, clauses, hearing))
+        return self._separator.apart(
+            found, clauses, held, lambda text: self._weighed(text, hearing)
+        )
 
-    def _holding(self, weighed: Weighed, hearing: Hearing) -> Iterator[Held]:
+    def _holding(
+        self, weighed: Weighed, clauses: Sequence[Clause], hearing: Hearing
+    ) -> Iterator[Held]:
         """All rules that hold for a sentence, wherever in it."""
+        starts = [clause.at for clause in clauses]
         for rule in self._tried(weighed, hearing, 0.0):
-            for match in rule.pattern.finditer(weighed.text):
+            for match in () if rule.loose else rule.matches(weighed.text, starts):
                 if self._is_meant(rule, weighed.text, match):
                     yield Held(rule=rule, match=match)
 
@@ -110,7 +126,7 @@ class Listener:
         for rule in self._book.candidates(weighed.words):
             if rule.setting is not None and rule.setting not in occasions:
                 continue
-            if max(rule.confidence, confidence) >= least:
+            if rule.loose or max(rule.confidence, confidence) >= least:
                 yield rule
 
     def _judged_in(
@@ -205,10 +221,18 @@ class Listener:
             confidence = 0.0  # numbers, names and times are in everything that is said at work
         rule, match = self._ruled(weighed, hearing, confidence)
         if rule is not None:
-            confidence = max(confidence, rule.confidence)
-        if confidence < self._threshold or self._book.phrase("not_meant").search(weighed.text):
+            confidence = rule.confidence if rule.loose else max(confidence, rule.confidence)
+        is_loose = rule is not None and rule.loose
+        if (not is_loose and confidence < self._threshold) or self._book.phrase("not_meant").search(
+            weighed.text
+        ):
             return None
-        if hearing.is_work and self._is_of_the_day(weighed.text, confidence):
+        said = weighed.text
+        if rule is not None and rule.clause and match is not None:
+            said = self._separator.clause_at(said, match.start())
+        if rule is None and self._book.phrase("of_the_talk").search(weighed.text):
+            return None
+        if hearing.is_work and not is_loose and self._is_of_the_day(said, confidence):
             return None
         return Found(
             weighed=weighed, bits=bits, before=before, confidence=confidence, rule=rule, match=match
@@ -219,12 +243,18 @@ class Listener:
     ) -> tuple[Rule | None, re.Match[str] | None]:
         """The surest rule that holds for a sentence."""
         best: tuple[Rule | None, re.Match[str] | None] = (None, None)
+        starts: list[int] = []
         for rule in self._tried(weighed, hearing, confidence):
             if best[0] is not None and best[0].confidence >= rule.confidence:
                 continue
-            match = rule.pattern.search(weighed.text)
-            if match is not None and self._is_meant(rule, weighed.text, match):
-                best = (rule, match)
+            if rule.loose and confidence >= self._threshold:
+                continue  # a change is looked for where nothing else is said
+            if rule.clause and not starts:
+                starts = [clause.at for clause in self._separator.clauses(weighed.text)]
+            for match in rule.matches(weighed.text, starts):
+                if self._is_meant(rule, weighed.text, match):
+                    best = (rule, match)
+                    break
         return best
 
     def _least(self, hearing: Hearing) -> float:
@@ -240,9 +270,14 @@ class Listener:
         return not is_told and self._book.phrase("momentary").search(text) is not None
 
     def _is_meant(self, rule: Rule, text: str, match: re.Match[str]) -> bool:
-        if any(self._book.phrase(name).search(text) for name in rule.unless):
+        is_of_work = rule.clause and rule.setting == Occasion.PROJECT
+        own = self._separator.clause_at(text, match.start()) if is_of_work else text
+        if any(self._book.phrase(name).search(own) for name in rule.unless):
             return False
         if self._book.phrase("supposed").search(text, 0, match.start()):
+            return False
+        # What is done at work when something goes wrong is a report.
+        if is_of_work and self._book.phrase("depends").search(text, 0, match.start()):
             return False
         return self.own.is_own(text, match.start())
 

@@ -16,7 +16,7 @@ from enum import StrEnum
 from recollect.extraction.piece import Block, BlockKind, Piece
 from recollect.extraction.rules.actions import Action, Ending
 from recollect.extraction.rules.conversation import PAUSE
-from recollect.extraction.rules.memo import Memo, Section, one_line, read_memo
+from recollect.extraction.rules.outline import Outline, Section, one_line, read_outline
 from recollect.extraction.rules.rulebook import Rulebook
 from recollect.extraction.rules.sentences import sentences
 from recollect.knowledge import FactTag, NewFact
@@ -113,9 +113,9 @@ class TextWriter:
 
     def _memory(self, told: Told, title: str, outcome: TaskOutcome) -> str:
         piece = told.piece
-        memo = Memo() if piece.previous is None else read_memo(piece.previous.raw_memory)
+        outline = Outline() if piece.previous is None else read_outline(piece.previous.raw_memory)
         group = piece.session.project or self._book.templates["no_project"]
-        task = self._task(memo, piece, title)
+        task = self._task(outline, piece, title)
         task.put("task", task.get("task") or title)
         task.put("task_group", one_line(group, TITLE_CHARS_MAX))
         if outcome is not TaskOutcome.UNCERTAIN or not task.get("task_outcome"):
@@ -123,26 +123,26 @@ class TextWriter:
         task.put("records", _grown(task.get("records"), told))
         self._list_points(task, told)
         front = {
-            "description": memo.front.get("description") or title,
-            "task": memo.front.get("task") or title,
+            "description": outline.front.get("description") or title,
+            "task": outline.front.get("task") or title,
             "task_group": one_line(group, TITLE_CHARS_MAX),
             "task_outcome": task.get("task_outcome"),
             "cwd": one_line(piece.session.project or "", TITLE_CHARS_MAX),
-            "keywords": ", ".join(self._keywords(memo.front.get("keywords", ""), told)),
+            "keywords": ", ".join(self._keywords(outline.front.get("keywords", ""), told)),
         }
-        memo.front = {**memo.front, **front}
+        outline.front = {**outline.front, **front}
         before = "" if piece.previous is None else piece.previous.raw_memory
-        return _bounded(memo, before, MEMORY_CHARS_MAX)
+        return _bounded(outline, before, MEMORY_CHARS_MAX)
 
-    def _task(self, memo: Memo, piece: Piece, title: str) -> Section:
+    def _task(self, outline: Outline, piece: Piece, title: str) -> Section:
         """The section of the task at hand: the last one, unless there was a pause since."""
-        if memo.sections and _goes_on(piece):
-            return memo.sections[-1]
-        number = len(memo.sections) + 1
-        if memo.sections and (found := re.match(r"Task (\d{1,6}):", memo.sections[-1].title)):
+        if outline.sections and _goes_on(piece):
+            return outline.sections[-1]
+        number = len(outline.sections) + 1
+        if outline.sections and (found := re.match(r"Task (\d{1,6}):", outline.sections[-1].title)):
             number = int(found[1]) + 1
-        memo.sections.append(Section(title=f"Task {number}: {title}"))
-        return memo.sections[-1]
+        outline.sections.append(Section(title=f"Task {number}: {title}"))
+        return outline.sections[-1]
 
     def _list_points(self, task: Section, told: Told) -> None:
         lists: dict[str, list[str]] = {SIGNALS: [], KNOWLEDGE: [], FAILURES: [], REFERENCES: []}
@@ -162,27 +162,29 @@ class TextWriter:
         self, told: Told, title: str, asked: Sequence[tuple[int, str]], outcome: TaskOutcome
     ) -> str:
         piece, templates = told.piece, self._book.templates
-        memo = Memo() if piece.previous is None else read_memo(piece.previous.rollout_summary)
-        if not memo.lead:
-            memo.lead = [f"# {title}"]
+        outline = (
+            Outline() if piece.previous is None else read_outline(piece.previous.rollout_summary)
+        )
+        if not outline.lead:
+            outline.lead = [f"# {title}"]
             if piece.is_background:
-                memo.lead.append(templates["background"])
+                outline.lead.append(templates["background"])
         if asked:
             requests = [f"{text} [#{seq}]" for seq, text in asked]
-            memo.section(templates["asked"]).grow(requests, _ASKED_MAX)
-        came = memo.section(templates["came_out"])
+            outline.section(templates["asked"]).grow(requests, _ASKED_MAX)
+        came = outline.section(templates["came_out"])
         if outcome is not TaskOutcome.UNCERTAIN or not came.get("outcome"):
             came.put("outcome", outcome.value)
         if closing := self._closing(piece.blocks):
             came.put(templates["closing"], closing)
         points = [_point(fact) for fact in _weightiest(told.facts, _POINTS_MAX)]
-        memo.section(templates["points"]).grow(points, _POINTS_MAX)
+        outline.section(templates["points"]).grow(points, _POINTS_MAX)
         if commands := _commands(told):
-            memo.section(templates["commands"]).grow(commands, _COMMANDS_MAX)
+            outline.section(templates["commands"]).grow(commands, _COMMANDS_MAX)
         if told.files:
-            memo.section(templates["files"]).grow(list(told.files), _FILES_MAX)
+            outline.section(templates["files"]).grow(list(told.files), _FILES_MAX)
         before = "" if piece.previous is None else piece.previous.rollout_summary
-        return _bounded(memo, before, SUMMARY_CHARS_MAX)
+        return _bounded(outline, before, SUMMARY_CHARS_MAX)
 
     def _title(self, piece: Piece, asked: Sequence[tuple[int, str]]) -> str:
         if asked:
@@ -281,9 +283,9 @@ class TextWriter:
         return made or slug_of(self._keywords("", told)[:_SLUG_WORDS_MAX])
 
 
-def _bounded(memo: Memo, before: str, chars_max: int) -> str:
+def _bounded(outline: Outline, before: str, chars_max: int) -> str:
     """The text within a limit; one that was longer before is a model's, and stays whole."""
-    return memo.text() if len(before) > chars_max else memo.bounded(chars_max)
+    return outline.text() if len(before) > chars_max else outline.bounded(chars_max)
 
 
 def slug_of(words: Sequence[str]) -> str | None:

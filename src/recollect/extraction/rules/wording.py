@@ -10,11 +10,12 @@ from enum import StrEnum
 from typing import Any
 
 from recollect.extraction.grounding import held_tag
+from recollect.extraction.languages import ENGLISH
 from recollect.extraction.piece import Block
-from recollect.extraction.rules.cues import Setting, Weighed
 from recollect.extraction.rules.dates import Calendar, Outlook, When
 from recollect.extraction.rules.person import Narrator
 from recollect.extraction.rules.rulebook import Rule, Rulebook
+from recollect.extraction.rules.weighing import Setting, Weighed
 from recollect.extraction.scope import PROJECT_TAGS, in_project, named, topic_in
 from recollect.knowledge import ENDS, FactTag, NewFact, Trust
 
@@ -35,6 +36,8 @@ _STATES = frozenset(
     {"is", "was", "are", "were", "has", "had", "made", "makes", "means", "will", "would", "really"}
 )
 _UNNAMED = "user"
+LANGUAGE = "language"  # in metadata, of what is not said in English
+LOOSE = "loose"  # in metadata, until it is known what a change is one of
 # What says of itself that it will be over, whenever that is.
 _FOR_A_TIME = re.compile(
     r"\b(?:for now|temporarily|(?:for|in) the meantime|over the (?:summer|holidays)|"
@@ -74,6 +77,7 @@ class Hearing:
     place: str = ""  # the project it is said in
     is_work: bool = False  # what is said is about the work, unless a rule is sure of more
     is_pasted: bool = False  # so long that most of it was hardly typed
+    is_person: bool = True  # who speaks, whatever seat they have
 
     @property
     def occasions(self) -> frozenset[Occasion]:
@@ -116,12 +120,12 @@ class Writer:
     def write(self, found: Found, block: Block, hearing: Hearing) -> NewFact:
         text = self._bare(found.weighed.text)
         whens = self._calendar.find(
-            text, found.weighed.words, block.at.date(), self._outlook(found.bits)
+            text, found.weighed.words, block.at.date(), self._outlook(found.bits, text)
         )
         tag = self._tag(found, whens, block.at)
-        is_ruled = found.rule is not None and tag.value == found.rule.tag
+        is_ruled = found.rule is not None and (found.rule.clause or tag.value == found.rule.tag)
         is_brief = is_ruled and _is_for_a_time(found)
-        takes_topic = is_ruled and not is_brief and hearing.trust is Trust.USER
+        takes_topic = is_ruled and not is_brief and hearing.is_person
         place = hearing.place if self._is_projects(found, held_tag(tag, hearing.trust)) else ""
         content = self._content(found, text, whens, tag, block, hearing)
         return NewFact(
@@ -134,16 +138,18 @@ class Writer:
             tags=(held_tag(tag, hearing.trust).value,),
             metadata={
                 **_metadata(found, block, whens, tag, is_ruled=is_ruled),
+                **({} if self._book.language == ENGLISH else {LANGUAGE: self._book.language}),
                 **in_project(place),
             },
             topic=self._topic(found, block, place) if takes_topic else None,
             valid_to=self._end(text, whens, block.at, is_brief=is_brief),
         )
 
-    def _outlook(self, bits: int) -> Outlook:
+    def _outlook(self, bits: int, text: str) -> Outlook:
         if not bits & self._told:
             return Outlook.AHEAD
-        return Outlook.EITHER if bits & self._bit["future"] else Outlook.BACK
+        is_ahead = bits & self._bit["future"] or self._book.phrase("ahead").search(text)
+        return Outlook.EITHER if is_ahead else Outlook.BACK
 
     def _is_projects(self, found: Found, tag: FactTag) -> bool:
         """Whether it holds where it was said only. What one of us decided is of that one."""
@@ -185,7 +191,8 @@ class Writer:
             rule = None
         if is_ahead and is_own and rule in (None, FactTag.GOAL, FactTag.OBSERVATION):
             return FactTag.COMMITMENT
-        if rule is not None:
+        is_general = rule is FactTag.DETAIL and found.rule is not None and found.rule.clause
+        if rule is not None and not is_general:
             return rule
         if is_own and bits & (bit["past"] | bit["event"]) and (bits & bit["time"] or whens):
             return FactTag.EVENT
@@ -197,7 +204,7 @@ class Writer:
             return FactTag.EVENT
         if bits & bit["my"] and bits & (bit["family"] | bit["animals"]):
             return FactTag.RELATION
-        return FactTag.DETAIL if bits & bit["me"] else FactTag.OBSERVATION
+        return FactTag.DETAIL if rule is not None or bits & bit["me"] else FactTag.OBSERVATION
 
     def _content(
         self,
@@ -213,7 +220,7 @@ class Writer:
         if hearing.trust is Trust.USER and tag in (FactTag.INSTRUCTION, FactTag.CORRECTION):
             content = _dated(templates[tag.value], whens, who=who, text=_capital(text))
         else:
-            if hearing.trust is Trust.USER and not self._points_back(found, text, hearing):
+            if hearing.is_person and not self._points_back(found, text, hearing):
                 told = self._narrator.tell(_annotated(text, whens), who)
             content = _sentence(told) if told else self._quoted(found, text, whens, block, hearing)
         if hearing.attachment:
@@ -246,7 +253,7 @@ class Writer:
         if needs_before and (before := _context(found)):
             text = f"{_capital(self._bare(before))} {_capital(text)}"
             said = self._book.cues.weigh(before, hearing.names)
-            outlook = self._outlook(said.bits)
+            outlook = self._outlook(said.bits, before)
             whens = (*self._calendar.find(before, said.words, block.at.date(), outlook), *whens)
         name = "answer" if hearing.question else "quote"
         return _dated(
@@ -273,8 +280,7 @@ class Writer:
             return None
         if place:
             return topic_in(place, topic)
-        subject = slug(block.speaker) if block.speaker else ""
-        return f"{subject or _UNNAMED}:{topic}"[:TOPIC_CHARS_MAX]
+        return topic_of(block.speaker, topic)
 
     def _end(
         self, text: str, whens: tuple[When, ...], said: datetime, *, is_brief: bool
@@ -289,6 +295,12 @@ class Writer:
             day = when.last + timedelta(days=1)
             return datetime(day.year, day.month, day.day, tzinfo=UTC)
         return None
+
+
+def topic_of(speaker: object, *parts: str) -> str:
+    """A topic of a person: `ana:home`, `user:value:team-has-n-people`."""
+    subject = slug(speaker) if isinstance(speaker, str) else ""
+    return ":".join((subject or _UNNAMED, *parts))[:TOPIC_CHARS_MAX]
 
 
 def _context(found: Found) -> str:
@@ -317,6 +329,8 @@ def _metadata(
     metadata: dict[str, Any] = {"confidence": round(found.confidence, 3)}
     if is_ruled and found.rule is not None:
         metadata["rule"] = found.rule.name
+        if found.rule.loose:
+            metadata[LOOSE] = True
         if found.rule.ends and found.match is not None:
             metadata[ENDS] = next(filter(None, found.match.groupdict().values()))
     if whens:

@@ -12,6 +12,7 @@ import click
 import recollect
 from recollect.clock import SystemClock
 from recollect.errors import NotFound
+from recollect.extraction.languages import named_languages
 from recollect.interfaces.cli.completing import known_keys
 from recollect.interfaces.cli.fact_lines import fact_in_full, fact_lines, history_lines
 from recollect.interfaces.cli.given_text import read_text
@@ -26,6 +27,7 @@ from recollect.space import Space
 
 LISTED = 50
 FOUND = 10
+_BY_RULES = f"Without a model, facts are learned from {named_languages()}."
 
 
 def _read_pairs(
@@ -158,7 +160,8 @@ def _nothing(memory: recollect.Memory, space: Space) -> str:
     is_learned = not any(memory.store.marks.counts(space.name)) and bool(space.sessions.list(1))
     if is_learned:
         none = f"No facts in space {name!r}, and nothing new to learn from."
-        return f"{none} To go through it all again: recollect work --again"
+        again = f"{none} To go through it all again: recollect work --again"
+        return again if memory.settings.model else f"{again}\n{_BY_RULES}"
     return f"No facts in space {name!r} yet. Learn from what was said: recollect work --all"
 
 

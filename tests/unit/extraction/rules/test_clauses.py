@@ -48,6 +48,14 @@ SEVERAL = [
         ],
     ),
     (
+        "I live in Rome and I'm flying to Oslo.",
+        [("The user lives in Rome.", "user:home"), ("The user is flying to Oslo.", None)],
+    ),
+    (
+        "I lived in Oslo, but I moved to Rome.",
+        [("The user lived in Oslo.", None), ("The user moved to Rome.", "user:home")],
+    ),
+    (
         "I live in Ghent with my husband Joost and my dog Rex.",
         [
             ("The user lives in Ghent with their husband Joost and their dog Rex.", "user:home"),
@@ -57,8 +65,6 @@ SEVERAL = [
     ),
 ]
 ONE = [
-    "I live in Rome and I'm flying to Oslo.",
-    "I lived in Oslo, but I moved to Rome.",
     "When I'm 64 and I live in Rome, I will sing.",
     "My wife and I live in Rome.",
     "I'm sad because I live in Rome and I love jazz.",

@@ -58,7 +58,7 @@ def test_a_message_may_take_back_the_one_before_it() -> None:
 
 def test_a_correction_takes_what_it_corrects_along() -> None:
     assert contents("My number is 555-0100. Correction: 555-0199.") == [
-        'The user corrects: "My number is 555-0100. Correction: 555-0199."'
+        "The user's number is 555-0100. Correction: 555-0199."
     ]
     (fact,) = learned("I live in Rome. Actually, it's Ostia.")
     assert (fact.content, fact.topic) == (

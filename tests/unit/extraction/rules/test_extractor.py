@@ -43,7 +43,7 @@ def topical(content: str, topic: str, *, valid_from: datetime = START) -> Fact:
 
 def test_it_is_an_extractor() -> None:
     extractor: Extractor = EXTRACTOR
-    assert extractor.name == "rules/2"
+    assert extractor.name == "rules/3"
 
 
 def test_nothing_worth_remembering_is_an_empty_draft_of_the_whole_piece() -> None:

@@ -242,7 +242,8 @@ def test_rules_that_point_back_replace_nothing() -> None:
 
 
 def test_without_a_project_nothing_is_a_convention() -> None:
-    assert heard("We always use sunscreen at the beach.", project=None) == []
+    (habit,) = heard("We always use sunscreen at the beach.", project=None)
+    assert habit.tags == ("detail",)
     (fact,) = heard("Always use tabs.", project=None)
     assert (fact.content, fact.topic) == ('The user instructs: "Always use tabs."', None)
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from recollect.extraction import languages
 from recollect.extraction.rules import RuleExtractor, rulebook
-from recollect.extraction.rules.cues import Setting
+from recollect.extraction.rules.weighing import Setting
 from recollect.extraction.rules.wording import Occasion
 from recollect.knowledge import FactTag
 from tests.unit.extraction.material import piece, said
@@ -20,11 +21,13 @@ from tests.unit.extraction.material import piece, said
 FILE = Path(rulebook.__file__).with_name("en.toml")
 DATA = tomllib.loads(FILE.read_text(encoding="utf-8"))
 BOOK = rulebook.load()
+LANGUAGES = tomllib.loads(FILE.with_name("languages.toml").read_text(encoding="utf-8"))
+RULES = [(language, rule) for language in LANGUAGES for rule in rulebook.load(language).rules]
 
 
-@pytest.mark.parametrize("rule", BOOK.rules, ids=lambda rule: rule.name)
-def test_every_rule_can_be_tried(rule: rulebook.Rule) -> None:
-    assert rule.needs
+@pytest.mark.parametrize(("language", "rule"), RULES, ids=[f"{n}-{r.name}" for n, r in RULES])
+def test_every_rule_can_be_tried(language: str, rule: rulebook.Rule) -> None:
+    assert rule.needs or language != "en"
     assert FactTag(rule.tag)
     assert 0 < rule.confidence < 1
     assert rule.setting in (None, *Occasion)
@@ -35,9 +38,42 @@ def test_every_rule_can_be_tried(rule: rulebook.Rule) -> None:
         assert named <= groups
 
 
-def test_rules_have_names_of_their_own() -> None:
-    names = [rule.name for rule in BOOK.rules]
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_rules_have_names_of_their_own(language: str) -> None:
+    names = [rule.name for rule in rulebook.load(language).rules]
     assert len(names) == len(set(names))
+
+
+def test_every_language_has_a_name() -> None:
+    assert set(LANGUAGES) == set(languages.LANGUAGES)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_language_says_nothing_that_is_not_asked_for(language: str) -> None:
+    said = tomllib.loads(FILE.with_name(f"{language}.toml").read_text(encoding="utf-8"))
+    assert said["language"] == language
+    assert set(said["phrases"]) <= set(DATA["phrases"]) | {"slot_address"}
+    for name in said["phrases"]:
+        rulebook.load(language).phrase(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("I've been to Nîmes", "en"),
+        ("Ich bin müde", "de"),
+        ("no me gusta", "es"),
+        ("j'habite ici", "fr"),
+        ("eu moro aqui", "pt"),
+        ("mi chiamo Ada", "it"),
+        ("ik woon hier", "nl"),
+        ("ok", "en"),
+        ("", "en"),
+    ],
+)
+def test_a_language_is_told_by_its_small_words(text: str, language: str) -> None:
+    assert rulebook.language_of(text) == language
+    assert rulebook.language_of("ok", language) == language
 
 
 def test_weights_are_given_to_cues_that_exist() -> None:

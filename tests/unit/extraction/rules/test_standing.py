@@ -88,7 +88,7 @@ STANDING = [
 @pytest.mark.parametrize(("known", "topic", "now"), CHANGES)
 def test_what_changed_replaces_what_was(known: str, topic: str, now: str) -> None:
     old = Fact(known, id="f-1", topic=topic, valid_from=START, space="default")
-    (fact,) = facts_of(now, old)
+    fact = facts_of(now, old)[0]
     assert (fact.topic, fact.supersedes) == (topic, ("f-1",))
 
 

@@ -55,7 +55,7 @@ def test_nor_does_what_holds_for_a_time_of_unknown_length(text: str) -> None:
     ],
 )
 def test_what_began_lately_or_stands_beside_something_brief_does(text: str) -> None:
-    fact = only(text)
+    fact = EXTRACTOR.extract(piece(said(1, text))).facts[0]
     assert fact.topic == "user:home"
     assert fact.valid_to is None
 

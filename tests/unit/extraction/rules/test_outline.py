@@ -5,26 +5,26 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.extraction.rules.memo import Memo, Section, read_memo
+from recollect.extraction.rules.outline import Outline, Section, read_outline
 
 
-def sample() -> Memo:
+def sample() -> Outline:
     first = Section(title="Task 1: tea", lines=["task: tea"], lists={"Notes": ["- hot [#1]"]})
     second = Section(title="Task 2: cake", lines=["task: cake"])
-    return Memo(front={"description": "a day"}, lead=["# A day"], sections=[first, second])
+    return Outline(front={"description": "a day"}, lead=["# A day"], sections=[first, second])
 
 
 def test_a_document_is_read_back_as_it_was_written() -> None:
-    assert read_memo(sample().text()) == sample()
-    assert read_memo(sample().text()).text() == sample().text()
+    assert read_outline(sample().text()) == sample()
+    assert read_outline(sample().text()).text() == sample().text()
 
 
 def test_a_text_of_another_make_is_kept() -> None:
     text = "Tea was made.\n\n## Tea\noutcome: success\n- hot"
-    memo = read_memo(text)
-    assert memo.lead == ["Tea was made."]
-    assert memo.sections[0].lines == ["outcome: success", "- hot"]
-    assert memo.text() == text
+    outline = read_outline(text)
+    assert outline.lead == ["Tea was made."]
+    assert outline.sections[0].lines == ["outcome: success", "- hot"]
+    assert outline.text() == text
 
 
 def test_a_list_grows_each_entry_once_and_loses_the_oldest() -> None:
@@ -45,12 +45,12 @@ def test_a_field_is_replaced_not_repeated() -> None:
 
 
 def test_what_is_too_long_loses_its_oldest_first() -> None:
-    memo = Memo(front={"description": "a day"})
+    outline = Outline(front={"description": "a day"})
     for number in range(20):
-        section = memo.section(f"Task {number}")
+        section = outline.section(f"Task {number}")
         section.put("task", f"number {number}")
         section.add("Notes", [f"note {number} {word}" for word in range(10)], 10)
-    text = memo.bounded(1500)
+    text = outline.bounded(1500)
     assert len(text) <= 1500
     assert "description: a day" in text
     assert "note 19 9" in text
@@ -59,4 +59,4 @@ def test_what_is_too_long_loses_its_oldest_first() -> None:
 
 @given(st.text(max_size=300), st.integers(min_value=10, max_value=200))
 def test_any_text_can_be_read_and_bounded(text: str, chars_max: int) -> None:
-    assert len(read_memo(text).bounded(chars_max)) <= chars_max
+    assert len(read_outline(text).bounded(chars_max)) <= chars_max

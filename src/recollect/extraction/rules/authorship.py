@@ -60,11 +60,13 @@ def plain(sentence: str) -> str:
     return " ".join(sentence.split())
 
 
-class OwnWords:
+class Authorship:
     """Reads messages for what their writers say themselves, in one language."""
 
-    def __init__(self, book: Rulebook) -> None:
+    def __init__(self, book: Rulebook, english: Authorship | None = None) -> None:
+        """`english`: what is handed over in English is often in another language."""
         self._book = book
+        self._english = english
 
     def sentences(self, text: str, *, is_work: bool, is_pasted: bool) -> Iterator[Said]:
         """The sentences of a message that are its writer's own, without the heads of lists."""
@@ -151,6 +153,8 @@ class OwnWords:
     def _is_last(self, said: Said, *, is_work: bool) -> bool:
         """Whether the sentences behind this one are hardly the person's own."""
         if self._hands_over_text(said.text):
+            return True
+        if self._english is not None and self._english._is_last(said, is_work=is_work):
             return True
         if said.ends_line and self._book.phrase("hands_over_below").search(said.text):
             return True

@@ -6,12 +6,12 @@ from __future__ import annotations
 import pytest
 
 from recollect.extraction.rules import RuleExtractor
-from recollect.extraction.rules.own import OwnWords
+from recollect.extraction.rules.authorship import Authorship
 from recollect.extraction.rules.rulebook import load
 from tests.unit.extraction.material import piece, said, session
 
 EXTRACTOR = RuleExtractor()
-OWN = OwnWords(load())
+OWN = Authorship(load())
 
 
 def contents(text: str, *, project: str | None = None) -> list[str]:
@@ -114,7 +114,8 @@ def test_what_else_is_to_be_remembered_is_an_instruction_with_its_head() -> None
     text = "Keep in mind:\n- the invoices go to Ines\n- never force-push\n\nSuggest a walk."
     kept = ["Keep in mind: the invoices go to Ines", "Never force-push"]
     assert contents(text) == [f'The user instructs: "{each}"' for each in kept]
-    project = [f'In /srv/shop, the user instructs: "{each}"' for each in kept]
+    there = ["The invoices go to Ines", "Never force-push"]
+    project = [f'In /srv/shop, the user instructs: "{each}"' for each in there]
     assert contents(text, project="/srv/shop") == project
 
 

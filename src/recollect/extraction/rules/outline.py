@@ -66,7 +66,7 @@ class Section:
 
 
 @dataclass(slots=True, kw_only=True)
-class Memo:
+class Outline:
     """The whole document."""
 
     front: dict[str, str] = field(default_factory=dict)
@@ -104,27 +104,27 @@ class Memo:
         return text if len(text) <= chars_max else text[: chars_max - 1] + "…"
 
 
-def read_memo(text: str) -> Memo:
+def read_outline(text: str) -> Outline:
     """A document from its text."""
-    memo = Memo()
+    outline = Outline()
     lines = text.strip().split("\n")
     if lines[0] == "---" and "---" in lines[1:]:
         end = lines.index("---", 1)
         for line in lines[1:end]:
             name, colon, value = line.partition(": ")
             if colon:
-                memo.front[name] = value
+                outline.front[name] = value
         lines = lines[end + 1 :]
-    target = memo.lead
+    target = outline.lead
     for line in lines:
         if line.startswith("## "):
-            memo.sections.append(Section(title=line[3:]))
-            target = memo.sections[-1].lines
-        elif line.startswith("### ") and memo.sections:
-            target = memo.sections[-1].lists.setdefault(line[4:], [])
+            outline.sections.append(Section(title=line[3:]))
+            target = outline.sections[-1].lines
+        elif line.startswith("### ") and outline.sections:
+            target = outline.sections[-1].lists.setdefault(line[4:], [])
         elif line.strip():
             target.append(line)
-    return memo
+    return outline
 
 
 def one_line(text: str, chars_max: int) -> str:
