@@ -182,7 +182,8 @@ def test_another_model_embeds_everything_again(
         memory.work()
         assert [hit.text for hit in memory.space().recall("automobile")] == ["car"]
     with psycopg.connect(postgres_url) as connection:
-        models = connection.execute(f'SELECT model FROM "{postgres_schema}".embeddings'.encode())
+        query = f'SELECT DISTINCT model FROM "{postgres_schema}".embeddings'
+        models = connection.execute(query.encode())
         assert models.fetchall() == [("hash:16",)]
 
 

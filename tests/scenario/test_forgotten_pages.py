@@ -204,6 +204,7 @@ def test_a_search_by_words_names_what_may_still_say_it(here: Hosted) -> None:
     receipt = space.forget(session=session)
     assert (receipt.is_complete, receipt.left) == (True, ())
     named = {"~/notes/visit", f"{echo.session_id}:{echo.seq}", stated.id}
+    named |= {"~/memory/MEMORY", "~/memory/memory_summary"}  # which tell what was stated
     assert set(receipt.may_remain) == named
 
 

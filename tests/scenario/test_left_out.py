@@ -49,7 +49,7 @@ def test_what_one_session_said_leaves_memory_at_once_and_comes_back(
     """G11, G12: facts, pages of the memory-agent, and with the next work the handbook."""
     space, session = memory.space("alice"), learned(memory)
     before, pages = told(space), saying(space)
-    assert {"fact", "document", "record", "summary", "context", "list", "search"} <= before
+    assert {"fact", "context", "list", "search"} <= before, "pages say no more than the fact"
     assert len(pages) > 3
     [fact] = space.facts.list()
     session.set_mode(mode)
@@ -136,7 +136,8 @@ def test_what_was_said_before_it_was_left_out_is_learned_when_it_is_back(
     session.append("user", "My favourite colour is teal.", name="Alice")
     for again in (False, True):
         memory.work(all=True, again=again)
-        assert {"fact", "document", "summary"} <= told(space)
+        assert "fact" in told(space)
+        assert saying(space) != set()
         assert "fact" in told(space, "teal")
         assert saying(space, "Lisbon") == set()
         assert told(space, "Lisbon") <= {"record", "context"}

@@ -45,7 +45,7 @@ _READS: Mapping[str, str] = {
     "ledger": "calls",
     "documents": "find get find_deleted tree history search deleted references_from references_to"
     " references_naming broken orphans",
-    "search": "candidates load revisions usage",
+    "search": "candidates latest load revisions usage",
     "vectors": "pending",  # its texts go to whoever makes vectors
     "agents": "ref item find_record get list",
     "generations": "select memos standings list get documents",

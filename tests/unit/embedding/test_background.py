@@ -141,4 +141,5 @@ def test_work_for_one_space_shows_no_text_of_another_to_the_embedder(store_url: 
             memory.space(name).facts.add("of bob" if name == "b" else "of alice")
         memory.work(space="a")
         assert embedder.requests == 1
-        assert (len(vectors_of(memory)), len(vectors_of(memory, "b"))) == (1, 0)
+        pages = {"MEMORY", "memory_summary"}
+        assert (len(vectors_of(memory)), len(vectors_of(memory, "b"))) == (1 + len(pages), 0)

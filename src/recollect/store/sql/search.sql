@@ -49,10 +49,16 @@ json_extract(f.metadata, '$.project')
 -- they were told of. As it was at another time, it is only known if it has not changed.
 -- A page that says nothing is there for those below it.
 (d.deleted_at IS NULL AND (d.body <> '' OR d.description <> '') AND NOT {says_again}
+    AND NOT (d.author_kind = 'consolidation' AND {has_left_out})
     AND d.updated_at >= :since AND d.updated_at < :until AND (:any_tags OR {document_tagged})
     AND (:any_trust OR CASE WHEN d.author_kind = 'person' THEN :peoples_word ELSE :agents_word END)
     AND :any_session AND :any_agent
     AND (:any_project OR (:or_no_project AND d.author_kind = 'person')))
+
+-- fragment: has_left_out
+-- The generation rests on a session that may not be remembered any more; the next one will not.
+EXISTS (SELECT 1 FROM sessions n JOIN extractions e ON e.space = n.space AND e.session_id = n.id
+    WHERE n.space = :space AND n.mode <> 'enabled' AND e.selected_for_phase2)
 
 -- fragment: says_again
 -- What sessions came to, copied by consolidation.
