@@ -16,7 +16,8 @@ _TAGS_MAX = 50
 # Below it stands what somebody else wrote: pasted, forwarded, or a mail with its head.
 _FOREIGN = re.compile(
     r"^(?:\[Pasted text #\d.*|-{2,} ?(?:Forwarded message|Original Message|Message transféré|"
-    r"Weitergeleitete Nachricht|Mensaje reenviado).*|(?:Begin )?forwarded message:.*|(?:fwd|fw): \S.*|"
+    r"Weitergeleitete Nachricht|Mensaje reenviado).*|(?:Begin )?forwarded message:.*|"
+    r"(?:fwd|fw): \S.*|"
     r"(?:Subject|Betreff|Objet|Asunto|Oggetto|Onderwerp): \S.*|"
     r"(?:From|Von|De|Da|Van): \S.*\n+(?:Sent|Date|To|Subject|Gesendet|Datum|An|Betreff|Objet|À|"
     r"Asunto|Para|Oggetto|A|Aan|Onderwerp)\b.*)$",
