@@ -197,7 +197,12 @@ VERBS: tuple[Verb, ...] = (
         example='session.set_summary("Moved to Lisbon.")',
     ),
     _write("session.set_mode", http=f"PUT {_SESSION}/mode", example='session.set_mode("enabled")'),
-    _write("session.sleep", http=f"POST {_SESSION}/sleep", example="session.sleep()"),
+    _write(
+        "session.sleep",
+        http=f"POST {_SESSION}/sleep",
+        command="sessions sleep",
+        example="session.sleep()",
+    ),
     _write(
         "session.compact",
         once=False,
@@ -208,14 +213,20 @@ VERBS: tuple[Verb, ...] = (
         "session.reset",
         once=False,
         http=f"POST {_SESSION}/reset",
+        command="sessions reset",
         example='session.reset("a new subject")',
     ),
-    _write("session.end", http=f"POST {_SESSION}/end", example="session.end()"),
+    _write(
+        "session.end",
+        http=f"POST {_SESSION}/end",
+        command="sessions end",
+        example="session.end()",
+    ),
     _drop("session.purge", scope=A, http=f"POST {_SESSION}/purge", example="session.purge()"),
     _read(
         "sessions.list",
         http=f"GET {S}/sessions",
-        command="sessions",
+        command=("sessions", "sessions list"),
         pages="before",
         example="alice.sessions.list()",
     ),
@@ -259,6 +270,7 @@ VERBS: tuple[Verb, ...] = (
     _write(
         "sessions.invalidate",
         http=f"POST {_SESSION}/mark",
+        command="sessions mark",
         example="alice.sessions.invalidate(session.id, 1)",
     ),
     _write(
@@ -527,7 +539,12 @@ VERBS: tuple[Verb, ...] = (
         summary="How an agent lives and what waits for it; none if nothing was said to it yet.",
         example='agents.state("helper", space="alice")',
     ),
-    _read("agents.agents", http=f"GET {S}/agents", example='agents.agents("alice")'),
+    _read(
+        "agents.agents",
+        http=f"GET {S}/agents",
+        command="agents",
+        example='agents.agents("alice")',
+    ),
     # Control.
     _drop(
         "space.forget",

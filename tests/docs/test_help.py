@@ -10,8 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from recollect.interfaces.cli.main import COMMANDS, cli
-from recollect.interfaces.cli.see_also import SEE_ALSO
+from recollect.interfaces.cli.main import COMMANDS, SEE_ALSO, cli
 from tests.docs.test_documents import CODE_SPAN, DOCUMENTS, ROOT, blocks, prose
 from tests.docs.walking import console, understood
 from tests.tidy.test_reference import walk

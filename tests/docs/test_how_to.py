@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import recollect
 from recollect.interfaces.cli.main import cli
 from tests.docs.test_documents import ROOT, WALKED, Block, blocks
 from tests.docs.walking import understood
@@ -43,6 +44,7 @@ def furnished(directory: Path) -> None:
         (directory / name).write_text(text)
     with zipfile.ZipFile(directory / "export.zip", "w") as archive:
         archive.writestr("conversations.json", "[]")
+    recollect.open(directory / "memory.db").close()  # a guide may begin with a look into it
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import recollect
 from recollect import config
 
 KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
@@ -18,3 +19,9 @@ def no_settings_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def empty_store() -> None:
+    """The store that commands use without --store, with nothing in it yet."""
+    recollect.open().close()

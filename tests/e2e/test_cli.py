@@ -362,6 +362,7 @@ def test_a_file_of_messages_is_stored_in_batches_and_again_without_doubling(
         (b"\xff\xfe", "not UTF-8"),
     ],
 )
+@pytest.mark.usefixtures("empty_store")
 def test_a_bad_message_is_named_and_nothing_is_stored(
     content: str | bytes, complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -403,7 +404,7 @@ def test_the_same_key_stores_once_and_says_so() -> None:
 
 def test_an_agent_can_be_named_as_the_list_shows_it() -> None:
     run("append", "k", "I tidy up.", "--agent", "/memory-agent/assistant")
-    listed = run("sessions").stdout
+    listed = run("sessions", "--all-agents").stdout
     assert re.search(r"/memory-agent/assistant .* active, never remembered", listed)
     assert len(run_json("history", "k", "--agent", "/memory-agent/assistant")) == 1
     assert run("history", "k", "--agent", "/wizard/x").exit_code == 1
@@ -489,6 +490,7 @@ def test_rotations_show_what_was_said_before_with_the_session_it_was_said_in(
     assert len(run_json("history", "k", "--rotations", "--limit", "1", *store)) == 1
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_what_is_empty_says_how_to_fill_it_and_is_no_error() -> None:
     for arguments, advice in {
         ("history", "nobody"): "Nothing was said under 'nobody'",
@@ -814,6 +816,7 @@ def test_a_setting_out_of_bounds_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     assert (result.exit_code, "mark_threshold" in result.stderr) == (1, True)
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_a_variable_that_is_no_setting_is_named_and_stops_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

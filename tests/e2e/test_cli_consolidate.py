@@ -416,6 +416,7 @@ def test_generations_are_listed_in_pages() -> None:
         (("consolidate", "--space", ""), 2, "--space is empty"),
     ],
 )
+@pytest.mark.usefixtures("empty_store")
 def test_what_cannot_be_done_is_refused_with_a_reason(
     arguments: tuple[str, ...], exit_code: int, words: str
 ) -> None:

@@ -167,6 +167,7 @@ def test_a_path_that_cannot_be_is_wrong_usage(path: str, tmp_path: Path) -> None
         ("purge", "--yes"),
     ],
 )
+@pytest.mark.usefixtures("empty_store")
 def test_what_is_not_there_is_named_and_exits_1(arguments: tuple[str, ...]) -> None:
     verb, *rest = arguments
     said = refused(verb, "people/nobody", *rest)
@@ -236,6 +237,7 @@ def test_a_tree_is_shown_page_by_page(people: None) -> None:
     assert (last.exit_code, last.output) == (0, "")
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_an_empty_tree_says_how_to_begin() -> None:
     result = run("docs")
     assert (result.exit_code, result.stdout) == (0, "")
@@ -629,7 +631,7 @@ def test_who_stands_in_a_directory_that_is_not_there_is_told_so(people: None) ->
 
 WAITS_FOR_ITS_PROGRESS = """
 import threading, click
-import recollect.documents.publish as publish, recollect.interfaces.cli.docs_files as files
+import recollect.documents.publish as publish, recollect.interfaces.cli.docs as files
 files.PROGRESS_SECONDS = 0.001
 shown, placed, echo, place = threading.Event(), [], click.echo, publish._Publishing._place
 def heard(text="", **more):

@@ -227,6 +227,7 @@ def test_stored_facts_never_reach_the_terminal_raw() -> None:
         (("facts", "list", "--tag", "x"), "No such facts in space 'default'. See all:"),
     ],
 )
+@pytest.mark.usefixtures("empty_store")
 def test_no_facts_say_how_to_have_some(arguments: tuple[str, ...], advice: str) -> None:
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (0, "")
@@ -245,6 +246,7 @@ def test_no_facts_say_how_to_have_some(arguments: tuple[str, ...], advice: str) 
         ("list", "--session", "nobody"),
     ],
 )
+@pytest.mark.usefixtures("empty_store")
 def test_what_is_not_there_is_named_and_exits_1(arguments: tuple[str, ...]) -> None:
     result = run("facts", *arguments)
     assert (result.exit_code, result.stdout) == (1, "")

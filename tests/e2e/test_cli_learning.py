@@ -155,6 +155,7 @@ def test_the_facts_of_a_long_session_are_shown_up_to_a_limit() -> None:
     assert len(re.findall(r"^ +\d[\d–]*  Ana: ", shown, re.MULTILINE)) == 2
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_an_unknown_session_exits_1_and_an_ambiguous_key_asks_for_the_agent() -> None:
     missing = run("sessions", "show", "nobody")
     assert (missing.exit_code, missing.stdout) == (1, "")

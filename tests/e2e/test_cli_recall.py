@@ -185,6 +185,7 @@ def test_what_is_not_there_is_said_in_one_line(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["recall", "context"])
+@pytest.mark.usefixtures("empty_store")
 def test_nothing_found_is_fine_and_says_so_on_standard_error(command: str) -> None:
     result = run(command, "zebra")
     assert (result.exit_code, result.stdout) == (0, "")
@@ -194,6 +195,7 @@ def test_nothing_found_is_fine_and_says_so_on_standard_error(command: str) -> No
     assert run(command, "").exit_code == 0, "any text is a query"
 
 
+@pytest.mark.usefixtures("empty_store")
 def test_nothing_found_in_json() -> None:
     assert run_json("recall", "zebra") == []
     nothing = {"id": "", "text": "", "token_count": 0, "citations": [], "omitted": []}

@@ -122,10 +122,10 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.interfaces.cli.serve", "<dynamic>"),  # the web server is an extra
         ("recollect.interfaces.cli.mcp", "<dynamic>"),  # the MCP SDK is an extra
         ("recollect.importers.sources", "<dynamic>"),  # each source when it is asked for
-        ("recollect.interfaces.cli.lazy", "<dynamic>"),  # each command when it is used
-        ("recollect.interfaces.cli.lazy", "click.shell_completion"),  # only for Tab
-        ("recollect.interfaces.cli.completing", "click.shell_completion"),
-        ("recollect.interfaces.cli.completing", "recollect.interfaces.cli.offers"),
+        ("recollect.interfaces.cli.groups", "<dynamic>"),  # each command when it is used
+        ("recollect.interfaces.cli.groups", "click.shell_completion"),  # only for Tab
+        ("recollect.interfaces.cli.options", "click.shell_completion"),
+        ("recollect.interfaces.cli.options", "recollect.interfaces.cli.candidates"),
         (
             "recollect.interfaces.http.protocol",
             "uvicorn.protocols.http.httptools_impl",  # httptools may be missing

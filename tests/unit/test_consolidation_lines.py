@@ -21,18 +21,16 @@ from recollect.generation import (
     Selection,
     Waiting,
 )
-from recollect.interfaces.cli.consolidation_lines import (
-    Consolidation,
-    consolidation_lines,
-    consolidation_shape,
-    why_in_words,
-)
 from recollect.interfaces.cli.generation_lines import (
     SHOWN,
     WHY_REMOVED,
+    Consolidation,
+    consolidation_lines,
+    consolidation_shape,
     generation_head,
     generation_table,
     preview_lines,
+    why_in_words,
 )
 from recollect.interfaces.cli.target import Target
 from recollect.knowledge import NOTHING_SPENT

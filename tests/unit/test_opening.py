@@ -10,7 +10,7 @@ import pytest
 
 import recollect
 from recollect.errors import InvalidUrl, NotAStore
-from recollect.operations.database_files import path_of
+from recollect.store.address import path_of
 
 
 @pytest.mark.parametrize("address", [":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:"])

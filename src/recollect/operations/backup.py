@@ -20,11 +20,12 @@ from recollect.collection import check_flag
 from recollect.config import Settings
 from recollect.errors import NotEmpty, NotFound, UsageError
 from recollect.operations.archive import opened
-from recollect.operations.database_files import copy, exchange, made_aside, path_of, reading
+from recollect.operations.database_files import copy, exchange, made_aside, reading
 from recollect.operations.exporting import export, load
 from recollect.operations.migrating import migrate, whole_of
 from recollect.operations.placing import check_free, put_into_place
 from recollect.operations.rows import spaces
+from recollect.store.address import path_of
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from recollect.store.sqlite.whole import SqliteWhole
@@ -100,7 +101,7 @@ class Restoring:
         if path.is_dir():
             check_free(path, "it is a directory: name a file")
         if not replace:
-            check_free(path, "use another path, or say that it is replaced")
+            check_free(path, "use another path, or --replace, which keeps the old one beside it")
         return self._into_file(path)
 
     def _into_file(self, path: Path) -> Restored:

@@ -18,7 +18,6 @@ from recollect.crashpoints import reach
 from recollect.documents.files import Folder
 from recollect.errors import (
     InvalidArchive,
-    InvalidUrl,
     NotAStore,
     NotEmpty,
     StoreBusy,
@@ -27,7 +26,6 @@ from recollect.errors import (
 )
 from recollect.operations.placing import aside_of, sync_file
 from recollect.progress import tell
-from recollect.store.opening import at_home, file_of
 from recollect.store.sqlite.errors import translate
 from recollect.store.sqlite.files import prepare_file, schema_version
 
@@ -116,21 +114,6 @@ def _swap(kept: Path, path: Path) -> None:
         kept.rename(aside)
         os.link(path, kept)
         aside.replace(path)
-
-
-def path_of(address: str | Path) -> Path | None:
-    """The file that an address means; none: it is a server's."""
-    if isinstance(address, Path):
-        return address.absolute()
-    scheme, separator, _ = address.partition("://")
-    if address == ":memory:":
-        raise InvalidUrl("a store in memory is gone at the end of this; name a file or a server")
-    if not separator:
-        return at_home(address).absolute()
-    if scheme != "sqlite":
-        return None
-    path = file_of(address)
-    return path_of(":memory:") if path is None else path.absolute()
 
 
 def _settle(path: Path, kept: Path) -> None:

@@ -1,13 +1,57 @@
-"""A store's address as it may be shown: to a person, in a log, in an error."""
+"""A store's address: which file it means, and how it may be shown in a log or an error."""
 
 from __future__ import annotations
 
 import re
-from urllib.parse import unquote
+from pathlib import Path
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from recollect.errors import InvalidUrl
+
+FORMS = "use a path, sqlite:///path, postgresql://user@host/database or :memory:"
 
 _HIDDEN = "***"
 _PASSWORD_OPTION = re.compile(r"[?&][^?&=]*password=", re.IGNORECASE)
 _BETWEEN = re.compile(r"[:/?#@&=]")  # what an address is taken apart at, rightly or not
+
+
+def path_of(address: str | Path) -> Path | None:
+    """The file that an address means; none: it is a server's."""
+    if isinstance(address, Path):
+        return address.absolute()
+    scheme, separator, _ = address.partition("://")
+    if address == ":memory:":
+        raise InvalidUrl("a store in memory is gone at the end of this; name a file or a server")
+    if not separator:
+        return at_home(address).absolute()
+    if scheme != "sqlite":
+        return None
+    path = file_of(address)
+    return path_of(":memory:") if path is None else path.absolute()
+
+
+def file_of(url: str) -> Path | None:
+    """The file that a sqlite:///… means; none: a store in memory."""
+    name = unquote(url_parts(url).path).removeprefix("/")
+    return None if name in ("", ":memory:") else at_home(name)
+
+
+def at_home(name: str) -> Path:
+    """A path as people write it, where ~ is their home."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError as error:
+        raise InvalidUrl(f"{name}: nobody's home is known by that name; {FORMS}") from error
+
+
+def url_parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise InvalidUrl(f"{url}: {error}; {FORMS}") from error
+    if parts.netloc:
+        raise InvalidUrl(f"{url}: a file has no host; write sqlite:///path with three slashes")
+    return parts
 
 
 def without_password(address: str) -> str:

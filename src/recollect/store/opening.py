@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl
 
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.errors import InvalidUrl, MissingExtra
+from recollect.store.address import FORMS, at_home, file_of, url_parts
 from recollect.store.relational import Database, RelationalStore
 from recollect.store.sqlite import SqliteDatabase, Synchronous
 
 if TYPE_CHECKING:
     from recollect.store.protocol import Store
-
-FORMS = "use a path, sqlite:///path, postgresql://user@host/database or :memory:"
 
 
 def open_store(address: str | Path, settings: Settings, clock: Clock) -> Store:
@@ -47,36 +46,12 @@ def _open_database(address: str | Path, settings: Settings, clock: Clock) -> Dat
             raise InvalidUrl(f"no store speaks {scheme}://; {FORMS}")
 
 
-def file_of(url: str) -> Path | None:
-    """The file that a sqlite:///… means; none: a store in memory."""
-    name = unquote(_parts(url).path).removeprefix("/")
-    return None if name in ("", ":memory:") else at_home(name)
-
-
-def at_home(name: str) -> Path:
-    """A path as people write it, where ~ is their home."""
-    try:
-        return Path(name).expanduser()
-    except RuntimeError as error:
-        raise InvalidUrl(f"{name}: nobody's home is known by that name; {FORMS}") from error
-
-
 def _open_sqlite_url(url: str, settings: Settings, clock: Clock) -> Database:
-    options = dict(parse_qsl(_parts(url).query))
+    options = dict(parse_qsl(url_parts(url).query))
     for name in options:
         if name not in ("synchronous", "vfs"):
             raise InvalidUrl(f"{url}: unknown option {name!r}; there are synchronous and vfs")
     return _open_sqlite(file_of(url), options, settings, clock)
-
-
-def _parts(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        raise InvalidUrl(f"{url}: {error}; {FORMS}") from error
-    if parts.netloc:
-        raise InvalidUrl(f"{url}: a file has no host; write sqlite:///path with three slashes")
-    return parts
 
 
 def _open_sqlite(

@@ -7,7 +7,7 @@ from datetime import datetime
 import click
 
 import recollect
-from recollect.interfaces.cli.given_time import read_given_time
+from recollect.interfaces.cli.arguments import read_given_time
 from recollect.interfaces.cli.output import NONE, moment, note, one_line, table, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.interfaces.views import view
@@ -51,7 +51,7 @@ def command(
       recollect audit --space alice --verb erasure.forget_session --json
       recollect audit --actor key:019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10 --since 2026-05-01T00:00Z
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         found = _read(memory, target.space, actor, verb, since, limit)
         is_kept = memory.settings.audit != "off"
     if target.as_json:

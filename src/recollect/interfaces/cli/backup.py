@@ -9,7 +9,6 @@ import click
 from recollect.interfaces.cli.output import counted, one_line, write, write_json
 from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.cli.whole_store import note_whole_store, open_existing
 from recollect.operations.backup import back_up
 
 
@@ -30,8 +29,8 @@ def command(target: Target, path: Path) -> None:
       recollect backup memory-2026-01-01.db
       recollect backup memory.zip --store postgresql://localhost/recollect
     """
-    note_whole_store(target)
-    with open_existing(target) as memory, progress_shown(target):
+    target.note_whole_store()
+    with target.open_existing() as memory, progress_shown(target):
         done = back_up(memory.store, path)
     if target.as_json:
         shape = {"path": str(done.path), "kind": done.kind, "size_bytes": done.size_bytes}

@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
+from recollect.interfaces.cli.arguments import session_keys
 from recollect.interfaces.cli.output import harmless, note, write, write_json
-from recollect.interfaces.cli.recall import nothing_found, session_keys
-from recollect.interfaces.cli.recall_arguments import (
+from recollect.interfaces.cli.recall import (
     given_filters,
     narrowing_options,
+    nothing_found,
     read_query,
     speaker_option,
 )
@@ -72,7 +73,7 @@ def command(
       printf '%s' "$PROMPT" | recollect context -
     """
     text = read_query(query, "recollect context -")
-    with target.open(given["agent"]) as memory:
+    with target.open_existing(given["agent"]) as memory:
         space = memory.space(target.space_name)
         if max_tokens is None:
             max_tokens = CONTEXT_TOKENS if text.strip() else memory.settings.recap_tokens

@@ -18,11 +18,11 @@ from recollect.descriptors import agent_label
 from recollect.documents.links import unlinked
 from recollect.domain import SessionState
 from recollect.errors import InvalidValue
+from recollect.interfaces.cli.arguments import session_keys
 from recollect.interfaces.cli.fact_lines import history_lines, source_in_words, standing
 from recollect.interfaces.cli.history import digest, indented
-from recollect.interfaces.cli.lookup import session_keys
 from recollect.interfaces.cli.output import counted, harmless, number, one_line, write, write_json
-from recollect.interfaces.cli.states import mark_in_words, state_in_words
+from recollect.interfaces.cli.session_report import mark_in_words, state_in_words
 from recollect.interfaces.cli.status import overview_lines, overview_shape, read_overview
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.interfaces.views import view

@@ -3,46 +3,178 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from recollect.document import Document
+from recollect.document import Author, DeletedDocument, Document, Node, Reference, Version
 from recollect.documents.paths import DEPTH_MAX, memory_root
-from recollect.interfaces.cli.completing import known_paths
-from recollect.interfaces.cli.docs_arguments import (
+from recollect.documents.tree import Links
+from recollect.interfaces.cli.arguments import (
     advice_on_missing,
+    find_document,
     limit_option,
-    not_there,
     path_argument,
     read_given_path,
+    session_keys,
 )
-from recollect.interfaces.cli.docs_lines import (
-    broken_line,
-    deleted_lines,
-    diff_lines,
-    document_lines,
-    found_lines,
-    history_table,
-    link_lines,
-    tree_lines,
-    version_lines,
+from recollect.interfaces.cli.fact_lines import source_in_words
+from recollect.interfaces.cli.options import known_paths
+from recollect.interfaces.cli.output import (
+    NONE,
+    harmless,
+    labelled,
+    moment,
+    note,
+    one_line,
+    shortened,
+    table,
+    write,
+    write_json,
 )
-from recollect.interfaces.cli.output import harmless, note, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.interfaces.views import view
-from recollect.space import Space
+
+DESCRIPTION_CHARS = 100  # of a document in a list
+DELETED_HEADERS = ("PATH", "DELETED", "VERSION", "ID")
+VERSION_HEADERS = ("VERSION", "WHEN", "EVENT", "BY", "PATH", "REASON")
+
+
+def tree_lines(nodes: Sequence[Node], root_depth: int) -> Iterator[str]:
+    """A line per document, indented; the first one says where on the tree it stands."""
+    for position, node in enumerate(nodes):
+        name = node.path if position == 0 else node.path.rpartition("/")[2]
+        indent = "  " * (node.depth - root_depth)
+        bold = click.style(one_line(name), bold=node.has_children)
+        yield f"{indent}{bold}{_about(node.title, node.description, node.path)}"
+
+
+def deleted_lines(documents: Sequence[DeletedDocument]) -> Iterator[str]:
+    """A line for each, with the id by which it is brought back."""
+    if documents:
+        rows = [
+            (one_line(each.path), moment(each.deleted_at), str(each.version), each.id)
+            for each in documents
+        ]
+        yield from table(DELETED_HEADERS, rows)
+
+
+def found_lines(document: Document) -> Iterator[str]:
+    """A document in a list of what was found."""
+    about = _about(document.title, document.description, document.path)
+    yield f"{click.style(one_line(document.path), bold=True)}{about}"
+    if document.body.strip():
+        yield f"    {shortened(document.body, 2 * DESCRIPTION_CHARS)}"
+
+
+def _about(title: str, description: str, path: str) -> str:
+    """What stands behind a path in a list; a title that is its slug says nothing new."""
+    words = [] if title == path.rpartition("/")[2] else [one_line(title)]
+    words += [shortened(description, DESCRIPTION_CHARS)] if description else []
+    return f"  {': '.join(words)}" if words else ""
+
+
+def document_lines(
+    document: Document, children: Sequence[Node], keys: Mapping[str, str]
+) -> Iterator[str]:
+    """A document in full; `keys` are the stable keys of sessions, by id."""
+    names = [node.path.rpartition("/")[2] for node in children]
+    yield from _page(
+        {
+            "Document": document.path,
+            "Id": document.id,
+            "Version": f"{document.version}, {moment(document.updated_at)}",
+            "By": _by(document.author, document.reason),
+        },
+        document,
+        {
+            "Sources": "; ".join(source_in_words(each, keys) for each in document.sources),
+            "Facts": ", ".join(document.facts),
+            "Below": ", ".join(names),
+        },
+    )
+
+
+def version_lines(version: Version) -> Iterator[str]:
+    """A version in full."""
+    yield from _page(
+        {
+            "Document": version.path,
+            "Version": f"{version.number}, {version.event.value} {moment(version.at)}",
+            "By": _by(version.author, version.reason),
+        },
+        version,
+        {"Facts": ", ".join(version.facts)},
+    )
+
+
+def _page(
+    first: Mapping[str, str], page: Document | Version, last: Mapping[str, str]
+) -> Iterator[str]:
+    said = {
+        "Title": page.title,
+        "About": page.description,
+        "Tags": ", ".join(page.tags),
+        "Links": ", ".join(page.links),
+    }
+    values = {**first, **said, **last}
+    yield from labelled({name: value for name, value in values.items() if value})
+    if page.body:
+        yield ""
+        yield harmless(page.body)
+
+
+def history_table(versions: Sequence[Version]) -> Iterator[str]:
+    rows = [
+        (
+            str(version.number),
+            moment(version.at),
+            version.event.value,
+            author_in_words(version.author),
+            version.path,
+            version.reason or NONE,
+        )
+        for version in versions
+    ]
+    return table(VERSION_HEADERS, rows)
+
+
+def diff_lines(diff: str) -> Iterator[str]:
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    for line in diff.split("\n"):
+        yield click.style(harmless(line), fg=colours.get(line[:1]))
+
+
+def link_lines(links: Links) -> Iterator[str]:
+    """What a document refers to, then what refers to it."""
+    for reference in links.outgoing:
+        yield f"→ {one_line(reference.target)}{_kind(reference)}"
+    for reference in links.incoming:
+        yield f"← {one_line(reference.source)}{_kind(reference)}"
+
+
+def broken_line(reference: Reference) -> str:
+    return f"{one_line(reference.source)} → {one_line(reference.target)}{_kind(reference)}"
+
+
+def _kind(reference: Reference) -> str:
+    alias = f", “{one_line(reference.alias)}”" if reference.alias else ""
+    broken = click.style("  broken", fg="yellow") if reference.is_broken else ""
+    return f"  ({reference.kind.value}{alias}){broken}"
+
+
+def author_in_words(author: Author) -> str:
+    return f"{author.name} ({author.kind.value})"
+
+
+def _by(author: Author, reason: str) -> str:
+    return author_in_words(author) + (f": {reason}" if reason else "")
+
 
 SHOWN = 200
 FOUND = 10
 VERSIONS = 50
 CHILDREN = 20  # named with a document; the tree has all
-
-
-def find_document(space: Space, path: str) -> Document:
-    found = space.documents.find(path)
-    if found is None:
-        raise not_there(space, path)
-    return found
 
 
 @click.command("tree")
@@ -66,18 +198,7 @@ def tree(
       recollect docs tree people --depth 1
       recollect docs tree --after projects/lisbon/costs --json
     """
-    show_tree(target, path=path, depth=depth, limit=limit, after=after)
-
-
-def show_tree(
-    target: Target,
-    *,
-    path: str | None = None,
-    depth: int | None = None,
-    limit: int = SHOWN,
-    after: str | None = None,
-) -> None:
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         root = memory_root().text if path is None else find_document(space, path).path
         nodes = space.documents.tree(root, depth=depth or DEPTH_MAX, limit=limit, after=after)
@@ -113,7 +234,7 @@ def deleted(target: Target, path: str | None, limit: int, after: str | None) -> 
       recollect docs deleted people
       recollect docs restore 0198c0de-…
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         documents = memory.space(target.space_name).documents
         gone = documents.deleted(path or memory_root().text, limit=limit, after=after)
     if target.as_json:
@@ -143,7 +264,7 @@ def read(target: Target, path: str, version: int | None, is_body: bool) -> None:
     """
     if is_body and target.as_json:
         raise click.UsageError("Give --body or --json, not both.")
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         if version is not None:
             with advice_on_missing():
@@ -152,7 +273,7 @@ def read(target: Target, path: str, version: int | None, is_body: bool) -> None:
         else:
             document = find_document(space, path)
             children = space.documents.tree(document.path, depth=1, limit=CHILDREN)[1:]
-            keys = _session_keys(space, document)
+            keys = session_keys(space, [document])
             shape, body = view(document), document.body
             lines = document_lines(document, children, keys)
     if target.as_json:
@@ -163,11 +284,6 @@ def read(target: Target, path: str, version: int | None, is_body: bool) -> None:
     else:
         for line in lines:
             write(line)
-
-
-def _session_keys(space: Space, document: Document) -> dict[str, str]:
-    found = (space.sessions.get(source.session_id) for source in document.sources)
-    return {state.id: state.key for state in found if state is not None}
 
 
 @click.command("history")
@@ -188,7 +304,7 @@ def history(target: Target, path: str, limit: int, before: int | None) -> None:
       recollect docs history people/ana
       recollect docs history people/ana --json
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         with advice_on_missing():
             versions = space.documents.history(path, limit, before)
@@ -218,7 +334,7 @@ def diff(target: Target, path: str, a: int, b: int | None) -> None:
       recollect docs diff people/ana 1
       recollect docs diff people/ana 2 3
     """
-    with target.open() as memory, advice_on_missing():
+    with target.open_existing() as memory, advice_on_missing():
         documents = memory.space(target.space_name).documents
         newest = documents.history(path, limit=1)[0].number if b is None else b
         text = documents.diff(path, a, newest)
@@ -250,7 +366,7 @@ def search(target: Target, words: tuple[str, ...], below: str | None, limit: int
       recollect docs search dinner Lisbon
       recollect docs search allergy --below people --json
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         where = None if below is None else find_document(space, below).path
         found = space.documents.search(" ".join(words), limit, below=where)
@@ -293,7 +409,7 @@ def links(target: Target, path: str | None, broken: bool, orphans: bool, limit: 
 
 
 def _links_of(target: Target, path: str) -> None:
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         document = find_document(space, path)
         found = space.documents.links(document.path)
@@ -305,7 +421,7 @@ def _links_of(target: Target, path: str) -> None:
 
 
 def _broken(target: Target, limit: int) -> None:
-    with target.open() as memory:
+    with target.open_existing() as memory:
         found = memory.space(target.space_name).documents.broken_links(limit)
     if target.as_json:
         write_json(view(found))
@@ -317,7 +433,7 @@ def _broken(target: Target, limit: int) -> None:
 
 
 def _orphans(target: Target, limit: int) -> None:
-    with target.open() as memory:
+    with target.open_existing() as memory:
         found = memory.space(target.space_name).documents.orphans(limit)
     if target.as_json:
         write_json(found)

@@ -12,20 +12,20 @@ from recollect.document import Document
 from recollect.documents.paths import read_path
 from recollect.documents.tree import OnReferences
 from recollect.errors import DocumentReferenced, NotFound
-from recollect.interfaces.cli.completing import known_paths
-from recollect.interfaces.cli.docs_arguments import (
+from recollect.interfaces.cli.arguments import (
     advice_on_missing,
     expect_option,
     expect_or_none_option,
+    find_document,
     path_argument,
     read_file,
     read_given_path,
     read_given_paths,
+    read_text,
     reason_option,
     text_or_file,
 )
-from recollect.interfaces.cli.docs_reading import find_document
-from recollect.interfaces.cli.given_text import read_text
+from recollect.interfaces.cli.options import known_paths
 from recollect.interfaces.cli.output import counted, note, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.interfaces.views import view
@@ -108,7 +108,7 @@ def append(target: Target, path: str, text: str | None, expect: int | None, reas
       date | recollect docs append projects/move/log -
     """
     added = read_text(text, "recollect docs append PATH")
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         where = find_document(space, path).path
         document = space.documents.append(where, added, expected_version=expect, reason=reason)
@@ -145,7 +145,7 @@ def patch(
     passage, replacement = _one_of("old", old, old_file), _one_of("new", new, new_file)
     if not passage:
         raise click.UsageError("--old is empty.")
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         before = find_document(space, path)
         document = space.documents.patch(
@@ -179,7 +179,7 @@ def move(target: Target, path: str, to: str, expect: int | None, reason: str) ->
       recollect docs move people/ana friends/ana
       recollect docs move projects/move archive/2026/move --reason "It is done."
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         before = find_document(space, path)
         document = space.documents.move(before.path, to, expected_version=expect, reason=reason)
@@ -217,7 +217,7 @@ def delete(
       recollect docs delete people/ana
       recollect docs delete projects/move --below --references unlink
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         where = find_document(space, path).path
         try:
@@ -252,7 +252,7 @@ def restore(
       recollect docs restore people/ana
       recollect docs restore people/ana --version 2
     """
-    with target.open() as memory, advice_on_missing():
+    with target.open_existing() as memory, advice_on_missing():
         document = memory.space(target.space_name).documents.restore(
             path, version, expected_version=expect, reason=reason
         )
@@ -276,7 +276,7 @@ def purge(target: Target, path: str, yes: bool) -> None:
     if not yes and (sys.stdin is None or not sys.stdin.isatty()):
         raise click.UsageError("This cannot be undone. Say --yes, or run it on a terminal.")
     where = read_path(path).text
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         if not yes:
             question = f"Purge {one_line(where)}, all below it and every version"

@@ -8,7 +8,6 @@ import click
 
 from recollect.interfaces.cli.output import counted, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.cli.whole_store import note_whole_store, open_existing
 from recollect.operations.checks import Finding, Gravity
 from recollect.operations.doctor import Diagnosis, examine, repair
 
@@ -30,8 +29,8 @@ def command(target: Target, is_repair: bool) -> None:
       recollect doctor --repair
       recollect doctor --store postgresql://localhost/recollect --json
     """
-    note_whole_store(target)
-    with open_existing(target) as memory:
+    target.note_whole_store()
+    with target.open_existing() as memory:
         look = repair if is_repair else examine
         diagnosis = look(memory.store, memory.clock.now())
     if target.as_json:

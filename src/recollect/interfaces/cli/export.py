@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
-from recollect.interfaces.cli.output import one_line, write, write_json
+from recollect.interfaces.cli.output import contents_in_words, one_line, write, write_json
 from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.cli.whole_store import in_words, open_existing
 
 
 @click.command("export")
@@ -31,7 +30,7 @@ def command(target: Target, path: Path) -> None:
       recollect export alice.zip --space alice
       recollect export all.zip --store postgresql://localhost/recollect --json
     """
-    with open_existing(target) as memory, progress_shown(target):
+    with target.open_existing() as memory, progress_shown(target):
         exported = memory.export(path, target.space)
     if target.as_json:
         write_json(
@@ -43,4 +42,6 @@ def command(target: Target, path: Path) -> None:
         )
     else:
         size = f"{exported.size_bytes:,} bytes"
-        write(f"Wrote {one_line(str(exported.path))} ({size}), {in_words(exported.spaces)}.")
+        write(
+            f"Wrote {one_line(str(exported.path))} ({size}), {contents_in_words(exported.spaces)}."
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -13,16 +13,21 @@ import recollect
 from recollect.clock import SystemClock
 from recollect.errors import NotFound
 from recollect.extraction.languages import named_languages
-from recollect.interfaces.cli.completing import known_keys
+from recollect.interfaces.cli.arguments import (
+    find_fact,
+    find_session,
+    limit_option,
+    read_given_time,
+    read_text,
+    session_keys,
+)
 from recollect.interfaces.cli.fact_lines import fact_in_full, fact_lines, history_lines
-from recollect.interfaces.cli.given_text import read_text
-from recollect.interfaces.cli.given_time import read_given_time
-from recollect.interfaces.cli.lookup import find_fact, find_session, session_keys
+from recollect.interfaces.cli.groups import ListingGroup
+from recollect.interfaces.cli.options import known_keys, target_options
 from recollect.interfaces.cli.output import note, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.interfaces.views import view
 from recollect.knowledge import UNCHANGED, Fact
-from recollect.session import LIST_MAX
 from recollect.space import Space
 
 LISTED = 50
@@ -46,17 +51,6 @@ def _read_pairs(
     return pairs
 
 
-def _limit(default: int) -> Callable[[Any], Any]:
-    return click.option(
-        "--limit",
-        type=click.IntRange(1, LIST_MAX),
-        default=default,
-        show_default=True,
-        metavar="N",
-        help=f"At most N facts, up to {LIST_MAX:,}.",
-    )
-
-
 _as_of = click.option(
     "--as-of",
     callback=read_given_time,
@@ -72,10 +66,9 @@ _metadata = click.option(
 )
 
 
-@click.group("facts", invoke_without_command=True)
-@click.pass_context
-@with_target
-def command(target: Target, context: click.Context) -> None:
+@click.group("facts", cls=ListingGroup)
+@target_options
+def command(**_given: object) -> None:
     """What was learned, statement by statement; without a verb, the list of it.
 
     A fact says whose word it is (user, agent or tool), when it was said, and which records bear it
@@ -87,8 +80,6 @@ def command(target: Target, context: click.Context) -> None:
       recollect facts search where does Ana live
       recollect facts add "Ana is allergic to penicillin." --tag detail
     """
-    if context.invoked_subcommand is None:
-        _list(target, limit=LISTED)
 
 
 @command.command("list")
@@ -101,10 +92,12 @@ def command(target: Target, context: click.Context) -> None:
 )
 @_as_of
 @click.option("--every", is_flag=True, help="Also what is superseded, over or not valid yet.")
-@_limit(LISTED)
+@limit_option(LISTED, "facts")
 @click.option("--after", metavar="ID", help="The next page: the facts listed after this one.")
 @with_target
-def list_(target: Target, /, **given: Any) -> None:
+def list_(
+    target: Target, /, limit: int, session: str | None, after: str | None, **more: Any
+) -> None:
     """List the facts that hold, newest first.
 
     \b
@@ -113,15 +106,9 @@ def list_(target: Target, /, **given: Any) -> None:
       recollect facts list --session telegram:42:main --every
       recollect facts list --as-of 2026-05-01T12:00:00Z --json
     """
-    if given["every"] and given["as_of"] is not None:
+    if more["every"] and more["as_of"] is not None:
         raise click.UsageError("Give --every or --as-of, not both.")
-    _list(target, **given)
-
-
-def _list(
-    target: Target, *, limit: int, session: str | None = None, after: str | None = None, **more: Any
-) -> None:
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         found = space.facts.list(
             limit,
@@ -138,6 +125,9 @@ def _list(
         elif not found and after is None:
             is_narrowed = session is not None or any(more.values())
             note(_nothing_narrower(space) if is_narrowed else _nothing(memory, space))
+
+
+command.lists_by(list_)
 
 
 def _write_facts(target: Target, space: Space, facts: Iterable[Fact]) -> None:
@@ -176,7 +166,7 @@ def _nothing(memory: recollect.Memory, space: Space) -> str:
     help="Instead of WORDS: those with this value under this key.",
 )
 @_as_of
-@_limit(FOUND)
+@limit_option(FOUND, "facts")
 @click.option("--after", metavar="ID", help="With --metadata, the next page: those after this one.")
 @with_target
 def search(
@@ -198,7 +188,7 @@ def search(
         raise click.UsageError("Give WORDS to look for, or --metadata KEY=VALUE.")
     if words and after is not None:
         raise click.UsageError("--after goes with --metadata, not with WORDS.")
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         if words:
             found = space.facts.search(" ".join(words), limit, as_of=as_of)
@@ -278,7 +268,7 @@ def edit(
     if text is None and not tags and not metadata:
         raise click.UsageError("Say what to change: TEXT, --tag or --metadata.")
     content = UNCHANGED if text is None else read_text(text, "recollect facts edit ID -")
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         find_fact(space, fact_id)
         fact = space.facts.update(
@@ -306,7 +296,7 @@ def delete(target: Target, fact_id: str) -> None:
     Example:
       recollect facts delete 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         fact = find_fact(space, fact_id)
         space.facts.delete(fact_id)
@@ -326,7 +316,7 @@ def show(target: Target, fact_id: str) -> None:
     Example:
       recollect facts show 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10 --json
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         fact = find_fact(space, fact_id)
         if target.as_json:
@@ -348,7 +338,7 @@ def history(target: Target, fact_id: str) -> None:
     Example:
       recollect facts history 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         changes = space.facts.history(fact_id)
     if not changes:

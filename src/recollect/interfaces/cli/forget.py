@@ -12,9 +12,8 @@ from recollect.descriptors import agent_label
 from recollect.domain import SessionState
 from recollect.errors import NotFound
 from recollect.forgetting import ERASE, KEEP, read_record
-from recollect.interfaces.cli.completing import known_keys, known_paths
-from recollect.interfaces.cli.docs_arguments import read_given_path
-from recollect.interfaces.cli.lookup import find_session
+from recollect.interfaces.cli.arguments import find_session, read_given_path
+from recollect.interfaces.cli.options import known_keys, known_paths
 from recollect.interfaces.cli.output import counted, note, one_line, shortened, write, write_json
 from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.target import Target, read_agent, with_target
@@ -81,7 +80,7 @@ def command(target: Target, /, agent: str | None, pages: str, yes: bool, **optio
     if not yes and (sys.stdin is None or not sys.stdin.isatty()):
         raise click.UsageError("This cannot be undone. Say --yes, or run it on a terminal.")
     [name] = given
-    with target.open(agent) as memory:
+    with target.open_existing(agent) as memory:
         space = memory.space(target.space_name)
         redact = memory.runtime.redactor().keyed(space.name).redact
         words, wanted, state = _meant(space, name, options[name], agent, redact)

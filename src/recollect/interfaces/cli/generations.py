@@ -9,8 +9,11 @@ from recollect.clock import SystemClock
 from recollect.document import Version
 from recollect.errors import NotFound
 from recollect.generation import DocumentChange, Generation
-from recollect.interfaces.cli.docs_lines import diff_lines
+from recollect.interfaces.cli.arguments import limit_option
+from recollect.interfaces.cli.docs_reading import diff_lines
 from recollect.interfaces.cli.generation_lines import generation_head, generation_table
+from recollect.interfaces.cli.groups import ListingGroup
+from recollect.interfaces.cli.options import target_options
 from recollect.interfaces.cli.output import (
     counted,
     labelled,
@@ -33,10 +36,9 @@ PATH_HEADERS = ("VERSION", "WRITTEN", "PATH")
 _number = click.IntRange(min=1)
 
 
-@click.group("generations", invoke_without_command=True)
-@click.pass_context
-@with_target
-def command(target: Target, context: click.Context) -> None:
+@click.group("generations", cls=ListingGroup)
+@target_options
+def command(**_given: object) -> None:
     """What consolidation made of a space's memory, one generation after the other; without a verb,
     the list of them.
 
@@ -50,19 +52,10 @@ def command(target: Target, context: click.Context) -> None:
       recollect generations diff 3 4
       recollect generations rollback 3 && recollect generations pause
     """
-    if context.invoked_subcommand is None:
-        _list(target, LISTED, None)
 
 
 @command.command("list")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, LIST_MAX),
-    default=LISTED,
-    show_default=True,
-    metavar="N",
-    help=f"At most N generations, up to {LIST_MAX:,}.",
-)
+@limit_option(LISTED, "generations")
 @click.option("--before", type=_number, metavar="N", help="The next page: those before this one.")
 @with_target
 def list_(target: Target, limit: int, before: int | None) -> None:
@@ -75,11 +68,7 @@ def list_(target: Target, limit: int, before: int | None) -> None:
       recollect generations list
       recollect generations list --before 40 --json
     """
-    _list(target, limit, before)
-
-
-def _list(target: Target, limit: int, before: int | None) -> None:
-    with target.open() as memory:
+    with target.open_existing() as memory:
         generations = memory.space(target.space_name).generations
         found = generations.list(limit, before)
         current = generations.state().generation
@@ -95,6 +84,9 @@ def _list(target: Target, limit: int, before: int | None) -> None:
     if len(found) == limit and found[-1].number > 1:
         last = f"--before {found[-1].number}"
         note(f"There may be more: recollect generations list {last}{target.arguments}")
+
+
+command.lists_by(list_)
 
 
 def _none_yet(target: Target) -> str:
@@ -124,7 +116,7 @@ def show(target: Target, number: int | None, limit: int) -> None:
       recollect generations show
       recollect generations show 3 --json
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         generation = _find(target, space, number)
         current = space.generations.state().generation
@@ -181,7 +173,7 @@ def diff(target: Target, older: int, newer: int | None, paths: bool) -> None:
       recollect generations diff 3
       recollect generations diff 3 4 --paths
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         ends = [_find(target, space, number) for number in (older, newer)]
         found = space.generations.diff(ends[0].number, ends[1].number)
@@ -216,7 +208,7 @@ def rollback(target: Target, number: int) -> None:
       recollect generations rollback 3
       recollect generations rollback 3 && recollect generations pause
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         _find(target, space, number)
         made = space.generations.rollback(number)
@@ -242,7 +234,7 @@ def pause(target: Target) -> None:
     Example:
       recollect generations pause --space alice
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         generations = memory.space(target.space_name).generations
         generations.pause()
         state = generations.state()
@@ -263,7 +255,7 @@ def resume(target: Target) -> None:
     Example:
       recollect generations resume --space alice
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         generations = memory.space(target.space_name).generations
         was_paused = generations.state().paused_at is not None
         generations.resume()

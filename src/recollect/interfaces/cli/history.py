@@ -11,7 +11,7 @@ import click
 
 import recollect
 from recollect.domain import Record
-from recollect.interfaces.cli.completing import known_keys
+from recollect.interfaces.cli.options import known_keys
 from recollect.interfaces.cli.output import (
     counted,
     harmless,
@@ -60,7 +60,7 @@ def command(
     """
     if is_all and limit is not None:
         raise click.UsageError("Give --all or --limit, not both.")
-    with target.open(agent) as memory:
+    with target.open_existing(agent) as memory:
         space = memory.space(target.space_name)
         session = space.find_session(key, read_agent(agent))
         newest = None if is_all else limit or 20

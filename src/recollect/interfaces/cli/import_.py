@@ -25,9 +25,8 @@ from recollect.interfaces.cli.plan import plan_shape, total_lines
 from recollect.interfaces.cli.progress_bar import bar_shown
 from recollect.interfaces.cli.signals import terminated_like_interrupted
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.cli.whole_store import address_of
-from recollect.operations.database_files import path_of
 from recollect.progress import Progress as Step
+from recollect.store.address import path_of
 
 if TYPE_CHECKING:
     from recollect.extraction.plan import WorkPlan
@@ -100,7 +99,7 @@ def _opened(target: Target, *, dry_run: bool) -> recollect.Memory:
     if not dry_run or (target.store is None and settings.database == "per-agent"):
         return target.open()
     try:
-        path = path_of(address_of(target))
+        path = path_of(target.address())
     except InvalidUrl:  # in memory, or nothing at all: opening it says so
         path = None
     is_missing = path is not None and not path.exists()

@@ -7,6 +7,8 @@ from datetime import timedelta
 import click
 
 from recollect.errors import NotFound
+from recollect.interfaces.cli.groups import ListingGroup
+from recollect.interfaces.cli.options import target_options
 from recollect.interfaces.cli.output import moment, note, one_line, table, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.interfaces.http.bearer import make_key
@@ -18,10 +20,9 @@ HEADERS = ("ID", "NAME", "SPACE", "SCOPE", "CREATED", "EXPIRES", "REVOKED", "LAS
 DAYS_MAX = 36_500
 
 
-@click.group("keys", invoke_without_command=True)
-@click.pass_context
-@with_target
-def command(target: Target, context: click.Context) -> None:
+@click.group("keys", cls=ListingGroup)
+@target_options
+def command(**_given: object) -> None:
     """Keys for recollect serve; without a verb, the list of them.
 
     A key opens one space, or all of them, and is for reading, for writing as well, or for admin,
@@ -34,8 +35,6 @@ def command(target: Target, context: click.Context) -> None:
       recollect keys create dashboard --all-spaces --scope read --days 90
       recollect keys revoke 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
-    if context.invoked_subcommand is None:
-        _list(target, LIST_MAX, "")
 
 
 @command.command("create")
@@ -99,11 +98,7 @@ def list_(target: Target, limit: int, after: str) -> None:
       recollect keys list
       recollect keys list --space alice --json
     """
-    _list(target, limit, after)
-
-
-def _list(target: Target, limit: int, after: str) -> None:
-    with target.open() as memory:
+    with target.open_existing() as memory:
         found = memory.store.api_keys.list(after, limit)
     shown = [key for key in found if target.space is None or key.space == target.space]
     if target.as_json:
@@ -114,6 +109,9 @@ def _list(target: Target, limit: int, after: str) -> None:
         return
     for line in table(HEADERS, [_row(key) for key in shown]):
         write(line)
+
+
+command.lists_by(list_)
 
 
 def _row(key: ApiKey) -> tuple[str, ...]:
@@ -132,7 +130,7 @@ def revoke(target: Target, key_id: str) -> None:
     Examples:
       recollect keys revoke 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         is_done = memory.store.api_keys.revoke(key_id, memory.clock.now())
     if not is_done:
         raise NotFound(f"there is no key {key_id!r} that is not revoked")

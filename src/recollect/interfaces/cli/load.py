@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
-from recollect.interfaces.cli.output import one_line, write, write_json
+from recollect.interfaces.cli.output import contents_in_words, one_line, write, write_json
 from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.cli.whole_store import in_words
 
 
 @click.command("load")
@@ -40,6 +39,6 @@ def command(target: Target, path: Path) -> None:
             }
         )
         return
-    write(f"Loaded {in_words(loaded.spaces)}.")
+    write(f"Loaded {contents_in_words(loaded.spaces)}.")
     for name in loaded.already_there:
         write(f"Space {one_line(name)!r} was there already, the same.")

@@ -11,10 +11,57 @@ import sys
 import click
 
 import recollect
+from recollect.interfaces.cli.groups import RootGroup
 from recollect.interfaces.cli.options import target_options
-from recollect.interfaces.cli.printing import CannotPrintError, report_unprinted, watch_output
-from recollect.interfaces.cli.see_also import advice
-from recollect.interfaces.cli.wrong_usage import RootGroup
+from recollect.interfaces.cli.output import CannotPrintError, report_unprinted, watch_output
+
+SEE_ALSO: dict[str, tuple[str, ...]] = {
+    "demo": ("append", "work", "facts", "recall"),
+    "append": ("history", "sessions", "import", "work"),
+    "history": ("append", "sessions", "recall"),
+    "import": ("watch", "hook", "work"),
+    "watch": ("import", "hook", "worker"),
+    "sessions": ("history", "status", "facts"),
+    "agents": ("chat", "status", "sessions"),
+    "recall": ("context", "facts", "docs"),
+    "context": ("recall", "hook", "mcp"),
+    "chat": ("recall", "status"),
+    "facts": ("recall", "quarantine", "forget"),
+    "quarantine": ("facts", "forget"),
+    "docs": ("recall", "generations", "forget"),
+    "status": ("work", "retry", "doctor"),
+    "work": ("worker", "status", "consolidate"),
+    "worker": ("work", "status", "serve"),
+    "retry": ("status", "work"),
+    "consolidate": ("generations", "work", "docs"),
+    "generations": ("consolidate", "docs"),
+    "serve": ("keys", "worker", "mcp"),
+    "keys": ("serve",),
+    "hook": ("import", "mcp", "context"),
+    "sweep": ("worker", "status"),
+    "mcp": ("hook", "serve"),
+    "forget": ("facts", "docs", "export"),
+    "audit": ("serve", "keys"),
+    "spaces": ("status", "export", "forget"),
+    "export": ("load", "backup"),
+    "load": ("export", "import"),
+    "migrate": ("export", "backup", "doctor"),
+    "backup": ("restore", "export"),
+    "restore": ("backup", "doctor"),
+    "doctor": ("status", "retry", "backup"),
+    "bench": ("recall",),
+    "config": ("status",),
+    "verbs": ("status",),
+    "completion": ("config",),
+}
+
+
+def advice(command: str) -> str | None:
+    """The last line of a command's help; none for one that stands alone."""
+    others = SEE_ALSO.get(command, ())
+    named = ", ".join(f"recollect {other}" for other in others)
+    return f"See also: {named}. Exit codes and environment: recollect --help." if others else None
+
 
 COMMANDS = {
     "demo": "Play sample sessions into a temporary store, and see what is learned.",
@@ -22,7 +69,8 @@ COMMANDS = {
     "history": "Show what was said in a session.",
     "import": "Read other programs' logs, exports and notes, each once.",
     "watch": "Keep up with a coding agent's logs as they grow.",
-    "sessions": "List sessions, or show one and what was learned from it.",
+    "sessions": "List sessions; show, mark, reset or end one.",
+    "agents": "List the agents that live in a store, and how each is doing.",
     "recall": "Find what is remembered about any text, and why.",
     "context": "The same as a block to put before a model.",
     "chat": "Talk to an agent that has this memory.",

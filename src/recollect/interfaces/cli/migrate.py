@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from recollect.interfaces.cli.output import one_line, write, write_json
+from recollect.interfaces.cli.output import contents_in_words, one_line, write, write_json
 from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.cli.whole_store import in_words, note_whole_store, open_existing
 
 
 @click.command("migrate")
@@ -27,8 +26,8 @@ def command(target: Target, to: str) -> None:
       recollect migrate --to postgresql://localhost/recollect
       recollect migrate --store postgresql://localhost/recollect --to memory.db
     """
-    note_whole_store(target)
-    with open_existing(target) as memory, progress_shown(target):
+    target.note_whole_store()
+    with target.open_existing() as memory, progress_shown(target):
         migrated = memory.migrate(to)
     if target.as_json:
         write_json(
@@ -41,4 +40,4 @@ def command(target: Target, to: str) -> None:
         )
         return
     write(f"{one_line(migrated.target)} holds the same as {one_line(migrated.source)} now:")
-    write(f"{in_words(migrated.spaces)}. Every table was compared.")
+    write(f"{contents_in_words(migrated.spaces)}. Every table was compared.")

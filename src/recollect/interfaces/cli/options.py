@@ -1,13 +1,54 @@
-"""The options that every command takes; on their own, so that `--help` loads no more than them."""
+"""The options that every command takes, and what Tab offers for names in a store.
+
+On their own, so that `--help` loads no more than them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from recollect.interfaces.cli.completing import known_spaces, store_files
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+def known_spaces(
+    context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The spaces of the store that the line is about."""
+    from recollect.interfaces.cli.candidates import offered, spaces
+
+    return offered(context, incomplete, spaces)
+
+
+def known_keys(
+    context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The stable keys of its sessions, in the space that the line is about."""
+    from recollect.interfaces.cli.candidates import keys, offered
+
+    return offered(context, incomplete, keys)
+
+
+def known_paths(
+    context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The paths of its documents, as the user began to write them."""
+    from recollect.interfaces.cli.candidates import offered, paths
+
+    return offered(context, incomplete, paths)
+
+
+def store_files(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The shell itself knows files best."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
 
 TARGET_NAMES = ("store", "space", "as_json")
 

@@ -6,17 +6,21 @@ direction of the text around it.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
+import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
 import click
 
 if TYPE_CHECKING:
     from recollect.knowledge import Spent
+
 
 NONE = "–"
 
@@ -64,6 +68,17 @@ def spent_in_words(spent: Spent) -> str:
         return "no model calls"
     calls = [counted(spent.calls, "call")] if spent.calls else []
     return ", ".join([*calls, counted(spent.tokens, "token"), cost(spent.cost_micros)])
+
+
+def contents_in_words(counts: Mapping[str, Mapping[str, int]]) -> str:
+    """`2 spaces: 3 sessions, 120 records, 40 facts, 12 documents`, as they stand in the tables."""
+    named = {"sessions": "session", "session_history": "record", "facts": "fact"}
+    named |= {"documents": "document"}
+    totals = [
+        counted(sum(each.get(table, 0) for each in counts.values()), noun)
+        for table, noun in named.items()
+    ]
+    return f"{counted(len(counts), 'space')}: {', '.join(totals)}"
 
 
 def labelled(values: Mapping[str, str]) -> Iterator[str]:
@@ -123,3 +138,66 @@ def _plain(value: object) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+T = TypeVar("T")
+STDOUT = 1
+
+
+class CannotPrintError(OSError):
+    """The answer of a command could not be written."""
+
+
+class Printing:
+    """A text stream as it was, whose failures can be told from those of other files."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        if text == "":  # asked to see what kind of stream it is; that is no answer that is lost
+            return 0
+        return self._told(lambda: self._stream.write(text))
+
+    def flush(self) -> None:
+        self._told(self._stream.flush)
+
+    def _told(self, act: Callable[[], T]) -> T:
+        try:
+            return act()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            # Python would try once more at the end, and fail the process in its own words.
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            raise CannotPrintError(error.errno, error.strerror) from error
+
+
+def watch_output() -> None:
+    """From now on a failure to print is a CannotPrintError."""
+    stream = sys.stdout
+    if stream is None:
+        # Closed. Its number must be nobody else's: whatever is printed would go into their file.
+        os.dup2(os.open(os.devnull, os.O_RDONLY), STDOUT)
+        stream = open(STDOUT, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.stdout = cast(TextIO, Printing(stream))
+
+
+def report_unprinted(error: CannotPrintError, *, as_json: bool) -> None:
+    """Say on standard error that the answer is lost, and that nothing else is."""
+    why = "it is closed" if error.errno == errno.EBADF else error.strerror
+    said = (
+        f"standard output cannot be written to ({why}); what the command stored before that stays"
+        " stored"
+    )
+    if as_json:
+        content = {"type": "CannotPrint", "message": said, "retry_helps": False}
+        said = json.dumps({"error": {**content, "mended_by": "operator"}})
+    else:
+        said = f"Error: {said}"
+    with contextlib.suppress(OSError, AttributeError):  # nor can this be
+        print(said, file=sys.stderr)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import click
 
+from recollect.interfaces.cli.arguments import find_fact, limit_option, session_keys
 from recollect.interfaces.cli.fact_lines import fact_lines
-from recollect.interfaces.cli.lookup import find_fact, session_keys
+from recollect.interfaces.cli.groups import ListingGroup
+from recollect.interfaces.cli.options import target_options
 from recollect.interfaces.cli.output import note, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.interfaces.views import view
-from recollect.session import LIST_MAX
 
 LISTED = 50
 
 
-@click.group("quarantine", invoke_without_command=True)
-@click.pass_context
-@with_target
-def command(target: Target, context: click.Context) -> None:
+@click.group("quarantine", cls=ListingGroup)
+@target_options
+def command(**_given: object) -> None:
     """What tools and web pages said that reads like a command; without a verb, the list of it.
 
     Such facts are found by whoever looks for them, and are never put into a prompt by themselves.
@@ -29,19 +29,10 @@ def command(target: Target, context: click.Context) -> None:
       recollect quarantine approve 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
       recollect quarantine reject 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
-    if context.invoked_subcommand is None:
-        _list(target, LISTED, None)
 
 
 @command.command("list")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, LIST_MAX),
-    default=LISTED,
-    show_default=True,
-    metavar="N",
-    help=f"At most N facts, up to {LIST_MAX:,}.",
-)
+@limit_option(LISTED, "facts")
 @click.option("--after", metavar="ID", help="The next page: the facts listed after this one.")
 @with_target
 def list_(target: Target, limit: int, after: str | None) -> None:
@@ -52,11 +43,7 @@ def list_(target: Target, limit: int, after: str | None) -> None:
       recollect quarantine list --space alice
       recollect quarantine list --limit 500 --json
     """
-    _list(target, limit, after)
-
-
-def _list(target: Target, limit: int, after: str | None) -> None:
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         found = space.facts.quarantined(limit, None if after is None else find_fact(space, after))
         keys = {} if target.as_json else session_keys(space, found)
@@ -73,6 +60,9 @@ def _list(target: Target, limit: int, after: str | None) -> None:
         note(f"Nothing in space {one_line(target.space_name)!r} is in quarantine.")
 
 
+command.lists_by(list_)
+
+
 @command.command("approve", short_help="Vouch for a fact: it may be put into prompts.")
 @click.argument("fact_id", metavar="ID")
 @with_target
@@ -85,7 +75,7 @@ def approve(target: Target, fact_id: str) -> None:
     Example:
       recollect quarantine approve 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         find_fact(space, fact_id)
         fact = space.facts.approve(fact_id)
@@ -107,7 +97,7 @@ def reject(target: Target, fact_id: str) -> None:
     Example:
       recollect quarantine reject 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         space = memory.space(target.space_name)
         fact = find_fact(space, fact_id)
         space.facts.reject(fact_id)

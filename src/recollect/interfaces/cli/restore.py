@@ -10,7 +10,6 @@ from recollect.clock import SystemClock
 from recollect.interfaces.cli.output import counted, one_line, write, write_json
 from recollect.interfaces.cli.progress_bar import progress_shown
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.cli.whole_store import address_of, note_whole_store
 from recollect.operations.backup import Restoring
 
 
@@ -34,10 +33,10 @@ def command(target: Target, path: Path, replace: bool) -> None:
       recollect restore memory-2026-01-01.db --replace
       recollect restore memory.zip --store 'postgresql://localhost/recollect?schema=restored'
     """
-    note_whole_store(target)
+    target.note_whole_store()
     restoring = Restoring(path, target.settings(), SystemClock())
     with progress_shown(target):
-        restored = restoring.restore(address_of(target), replace=replace)
+        restored = restoring.restore(target.address(), replace=replace)
     if target.as_json:
         write_json(
             {

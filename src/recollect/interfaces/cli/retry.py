@@ -42,7 +42,7 @@ def command(target: Target, session_id: str | None, is_all: bool) -> None:
         raise click.UsageError("SESSION_ID is empty.")
     if session_id is None and not is_all and target.space is None:
         raise click.UsageError("Say what to retry: SESSION_ID, --space NAME or --all.")
-    with target.open() as memory:
+    with target.open_existing() as memory:
         if target.space is not None:
             memory.space(target.space)  # checks the name
         revived = _revived(memory, session_id, target.space)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from recollect.descriptors import agent_label
-from recollect.domain import Range, Record, SessionState
+from recollect.domain import MarkCause, Mode, Range, Record, SessionState
 from recollect.interfaces.cli.fact_lines import standing
 from recollect.interfaces.cli.history import digest, indented
 from recollect.interfaces.cli.output import (
@@ -24,11 +24,32 @@ from recollect.interfaces.cli.output import (
     shortened,
     table,
 )
-from recollect.interfaces.cli.states import mark_in_words, state_in_words
 from recollect.interfaces.views import view
 from recollect.knowledge import Call, Extraction, Fact, Spent
 from recollect.session import LIST_MAX
 from recollect.space import Space
+
+
+def state_in_words(state: SessionState) -> str:
+    match state.ended_by:
+        case None:
+            words = ["active"]
+        case MarkCause.END:
+            words = ["ended"]
+        case cause:
+            words = [f"ended by {cause}"]
+    if not state.remembered:
+        words.append("never remembered")
+    if state.mode is not Mode.ENABLED:
+        words.append(f"memory {state.mode}")
+    if state.ephemeral:
+        words.append("ephemeral")
+    return ", ".join(words)
+
+
+def mark_in_words(state: SessionState) -> str:
+    return NONE if state.invalidated_at is None else f"{state.invalidated_at} ({state.marked_by})"
+
 
 RECORD_CHARS = 160
 CALLS_SHOWN = 20

@@ -23,7 +23,7 @@ def command(target: Target) -> None:
       recollect spaces
       recollect spaces --store postgresql://localhost/recollect --json
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         found = count_spaces(memory.store)
     if target.space is not None:
         found = [each for each in found if each.space == target.space]

@@ -13,7 +13,7 @@ import click
 
 import recollect
 from recollect.agency import Life
-from recollect.descriptors import agent_label, from_cache_key, is_remembered
+from recollect.descriptors import agent_label
 from recollect.domain import (
     Job,
     JobKind,
@@ -22,8 +22,14 @@ from recollect.domain import (
     SessionProgress,
     SessionState,
 )
-from recollect.interfaces.cli.agent_lines import agent_lines, lives_in_words
-from recollect.interfaces.cli.consolidation_lines import (
+from recollect.interfaces.cli.agents import (
+    agent_lines,
+    all_agents_option,
+    is_talking,
+    lives_in_words,
+    shown_agents,
+)
+from recollect.interfaces.cli.generation_lines import (
     Consolidation,
     consolidation_lines,
     consolidation_shape,
@@ -78,8 +84,9 @@ class Overview:
     metavar="N",
     help="At most N sessions of each kind, N agents and N spaces.",
 )
+@all_agents_option
 @with_target
-def command(target: Target, limit: int) -> None:
+def command(target: Target, limit: int, all_agents: bool) -> None:
     """Say what is due and what waits, over all spaces or, with --space, in one.
 
     A marked session is to be processed: it is said where that stands, when it is tried next and
@@ -96,17 +103,18 @@ def command(target: Target, limit: int) -> None:
 
     Agents are listed with how they live, their session, what is in their inbox, the signal that
     comes next, and what went wrong; those that are awake come first. What a memory-agent has still
-    to read is said of each session that was handed over to it.
+    to read is said of each session that was handed over to it; it and its own session are listed if
+    something went wrong with it, or with --all-agents.
 
     \b
     Examples:
       recollect status
       recollect status --store postgresql://localhost/memory --space alice --json
     """
-    with target.open() as memory:
+    with target.open_existing() as memory:
         if target.space is not None:
             memory.space(target.space)  # checks the name
-        overview = read_overview(memory, target.space, limit)
+        overview = read_overview(memory, target.space, limit, all_agents=all_agents)
     if target.as_json:
         write_json({"space": target.space} | overview_shape(overview))
         return
@@ -114,12 +122,21 @@ def command(target: Target, limit: int) -> None:
         write(line)
 
 
-def read_overview(memory: recollect.Memory, space: str | None, limit: int) -> Overview:
+def read_overview(
+    memory: recollect.Memory, space: str | None, limit: int, *, all_agents: bool = False
+) -> Overview:
     """The status, and what of it lies beyond the limit and must not be missed."""
     jobs = memory.store.leases.jobs(space, LIST_MAX)
-    sessions = _of_agents_that_talk(memory, memory.store.extractions.progress(space, LIST_MAX))
+    sessions = memory.store.extractions.progress(space, LIST_MAX)
+    if not all_agents:
+        sessions = _of_agents_that_talk(memory, sessions)
+    known = memory.store.agents.list(space, LIST_MAX)
+    agents = known if all_agents else shown_agents(known)
+    hidden = Counter(agent.life for agent in known) - Counter(agent.life for agent in agents)
     status = _with_jobs(memory, memory.status(space, limit), space)
-    status = dataclasses.replace(status, sessions=tuple(sessions[:limit]))
+    status = dataclasses.replace(
+        status, sessions=tuple(sessions[:limit]), agents=tuple(agents[:limit])
+    )
     states = memory.store.generations.states(space, limit + 1, "", status.at)
     settings = memory.settings
     return Overview(
@@ -128,7 +145,7 @@ def read_overview(memory: recollect.Memory, space: str | None, limit: int) -> Ov
         passes=tuple(job for job in jobs if job.kind is JobKind.EXTRACT_AGAIN),
         others=Counter(_outcome(each) for each in sessions[len(status.sessions) :]),
         apart=Counter(job.state for job in jobs if job.kind in APART),
-        lives=memory.store.agents.counts(space),
+        lives=Counter(memory.store.agents.counts(space)) - hidden,
         caps=Caps(
             tokens_per_day=settings.spend_tokens_per_day, calls_per_day=settings.spend_calls_per_day
         ),
@@ -140,13 +157,13 @@ def read_overview(memory: recollect.Memory, space: str | None, limit: int) -> Ov
 def _of_agents_that_talk(
     memory: recollect.Memory, sessions: Sequence[SessionProgress]
 ) -> list[SessionProgress]:
-    """Those of agents that work on memory are told of among the agents."""
+    """The sessions of agents that do not work on memory itself."""
 
     def is_told(progress: SessionProgress) -> bool:
         if progress.remembered:
             return True
         state = memory.store.sessions.get(progress.space, progress.session_id)
-        return state is None or is_remembered(from_cache_key(state.agent_id))
+        return state is None or is_talking(state.agent_id)
 
     return [progress for progress in sessions if is_told(progress)]
 
@@ -327,6 +344,8 @@ def _waits_for(state: SessionState, status: Status) -> str:
 def _outcome(progress: SessionProgress) -> str:
     if progress.outcome is None:
         return NOT_YET if progress.last_seq else EMPTY
+    if progress.outcome is SessionOutcome.SUCCEEDED_NO_OUTPUT and progress.facts:
+        return SessionOutcome.SUCCEEDED.value  # the facts are of an earlier run, or of an agent
     return progress.outcome.value
 
 

@@ -15,11 +15,11 @@ import click
 
 import recollect
 from recollect import config
-from recollect.errors import InvalidSetting, InvalidValue, RecollectError
+from recollect.errors import InvalidSetting, InvalidValue, NotFound, RecollectError
 from recollect.interfaces.cli.options import TARGET_NAMES, target_options
 from recollect.interfaces.cli.output import json_line, note, one_line, write_json
 from recollect.observing.actors import acting
-from recollect.store.address import without_password
+from recollect.store.address import path_of, without_password
 
 P = ParamSpec("P")
 
@@ -72,6 +72,40 @@ class Target:
             )
         return recollect.open_agents(settings).memory(_agent_name(agent))
 
+    def open_existing(self, agent: str | None = None) -> recollect.Memory:
+        """The memory of a store that is there already: to read it makes none.
+
+        NotFound: the file is not there; its name may be misspelt.
+        """
+        path = self._file(agent)
+        if path is not None and _is_missing(path):
+            raise NotFound(
+                f"there is no store at {path}; recollect append makes one. If one should be there,"
+                " check --store, or RECOLLECT_STORE and the settings that recollect config shows"
+            )
+        return self.open(agent)
+
+    def address(self) -> str | Path:
+        """The store that is meant, without opening it: it may not be there yet."""
+        settings = self.settings()
+        if self.store is not None:
+            return self.store
+        if settings.database == "per-agent":
+            raise InvalidSetting("database is per-agent: name the store with --store")
+        if settings.store is None and not (settings.data_dir or settings.sqlite_path):
+            return ":memory:"  # nothing is kept
+        return settings.store or settings.path()
+
+    def _file(self, agent: str | None) -> Path | None:
+        settings = self.settings()
+        if self.store is None and settings.database == "per-agent":
+            return None if agent is None else settings.agent_path(_agent_name(agent))
+        return path_of(self.address())
+
+    def note_whole_store(self) -> None:
+        """Say that a space that was named is not heeded."""
+        self.note_all_spaces("this concerns the whole store; recollect export takes one space")
+
     def note_all_spaces(self, what: str) -> None:
         """For commands that are not about one space: say so, if one was named all the same."""
         if self.space is not None:
@@ -119,6 +153,17 @@ def report(error: RecollectError, *, as_json: bool) -> None:
         write_json({"error": content}, to_stderr=True)
     else:
         note(f"{click.style('Error:', fg='red')} {one_line(str(error))}")
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether nothing has this name; of what cannot be looked at, opening it says why."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def read_agent(name: str | None) -> str | Mapping[str, str] | None:

@@ -16,9 +16,9 @@ import recollect
 from recollect.domain import JobKind
 from recollect.errors import StoreError
 from recollect.ids import Ids
-from recollect.interfaces.cli.completing import known_keys
+from recollect.interfaces.cli.arguments import find_session
 from recollect.interfaces.cli.logs import logged
-from recollect.interfaces.cli.lookup import find_session
+from recollect.interfaces.cli.options import known_keys
 from recollect.interfaces.cli.output import counted, note, write, write_json
 from recollect.interfaces.cli.plan import plan_lines, plan_shape, read_plan
 from recollect.interfaces.cli.signals import terminated_like_interrupted

@@ -18,8 +18,9 @@ from recollect import config
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.output import one_line
 from recollect.memory import DEFAULT_SPACE
-from recollect.operations.database_files import path_of, reading
+from recollect.operations.database_files import reading
 from recollect.session import LIST_MAX
+from recollect.store.address import path_of
 from recollect.store.migrations import newest_version
 
 # Nobody waits at a prompt, and looking for a name is nothing to write down.

@@ -1,20 +1,58 @@
-"""What the commands about documents are told: paths, as a shell hands them over, and options."""
+"""Arguments of commands: text, times, paths and limits, and the session, fact or document named."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
 
+from recollect import collection
+from recollect.document import Document
 from recollect.documents.paths import HOME, read_path
-from recollect.errors import InvalidPath, NotFound
-from recollect.interfaces.cli.completing import known_paths
-from recollect.interfaces.cli.given_text import read_text
+from recollect.domain import SessionState
+from recollect.errors import InvalidPath, InvalidValue, NotFound
+from recollect.interfaces.cli.options import known_paths
+from recollect.interfaces.cli.target import read_agent
+from recollect.knowledge import Fact
+from recollect.recollection import Hit
 from recollect.session import LIST_MAX
 from recollect.space import Space
+
+
+def read_text(text: str | None, usage: str) -> str:
+    """The argument; if it is - or missing, standard input. Empty is wrong usage."""
+    if text is None or text == "-":
+        if sys.stdin is None or (text is None and sys.stdin.isatty()):
+            raise click.UsageError(f"Give TEXT, or pipe it in: echo … | {usage}")
+        try:
+            text = sys.stdin.buffer.read().decode("utf-8").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError as error:
+            raise click.UsageError(f"Standard input is not UTF-8 text: {error}") from error
+    if not text:
+        raise click.UsageError("There is nothing to store: the text is empty.")
+    return text
+
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def read_given_time(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> datetime | None:
+    """A time with its zone; a day alone is its beginning in UTC."""
+    if text is not None and _DAY.fullmatch(text):
+        text = f"{text}T00:00:00+00:00"
+    try:
+        return collection.read_time(text)
+    except InvalidValue as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+
 
 F = Callable[[Any], Any]
 
@@ -96,11 +134,13 @@ def read_file(file: BinaryIO, *, may_be_empty: bool = False) -> str:
     return text
 
 
-def not_there(space: Space, path: str) -> NotFound:
-    """What to say about a path where there is nothing."""
-    return NotFound(
-        f"no document at {path!r} in space {space.name!r}; recollect docs tree lists them"
-    )
+def find_document(space: Space, path: str) -> Document:
+    found = space.documents.find(path)
+    if found is None:
+        raise NotFound(
+            f"no document at {path!r} in space {space.name!r}; recollect docs tree lists them"
+        )
+    return found
 
 
 @contextmanager
@@ -111,3 +151,30 @@ def advice_on_missing() -> Iterator[None]:
     except NotFound as error:
         ways = "recollect docs tree lists documents, recollect docs history PATH their versions"
         raise NotFound(f"{error}; {ways}") from error
+
+
+def find_session(space: Space, key_or_id: str, agent: str | None = None) -> SessionState:
+    """The session with this id, else the current one behind this key. NotFound: neither is."""
+    state = space.sessions.get(key_or_id)
+    if state is not None:
+        return state
+    session = space.find_session(key_or_id, read_agent(agent)) if key_or_id else None
+    if session is None:
+        raise NotFound(
+            f"no session {key_or_id!r} in space {space.name!r}; recollect sessions lists them"
+        )
+    return session.state
+
+
+def find_fact(space: Space, fact_id: str) -> Fact:
+    fact = space.facts.get(fact_id)
+    if fact is None:
+        raise NotFound(f"no fact {fact_id!r} in space {space.name!r}; recollect facts lists them")
+    return fact
+
+
+def session_keys(space: Space, derived: Iterable[Fact | Hit | Document]) -> dict[str, str]:
+    """The stable keys of the sessions that these come from, by session id."""
+    wanted = {source.session_id for each in derived for source in each.sources}
+    found = (space.sessions.get(session_id) for session_id in sorted(wanted))
+    return {state.id: state.key for state in found if state is not None}

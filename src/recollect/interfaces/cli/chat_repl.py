@@ -1,23 +1,173 @@
-"""A talk with an agent: what is said, what is answered, and commands that begin with a slash."""
+"""The loop of a chat: reads a line, waits for the answer and prints it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import Enum
 
+from recollect.agency import AgentState
 from recollect.agents.reply import Reply, Ticket
+from recollect.agents.system import AgentSystem
 from recollect.clock import Clock
-from recollect.errors import AnswerPending, RecollectError
-from recollect.interfaces.cli.agent_lines import state_lines
-from recollect.interfaces.cli.chat_input import Interrupts, Lines
-from recollect.interfaces.cli.chat_partner import Partner
-from recollect.interfaces.cli.chat_voice import Voice
-from recollect.interfaces.cli.chat_waiting import StoppedWaitingError, Waiting
-from recollect.interfaces.cli.output import counted, one_line
-from recollect.interfaces.cli.recall import session_keys
+from recollect.descriptors import Descriptor
+from recollect.domain import JobState, SessionState
+from recollect.errors import AnswerPending, RecollectError, StoreError
+from recollect.interfaces.cli.agents import state_lines
+from recollect.interfaces.cli.arguments import session_keys
+from recollect.interfaces.cli.chat_terminal import Interrupts, Lines, Voice
+from recollect.interfaces.cli.output import counted, moment, one_line
 from recollect.interfaces.cli.recall_lines import hit_lines
 from recollect.interfaces.views import view
+from recollect.memory import Memory
+from recollect.recollection import Context
+from recollect.session import Session
+from recollect.space import Space
+
+QUERY_CHARS_MAX = 4000
+PROGRESS_LOOKED_AT = 50  # sessions, the most recently begun first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A conversation of an agent. Nothing is made in the store before something is said in it."""
+
+    memory: Memory
+    agent: Descriptor
+    space_name: str
+    key: str
+    is_remembered: bool
+
+    @property
+    def space(self) -> Space:
+        return self.memory.space(self.space_name)
+
+    @property
+    def session(self) -> Session | None:
+        """The conversation; none: nothing was ever said in it."""
+        return self.space.find_session(self.key, self.agent)
+
+    @property
+    def state(self) -> AgentState | None:
+        session = self.session
+        return None if session is None else session.store.agents.get(session.ref)
+
+    def recalled(self, text: str) -> Context:
+        """What a turn would be reminded of that begins with this text."""
+        session = self.session
+        return self.memory.space(self.space_name).context(
+            text[:QUERY_CHARS_MAX],
+            self.memory.settings.agent_memory_tokens,
+            beside=None if session is None else session.id,
+        )
+
+    def end(self) -> SessionState | None:
+        """End the conversation, which marks it; as it stood. None: nothing was said in it."""
+        session = self.session
+        if session is None or not session.state.last_seq:
+            return None
+        before = session.state
+        session.end()
+        return before
+
+    def is_learned(self, session_id: str) -> bool:
+        """Whether nothing is left to be learned from a session, its memory-agent included."""
+        state = self.space.sessions.get(session_id)
+        if state is None or state.invalidated_at is not None:
+            return state is None
+        progress = self.memory.store.extractions.progress(self.space_name, PROGRESS_LOOKED_AT)
+        return not any(each.handed_over for each in progress if each.session_id == session_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partner:
+    """The agent as somebody talks to it."""
+
+    place: Place
+    system: AgentSystem
+
+    def say(self, text: str) -> Ticket:
+        place = self.place
+        return self.system.post(place.agent, text, space=place.space_name, key=place.key)
+
+    def reset(self) -> Ticket:
+        place = self.place
+        return self.system.reset(place.agent, space=place.space_name, key=place.key)
+
+
+STEP_SECONDS = 0.2
+LOOK_STEPS = 5  # between two looks at what keeps an answer from coming
+PATIENCE_SECONDS = 30.0  # with a next try that is as far off as this
+
+
+class StoppedWaitingError(Exception):
+    """Somebody pressed Ctrl-C, or the process is to end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """How long to wait, and who can stop it. `timeout` none: for ever."""
+
+    place: Place
+    voice: Voice
+    interrupts: Interrupts
+    clock: Clock
+    timeout: float | None
+
+    def wait(self, ticket: Ticket) -> Reply:
+        """The answer. AnswerPending: not in time, or not before long. TurnFailed: there is none."""
+        told = ""
+        steps = 0
+        is_shown = False
+        try:
+            while True:
+                try:
+                    return ticket.result(STEP_SECONDS)
+                except AnswerPending:
+                    steps += 1
+                if self.interrupts.is_any:
+                    raise StoppedWaitingError
+                if self.timeout is not None and steps * STEP_SECONDS >= self.timeout:
+                    raise AnswerPending(f"no answer within {self.timeout:g} s")
+                if steps % LOOK_STEPS == 0:
+                    trouble = self._trouble()
+                    if trouble and trouble != told:
+                        told = self._tell(trouble, is_shown=is_shown)
+                        is_shown = False
+                    if not is_shown:
+                        self.voice.working()
+                        is_shown = True
+        finally:
+            if is_shown:
+                self.voice.worked()
+
+    def _tell(self, trouble: str, *, is_shown: bool) -> str:
+        if is_shown:
+            self.voice.worked()
+        self.voice.note(f"No answer yet: {trouble}")
+        return trouble
+
+    def _trouble(self) -> str:
+        """Why there is no answer, if a try has failed. AnswerPending: the next one is far off."""
+        try:
+            state = self.place.state
+        except StoreError as error:
+            return one_line(str(error))
+        if state is None or state.job_state is not JobState.DUE or state.next_try_at is None:
+            return ""
+        now = self.clock.now()
+        if state.last_error is None or state.next_try_at <= now:
+            return ""
+        trouble = f"{one_line(state.last_error)}; next try {moment(state.next_try_at)}"
+        if state.next_try_at > now + timedelta(seconds=self._patience):
+            raise AnswerPending(f"no answer yet: {trouble}")
+        return trouble
+
+    @property
+    def _patience(self) -> float:
+        return PATIENCE_SECONDS if self.timeout is None else self.timeout
+
 
 COMMANDS = {
     "/new": "begin an empty conversation; what was said becomes memory",
