@@ -234,12 +234,12 @@ def test_it_ends_with_a_generation_the_next_and_one_without_a_forgotten_session(
     assert "Lisbon in May" not in pages["~/memory/MEMORY"]  # superseded
 
     following = steps["The next generation"]["results"]
-    assert following[0] == "preview(): 2 memories added, 5 retained, 0 removed"
+    assert following[0] == "preview(): 2 memories added, 6 retained, 0 removed"
     assert "+ - Ben prefers calls in the morning. (2026-05-04)" in following
     assert any("+ - Ana is planning a surprise party" in line for line in following)
 
     forgotten = steps["A forgotten session leaves it"]["results"]
-    assert "0 memories added, 6 retained, 1 removed" in forgotten[1]
+    assert "0 memories added, 7 retained, 1 removed" in forgotten[1]
     assert re.fullmatch(
         r"pages that know of the surprise party: [1-9]\d* before, 0 now", forgotten[2]
     )
