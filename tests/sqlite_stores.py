@@ -18,8 +18,8 @@ import pytest
 
 from recollect.clock import Clock, ManualClock, to_micros
 from recollect.config import Settings
-from recollect.store.migrations import migrations, newest_version
 from recollect.store.opening import open_store
+from recollect.store.schema import migrations, newest_version
 from recollect.store.sqlite import database, files
 
 _migrate = files.migrate

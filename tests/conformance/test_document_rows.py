@@ -12,13 +12,10 @@ import pytest
 from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.store.opening import open_store
-from recollect.store.protocol import Store
 from recollect_conformance import Harness
 from recollect_conformance.harness import SPACE
-from recollect_conformance.lessons import contents
 from recollect_conformance.pages import assert_sound, delete, grow, move, place, write
 from tests.conformance.catalogue import Catalogue
-from tests.conformance.earlier import FACTS, make_earlier
 
 REFUSED = (apsw.ConstraintError, psycopg.IntegrityError)
 TABLES = {"trees", "documents", "document_versions", "document_references", "document_redirects"}
@@ -96,18 +93,3 @@ def test_a_purge_leaves_no_row(store: Harness, catalogue: Catalogue) -> None:
     for table in TABLES - {"trees"}:
         assert catalogue.run(f"SELECT count(*) FROM {table}") == [(0,)], table
     assert catalogue.run("SELECT documents FROM trees") == [(0,)]
-
-
-def test_a_store_from_before_documents_gets_them(
-    durable_store_url: str, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def open_again() -> Store:
-        return open_store(durable_store_url, Settings(), ManualClock())
-
-    make_earlier(3, durable_store_url, catalogue, monkeypatch)
-    assert not catalogue.tables() & TABLES
-    with closing(Harness(open_again)) as store:
-        assert catalogue.tables() >= TABLES
-        assert contents(store) == list(FACTS)
-        grow(store, "a/b")
-        assert assert_sound(store, "a") == 2

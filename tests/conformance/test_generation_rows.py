@@ -17,7 +17,6 @@ from recollect.store.protocol import Store
 from recollect_conformance import Harness
 from recollect_conformance.handbooks import (
     begin,
-    claims,
     consolidate,
     demand,
     drafted,
@@ -27,14 +26,10 @@ from recollect_conformance.handbooks import (
     published,
     remember,
     select,
-    sessions,
-    summary_path,
 )
 from recollect_conformance.harness import SPACE
 from recollect_conformance.lessons import statement
-from recollect_conformance.pages import find
 from tests.conformance.catalogue import Catalogue
-from tests.conformance.earlier import SESSION, make_earlier
 from tests.conformance.test_erasure import left_of
 
 TABLES = ("generations", "generation_documents", "removed_memories", "document_versions")
@@ -178,20 +173,3 @@ def test_a_publication_that_fails_leaves_no_row(store: Harness, catalogue: Catal
         store.handle.generations.publish(claim, made, store.now(), no_more_ids)
     assert counts(catalogue) == before
     assert published(store, claim, made).generation is not None
-
-
-def test_what_was_learned_before_there_were_generations_is_due(
-    durable_store_url: str, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """G5: a store of an earlier schema has its memory consolidated like any other."""
-    make_earlier(9, durable_store_url, catalogue, monkeypatch)
-    assert "generations" not in catalogue.tables()
-    with closing(Harness(lambda: open_at(durable_store_url))) as store:
-        claim, selection = begin(store)
-        assert (claim.space, claim.read_upto) == (SPACE, 1)
-        assert sessions(selection.added) == [SESSION]
-        assert published(store, claim, drafted(store, selection)).generation is not None
-        assert handbook(store) == ["- bought"]
-        [kept] = select(store).retained
-        assert find(store, summary_path(kept)) is not None
-        assert claims(store) is None

@@ -15,7 +15,7 @@ import pytest
 from recollect.clock import ManualClock, from_micros
 from recollect.config import Settings
 from recollect.domain import Recorded, StaleClaim
-from recollect.knowledge import NewFact, Trust, content_key
+from recollect.knowledge import NewFact, Trust
 from recollect.store.opening import open_store
 from recollect.store.relational import Connection, learning
 from recollect.store.relational.database import Params
@@ -37,7 +37,6 @@ from recollect_conformance.lessons import (
     teach,
 )
 from tests.conformance.catalogue import Catalogue
-from tests.conformance.earlier import AT, FACTS, RECORDS, SESSION, make_earlier
 
 REFUSED = (apsw.ConstraintError, psycopg.IntegrityError)
 
@@ -234,30 +233,14 @@ def test_the_database_itself_refuses_what_no_store_writes(
         catalogue.run(damage)
 
 
-def test_what_was_taken_back_in_an_earlier_schema_is_believed_when_it_is_said_after_it(
-    durable_store_url: str, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+def test_what_an_earlier_archive_tells_was_taken_back_stays_away_for_good(
+    store: Harness, catalogue: Catalogue
 ) -> None:
-    """T4: also what an archive of an earlier schema brings stays away, then for good."""
-    make_earlier(14, durable_store_url, catalogue, monkeypatch)
-    later, columns = AT + 1, "space, fact_id, event, content, content_key, made_by, other_id"
-    deleted, forgotten = (content_key(content) for content in (FACTS[0], "likes tea"))
-    catalogue.run(f"UPDATE facts SET deleted_at = {later} WHERE id = 'fact 0'")
-    for row in (
-        f"'{SPACE}', 'fact 0', 'deleted', '{FACTS[0]}', '{deleted}', 'user', NULL",
-        f"'{SPACE}', '', 'forgotten', '', '{forgotten}', 'forgotten', '{SESSION}'",
-    ):
-        catalogue.run(f"INSERT INTO fact_history ({columns}, created_at) VALUES ({row}, {later})")
-    with closing(
-        Harness(lambda: open_store(durable_store_url, Settings(), ManualClock()))
-    ) as store:
-        assert catalogue.run("SELECT reworded_at FROM extractions") == [(later,)]
-        said = [(content, seq) for content in (FACTS[0], "likes tea") for seq in (1, RECORDS + 1)]
-        teach(store, *(statement(content, seq) for content, seq in said))
-        found = {(fact.content, source.seq) for fact in facts(store) for source in fact.sources}
-        assert found == {(FACTS[1], 1), (FACTS[0], RECORDS + 1), ("likes tea", RECORDS + 1)}
-        for fact in facts(store):
-            store.handle.erasure.forget_fact(SPACE, fact.id, store.now())
-        catalogue.run("DELETE FROM fact_history WHERE event = 'unsaid'")
-        catalogue.run("UPDATE fact_history SET upto = NULL")
-        teach(store, *(statement(content, RECORDS + 9) for content in (*FACTS, "likes tea")))
-        assert facts(store) == []
+    """T4: it does not say up to which record."""
+    teach(store, statement("likes tea"))
+    for fact in facts(store):
+        store.handle.erasure.forget_fact(SPACE, fact.id, store.now())
+    catalogue.run("DELETE FROM fact_history WHERE event = 'unsaid'")
+    catalogue.run("UPDATE fact_history SET upto = NULL")
+    teach(store, statement("likes tea", 9))
+    assert facts(store) == []

@@ -16,7 +16,6 @@ from recollect.ids import Randomness
 from recollect.knowledge import Source
 from recollect.recollection import Filters, Reach
 from recollect.store import postgres
-from recollect.store.migrations import migrations
 from recollect.store.opening import open_store
 from recollect.store.postgres import PostgresDatabase
 from recollect.store.postgres_statements import PostgresConnection
@@ -41,7 +40,7 @@ from recollect_conformance.lessons import add, day, edit
 from recollect_conformance.pages import apply, write, writing
 from tests.conformance.broken_learning import MutedDatabase
 from tests.conformance.catalogue import Catalogue
-from tests.conformance.test_postgres_security import login_user, own_database, raw, url_as
+from tests.conformance.test_postgres_security import raw
 
 T = TypeVar("T")
 SEED = 20261115
@@ -252,31 +251,3 @@ def test_damaged_postings_would_be_noticed(
     catalogue.run(damage)
     with pytest.raises(AssertionError):
         _assert_posted(catalogue)
-
-
-def test_an_owner_who_is_under_the_policies_finds_what_was_there_before_the_postings(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known = migrations("postgres")
-    [postings] = [each.version for each in known if each.name == "postings"]
-    with login_user(postgres_url) as user, own_database(postgres_url, user) as name:
-        url = url_as(postgres_url, user, name)
-        with monkeypatch.context() as before:
-            before.setattr(postgres, "migrations", lambda _: known[: postings - 1])
-            before.setattr(postgres, "newest_version", lambda _: postings - 1)
-            with closing(Harness(lambda: open_at(url))) as store:
-                tell(store, "bought saffron", space="theirs")
-                # The verbs of today need the columns of today.
-                store.handle._database.write(  # type: ignore[attr-defined]
-                    SPACE,
-                    raw(
-                        "INSERT INTO facts (id, space, content, words, tags, metadata, trust,"
-                        " own_trust, created_at, updated_at, valid_from) VALUES ('x', %(space)s,"
-                        " 'buys saffron', 'buy saffron', '[]', '{}', 'user', 'user', 1, 1, 1)"
-                        " RETURNING id",
-                        space=SPACE,
-                    ),
-                )
-        with closing(Harness(lambda: open_at(url))) as store:
-            assert found(store, "saffron", RECORD, space="theirs") == ["bought saffron"]
-            assert found(store, "saffron", FACT) == ["buys saffron"]

@@ -267,7 +267,10 @@ def test_an_update_or_delete_without_a_where_stays_inside_the_space(
     [
         "INSERT INTO spaces VALUES ('third', 0)",
         "INSERT INTO agents VALUES ('theirs', '/user/spy', 0)",
-        "INSERT INTO session_ranges SELECT id, 90, 91, 'theirs', 'x', NULL, 0 FROM sessions",
+        (
+            "INSERT INTO session_ranges (space, session_id, pass, first_seq, last_seq, outcome,"
+            " created_at) SELECT 'theirs', id, 1, 90, 91, 'x', 0 FROM sessions"
+        ),
         "UPDATE sessions SET space = 'theirs'",
         "UPDATE session_history SET space = 'theirs'",
         "UPDATE summaries SET space = 'theirs', content = 'x'",

@@ -14,11 +14,11 @@ import pytest
 from recollect import crashpoints
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.errors import NotAStore, SchemaTooNew, StoreError
+from recollect.errors import NotAStore, SchemaTooNew, SchemaTooOld, StoreError
 from recollect.store import postgres
-from recollect.store.migrations import Migration, migrations
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect.store.schema import CREATE_VERSION_TABLE, Migration, migrations
 from recollect.store.sqlite import files
 from recollect_conformance import Harness
 from tests.conformance.catalogue import Catalogue
@@ -81,12 +81,6 @@ def test_the_migration_is_registered_with_its_number_and_name(
     assert catalogue.versions() == [(m.version, m.name) for m in known]
 
 
-def test_both_dialects_have_the_same_migrations() -> None:
-    assert [(m.version, m.name) for m in migrations("sqlite")] == [
-        (m.version, m.name) for m in migrations("postgres")
-    ]
-
-
 # Document 004: the database
 
 
@@ -116,9 +110,7 @@ def test_migrating_twice_is_a_no_op(durable_store_url: str, catalogue: Catalogue
         assert (catalogue.tables(), catalogue.versions()) == before
 
 
-def test_a_migration_that_was_killed_half_way_leaves_nothing_and_is_done_again(
-    durable_store_url: str, catalogue: Catalogue
-) -> None:
+def _kill_half_way(url: str) -> None:
     class Killed(Exception):
         pass
 
@@ -129,19 +121,25 @@ def test_a_migration_that_was_killed_half_way_leaves_nothing_and_is_done_again(
     crashpoints.arm(kill)
     try:
         with pytest.raises(Killed):
-            open_at(durable_store_url)
+            open_at(url)
     finally:
         crashpoints.arm(None)
+
+
+def test_a_migration_that_was_killed_half_way_leaves_nothing_and_is_done_again(
+    durable_store_url: str, catalogue: Catalogue
+) -> None:
+    _kill_half_way(durable_store_url)
     assert catalogue.tables() == set()
     open_at(durable_store_url).close()
     assert catalogue.tables() >= TABLES
 
 
 def _with_one_more_migration(
-    monkeypatch: pytest.MonkeyPatch, catalogue: Catalogue, script: str
+    monkeypatch: pytest.MonkeyPatch, catalogue: Catalogue, *statements: str
 ) -> None:
     known = migrations("sqlite" if catalogue.is_sqlite else "postgres")
-    more = Migration(len(known) + 1, "more", script)
+    more = Migration(len(known) + 1, "more", statements)
     monkeypatch.setattr(catalogue.module, "migrations", lambda _: (*known, more))
     monkeypatch.setattr(catalogue.module, "newest_version", lambda _: more.version)
 
@@ -151,12 +149,15 @@ def test_a_migration_that_fails_keeps_those_before_it_and_resumes(
 ) -> None:
     with closing(Harness(lambda: open_at(durable_store_url))) as store:
         store.append(store.key(), 3)
-    _with_one_more_migration(monkeypatch, catalogue, "CREATE TABLE more (x BIGINT); SELECT oops")
+    _with_one_more_migration(monkeypatch, catalogue, "CREATE TABLE more (x BIGINT)", "SELECT oops")
     with pytest.raises(StoreError):
         open_at(durable_store_url)
     assert "more" not in catalogue.tables()
     known = catalogue.versions()
     _with_one_more_migration(monkeypatch, catalogue, "CREATE TABLE more (x BIGINT)")
+    _kill_half_way(durable_store_url)
+    assert "more" not in catalogue.tables()
+    assert catalogue.versions() == known
     with closing(Harness(lambda: open_at(durable_store_url))) as store:
         assert store.handle.describe().schema_version == len(known) + 1
         assert len(store.everything(store.key())) == 3
@@ -173,6 +174,33 @@ def test_a_newer_schema_is_refused_and_left_alone(
     with pytest.raises(SchemaTooNew, match="99"):
         open_at(durable_store_url)
     assert (catalogue.tables(), catalogue.versions()) == before
+
+
+def test_a_store_from_before_the_numbers_began_anew_is_refused_with_the_way_over(
+    durable_store_url: str, catalogue: Catalogue
+) -> None:
+    if catalogue.is_sqlite:
+        catalogue.run("PRAGMA application_id = 0x52434C54")
+    else:
+        schema = postgres.split_schema(durable_store_url, "")[1]
+        catalogue.run(f'CREATE SCHEMA "{schema}"')
+    catalogue.run(CREATE_VERSION_TABLE)
+    for version, name in enumerate(("collection", "jobs", "learning"), start=1):
+        catalogue.run(f"INSERT INTO schema_version VALUES ({version}, '{name}', 0)")
+    before = catalogue.versions()
+    with pytest.raises(SchemaTooOld, match=r"recollect export .*recollect load .*Nothing was"):
+        open_at(durable_store_url)
+    assert (catalogue.tables(), catalogue.versions()) == ({"schema_version"}, before)
+
+
+def test_a_file_with_another_encoding_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("PRAGMA encoding = 'UTF-16le'; CREATE TABLE t (x); DROP TABLE t")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="encoding UTF-16le"):
+        open_at(path)
+    assert path.read_bytes() == before
 
 
 def test_tables_of_another_program_are_refused_and_left_alone(

@@ -13,13 +13,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect.clock import ManualClock, from_micros
+from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.ids import Randomness
 from recollect.recollection import UsageKind
-from recollect.store.migrations import Migration, migrations
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect.store.schema import Migration, migrations
 from recollect.store.sql import queries
 from recollect.store.sqlite import connection as sqlite_connection
 from recollect.store.sqlite import files
@@ -44,11 +44,8 @@ from recollect_conformance.harness import SPACE
 from recollect_conformance.lessons import (
     add,
     claim,
-    contents,
     draft,
     edit,
-    extraction,
-    facts,
     lesson,
     record,
     statement,
@@ -56,7 +53,6 @@ from recollect_conformance.lessons import (
 )
 from tests.conformance.broken_search import ALTERED_QUERIES, ALTERED_SCHEMA, Altered
 from tests.conformance.catalogue import Catalogue
-from tests.conformance.earlier import AT, FACTS, RECORDS, SESSION, make_earlier
 from tests.conformance.test_erasure import left_of
 
 CASES = {case.name: case for case in cases()}
@@ -120,7 +116,8 @@ def test_a_store_that_keeps_its_index_otherwise_fails_the_case_that_says_so(
     altered: Altered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def rewritten(migration: Migration) -> Migration:
-        return replace(migration, script=migration.script.replace(altered.old, altered.new))
+        changed = (each.replace(altered.old, altered.new) for each in migration.statements)
+        return replace(migration, statements=tuple(changed))
 
     known = migrations("sqlite")
     changed = tuple(map(rewritten, known))
@@ -346,66 +343,6 @@ def test_a_fact_that_is_edited_meanwhile_keeps_its_own_words(
     _caught_up(store, 10)
     assert found(store, "sell") == found(store, "ginger") == ["sold ginger"]
     assert found(store, "saffron") == []
-
-
-def test_a_store_from_before_search_keeps_everything_and_catches_up(
-    durable_store_url: str, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_earlier(4, durable_store_url, catalogue, monkeypatch)
-    assert "usages" not in catalogue.tables()
-    everything = reaching(1000)
-    with closing(
-        Harness(lambda: open_store(durable_store_url, Settings(), ManualClock()))
-    ) as store:
-        assert "usages" in catalogue.tables()
-        assert contents(store) == list(FACTS)
-        made = extraction(store, SESSION)
-        assert (made.raw_memory, made.usage_count, made.upto) == ("- bought", 7, 3)
-        ref = store.key()
-        assert store.records.count(ref) == RECORDS
-        assert found(store, "painted", FACT) == [FACTS[1]], "at once, as before"
-        assert sum(_caught_up(store, 64)) == RECORDS + 1 + len(FACTS)
-        assert found(store, "buy 日本", FACT) == [FACTS[0]]
-        assert found(store, "buy", SUMMARY) == ["about what was bought"]
-        assert found(store, "1.17", RECORD) == ["said version 1.17"]
-        assert len(found(store, "said", RECORD, reach=everything)) == RECORDS
-        tell_in(store, ref, *numbered("said", range(NEWEST)))
-        assert len(found(store, "said", RECORD, reach=everything)) == RECORDS + NEWEST
-        store.handle.erasure.forget_session(SPACE, SESSION, store.now())
-        assert found(store, "said buy paint", reach=everything) == []
-        assert facts(store, every=True) == []
-
-
-def test_what_was_shown_in_an_earlier_schema_is_taken_off_its_uses(
-    durable_store_url: str, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """N3: as far as it is still known; the extraction was used more often than that."""
-    make_earlier(15, durable_store_url, catalogue, monkeypatch)
-    catalogue.run(f"UPDATE extractions SET usage_count = 9, last_usage = {AT + 9}")
-    catalogue.run(f"UPDATE facts SET usage_count = 3, last_usage = {AT + 9}")
-    columns = "space, turn_id, kind, entry_kind, entry_id, session_id, created_at"
-    known = [
-        *(("injected", "fact", "fact 0", number) for number in (1, 2)),
-        ("cited", "fact", "fact 0", 3),
-        *(("injected", "fact", "fact 1", number) for number in (4, 5, 6)),
-        ("injected", "summary", SESSION, 7),
-    ]
-    for kind, entry, name, number in known:
-        row = f"'{SPACE}', 'turn {number}', '{kind}', '{entry}', '{name}', '{SESSION}'"
-        catalogue.run(f"INSERT INTO usages ({columns}) VALUES ({row}, {AT + number})")
-    with closing(
-        Harness(lambda: open_store(durable_store_url, Settings(), ManualClock()))
-    ) as store:
-        told = {
-            fact.id: (fact.shown_count, fact.usage_count, fact.last_usage) for fact in facts(store)
-        }
-        assert told == {"fact 0": (2, 1, from_micros(AT + 3)), "fact 1": (3, 0, None)}
-        made = extraction(store, SESSION)
-        assert (made.usage_count, made.last_usage) == (3, from_micros(AT + 3))
-        assert dict(store.handle.search.usage(SPACE, FACT, "fact 0")) == {
-            UsageKind.SHOWN: 2,
-            UsageKind.CITED: 1,
-        }
 
 
 def test_uses_are_of_one_space_and_the_database_itself_holds_each_once(

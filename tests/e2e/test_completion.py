@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import apsw
 import pytest
 from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
 import recollect
+from recollect.interfaces.cli import candidates
 from recollect.interfaces.cli.main import cli
-from recollect.store.migrations import CREATE_VERSION_TABLE, migrations
-from recollect.store.sqlite.files import APPLICATION_ID
+from recollect.store import schema
+from recollect.store.sqlite import files
 
 
 @pytest.fixture
@@ -82,24 +81,24 @@ def test_a_store_that_is_not_there_is_neither_made_nor_missed(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_file_of_another_kind_or_version_is_left_alone(tmp_path: Path, store: Path) -> None:
+def test_a_file_of_another_kind_or_version_is_left_alone(
+    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("Not a database, and long enough to be taken for one." * 40)
     assert offered("history", "--store", str(text), "") == []
     older = tmp_path / "older.db"
-    with contextlib.closing(apsw.Connection(str(older))) as connection:
-        connection.execute(CREATE_VERSION_TABLE)
-        for each in migrations("sqlite")[:-1]:
-            connection.execute(each.script)
-            row = (each.version, each.name, 0)
-            connection.execute("INSERT INTO schema_version VALUES (?, ?, ?)", row)
-        connection.pragma("application_id", APPLICATION_ID)
-        connection.execute("INSERT INTO spaces (space, created_at) VALUES ('old', 0)")
+    recollect.open(older).close()
+    more = schema.Migration(2, "more", ("CREATE TABLE more (x INTEGER)",))
+    known = (*schema.migrations("sqlite"), more)
+    for module in (schema, files, candidates):
+        monkeypatch.setattr(module, "newest_version", lambda _: len(known))
+    monkeypatch.setattr(files, "migrations", lambda _: known)
     before = older.read_bytes()
     assert offered("--store", str(older), "--space", "") == []
     assert older.read_bytes() == before, "looking for a name is no reason to migrate a store"
     with recollect.open(older) as memory:  # it is a store, and whoever uses it does migrate it
-        assert memory.spaces() == ["old"]
+        memory.space("old").session("k", agent="a").append("user", "hi")
     assert offered("--store", str(older), "--space", "") == ["old"]
 
 

@@ -33,12 +33,9 @@ from recollect.domain import (
     StaleClaim,
 )
 from recollect.leases import Leaseholder
-from recollect.store import postgres
-from recollect.store.migrations import Migration, migrations
 from recollect.store.protocol import Leases
-from recollect.store.sql import Dialect, queries
+from recollect.store.sql import queries
 from recollect.store.sqlite import SqliteDatabase
-from recollect.store.sqlite import files as sqlite
 
 POLICY = LeasePolicy()
 SPACE = "alice"
@@ -903,56 +900,6 @@ def test_a_mark_processed_that_comes_too_late_leaves_the_claim_alone(
     assert space.sessions.mark_processed(session.id, 3, 3) is False
     assert dump(memory) == before
     assert isinstance(leases.renew(held, POLICY, clock.now()), Renewed)
-
-
-def test_marks_older_than_the_jobs_get_jobs_when_the_store_is_opened(
-    new_store_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def first_only(dialect: Dialect) -> tuple[Migration, ...]:
-        return migrations(dialect)[:1]
-
-    with monkeypatch.context() as patch:
-        for backend in (sqlite, postgres):
-            patch.setattr(backend, "migrations", first_only)
-            patch.setattr(backend, "newest_version", lambda _dialect: 1)
-        with recollect.open(new_store_url, settings={}, clock=clock) as old:
-            assert old.store.describe().schema_version == 1
-            assert ("jobs",) not in raw(old, TABLE_NAMES[old.store.describe().kind])
-            for statement in MARKED_BEFORE_THERE_WERE_JOBS:
-                raw(old, statement)
-    ids = ["s-c", "s-a", "s-b"]
-    with recollect.open(new_store_url, settings={}, clock=clock) as new:
-        assert_marks_and_jobs_agree(new)
-        assert [claim(new.store.leases, clock).key for _ in range(3)] == ids
-        assert isinstance(new.store.leases.claim("w1", POLICY, clock.now()), NothingDue)
-
-
-# As the first schema had them: the code of today reads columns that came later.
-MARKED_BEFORE_THERE_WERE_JOBS = (
-    f"INSERT INTO spaces VALUES ('{SPACE}', 1), ('bob', 1)",
-    f"INSERT INTO agents VALUES ('{SPACE}', '/user/a', 1), ('bob', '/user/a', 1)",
-    *(
-        "INSERT INTO session_keys (space, agent_id, key, session_id) VALUES "
-        f"('{space}', '/user/a', '{key}', 's-{key}')"
-        for key, space in (("c", SPACE), ("a", SPACE), ("b", SPACE), ("clean", "bob"))
-    ),
-    *(
-        "INSERT INTO sessions (id, space, key_id, rotation, source, ephemeral, mode, remembered,"
-        " last_seq, invalidated_at, marked_at, marked_by, created_at, last_activity_at) VALUES "
-        f"('s-{key}', '{space}', {number}, 1, 'cli', FALSE, 'enabled', TRUE, 3, {mark}, 1, 1)"
-        for number, key, space, mark in (
-            (1, "c", SPACE, "3, 10, 'sleep'"),
-            (2, "a", SPACE, "3, 11, 'sleep'"),
-            (3, "b", SPACE, "3, 12, 'sleep'"),
-            (4, "clean", "bob", "NULL, NULL, NULL"),
-        )
-    ),
-)
-
-TABLE_NAMES = {
-    "sqlite": "SELECT name FROM sqlite_schema",
-    "postgresql": "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()",
-}
 
 
 # jobs that come round again

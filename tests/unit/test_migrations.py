@@ -10,8 +10,8 @@ import pytest
 
 import recollect
 from recollect.errors import SchemaTooNew, StoreError
-from recollect.store import migrations as package
-from recollect.store.migrations import migrations, newest_version, refuse_newer
+from recollect.store import schema as package
+from recollect.store.schema import migrations, newest_version, refuse_newer, statements
 from recollect.store.sql import Dialect
 
 DIALECTS: tuple[Dialect, ...] = ("sqlite", "postgres")
@@ -30,9 +30,58 @@ def test_both_dialects_have_the_same_steps() -> None:
 
 
 def test_every_file_belongs_to_a_migration() -> None:
-    files = [file for file in resources.files(package).iterdir() if file.name.endswith(".sql")]
-    assert len(files) == sum(len(migrations(dialect)) for dialect in DIALECTS)
-    assert all(m.script.strip() for dialect in DIALECTS for m in migrations(dialect))
+    found = [file for file in resources.files(package).iterdir() if file.name.endswith(".sql")]
+    assert len(found) == newest_version("sqlite")
+    assert all(m.statements for dialect in DIALECTS for m in migrations(dialect))
+
+
+SOURCE = """
+-- One; two.
+CREATE TABLE a (
+    id INTEGER PRIMARY KEY,
+    space TEXT NOT NULL,
+    -- only postgres
+    search TSVECTOR,
+    -- both
+    is_x BOOLEAN NOT NULL DEFAULT TRUE  -- x; y
+) STRICT, WITHOUT ROWID;
+-- only sqlite
+CREATE TRIGGER b AFTER INSERT ON a BEGIN
+    DELETE FROM c;
+    DELETE FROM d;
+END;
+-- only postgres
+CREATE FUNCTION e() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM c;
+END
+$$;
+CREATE TRIGGER b AFTER INSERT ON a EXECUTE FUNCTION e();
+-- both
+CREATE INDEX f ON a (space);
+"""
+
+
+def test_a_file_is_cut_into_the_statements_of_one_dialect_in_its_words() -> None:
+    sqlite, postgres = (statements(SOURCE, dialect) for dialect in DIALECTS)
+    assert [" ".join(each.split()) for each in sqlite] == [
+        (
+            "CREATE TABLE a ( id INTEGER PRIMARY KEY, space TEXT NOT NULL,"
+            " is_x INTEGER NOT NULL DEFAULT TRUE ) STRICT, WITHOUT ROWID"
+        ),
+        "CREATE TRIGGER b AFTER INSERT ON a BEGIN DELETE FROM c; DELETE FROM d; END",
+        "CREATE INDEX f ON a (space)",
+    ]
+    assert [" ".join(each.split()) for each in postgres] == [
+        (
+            "CREATE TABLE a ( id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+            ' space TEXT COLLATE "C" NOT NULL, search TSVECTOR,'
+            " is_x BOOLEAN NOT NULL DEFAULT TRUE )"
+        ),
+        "CREATE FUNCTION e() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DELETE FROM c; END $$",
+        "CREATE TRIGGER b AFTER INSERT ON a EXECUTE FUNCTION e()",
+        "CREATE INDEX f ON a (space)",
+    ]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

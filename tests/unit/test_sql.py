@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 import recollect.store
-from recollect.store.migrations import migrations
+from recollect.store.schema import migrations
 from recollect.store.sql import Dialect, queries
 
 STORE = Path(recollect.store.__file__).parent
@@ -166,7 +166,8 @@ def test_every_query_is_about_one_space_unless_it_says_otherwise() -> None:
 def test_what_a_session_bears_out_is_found_without_going_through_the_whole_space(name: str) -> None:
     connection = apsw.Connection(":memory:")
     for migration in migrations("sqlite"):
-        connection.execute(migration.script)
+        for each in migration.statements:
+            connection.execute(each)
     values = dict.fromkeys(parameters(SQLITE[name], "sqlite"), "x")
     plan = connection.execute(f"EXPLAIN QUERY PLAN {SQLITE[name]}", values).fetchall()
     [step] = [str(row[3]) for row in plan if str(row[3]).startswith("SEARCH o ")]

@@ -25,7 +25,8 @@ from recollect.operations.rows import Digest, Line, Tally, begun_anew, encoded
 from recollect.operations.tables import TABLES
 
 FORMAT = "recollect-archive"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+EARLIER_FORMAT = 1  # the same members; its schemas were numbered otherwise, and are all older
 MANIFEST = "manifest.json"
 MANIFEST_BYTES_MAX = 256 * 1024 * 1024
 LINE_BYTES_MAX = 256 * 1024 * 1024
@@ -119,7 +120,8 @@ class Archive:
         self._zip = file
         self._shown = shown
         manifest = self._manifest()
-        self.schema_version = manifest["schema_version"]
+        is_earlier = manifest["format_version"] == EARLIER_FORMAT
+        self.schema_version: int = 0 if is_earlier else manifest["schema_version"]
         self.spaces = [_space_entry(each) for each in manifest["spaces"]]
         self._members: Mapping[str, Mapping[str, Any]] = manifest["members"]
 
@@ -189,10 +191,10 @@ class Archive:
             raise self._wrong("it has no manifest that can be read") from error
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise self._wrong("its manifest is of something else")
-        if manifest.get("format_version") != FORMAT_VERSION:
+        if manifest.get("format_version") not in (EARLIER_FORMAT, FORMAT_VERSION):
             raise self._wrong(
                 f"it has format version {manifest.get('format_version')!r}; this Recollect reads"
-                f" {FORMAT_VERSION}"
+                f" {EARLIER_FORMAT} and {FORMAT_VERSION}"
             )
         if not _is_well_formed(manifest):
             raise self._wrong("its manifest does not say what it must")

@@ -25,8 +25,8 @@ from recollect.operations.archive import (
 from recollect.operations.belonging import strays
 from recollect.operations.rows import digests, encoded, shapes, spaces
 from recollect.progress import counted_rows, tell
-from recollect.store.migrations import newest_version
 from recollect.store.relational.document_rows import document
+from recollect.store.schema import newest_version
 from recollect.store.whole import Access, Whole, WholeDatabase
 
 _DOCUMENTS = """

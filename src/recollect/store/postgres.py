@@ -37,12 +37,6 @@ from recollect.errors import (
     StoreUnavailable,
 )
 from recollect.store.address import without_password
-from recollect.store.migrations import (
-    CREATE_VERSION_TABLE,
-    migrations,
-    newest_version,
-    refuse_newer,
-)
 from recollect.store.pgvector import PgVectorIndex, make_ready
 from recollect.store.postgres_errors import translate
 from recollect.store.postgres_statements import (
@@ -54,6 +48,14 @@ from recollect.store.postgres_statements import (
 from recollect.store.postgres_whole import PostgresWhole
 from recollect.store.relational import Connection
 from recollect.store.relational.database import Asked, Row
+from recollect.store.schema import (
+    CREATE_VERSION_TABLE,
+    Migration,
+    migrations,
+    newest_version,
+    refuse_earlier,
+    refuse_newer,
+)
 from recollect.store.whole import Access
 
 T = TypeVar("T")
@@ -299,7 +301,8 @@ class PostgresDatabase:
                 if self._version_of(connection) >= migration.version:
                     continue
                 connection.execute(CREATE_VERSION_TABLE)
-                connection.execute(migration.script.encode())
+                for each in (*migration.statements, *policies(migration)):
+                    connection.execute(each.encode())
                 reach("migration.applied")
                 connection.execute(
                     "INSERT INTO schema_version VALUES (%s, %s, %s)",
@@ -323,8 +326,11 @@ class PostgresDatabase:
                 )
             return 0
         name = sql.Identifier(self._schema, "schema_version")
-        row = connection.execute(sql.SQL("SELECT max(version) FROM {}").format(name)).fetchone()
-        version = int((row and row[0]) or 0)
+        query = sql.SQL("SELECT version, name FROM {} ORDER BY version").format(name)
+        applied = connection.execute(query).fetchall()
+        if applied and applied[0][1] != migrations("postgres")[0].name:
+            refuse_earlier(self._location)
+        version = int(applied[-1][0]) if applied else 0
         refuse_newer(version, "postgres", self._location)
         return version
 
@@ -385,6 +391,22 @@ def split_schema(url: str, default: str) -> tuple[str, str]:
     if not schema or not schema.isidentifier() or len(schema) > 63:
         raise InvalidUrl(f"not a schema name: {schema!r}; use letters, digits and underscores")
     return f"{address}?{rest}" if rest else address, schema
+
+
+def policies(migration: Migration) -> Iterator[str]:
+    """The second wall between spaces, around every tenant table that a migration makes.
+
+    A transaction names its space; the few operator transactions (status, sweeps) say so explicitly.
+    A transaction that says neither sees nothing. FORCE applies it to the owner of the tables, too.
+    """
+    for table in migration.tenant_tables:
+        yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY"
+        yield f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"
+        yield (
+            f"CREATE POLICY one_space ON {table} USING ("
+            "space = current_setting('recollect.space', true)"
+            " OR current_setting('recollect.operator', true) = 'on')"
+        )
 
 
 def _grant(connection: psycopg.Connection[Any], schema: str) -> None:

@@ -237,6 +237,19 @@ def test_an_archive_that_says_which_files_were_written_is_loaded_as_if_none_were
         assert ("alice", 1) in memory.store.generations.without_files(10)
 
 
+def test_an_archive_of_the_first_format_is_loaded_and_works(store_url: str) -> None:
+    """It was written by the last version before the schema's numbers began anew."""
+    with opened(store_url) as memory:
+        [counts] = memory.load(Path(__file__).with_name("format_1.zip")).spaces.values()
+        assert min(counts[name] for name in ("facts", "session_history", "documents")) > 1
+        assert examine(memory.store, memory.clock.now()).is_sound
+        assert memory.status("alice").marked_count == 1
+        assert not memory.work(all=True).failed
+        space = memory.space("alice")
+        assert any("Pixel" in hit.text for hit in space.recall("what is the dog called?"))
+        assert space.documents.read("/people/ana").path.endswith("/folks/ana")
+
+
 def test_an_archive_that_calls_what_was_shown_otherwise_is_loaded(
     archive: Path, store_url: str, tmp_path: Path
 ) -> None:
@@ -246,7 +259,7 @@ def test_an_archive_that_calls_what_was_shown_otherwise_is_loaded(
     def change(members: dict[str, bytes]) -> None:
         vouched(name, edit(name, b'"shown"', b'"injected"'))(members)
         manifest = json.loads(members["manifest.json"])
-        manifest["schema_version"] = 15
+        manifest["format_version"], manifest["schema_version"] = 1, 15
         members["manifest.json"] = json.dumps(manifest).encode()
 
     old = changed(archive, tmp_path / "old.zip", change)
@@ -306,7 +319,7 @@ BAD: Mapping[str, tuple[Change, type[RecollectError]]] = {
         InvalidArchive,
     ),
     "another version": (
-        edit("manifest.json", b'"format_version": 1', b'"format_version": 2'),
+        edit("manifest.json", b'"format_version": 2', b'"format_version": 3'),
         InvalidArchive,
     ),
     "a newer schema": (

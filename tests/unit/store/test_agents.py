@@ -12,10 +12,10 @@ import pytest
 from recollect.agency import ItemKind, NewItem
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.store.migrations import migrations
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from recollect.store.relational.agents import MERGED_CHARS_MAX, MERGED_MAX
+from recollect.store.schema import migrations
 from recollect.store.sql import queries
 from recollect_conformance import Harness
 from recollect_conformance.inboxes import host, message, note, post, take
@@ -85,7 +85,8 @@ def test_a_note_between_two_messages_keeps_them_apart(store: Harness) -> None:
 def test_what_is_asked_all_the_time_is_found_by_an_index(name: str, index: str) -> None:
     connection = apsw.Connection(":memory:")
     for migration in migrations("sqlite"):
-        connection.execute(migration.script)
+        for each in migration.statements:
+            connection.execute(each)
     values = dict.fromkeys(re.findall(r"(?<!:):(\w+)", QUERIES[name]), 1)
     plan = connection.execute(f"EXPLAIN QUERY PLAN {QUERIES[name]}", values).fetchall()
     steps = [str(row[3]) for row in plan]

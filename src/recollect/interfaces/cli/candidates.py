@@ -21,7 +21,7 @@ from recollect.memory import DEFAULT_SPACE
 from recollect.operations.database_files import reading
 from recollect.session import LIST_MAX
 from recollect.store.address import path_of
-from recollect.store.migrations import newest_version
+from recollect.store.schema import newest_version
 
 # Nobody waits at a prompt, and looking for a name is nothing to write down.
 QUICK = {"sqlite_busy_timeout_ms": 200, "audit": "off", "metrics": False, "traces": False}

@@ -11,15 +11,18 @@ import apsw
 
 from recollect.clock import Clock, to_micros
 from recollect.crashpoints import reach
-from recollect.errors import NotAStore, StoreDenied
-from recollect.store.migrations import (
+from recollect.errors import NotAStore, StoreDenied, StoreError
+from recollect.store.schema import (
     CREATE_VERSION_TABLE,
     migrations,
     newest_version,
+    refuse_earlier,
     refuse_newer,
 )
 
-APPLICATION_ID = 0x52434C54  # "RCLT": tells our files from everybody else's
+APPLICATION_ID = 0x52434C31  # "RCL1": tells our files from everybody else's
+EARLIER_ID = 0x52434C54  # "RCLT": before the schema's numbers began anew
+ENCODING = "UTF-8"
 LOCK_POLL_MS = 5  # between two questions whether another process's lock is free
 
 
@@ -108,7 +111,8 @@ def migrate(writer: apsw.Connection, clock: Clock, location: str) -> int:
         try:
             if schema_version(writer, location) < migration.version:
                 writer.execute(CREATE_VERSION_TABLE)
-                writer.execute(migration.script)
+                for statement in migration.statements:
+                    writer.execute(statement)
                 reach("migration.applied")
                 writer.execute(
                     "INSERT INTO schema_version VALUES (?, ?, ?)",
@@ -130,7 +134,16 @@ def check(writer: apsw.Connection, location: str) -> int:
 
 def schema_version(writer: apsw.Connection, location: str) -> int:
     """The same, inside a transaction."""
-    if writer.pragma("application_id") != APPLICATION_ID:
+    application = writer.pragma("application_id")
+    if application == EARLIER_ID:
+        refuse_earlier(location)
+    encoding = writer.pragma("encoding")
+    if encoding != ENCODING:
+        raise StoreError(
+            f"{location} is a database with the encoding {encoding}, and Recollect needs "
+            f"{ENCODING}; choose another path"
+        )
+    if application != APPLICATION_ID:
         if writer.execute("SELECT count(*) FROM sqlite_schema").get:
             raise NotAStore(f"{location} is a database of another program; choose another path")
         return 0

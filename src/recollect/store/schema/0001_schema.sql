@@ -1,0 +1,1163 @@
+-- Every table, for both databases. It is written in SQLite's words, and PostgreSQL's are made from
+-- them; what is for one alone stands between `-- only <dialect>` and `-- both`.
+-- Times are microseconds since the epoch, UTC: to_timestamp(created_at / 1e6) shows one in psql.
+-- Names are compared byte by byte, whatever the database's locale.
+
+-- Of the store itself
+
+CREATE TABLE properties (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Who may come in over HTTP, and to which space. Of a secret only its digest is kept.
+CREATE TABLE api_keys (
+    id TEXT NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL,
+    digest TEXT NOT NULL UNIQUE,
+    space TEXT,  -- none: all of them
+    scope TEXT NOT NULL CHECK (scope IN ('read', 'write', 'admin')),
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    revoked_at INTEGER,
+    last_used_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- Who did what to what, and what came of it: ids that Recollect made, never what anybody said.
+CREATE TABLE audit (
+    id TEXT NOT NULL PRIMARY KEY,
+    space TEXT,  -- none: the store
+    at INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    verb TEXT NOT NULL,
+    targets TEXT NOT NULL,  -- a JSON list of ids
+    outcome TEXT  -- none: it is under way, or was cut short
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_audit_space ON audit (space, at, id);
+CREATE INDEX idx_audit_at ON audit (at, id);
+
+-- Spaces, agents, stable keys, sessions and their history
+
+-- only sqlite
+-- A space's number stands before every word in an index of words, so that a search meets nothing of
+-- others. Digits and a consonant: a stemmer passes over them.
+CREATE TABLE spaces (
+    space TEXT PRIMARY KEY,
+    created_at INTEGER NOT NULL,
+    number INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX idx_spaces_number ON spaces (number);
+
+CREATE TRIGGER spaces_ai AFTER INSERT ON spaces WHEN new.number IS NULL BEGIN
+    UPDATE spaces SET number = (SELECT COALESCE(max(number), 0) + 1 FROM spaces)
+    WHERE space = new.space;
+END;
+-- only postgres
+CREATE TABLE spaces (
+    space TEXT COLLATE "C" PRIMARY KEY,
+    created_at BIGINT NOT NULL
+);
+-- both
+
+CREATE TABLE agents (
+    space TEXT NOT NULL REFERENCES spaces (space),
+    id TEXT NOT NULL,  -- the descriptor's key: /<type>/<id>
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (space, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE session_keys (
+    id INTEGER PRIMARY KEY,
+    space TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    key TEXT NOT NULL,
+    session_id TEXT NOT NULL,  -- the current session; an ended one stays until the next append
+    UNIQUE (space, key, agent_id),
+    FOREIGN KEY (space, agent_id) REFERENCES agents (space, id)
+) STRICT;
+
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    space TEXT NOT NULL,
+    key_id INTEGER NOT NULL REFERENCES session_keys (id),
+    rotation INTEGER NOT NULL,  -- 1 for the key's first session
+    source TEXT NOT NULL,
+    project TEXT,
+    parent TEXT,
+    ephemeral BOOLEAN NOT NULL,
+    mode TEXT NOT NULL CHECK (mode IN ('enabled', 'disabled', 'polluted')),
+    remembered BOOLEAN NOT NULL,  -- agent, mode and ephemeral together: may this be marked?
+    last_seq INTEGER NOT NULL DEFAULT 0,
+    left_seq INTEGER,  -- its last record when its mode was last enabled; none: it is, or never was
+    unprocessed_turns INTEGER NOT NULL DEFAULT 0,  -- user records above the cursor
+    invalidated_at INTEGER,  -- the mark, a seq
+    processed_until INTEGER,  -- the cursor, a seq
+    pass INTEGER NOT NULL DEFAULT 1,  -- rises when it is gone through again by another extractor
+    marked_at INTEGER,
+    marked_by TEXT,
+    created_at INTEGER NOT NULL,
+    last_activity_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    ended_by TEXT,
+    ended_reason TEXT,
+    forgotten_at INTEGER,  -- no ground for anything that is written later
+    -- Changes only when the answer does, so that an append stays a heap-only update on PostgreSQL.
+    waiting BOOLEAN NOT NULL GENERATED ALWAYS AS (
+        remembered AND invalidated_at IS NULL AND last_seq > COALESCE(processed_until, 0)
+    ) STORED,
+    CHECK (processed_until BETWEEN 1 AND last_seq),
+    CHECK (invalidated_at > COALESCE(processed_until, 0)),
+    CHECK ((invalidated_at IS NULL) = (marked_at IS NULL))
+) STRICT;
+
+-- only postgres
+ALTER TABLE sessions SET (fillfactor = 70);
+-- both
+
+CREATE INDEX idx_sessions_invalidated_at
+    ON sessions (space, invalidated_at, marked_at) WHERE invalidated_at IS NOT NULL;
+CREATE INDEX idx_sessions_waiting ON sessions (space) WHERE waiting;
+CREATE INDEX idx_sessions_left_out ON sessions (space) WHERE mode <> 'enabled';
+CREATE INDEX idx_sessions_listed ON sessions (space, created_at, id);
+CREATE UNIQUE INDEX idx_sessions_rotation ON sessions (key_id, rotation);
+
+CREATE TABLE session_history (
+    id INTEGER PRIMARY KEY,
+    space TEXT NOT NULL,
+    session_id TEXT NOT NULL REFERENCES sessions (id),
+    seq INTEGER NOT NULL,
+    key_id INTEGER NOT NULL,
+    role TEXT NOT NULL,
+    name TEXT,
+    content TEXT NOT NULL,
+    body TEXT,  -- the verbatim message, where role, name and content do not say it all
+    append_key TEXT,
+    said_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    metadata TEXT,
+    words TEXT,  -- as they are searched; none: they are read in time
+    UNIQUE (session_id, seq)
+) STRICT;
+
+CREATE UNIQUE INDEX idx_session_history_append_key
+    ON session_history (key_id, append_key) WHERE append_key IS NOT NULL;
+CREATE INDEX idx_session_history_wordless ON session_history (id) WHERE words IS NULL;
+CREATE UNIQUE INDEX idx_session_history_space ON session_history (space, id);
+CREATE INDEX idx_session_history_said ON session_history (space, said_at);
+
+-- The turns a compaction kept for the new session: references, so that nothing is learned twice.
+CREATE TABLE retained_records (
+    space TEXT NOT NULL,
+    session_id TEXT NOT NULL REFERENCES sessions (id),
+    position INTEGER NOT NULL,
+    source_session_id TEXT NOT NULL REFERENCES sessions (id),
+    source_seq INTEGER NOT NULL,
+    PRIMARY KEY (session_id, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE summaries (
+    session_id TEXT PRIMARY KEY REFERENCES sessions (id),
+    space TEXT NOT NULL,
+    content TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Every record below a cursor is in exactly one range of every pass.
+CREATE TABLE session_ranges (
+    session_id TEXT NOT NULL REFERENCES sessions (id),
+    pass INTEGER NOT NULL,
+    first_seq INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL,
+    space TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    reason TEXT,
+    extractor TEXT,
+    attempt INTEGER,
+    input_tokens INTEGER,
+    output_tokens INTEGER,
+    cost_micros INTEGER,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (session_id, pass, first_seq),
+    CHECK (first_seq BETWEEN 1 AND last_seq)
+) STRICT, WITHOUT ROWID;
+
+-- Due work and who holds it: one permanent row per (kind, key).
+-- The database itself keeps marks and jobs in step: a session is marked if and only if its extract
+-- job is due, claimed or parked, whichever statement set the mark.
+
+CREATE TABLE jobs (
+    id INTEGER PRIMARY KEY,
+    space TEXT NOT NULL,  -- empty for the work of the store itself
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    lane TEXT NOT NULL DEFAULT '',  -- who may run it: any worker, or the host of this agent
+    state TEXT NOT NULL CHECK (state IN ('idle', 'due', 'claimed', 'parked')),
+    due_at INTEGER,  -- not before; none: at once
+    first_due_at INTEGER NOT NULL,  -- the order of claims: first marked, first claimed
+    owner TEXT,
+    lease_expires_at INTEGER,
+    token INTEGER NOT NULL DEFAULT 0,  -- rises with every claim and whenever a claim is void
+    read_upto INTEGER,  -- frozen by the claim
+    claimed_mark INTEGER,
+    failures INTEGER NOT NULL DEFAULT 0,
+    takeovers INTEGER NOT NULL DEFAULT 0,
+    pauses INTEGER NOT NULL DEFAULT 0,  -- since it last got on: a cap, a refused key, a bad day
+    last_error TEXT,
+    last_error_at INTEGER,
+    finished_at INTEGER,
+    UNIQUE (kind, key),
+    CHECK ((state = 'claimed') = (owner IS NOT NULL AND lease_expires_at IS NOT NULL))
+) STRICT;
+
+CREATE INDEX idx_jobs_due ON jobs (first_due_at, id) WHERE state = 'due';
+CREATE INDEX idx_jobs_claimed ON jobs (lease_expires_at) WHERE state = 'claimed';
+CREATE INDEX idx_jobs_open ON jobs (first_due_at, id) WHERE state <> 'idle';
+-- Whether there is anything left to distil in a space, before it is consolidated.
+CREATE INDEX idx_jobs_phase1 ON jobs (space)
+    WHERE state IN ('due', 'claimed') AND kind IN ('extract', 'extract-again');
+
+-- only sqlite
+CREATE TRIGGER sessions_marked AFTER UPDATE OF invalidated_at ON sessions
+WHEN new.invalidated_at IS NOT NULL AND new.invalidated_at IS NOT old.invalidated_at
+BEGIN
+    INSERT INTO jobs (space, kind, key, state, first_due_at)
+    VALUES (new.space, 'extract', new.id, 'due', new.marked_at)
+    ON CONFLICT (kind, key) DO UPDATE SET
+        state = 'due',
+        first_due_at = excluded.first_due_at,
+        due_at = NULL,
+        failures = 0,  -- new activity gives a parked job another chance
+        takeovers = 0
+    WHERE state IN ('idle', 'parked');
+END;
+
+CREATE TRIGGER sessions_cleared AFTER UPDATE OF invalidated_at ON sessions
+WHEN new.invalidated_at IS NULL AND old.invalidated_at IS NOT NULL
+BEGIN
+    UPDATE jobs SET
+        state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL
+    WHERE kind = 'extract' AND key = new.id;
+END;
+-- only postgres
+-- Wakes workers on any host at the commit of whatever made a job due.
+CREATE FUNCTION jobs_notify() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    PERFORM pg_notify('recollect_due', TG_TABLE_SCHEMA);
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER jobs_became_due AFTER INSERT OR UPDATE OF state ON jobs
+FOR EACH ROW WHEN (new.state = 'due') EXECUTE FUNCTION jobs_notify();
+
+CREATE FUNCTION sessions_marked() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO jobs (space, kind, key, state, first_due_at)
+    VALUES (new.space, 'extract', new.id, 'due', new.marked_at)
+    ON CONFLICT (kind, key) DO UPDATE SET
+        state = 'due',
+        first_due_at = excluded.first_due_at,
+        due_at = NULL,
+        failures = 0,  -- new activity gives a parked job another chance
+        takeovers = 0
+    WHERE jobs.state IN ('idle', 'parked');
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER sessions_marked AFTER UPDATE OF invalidated_at ON sessions
+FOR EACH ROW
+WHEN (new.invalidated_at IS NOT NULL AND new.invalidated_at IS DISTINCT FROM old.invalidated_at)
+EXECUTE FUNCTION sessions_marked();
+
+CREATE FUNCTION sessions_cleared() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    UPDATE jobs SET
+        state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL
+    WHERE kind = 'extract' AND key = new.id;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER sessions_cleared AFTER UPDATE OF invalidated_at ON sessions
+FOR EACH ROW WHEN (new.invalidated_at IS NULL AND old.invalidated_at IS NOT NULL)
+EXECUTE FUNCTION sessions_cleared();
+-- both
+
+-- What was learned from sessions, and what it cost
+
+-- How far a run through a whole session has got: it goes on from there, and counts only when it ends.
+CREATE TABLE staged_drafts (
+    session_id TEXT PRIMARY KEY REFERENCES sessions (id),
+    space TEXT NOT NULL,
+    pass INTEGER NOT NULL,
+    upto INTEGER NOT NULL,
+    extractor TEXT NOT NULL,
+    draft TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cost_micros INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- Phase 1's result, one row for a session.
+CREATE TABLE extractions (
+    key INTEGER PRIMARY KEY,
+    session_id TEXT NOT NULL UNIQUE REFERENCES sessions (id),
+    space TEXT NOT NULL,
+    raw_memory TEXT NOT NULL,
+    rollout_summary TEXT NOT NULL,
+    rollout_slug TEXT,
+    extractor TEXT NOT NULL,
+    pass INTEGER NOT NULL,
+    upto INTEGER NOT NULL,
+    source_updated_at INTEGER NOT NULL,  -- when the newest record it rests on was said
+    generated_at INTEGER NOT NULL,
+    reworded_at INTEGER,  -- when it was made to follow a fact; none: it says what was generated
+    usage_count INTEGER NOT NULL DEFAULT 0,
+    last_usage INTEGER,
+    selected_for_phase2 BOOLEAN NOT NULL DEFAULT FALSE,
+    selected_for_phase2_source_updated_at INTEGER,
+    -- The space's revision that a memory was last changed by, and the one that was consumed: the
+    -- same second, a clock that was set back or another pass over the same records hide no change.
+    revision INTEGER NOT NULL DEFAULT 0,
+    selected_revision INTEGER,
+    words TEXT  -- as they are searched; none: they are read in time
+) STRICT;
+
+CREATE INDEX idx_extractions_listed ON extractions (space, generated_at, session_id);
+CREATE INDEX idx_extractions_space ON extractions (space, key);
+CREATE INDEX idx_extractions_wordless ON extractions (key) WHERE words IS NULL;
+CREATE INDEX idx_extractions_ranked ON extractions (
+    space, usage_count DESC, COALESCE(last_usage, generated_at) DESC, source_updated_at DESC,
+    session_id DESC);
+CREATE INDEX idx_extractions_ranked_by_source ON extractions (
+    space, usage_count DESC, COALESCE(last_usage, source_updated_at) DESC, source_updated_at DESC,
+    session_id DESC);
+CREATE INDEX idx_extractions_selected ON extractions (space, session_id)
+    WHERE selected_for_phase2;
+
+-- only postgres
+-- Words come folded and separated by blanks. Each is stemmed and none is left out: the server's own
+-- configurations know stop words, and take a path or an address for one word.
+CREATE TEXT SEARCH DICTIONARY recollect_stem (TEMPLATE = snowball, LANGUAGE = english);
+CREATE TEXT SEARCH CONFIGURATION recollect_words (PARSER = "default");
+ALTER TEXT SEARCH CONFIGURATION recollect_words
+    ADD MAPPING FOR asciiword, word, numword, int, uint, sfloat WITH recollect_stem;
+-- both
+
+CREATE TABLE facts (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    space TEXT NOT NULL,
+    content TEXT NOT NULL,
+    words TEXT NOT NULL,  -- of its content, as they are searched
+    stemmed BOOLEAN NOT NULL DEFAULT TRUE,
+    content_key TEXT,  -- its words without case and punctuation; none: kept as it is, never merged
+    tags TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    trust TEXT NOT NULL CHECK (trust IN ('user', 'agent', 'tool')),  -- the best of all there are
+    -- Whose word it is by itself, given without a source; none: it rests on its sources alone.
+    own_trust TEXT CHECK (own_trust IN ('user', 'agent', 'tool')),
+    topic TEXT,
+    extractor TEXT,  -- none: somebody added or edited it
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    valid_from INTEGER NOT NULL,
+    expires_at INTEGER,  -- it says itself when it is over
+    superseded_by TEXT,
+    superseded_at INTEGER,
+    deleted_at INTEGER,
+    usage_count INTEGER NOT NULL DEFAULT 0,
+    last_usage INTEGER,
+    shown_count INTEGER NOT NULL DEFAULT 0,  -- to be shown is not to be used
+    -- only postgres
+    -- A name of the space stands before every word, so that a search meets nothing of others. It
+    -- has no vowels: a stemmer passes over it.
+    search TSVECTOR GENERATED ALWAYS AS (to_tsvector(
+        'recollect_words', replace(
+            ' ' || words, ' ', ' z' || translate(left(md5(space), 8), 'abcdef', 'bcdfgh') || 'z')
+    )) STORED,
+    -- both
+    UNIQUE (space, id),
+    CHECK ((superseded_by IS NULL) = (superseded_at IS NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX idx_facts_content ON facts (space, content_key)
+    WHERE content_key IS NOT NULL AND superseded_by IS NULL AND deleted_at IS NULL;
+CREATE INDEX idx_facts_topic ON facts (space, topic, COALESCE(superseded_at, 4611686018427387904))
+    WHERE topic IS NOT NULL AND deleted_at IS NULL;
+CREATE INDEX idx_facts_same ON facts (space, content_key) WHERE content_key IS NOT NULL;
+CREATE INDEX idx_facts_superseded ON facts (space, superseded_by)
+    WHERE superseded_by IS NOT NULL;
+CREATE INDEX idx_facts_listed ON facts (space, created_at, id);
+CREATE INDEX idx_facts_space ON facts (space, key);
+CREATE INDEX idx_facts_unstemmed ON facts (key) WHERE NOT stemmed;
+CREATE INDEX idx_facts_standing ON facts (space, usage_count DESC, valid_from DESC, id)
+    WHERE deleted_at IS NULL AND superseded_by IS NULL;
+CREATE INDEX idx_facts_expiring ON facts (space, expires_at)
+    WHERE expires_at IS NOT NULL;
+
+CREATE TABLE fact_sources (
+    fact_key INTEGER NOT NULL REFERENCES facts (key) ON DELETE CASCADE,
+    session_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    seq_to INTEGER NOT NULL,
+    space TEXT NOT NULL,
+    quote TEXT NOT NULL,
+    trust TEXT NOT NULL CHECK (trust IN ('user', 'agent', 'tool')),
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (fact_key, session_id, seq, seq_to),
+    CHECK (seq BETWEEN 0 AND seq_to)  -- 0: somewhere in the session
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_fact_sources_session ON fact_sources (session_id, fact_key);
+CREATE INDEX idx_fact_sources_listed
+    ON fact_sources (space, fact_key, created_at, session_id, seq, seq_to);
+CREATE INDEX idx_fact_sources_trust ON fact_sources (space, fact_key, trust);
+
+CREATE TABLE fact_history (
+    id INTEGER PRIMARY KEY,
+    space TEXT NOT NULL,
+    fact_id TEXT NOT NULL,
+    event TEXT NOT NULL,
+    content TEXT NOT NULL,
+    content_key TEXT,  -- of what it said before, where somebody changed or deleted it
+    made_by TEXT NOT NULL,
+    other_id TEXT,
+    created_at INTEGER NOT NULL,
+    -- Of a statement that was taken back in a session (the rows without a fact): up to which record
+    -- the session does not bring it back; none: at all.
+    upto INTEGER
+) STRICT;
+
+CREATE INDEX idx_fact_history_fact ON fact_history (space, fact_id);
+CREATE INDEX idx_fact_history_content ON fact_history (space, content_key)
+    WHERE content_key IS NOT NULL;
+CREATE INDEX idx_fact_history_edited ON fact_history (space, created_at, fact_id)
+    WHERE event = 'edited';
+CREATE INDEX idx_fact_history_superseded ON fact_history (space, other_id)
+    WHERE event = 'superseded';
+CREATE INDEX idx_fact_history_unsaid ON fact_history (space, other_id) WHERE fact_id = '';
+
+-- Every call to a model, and what a space has used in a day.
+CREATE TABLE ledger (
+    id INTEGER PRIMARY KEY,
+    space TEXT NOT NULL,
+    session_id TEXT,
+    purpose TEXT NOT NULL,
+    model TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    day INTEGER NOT NULL,  -- days since the epoch, UTC
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cost_micros INTEGER,
+    outcome TEXT NOT NULL CHECK (outcome IN ('reserved', 'answered', 'invalid', 'failed')),
+    created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX idx_ledger_listed ON ledger (space, id);
+CREATE INDEX idx_ledger_session ON ledger (session_id) WHERE session_id IS NOT NULL;
+
+CREATE TABLE spending (
+    space TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cost_micros INTEGER,
+    PRIMARY KEY (space, day)
+) STRICT, WITHOUT ROWID;
+
+-- Consolidation: which memories a generation was made of, which documents it has, and when the next
+-- one is due
+
+-- How often a space's memory has changed, and how much of it consolidation has seen. Whoever
+-- changes what a space knows goes through its row first, so that it is also the lock for that.
+CREATE TABLE consolidations (
+    space TEXT PRIMARY KEY,
+    changed INTEGER NOT NULL DEFAULT 0,
+    consolidated INTEGER NOT NULL DEFAULT 0,
+    changed_at INTEGER,
+    generation INTEGER NOT NULL DEFAULT 0,  -- the current one
+    digest TEXT,  -- of what it was made of
+    -- The revision that must not wait for it: something was forgotten, or a mode was changed.
+    urgent INTEGER NOT NULL DEFAULT 0,
+    not_before INTEGER,  -- the end of the cooldown
+    expires_at INTEGER,  -- when time alone changes the selection
+    paused_at INTEGER,
+    finished_at INTEGER,
+    files_generation INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_consolidations_expiring ON consolidations (expires_at)
+    WHERE expires_at IS NOT NULL;
+
+-- only sqlite
+CREATE TRIGGER consolidations_changed AFTER UPDATE OF changed ON consolidations
+WHEN new.changed > old.changed AND new.paused_at IS NULL
+BEGIN
+    INSERT INTO jobs (space, kind, key, state, first_due_at, due_at)
+    VALUES (
+        new.space, 'consolidate', new.space, 'due', new.changed_at,
+        CASE WHEN new.urgent > new.consolidated THEN NULL ELSE new.not_before END)
+    ON CONFLICT (kind, key) DO UPDATE SET
+        state = 'due',
+        first_due_at = CASE WHEN state = 'due' THEN first_due_at ELSE excluded.first_due_at END,
+        due_at = excluded.due_at,
+        failures = CASE WHEN state = 'parked' THEN 0 ELSE failures END,
+        takeovers = CASE WHEN state = 'parked' THEN 0 ELSE takeovers END
+    WHERE state IN ('idle', 'parked')  -- a run that failed keeps its time, whatever else is said
+        OR (state = 'due' AND failures = 0 AND pauses = 0 AND excluded.due_at IS NULL);
+END;
+-- only postgres
+CREATE FUNCTION consolidations_changed() RETURNS trigger
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO jobs (space, kind, key, state, first_due_at, due_at)
+    VALUES (
+        new.space, 'consolidate', new.space, 'due', new.changed_at,
+        CASE WHEN new.urgent > new.consolidated THEN NULL ELSE new.not_before END)
+    ON CONFLICT (kind, key) DO UPDATE SET
+        state = 'due',
+        first_due_at = CASE WHEN jobs.state = 'due' THEN jobs.first_due_at
+            ELSE excluded.first_due_at END,
+        due_at = excluded.due_at,
+        failures = CASE WHEN jobs.state = 'parked' THEN 0 ELSE jobs.failures END,
+        takeovers = CASE WHEN jobs.state = 'parked' THEN 0 ELSE jobs.takeovers END
+    WHERE jobs.state IN ('idle', 'parked')  -- a run that failed keeps its time, whatever else is said
+        OR (jobs.state = 'due' AND jobs.failures = 0 AND jobs.pauses = 0
+            AND excluded.due_at IS NULL);
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER consolidations_changed AFTER UPDATE OF changed ON consolidations
+FOR EACH ROW WHEN (new.changed > old.changed AND new.paused_at IS NULL)
+EXECUTE FUNCTION consolidations_changed();
+-- both
+
+-- What was part of the last generation and cannot be asked any more why it will not be of the next.
+CREATE TABLE removed_memories (
+    space TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    removed_at INTEGER NOT NULL,
+    PRIMARY KEY (space, session_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE generations (
+    space TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    made_at INTEGER NOT NULL,
+    made_by TEXT NOT NULL,
+    note TEXT NOT NULL,
+    added INTEGER NOT NULL,
+    retained INTEGER NOT NULL,
+    removed INTEGER NOT NULL,
+    documents INTEGER NOT NULL,
+    changed INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cost_micros INTEGER,
+    is_whole BOOLEAN NOT NULL DEFAULT TRUE,
+    restored_from INTEGER,
+    PRIMARY KEY (space, number)
+) STRICT, WITHOUT ROWID;
+
+-- A version of a document, and the generations that have it: what does not change costs nothing.
+CREATE TABLE generation_documents (
+    space TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    first_generation INTEGER NOT NULL,
+    last_generation INTEGER,  -- none: the current one has it
+    version INTEGER NOT NULL,
+    session_id TEXT,  -- of a summary
+    PRIMARY KEY (space, document_id, first_generation)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_generation_documents_current ON generation_documents (space, session_id)
+    WHERE last_generation IS NULL;
+CREATE INDEX idx_generation_documents_old ON generation_documents (space, last_generation)
+    WHERE last_generation IS NOT NULL;
+
+-- Documents: a tree by path, every version of it, what refers to what, and where things stood before.
+-- A path's key is without case; its parts are separated by a character that sorts before all others.
+
+-- How much a space's tree holds. Whoever changes the tree goes through its row first.
+CREATE TABLE trees (
+    space TEXT PRIMARY KEY,
+    documents INTEGER NOT NULL DEFAULT 0,
+    purges INTEGER NOT NULL DEFAULT 0,
+    versions_from INTEGER NOT NULL DEFAULT 0  -- the highest version that was ever purged
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE documents (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    space TEXT NOT NULL REFERENCES spaces (space),
+    path TEXT NOT NULL,
+    path_key TEXT NOT NULL,
+    depth INTEGER NOT NULL,
+    title TEXT NOT NULL,
+    description TEXT NOT NULL,
+    body TEXT NOT NULL,
+    tags TEXT NOT NULL,
+    links TEXT NOT NULL,
+    -- The words it is found by: those of its title, those of its description, and all of them.
+    called TEXT NOT NULL,
+    about TEXT NOT NULL,
+    words TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    author_kind TEXT NOT NULL CHECK (author_kind IN ('person', 'agent', 'consolidation')),
+    author TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    provenance TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    deleted_at INTEGER,
+    deleted_with INTEGER,  -- the key of the document whose deletion took this one along
+    -- only postgres
+    search TSVECTOR GENERATED ALWAYS AS (
+        setweight(to_tsvector('recollect_words', replace(
+            ' ' || called, ' ', ' z' || translate(left(md5(space), 8), 'abcdef', 'bcdfgh') || 'z')
+        ), 'A')
+        || setweight(to_tsvector('recollect_words', replace(
+            ' ' || about, ' ', ' z' || translate(left(md5(space), 8), 'abcdef', 'bcdfgh') || 'z')
+        ), 'B')
+        || to_tsvector('recollect_words', replace(
+            ' ' || words, ' ', ' z' || translate(left(md5(space), 8), 'abcdef', 'bcdfgh') || 'z'))
+    ) STORED,
+    -- both
+    UNIQUE (space, id),
+    CHECK ((deleted_at IS NULL) = (deleted_with IS NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX idx_documents_path ON documents (space, path_key) WHERE deleted_at IS NULL;
+CREATE INDEX idx_documents_level ON documents (space, depth, path_key) WHERE deleted_at IS NULL;
+CREATE INDEX idx_documents_deleted ON documents (space, path_key, deleted_at)
+    WHERE deleted_at IS NOT NULL;
+
+CREATE TABLE document_versions (
+    document_key INTEGER NOT NULL REFERENCES documents (key) ON DELETE CASCADE,
+    version INTEGER NOT NULL,
+    space TEXT NOT NULL,
+    event TEXT NOT NULL
+        CHECK (event IN ('created', 'written', 'moved', 'deleted', 'restored')),
+    path TEXT NOT NULL,
+    title TEXT NOT NULL,
+    description TEXT NOT NULL,
+    body TEXT NOT NULL,
+    tags TEXT NOT NULL,
+    links TEXT NOT NULL,
+    author_kind TEXT NOT NULL,
+    author TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    provenance TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (document_key, version)
+) STRICT;
+
+-- Forgetting a session looks through the versions that rest on something.
+CREATE INDEX idx_document_versions_grounded ON document_versions (space) WHERE provenance <> '';
+
+-- A link to a page that is not there yet is kept by its path, and bound when the page comes.
+CREATE TABLE document_references (
+    document_key INTEGER NOT NULL REFERENCES documents (key) ON DELETE CASCADE,
+    kind TEXT NOT NULL CHECK (kind IN ('link', 'body')),
+    target_path_key TEXT NOT NULL,
+    target_path TEXT NOT NULL,
+    alias TEXT NOT NULL,
+    target_key INTEGER REFERENCES documents (key) ON DELETE SET NULL,
+    space TEXT NOT NULL,
+    PRIMARY KEY (space, document_key, target_path_key, kind)
+) STRICT;
+
+-- By what they hang on, for when that is purged.
+CREATE INDEX idx_document_references_document ON document_references (document_key);
+CREATE INDEX idx_document_references_target ON document_references (target_key);
+CREATE INDEX idx_document_references_path ON document_references (space, target_path_key);
+
+-- Where a document stood before it was moved: old paths lead to it until something else stands there.
+CREATE TABLE document_redirects (
+    space TEXT NOT NULL,
+    path_key TEXT NOT NULL,
+    document_key INTEGER NOT NULL REFERENCES documents (key) ON DELETE CASCADE,
+    PRIMARY KEY (space, path_key)
+) STRICT;
+
+CREATE INDEX idx_document_redirects_document ON document_redirects (document_key);
+
+-- What recall searches: facts, documents, records and what sessions came to, by their words
+
+-- only sqlite
+-- The number of its space stands before every word of an entry.
+CREATE VIRTUAL TABLE documents_fts USING fts5 (
+    called, about, words, content = '', tokenize = 'porter ascii'
+);
+
+CREATE TRIGGER documents_ai AFTER INSERT ON documents BEGIN
+    INSERT INTO documents_fts (rowid, called, about, words)
+    SELECT new.key, replace(' ' || new.called, ' ', ' ' || s.number || 'z'),
+        replace(' ' || new.about, ' ', ' ' || s.number || 'z'),
+        replace(' ' || new.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = new.space;
+END;
+CREATE TRIGGER documents_ad AFTER DELETE ON documents BEGIN
+    INSERT INTO documents_fts (documents_fts, rowid, called, about, words)
+    SELECT 'delete', old.key, replace(' ' || old.called, ' ', ' ' || s.number || 'z'),
+        replace(' ' || old.about, ' ', ' ' || s.number || 'z'),
+        replace(' ' || old.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = old.space;
+END;
+CREATE TRIGGER documents_au AFTER UPDATE OF called, about, words ON documents BEGIN
+    INSERT INTO documents_fts (documents_fts, rowid, called, about, words)
+    SELECT 'delete', old.key, replace(' ' || old.called, ' ', ' ' || s.number || 'z'),
+        replace(' ' || old.about, ' ', ' ' || s.number || 'z'),
+        replace(' ' || old.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = old.space;
+    INSERT INTO documents_fts (rowid, called, about, words)
+    SELECT new.key, replace(' ' || new.called, ' ', ' ' || s.number || 'z'),
+        replace(' ' || new.about, ' ', ' ' || s.number || 'z'),
+        replace(' ' || new.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = new.space;
+END;
+-- The words of earlier texts stay in the index until its parts are merged. Doing it with every write
+-- (secure-delete) makes a write cost more the more documents there are; versions keep the words
+-- anyhow, until there is a purge.
+CREATE TRIGGER trees_purged AFTER UPDATE OF purges ON trees BEGIN
+    INSERT INTO documents_fts (documents_fts) VALUES ('optimize');
+END;
+
+-- `words` as they are, for whoever looks with a tool of their own.
+CREATE VIRTUAL TABLE facts_fts USING fts5 (
+    words, own_words, content = '', tokenize = 'porter ascii'
+);
+INSERT INTO facts_fts (facts_fts, rank) VALUES ('secure-delete', 1);
+
+CREATE TRIGGER facts_ai AFTER INSERT ON facts BEGIN
+    INSERT INTO facts_fts (rowid, words, own_words)
+    SELECT new.key, new.words, replace(' ' || new.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = new.space;
+END;
+CREATE TRIGGER facts_ad AFTER DELETE ON facts BEGIN
+    INSERT INTO facts_fts (facts_fts, rowid, words, own_words)
+    SELECT 'delete', old.key, old.words, replace(' ' || old.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = old.space;
+END;
+CREATE TRIGGER facts_au AFTER UPDATE OF words ON facts WHEN old.words IS NOT new.words BEGIN
+    INSERT INTO facts_fts (facts_fts, rowid, words, own_words)
+    SELECT 'delete', old.key, old.words, replace(' ' || old.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = old.space;
+    INSERT INTO facts_fts (rowid, words, own_words)
+    SELECT new.key, new.words, replace(' ' || new.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = new.space;
+END;
+
+CREATE VIRTUAL TABLE extractions_fts USING fts5 (words, content = '', tokenize = 'porter ascii');
+INSERT INTO extractions_fts (extractions_fts, rank) VALUES ('secure-delete', 1);
+CREATE TRIGGER extractions_ai AFTER INSERT ON extractions WHEN new.words IS NOT NULL BEGIN
+    INSERT INTO extractions_fts (rowid, words)
+    SELECT new.key, replace(' ' || new.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = new.space;
+END;
+CREATE TRIGGER extractions_ad AFTER DELETE ON extractions WHEN old.words IS NOT NULL BEGIN
+    INSERT INTO extractions_fts (extractions_fts, rowid, words)
+    SELECT 'delete', old.key, replace(' ' || old.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = old.space;
+END;
+CREATE TRIGGER extractions_au AFTER UPDATE OF words ON extractions
+WHEN old.words IS NOT new.words BEGIN
+    INSERT INTO extractions_fts (extractions_fts, rowid, words)
+    SELECT 'delete', old.key, replace(' ' || old.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = old.space AND old.words IS NOT NULL;
+    INSERT INTO extractions_fts (rowid, words)
+    SELECT new.key, replace(' ' || new.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = new.space AND new.words IS NOT NULL;
+END;
+
+-- Records. One of them in an index costs ten times as much by itself as among others: the newest ones
+-- are looked through, and the index takes 256 at a time. `upto` is how far it goes.
+CREATE TABLE indexed_records (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    upto INTEGER NOT NULL
+) STRICT;
+INSERT INTO indexed_records (one, upto) VALUES (1, 0);
+
+CREATE VIRTUAL TABLE records_fts USING fts5 (
+    words, content = '', detail = none, columnsize = 0, tokenize = 'porter ascii'
+);
+INSERT INTO records_fts (records_fts, rank) VALUES ('secure-delete', 1);
+
+-- The number of the last one may have been used before, by what is deleted: then the index has passed
+-- it, and takes it alone.
+CREATE TRIGGER session_history_fold AFTER INSERT ON session_history WHEN new.id % 256 = 0 BEGIN
+    INSERT INTO records_fts (rowid, words)
+    SELECT h.id, replace(' ' || h.words, ' ', ' ' || s.number || 'z')
+    FROM session_history h JOIN spaces s ON s.space = h.space
+    WHERE h.id > min((SELECT upto FROM indexed_records), new.id - 1) AND h.id <= new.id
+        AND h.words IS NOT NULL;
+    UPDATE indexed_records SET upto = new.id WHERE upto < new.id;
+END;
+-- The same for a number between.
+CREATE TRIGGER session_history_late AFTER INSERT ON session_history
+WHEN new.id % 256 <> 0 AND new.words IS NOT NULL
+    AND new.id <= (SELECT upto FROM indexed_records)
+BEGIN
+    INSERT INTO records_fts (rowid, words)
+    SELECT new.id, replace(' ' || new.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = new.space;
+END;
+CREATE TRIGGER session_history_ad AFTER DELETE ON session_history
+WHEN old.words IS NOT NULL AND old.id <= (SELECT upto FROM indexed_records) BEGIN
+    INSERT INTO records_fts (records_fts, rowid, words)
+    SELECT 'delete', old.id, replace(' ' || old.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = old.space;
+END;
+CREATE TRIGGER session_history_au AFTER UPDATE OF words ON session_history
+WHEN old.words IS NOT new.words AND new.id <= (SELECT upto FROM indexed_records) BEGIN
+    INSERT INTO records_fts (records_fts, rowid, words)
+    SELECT 'delete', old.id, replace(' ' || old.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = old.space AND old.words IS NOT NULL;
+    INSERT INTO records_fts (rowid, words)
+    SELECT new.id, replace(' ' || new.words, ' ', ' ' || s.number || 'z')
+    FROM spaces s WHERE s.space = new.space AND new.words IS NOT NULL;
+END;
+-- only postgres
+-- Which entries have a word, a row for each. Under row-level security no other index can be asked for a
+-- word: what may tell of a row that is not to be seen is not asked before the policies, and of the
+-- comparisons that a full-text index knows the server trusts none. It trusts that of two texts.
+CREATE TABLE postings (
+    space TEXT COLLATE "C" NOT NULL,
+    kind "char" NOT NULL CHECK (kind IN ('f', 'd', 's', 'r')),  -- fact, document, summary, record
+    word TEXT COLLATE "C" NOT NULL,  -- the first 128 characters of it
+    key BIGINT NOT NULL,  -- of the entry, among those of its kind
+    PRIMARY KEY (space, kind, word, key)
+);
+
+-- Each word once.
+CREATE FUNCTION recollect_words_of(words TEXT) RETURNS SETOF TEXT LANGUAGE sql IMMUTABLE AS $$
+    SELECT DISTINCT left(w, 128) FROM unnest(string_to_array(words, ' ')) w WHERE w <> ''
+$$;
+
+CREATE FUNCTION recollect_post() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    entry BIGINT;
+BEGIN
+    IF TG_ARGV[0] = 'r' THEN entry := NEW.id; ELSE entry := NEW.key; END IF;
+    INSERT INTO postings (space, kind, word, key)
+    SELECT NEW.space, CAST(TG_ARGV[0] AS "char"), w, entry FROM recollect_words_of(NEW.words) w
+    ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END
+$$;
+
+-- One by one and by the index, whatever the server believes of a table that was empty a moment ago:
+-- of a join it may look at every word for every posting.
+CREATE FUNCTION recollect_unpost() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+    entry BIGINT;
+    gone TEXT;
+BEGIN
+    IF TG_ARGV[0] = 'r' THEN entry := OLD.id; ELSE entry := OLD.key; END IF;
+    FOR gone IN SELECT w FROM recollect_words_of(OLD.words) w LOOP
+        DELETE FROM postings p
+        WHERE p.space = OLD.space AND p.kind = CAST(TG_ARGV[0] AS "char") AND p.word = gone
+            AND p.key = entry;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+
+DO $$
+DECLARE
+    place TEXT[];
+BEGIN
+    FOREACH place SLICE 1 IN ARRAY ARRAY[
+        ['session_history', 'r'], ['facts', 'f'], ['extractions', 's'], ['documents', 'd']
+    ] LOOP
+        -- In the order of their names: what an entry had goes before what it has comes.
+        EXECUTE format(
+            'CREATE TRIGGER %I AFTER INSERT ON %I FOR EACH ROW'
+            ' WHEN (NEW.words <> '''') EXECUTE FUNCTION recollect_post(%L)',
+            place[1] || '_posted', place[1], place[2]);
+        EXECUTE format(
+            'CREATE TRIGGER %I AFTER DELETE ON %I FOR EACH ROW'
+            ' WHEN (OLD.words <> '''') EXECUTE FUNCTION recollect_unpost(%L)',
+            place[1] || '_unposted', place[1], place[2]);
+        EXECUTE format(
+            'CREATE TRIGGER %I AFTER UPDATE OF words ON %I FOR EACH ROW'
+            ' WHEN (OLD.words IS DISTINCT FROM NEW.words) EXECUTE FUNCTION recollect_unpost(%L)',
+            place[1] || '_words_1', place[1], place[2]);
+        EXECUTE format(
+            'CREATE TRIGGER %I AFTER UPDATE OF words ON %I FOR EACH ROW'
+            ' WHEN (OLD.words IS DISTINCT FROM NEW.words) EXECUTE FUNCTION recollect_post(%L)',
+            place[1] || '_words_2', place[1], place[2]);
+    END LOOP;
+END
+$$;
+-- both
+
+-- What was made of what was recalled, each once in a turn. `session_id`: what it rests on, if one.
+CREATE TABLE usages (
+    space TEXT NOT NULL,
+    turn_id TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('shown', 'opened', 'cited')),
+    entry_kind TEXT NOT NULL CHECK (entry_kind IN ('fact', 'document', 'summary', 'record')),
+    entry_id TEXT NOT NULL,
+    session_id TEXT,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (space, turn_id, kind, entry_kind, entry_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_usages_entry ON usages (space, entry_kind, entry_id, kind);
+CREATE INDEX idx_usages_session ON usages (session_id) WHERE session_id IS NOT NULL;
+CREATE INDEX idx_usages_age ON usages (created_at);
+
+-- Vectors of entries, by the model that made them. They go with what they are of, and when it changes.
+
+CREATE TABLE vectors (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    space TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('fact', 'document', 'summary', 'record')),
+    entry_key INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    vector BLOB NOT NULL,
+    UNIQUE (model, kind, entry_key)
+) STRICT;
+
+CREATE INDEX idx_vectors_entry ON vectors (kind, entry_key);
+CREATE INDEX idx_vectors_space ON vectors (space, model, key);
+
+-- Which are gone, for those who hold them in memory.
+CREATE TABLE dropped_vectors (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    space TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    entry_key INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX idx_dropped_vectors_space ON dropped_vectors (space, key);
+
+-- Whoever adds vectors to a space goes through its row first, so that their keys come in order.
+CREATE TABLE vector_spaces (
+    space TEXT PRIMARY KEY,
+    additions INTEGER NOT NULL,
+    pruned_upto INTEGER NOT NULL DEFAULT 0  -- up to where it is not told any more which are gone
+) STRICT, WITHOUT ROWID;
+
+-- The models there are vectors of, and how far each has seen the records: those never change.
+CREATE TABLE embedded_records (
+    model TEXT PRIMARY KEY,
+    upto INTEGER NOT NULL,
+    used_at INTEGER NOT NULL DEFAULT 0  -- when somebody last had it; 0: nobody has said
+) STRICT, WITHOUT ROWID;
+
+-- A vector that goes because its model is not used any more is nobody's: only what its entry did is
+-- told.
+-- only sqlite
+CREATE TRIGGER session_history_vectors_told BEFORE DELETE ON session_history BEGIN
+    INSERT INTO dropped_vectors (space, kind, entry_key) SELECT DISTINCT v.space, v.kind, v.entry_key
+    FROM vectors v WHERE v.kind = 'record' AND v.entry_key = old.id;
+END;
+CREATE TRIGGER session_history_vectors AFTER DELETE ON session_history BEGIN
+    DELETE FROM vectors WHERE kind = 'record' AND entry_key = old.id;
+    -- What comes next may get the number of what is gone.
+    UPDATE embedded_records SET upto = (SELECT COALESCE(max(h.id), 0) FROM session_history h)
+    WHERE upto > (SELECT COALESCE(max(h.id), 0) FROM session_history h);
+END;
+CREATE TRIGGER facts_vectors_bd BEFORE DELETE ON facts BEGIN
+    INSERT INTO dropped_vectors (space, kind, entry_key) SELECT DISTINCT v.space, v.kind, v.entry_key
+    FROM vectors v WHERE v.kind = 'fact' AND v.entry_key = old.key;
+END;
+CREATE TRIGGER facts_vectors_ad AFTER DELETE ON facts BEGIN
+    DELETE FROM vectors WHERE kind = 'fact' AND entry_key = old.key;
+END;
+CREATE TRIGGER facts_vectors_bu BEFORE UPDATE OF content ON facts
+WHEN old.content <> new.content BEGIN
+    INSERT INTO dropped_vectors (space, kind, entry_key) SELECT DISTINCT v.space, v.kind, v.entry_key
+    FROM vectors v WHERE v.kind = 'fact' AND v.entry_key = old.key;
+END;
+CREATE TRIGGER facts_vectors_au AFTER UPDATE OF content ON facts
+WHEN old.content <> new.content BEGIN
+    DELETE FROM vectors WHERE kind = 'fact' AND entry_key = old.key;
+END;
+CREATE TRIGGER extractions_vectors_bd BEFORE DELETE ON extractions BEGIN
+    INSERT INTO dropped_vectors (space, kind, entry_key) SELECT DISTINCT v.space, v.kind, v.entry_key
+    FROM vectors v WHERE v.kind = 'summary' AND v.entry_key = old.key;
+END;
+CREATE TRIGGER extractions_vectors_ad AFTER DELETE ON extractions BEGIN
+    DELETE FROM vectors WHERE kind = 'summary' AND entry_key = old.key;
+END;
+CREATE TRIGGER extractions_vectors_bu BEFORE UPDATE OF rollout_summary ON extractions
+WHEN old.rollout_summary <> new.rollout_summary BEGIN
+    INSERT INTO dropped_vectors (space, kind, entry_key) SELECT DISTINCT v.space, v.kind, v.entry_key
+    FROM vectors v WHERE v.kind = 'summary' AND v.entry_key = old.key;
+END;
+CREATE TRIGGER extractions_vectors_au AFTER UPDATE OF rollout_summary ON extractions
+WHEN old.rollout_summary <> new.rollout_summary BEGIN
+    DELETE FROM vectors WHERE kind = 'summary' AND entry_key = old.key;
+END;
+CREATE TRIGGER documents_vectors_bd BEFORE DELETE ON documents BEGIN
+    INSERT INTO dropped_vectors (space, kind, entry_key) SELECT DISTINCT v.space, v.kind, v.entry_key
+    FROM vectors v WHERE v.kind = 'document' AND v.entry_key = old.key;
+END;
+CREATE TRIGGER documents_vectors_ad AFTER DELETE ON documents BEGIN
+    DELETE FROM vectors WHERE kind = 'document' AND entry_key = old.key;
+END;
+CREATE TRIGGER documents_vectors_bu BEFORE UPDATE OF version ON documents BEGIN
+    INSERT INTO dropped_vectors (space, kind, entry_key) SELECT DISTINCT v.space, v.kind, v.entry_key
+    FROM vectors v WHERE v.kind = 'document' AND v.entry_key = old.key;
+END;
+CREATE TRIGGER documents_vectors_au AFTER UPDATE OF version ON documents BEGIN
+    DELETE FROM vectors WHERE kind = 'document' AND entry_key = old.key;
+END;
+
+-- A session that may be remembered again: what was passed over in it has no vector, as any other.
+CREATE TRIGGER sessions_vectors AFTER UPDATE OF remembered ON sessions
+WHEN new.remembered AND NOT old.remembered BEGIN
+    DELETE FROM vectors WHERE kind = 'record' AND length(vector) = 0
+        AND entry_key IN (SELECT h.id FROM session_history h WHERE h.session_id = new.id);
+    UPDATE embedded_records
+    SET upto = min(upto, (
+        SELECT COALESCE(min(h.id) - 1, upto) FROM session_history h WHERE h.session_id = new.id));
+END;
+-- only postgres
+CREATE FUNCTION recollect_drop_vectors() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    WITH gone AS (
+        DELETE FROM vectors v
+        WHERE v.kind = TG_ARGV[0]
+            AND v.entry_key = CAST(to_jsonb(OLD) ->> TG_ARGV[1] AS BIGINT)
+        RETURNING v.space, v.kind, v.entry_key)
+    INSERT INTO dropped_vectors (space, kind, entry_key)
+    SELECT g.space, g.kind, g.entry_key FROM gone g;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER session_history_vectors AFTER DELETE ON session_history
+    FOR EACH ROW EXECUTE FUNCTION recollect_drop_vectors('record', 'id');
+CREATE TRIGGER facts_vectors_ad AFTER DELETE ON facts
+    FOR EACH ROW EXECUTE FUNCTION recollect_drop_vectors('fact', 'key');
+CREATE TRIGGER facts_vectors_au AFTER UPDATE OF content ON facts
+    FOR EACH ROW WHEN (OLD.content <> NEW.content)
+    EXECUTE FUNCTION recollect_drop_vectors('fact', 'key');
+CREATE TRIGGER extractions_vectors_ad AFTER DELETE ON extractions
+    FOR EACH ROW EXECUTE FUNCTION recollect_drop_vectors('summary', 'key');
+CREATE TRIGGER extractions_vectors_au AFTER UPDATE OF rollout_summary ON extractions
+    FOR EACH ROW WHEN (OLD.rollout_summary <> NEW.rollout_summary)
+    EXECUTE FUNCTION recollect_drop_vectors('summary', 'key');
+CREATE TRIGGER documents_vectors_ad AFTER DELETE ON documents
+    FOR EACH ROW EXECUTE FUNCTION recollect_drop_vectors('document', 'key');
+CREATE TRIGGER documents_vectors_au AFTER UPDATE OF version ON documents
+    FOR EACH ROW EXECUTE FUNCTION recollect_drop_vectors('document', 'key');
+
+-- A session that may be remembered again: what was passed over in it has no vector, as any other.
+CREATE FUNCTION recollect_reopen_vectors() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    first_id BIGINT;
+BEGIN
+    SELECT min(h.id) INTO first_id FROM session_history h WHERE h.session_id = NEW.id;
+    IF first_id IS NULL THEN
+        RETURN NULL;
+    END IF;
+    DELETE FROM vectors v USING session_history h
+    WHERE h.session_id = NEW.id AND v.kind = 'record' AND v.entry_key = h.id
+        AND length(v.vector) = 0;
+    UPDATE embedded_records SET upto = first_id - 1 WHERE upto >= first_id;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER sessions_vectors AFTER UPDATE OF remembered ON sessions
+    FOR EACH ROW WHEN (NEW.remembered AND NOT OLD.remembered)
+    EXECUTE FUNCTION recollect_reopen_vectors();
+-- both
+
+-- Agents at work: how they live, what waits for them, and what is to happen to them later
+
+CREATE TABLE agent_lives (
+    key_id INTEGER NOT NULL REFERENCES session_keys (id),
+    space TEXT NOT NULL,
+    job TEXT NOT NULL CHECK (job IN ('agent', 'memory-agent')),
+    life TEXT NOT NULL CHECK (life IN ('active', 'sleeping', 'dead')),
+    since INTEGER NOT NULL,
+    incarnation INTEGER NOT NULL,
+    PRIMARY KEY (key_id)
+) STRICT;
+
+CREATE INDEX idx_agent_lives_space ON agent_lives (space, since);
+
+-- What was not done yet. The words of an item are gone from here once its effects are stored.
+CREATE TABLE inbox (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    space TEXT NOT NULL,
+    key_id INTEGER NOT NULL REFERENCES agent_lives (key_id),
+    item_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    text TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    about_session TEXT,
+    about_first INTEGER,
+    about_last INTEGER,
+    state TEXT NOT NULL CHECK (state IN ('queued', 'taken', 'parked', 'done')),
+    turn_id TEXT,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    last_error TEXT,
+    created_at INTEGER NOT NULL,
+    done_at INTEGER,
+    UNIQUE (key_id, item_id)
+) STRICT;
+
+CREATE INDEX idx_inbox_state ON inbox (key_id, state, id);
+CREATE INDEX idx_inbox_about ON inbox (space, about_session) WHERE about_session IS NOT NULL;
+
+CREATE TABLE signals (
+    key_id INTEGER NOT NULL REFERENCES agent_lives (key_id),
+    name TEXT NOT NULL,
+    space TEXT NOT NULL,
+    due_at INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (key_id, name)
+) STRICT;
+
+CREATE INDEX idx_signals_due ON signals (due_at);
+
+-- Which records of an agent speak of another session's, so that forgetting that one finds them.
+CREATE TABLE told_records (
+    space TEXT NOT NULL,
+    about_session TEXT NOT NULL,
+    session_id TEXT NOT NULL REFERENCES sessions (id),
+    first_seq INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL,
+    PRIMARY KEY (about_session, session_id, first_seq)
+) STRICT;
+
+-- What came in from other programs' files, so that nothing of it comes in twice
+
+-- Items are digests. They outlive what became of them: what was forgotten does not come back.
+CREATE TABLE imported_items (
+    space TEXT NOT NULL,
+    source TEXT NOT NULL,
+    item TEXT NOT NULL,
+    imported_at INTEGER NOT NULL,
+    PRIMARY KEY (space, source, item)
+) STRICT, WITHOUT ROWID;
+
+-- How far a file has been read, and what its reader must know of the part before.
+CREATE TABLE import_cursors (
+    space TEXT NOT NULL,
+    source TEXT NOT NULL,
+    place TEXT NOT NULL,
+    offset_bytes INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    head TEXT NOT NULL,
+    head_bytes INTEGER NOT NULL,
+    memo TEXT NOT NULL,
+    moved_at INTEGER NOT NULL,
+    PRIMARY KEY (space, source, place)
+) STRICT, WITHOUT ROWID;
