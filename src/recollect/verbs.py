@@ -184,6 +184,7 @@ VERBS: tuple[Verb, ...] = (
         once=False,
         http=(f"POST {S}/append", f"POST {_SESSION}/records/many"),
         command=("import", "watch"),
+        tool="append_messages",
         example='session.append_many([{"role": "assistant", "content": "Noted."}])',
     ),
     _read("session.recent", example="session.recent(20)"),
@@ -295,7 +296,13 @@ VERBS: tuple[Verb, ...] = (
     ),
     _write("space.cite", http=f"POST {S}/cite", example="alice.cite(block)"),
     _write("space.opened", example="alice.opened(hits)"),
-    _handle("space.memory_tool", scope=W, tool="memory", example="alice.memory_tool()"),
+    _drop(
+        "space.memory_tool",
+        once=False,
+        tool="memory",
+        example="alice.memory_tool()",
+        is_handle=True,
+    ),
     # Facts.
     _write(
         "facts.add",

@@ -179,16 +179,17 @@ def test_what_is_no_frame_is_answered_and_the_rest_goes_on() -> None:
 
 HELD_UP = """
 import threading
-from recollect.interfaces.mcp import reading, stdio
+from recollect.interfaces.mcp import stdio
+from recollect.space import Space
 stdio.FINISH_SECONDS = 10**6
-may_go_on, search, context = threading.Event(), reading.search, reading.context
+may_go_on, recall, context = threading.Event(), Space.recall, Space.context
 def held_up(*args, **given):
     assert may_go_on.wait(60)
-    return search(*args, **given)
+    return recall(*args, **given)
 def lets_go(*args, **given):
     may_go_on.set()
     return context(*args, **given)
-reading.search, reading.context = held_up, lets_go
+Space.recall, Space.context = held_up, lets_go
 """
 
 
@@ -215,12 +216,12 @@ def test_a_flood_is_answered_to_the_last_line() -> None:
 
 LOUD = """
 import os, sys
-from recollect.interfaces.mcp import reading
-quiet = reading.search
+from recollect.space import Space
+quiet = Space.recall
 def loud(*args, **given):
     print("LEAK"); os.write(1, b"LEAK"); sys.stdout.write("LEAK"); os.system("echo LEAK")
     return quiet(*args, **given)
-reading.search = loud
+Space.recall = loud
 """
 
 

@@ -19,8 +19,8 @@ from recollect.clock import ManualClock
 from recollect.document import Author, AuthorKind
 from recollect.documents.scope import Holder
 from recollect.hooks import telling
-from recollect.interfaces.mcp.keeping import Keeper, Terms
-from recollect.interfaces.mcp.server import MemoryServer
+from recollect.interfaces.mcp.server import MemoryOnDemand, MemoryServer
+from recollect.interfaces.mcp.tools import Terms
 from recollect.knowledge import Fact, Source, Trust
 from recollect_conformance.scripted import ScriptedServer
 from tests.scripted_answers import extracted
@@ -100,7 +100,9 @@ def told_by_model(**texts: str) -> str:
 
 def mcp(memory: recollect.Memory, name: str, **arguments: Any) -> str:
     """What a real client of the MCP server is answered."""
-    server = MemoryServer(Keeper(lambda: memory, work=False), Terms(space="default", agent="coder"))
+    server = MemoryServer(
+        MemoryOnDemand(lambda: memory, work=False), Terms(space="default", agent="coder")
+    )
 
     async def called() -> str:
         async with Client(server) as client:

@@ -141,6 +141,7 @@ BROAD_EXCEPTS: frozenset[str] = frozenset(
         "recollect.interfaces.http.threads",  # what a job raises is raised where it is waited for
         "recollect.interfaces.web.dispatch",  # the same, and the answer is a page
         "recollect.interfaces.web.site",
+        "recollect.interfaces.mcp.server",  # the same, and the answer is a tool's
         "recollect.interfaces.cli.hook",  # an agent never fails for what its memory does
         "recollect.memory",  # a session that begins never fails for what runs in the background
         "recollect.agents.conversation",  # a host's hook never fails a turn

@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
-import anyio
 import click
 import pytest
 
@@ -14,9 +13,10 @@ import recollect
 from recollect import aio
 from recollect.interfaces.cli.main import cli
 from recollect.interfaces.http.app import Api
-from recollect.interfaces.mcp.keeping import Keeper, Terms
-from recollect.interfaces.mcp.server import MemoryServer
+from recollect.interfaces.mcp.server import MemoryOnDemand, MemoryServer
+from recollect.interfaces.mcp.tools import Terms
 from recollect.verbs import OWNERS, VERBS, Effect, Verb
+from tests.unit.interfaces.mcp.talking import Talk
 
 BY_NAME = {verb.name: verb for verb in VERBS}
 METHODS = [verb for verb in VERBS if verb.method is not None]
@@ -87,15 +87,16 @@ def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[str]:
 
 def test_mcp_has_the_tools_that_the_list_says_with_their_hints(tmp_path: Path) -> None:
     listed = {name: verb for verb in VERBS for name in verb.tools}
-    keeper = Keeper(lambda: recollect.open(tmp_path / "memory.db"), work=False)
-    tools = anyio.run(MemoryServer(keeper, Terms(space="alice", agent="helper")).list_tools)
+    opened = MemoryOnDemand(lambda: recollect.open(tmp_path / "memory.db"), work=False)
+    server = MemoryServer(opened, Terms(space="alice", agent="helper"))
+    tools = Talk(memory=opened(), server=server).tools()
     assert {tool.name for tool in tools} == set(listed)
     for tool in tools:
         verb, hints = listed[tool.name], tool.annotations
         assert hints is not None
-        if not verb.is_handle:
-            assert hints.read_only_hint is (verb.effect is Effect.READ)
-            assert hints.destructive_hint is (verb.effect is Effect.DESTRUCTIVE)
+        assert hints.read_only_hint is (verb.effect is Effect.READ)
+        assert hints.destructive_hint is (verb.effect is Effect.DESTRUCTIVE)
+        assert hints.idempotent_hint is verb.is_idempotent
 
 
 def test_the_examples_run_in_their_order(tmp_path: Path) -> None:

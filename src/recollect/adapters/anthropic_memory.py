@@ -254,7 +254,7 @@ class MemoryTool:
         if found is None:
             raise _Refused(f"Error: The path {old} does not exist")
         is_there = self._page(target) if found.is_directory else self._find(new, target)
-        if is_there is not None and target.key != source.key:
+        if is_there is not None and (target.key != source.key or target.text == source.text):
             raise _Refused(f"Error: The destination {new} already exists")
         if target.key != source.key and target.is_within(source):
             raise _Refused(f"Error: {old} cannot be moved into itself")

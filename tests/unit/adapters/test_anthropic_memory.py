@@ -495,6 +495,9 @@ def test_nothing_is_renamed_from_nowhere_or_onto_something(do: Do) -> None:
     assert do("rename", old_path="/memories/a.md", new_path="/memories/b.md") == (
         "Error: The destination /memories/b.md already exists"
     )
+    assert do("rename", old_path="/memories/a.md", new_path="/memories/a.md") == (
+        "Error: The destination /memories/a.md already exists"
+    )
     assert do("rename", old_path="/memories/a.md", new_path="/memories/a/b.md").startswith("Error")
     assert do("rename", old_path="/memories", new_path="/memories/c").startswith("Error")
 

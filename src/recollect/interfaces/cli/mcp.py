@@ -22,12 +22,13 @@ from recollect.importers.projects import project_of
 from recollect.interfaces.cli.logs import logged
 from recollect.interfaces.cli.output import note, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.mcp.snippets import AGENTS, has_project, snippet
+from recollect.interfaces.mcp.clients import AGENTS, has_project, snippet
 from recollect.space import DEFAULT_AGENT
 from recollect.store.address import without_password
 
 if TYPE_CHECKING:
-    from recollect.interfaces.mcp.keeping import Keeper, Terms
+    from recollect.interfaces.mcp.server import MemoryOnDemand
+    from recollect.interfaces.mcp.tools import Terms
 
 TOKEN_VARIABLE = "RECOLLECT_MCP_TOKEN"
 HTTP_HOST = "127.0.0.1"
@@ -148,14 +149,14 @@ def command(
         return
     level = logging.INFO if verbose else logging.WARNING
     with logged(level, as_json=target.as_json), _without_collecting():
-        keeper, terms = _prepared(target, is_http=address is not None, **given)
+        memory, terms = _prepared(target, is_http=address is not None, **given)
         try:
             if address is None:
-                _serve_stdio(keeper, terms)
+                _serve_stdio(memory, terms)
             else:
-                _serve_http(keeper, terms, address, spaces, given["token"])
+                _serve_http(memory, terms, address, spaces, given["token"])
         finally:
-            keeper.close()
+            memory.close()
 
 
 def _prepared(
@@ -168,20 +169,20 @@ def _prepared(
     read_only: bool,
     work: bool,
     token: str | None,  # noqa: ARG001 - is not part of the terms
-) -> tuple[Keeper, Terms]:
+) -> tuple[MemoryOnDemand, Terms]:
     """Who keeps the memory, and on which terms; the store is not opened yet."""
-    keeping = _needed("recollect.interfaces.mcp.keeping")
+    server = _needed(SERVER)
     target = target if is_http else target.anywhere()
     is_anywhere = no_project or (is_http and directory is None)
-    terms = keeping.Terms(
+    terms = server.Terms(
         space=check_space(target.space_name),
         agent=check_label(agent, "an agent's name"),
         project=None if is_anywhere else project_here(directory),
         read_only=read_only,
     )
     target.settings()  # what is wrong with them is said before the handshake
-    keeper = keeping.Keeper(lambda: target.open(agent), work=work and not read_only)
-    return keeper, terms
+    memory = server.MemoryOnDemand(lambda: target.open(agent), work=work and not read_only)
+    return memory, terms
 
 
 def project_here(directory: str | None) -> str | None:
@@ -199,17 +200,17 @@ def project_here(directory: str | None) -> str | None:
     return project_of(str(here)) if is_project else None
 
 
-def _serve_stdio(keeper: Keeper, terms: Terms) -> None:
+def _serve_stdio(memory: MemoryOnDemand, terms: Terms) -> None:
     stdio, server = _needed("recollect.interfaces.mcp.stdio"), _needed(SERVER)
     if sys.stdin is not None and sys.stdin.isatty():
         note("Waiting for an agent that speaks MCP on standard input. How to set one up: --config")
-    made = server.MemoryServer(keeper, terms)
+    made = server.MemoryServer(memory, terms)
     _collect_again()
     stdio.serve_stdio(made)
 
 
 def _serve_http(
-    keeper: Keeper,
+    memory: MemoryOnDemand,
     terms: Terms,
     address: tuple[str, int],
     spaces: Sequence[str],
@@ -217,11 +218,11 @@ def _serve_http(
 ) -> None:
     http = _needed("recollect.interfaces.mcp.http")
     others = {name: replace(terms, space=check_space(name)) for name in spaces}
-    servers = http.servers_for(keeper, terms, others)
+    servers = http.servers_for(memory, terms, others)
     _collect_again()
 
     def say_ready(url: str) -> None:
-        keeper.warm()
+        memory.warm()
         for path in servers:
             note(f"Serving MCP at {url}{quote(path)}")
 

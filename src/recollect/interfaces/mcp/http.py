@@ -1,7 +1,7 @@
-"""The same tools over streamable HTTP: one path for each space, and who may come in.
+"""The same tools over streamable HTTP: one path for each space, behind a token.
 
-A client without the token, where there is one, learns nothing but that. A page in a browser gets no
-further than the Host and Origin checks. No request leaves a state behind.
+A client without the token, if there is one, learns nothing but that. A page in a browser gets no
+further than the checks of Host and Origin. No request leaves a state behind.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from urllib.parse import urlsplit
 
 import uvicorn
 from anyio import to_thread
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.errors import InvalidValue
 from recollect.interfaces.http.listening import (
@@ -31,13 +32,21 @@ from recollect.interfaces.http.listening import (
     stopped_once,
 )
 from recollect.interfaces.http.protocol import HEAD_BYTES_MAX, protocol
-from recollect.interfaces.mcp.keeping import Keeper, Terms
-from recollect.interfaces.mcp.server import MemoryServer
+from recollect.interfaces.mcp.server import MemoryOnDemand, MemoryServer
+from recollect.interfaces.mcp.tools import Terms
 
 PATH = "/mcp"
 THREADS = 8
-# Hosts and origins are checked at the door, as a whole: the library compares how they begin.
+# Hosts and origins are checked before the SDK, as a whole: it compares how they begin.
 UNCHECKED = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+
+
+def servers_for(
+    memory: MemoryOnDemand, own: Terms, others: Mapping[str, Terms]
+) -> dict[str, MemoryServer]:
+    """A server for each space, by path; no other path exists."""
+    by_path = {f"/spaces/{name}{PATH}": terms for name, terms in others.items()}
+    return {path: MemoryServer(memory, terms) for path, terms in {PATH: own, **by_path}.items()}
 
 
 def is_loopback(host: str) -> bool:
@@ -61,81 +70,59 @@ def is_of_this_machine(origin: str) -> bool:
     return parts.scheme == "http" and is_whole and is_host
 
 
-def path_of(space: str) -> str:
-    """Where a space besides the server's own is found."""
-    return f"/spaces/{space}{PATH}"
-
-
-def servers_for(keeper: Keeper, own: Terms, others: Mapping[str, Terms]) -> dict[str, MemoryServer]:
-    """A server for each space, by path; what is not among them does not exist."""
-    servers = {PATH: MemoryServer(keeper, own)}
-    return servers | {path_of(name): MemoryServer(keeper, terms) for name, terms in others.items()}
-
-
 def build_app(
     servers: Mapping[str, MemoryServer], *, token: str | None, host: str = "127.0.0.1"
 ) -> Starlette:
     """The servers as one web application."""
-    for path, server in servers.items():
-        server.streamable_http_app(
-            streamable_http_path=path,
-            json_response=True,
-            stateless_http=True,
-            transport_security=UNCHECKED,
+    managers = {
+        path: StreamableHTTPSessionManager(
+            app=server, json_response=True, stateless=True, security_settings=UNCHECKED
         )
+        for path, server in servers.items()
+    }
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         async with AsyncExitStack() as running:
-            for server in servers.values():
-                await running.enter_async_context(server.session_manager.run())
+            for manager in managers.values():
+                await running.enter_async_context(manager.run())
             yield
 
-    return Starlette(
-        routes=[Mount("/", app=_Door(servers, token, is_loopback(host)))], lifespan=lifespan
-    )
+    apps = {path: manager.asgi_app for path, manager in managers.items()}
+    return Starlette(routes=[Mount("/", app=_guarded(apps, token, host))], lifespan=lifespan)
 
 
-class _Door:
-    """Lets those in who have the token, and shows them the way.
+def _guarded(apps: Mapping[str, ASGIApp], token: str | None, host: str) -> ASGIApp:
+    """The applications behind the token and, on this machine alone, the checks of names.
 
     Beyond this machine the names it is called by are unknown, and the token is what counts.
     """
+    is_local = is_loopback(host)
 
-    def __init__(
-        self, servers: Mapping[str, MemoryServer], token: str | None, is_local: bool
-    ) -> None:
-        self._servers = servers
-        self._token = token
-        self._is_local = is_local
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
-        if not self._is_let_in(headers):
+    def refusal(headers: Headers) -> PlainTextResponse | None:
+        if token is not None and not _has_token(headers, token):
             challenge = {"WWW-Authenticate": "Bearer"}
-            denied = PlainTextResponse("a token is needed", 401, headers=challenge)
-            await denied(scope, receive, send)
-            return
-        if self._is_local and not is_of_this_machine(f"http://{headers.get('host', '')}"):
-            await PlainTextResponse("this host is not served here", 421)(scope, receive, send)
-            return
-        if self._is_local and not is_of_this_machine(headers.get("origin") or "http://localhost"):
-            await PlainTextResponse("this origin is refused", 403)(scope, receive, send)
-            return
-        server = self._servers.get(scope["path"])
-        if server is None:
-            await PlainTextResponse("there is nothing here", 404)(scope, receive, send)
-            return
-        await server.session_manager.handle_request(scope, receive, send)
+            return PlainTextResponse("a token is needed", 401, headers=challenge)
+        if is_local and not is_of_this_machine(f"http://{headers.get('host', '')}"):
+            return PlainTextResponse("this host is not served here", 421)
+        if is_local and not is_of_this_machine(headers.get("origin") or "http://localhost"):
+            return PlainTextResponse("this origin is refused", 403)
+        return None
 
-    def _is_let_in(self, headers: Headers) -> bool:
-        if self._token is None:
-            return True
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        # A header comes as Latin-1, whatever it was written in.
-        is_same = hmac.compare_digest(given.strip().encode("latin-1"), self._token.encode())
-        return is_same and kind.casefold() == "bearer"
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        missing = PlainTextResponse("there is nothing here", 404)
+        app = refusal(Headers(scope=scope)) or apps.get(scope["path"], missing)
+        await app(scope, receive, send)
+
+    return guarded
+
+
+def _has_token(headers: Headers, token: str) -> bool:
+    kind, _, given = headers.get("authorization", "").partition(" ")
+    # A header comes as Latin-1, whatever it was written in.
+    is_same = hmac.compare_digest(given.strip().encode("latin-1"), token.encode())
+    return is_same and kind.casefold() == "bearer"
 
 
 def serve_http(
@@ -159,7 +146,7 @@ def serve_http(
 
 
 def server(app: Starlette) -> uvicorn.Server:
-    """One that leaves whoever keeps it waiting: nobody needs a token to connect."""
+    """One that closes connections which keep it waiting: connecting takes no token."""
     return uvicorn.Server(
         uvicorn.Config(
             app,

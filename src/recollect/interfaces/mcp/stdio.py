@@ -69,7 +69,7 @@ async def serve_descriptors(server: MemoryServer, reads: int, writes: int) -> No
         tasks.start_soon(_stop_when_told, scope, traffic)
         tasks.start_soon(_write, writes, from_server, traffic, scope)
         tasks.start_soon(_read, reads, to_server, outbound.clone(), traffic)
-        await server.serve(inbound, outbound)
+        await server.run(inbound, outbound, server.create_initialization_options())
         traffic.is_over.set()
         scope.cancel()
 

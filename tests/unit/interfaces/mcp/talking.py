@@ -13,8 +13,8 @@ from mcp.client.client import Client
 from mcp.types import CallToolResult, TextContent, Tool
 
 import recollect
-from recollect.interfaces.mcp.keeping import Keeper, Terms
-from recollect.interfaces.mcp.server import MemoryServer
+from recollect.interfaces.mcp.server import MemoryOnDemand, MemoryServer
+from recollect.interfaces.mcp.tools import Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +66,10 @@ def answered(result: CallToolResult) -> Answered:
 def talk(path: Path, space: str = "alice", agent: str = "coder", **terms: Any) -> Iterator[Talk]:
     """A memory in a file, and a server on one of its spaces."""
     memory = recollect.open(path)
-    keeper = Keeper(lambda: memory, work=False)
+    opened = MemoryOnDemand(lambda: memory, work=False)
     try:
-        server = MemoryServer(keeper, Terms(space=space, agent=agent, **terms))
+        server = MemoryServer(opened, Terms(space=space, agent=agent, **terms))
         yield Talk(memory=memory, server=server)
     finally:
-        keeper.close()
+        opened.close()
         memory.close()

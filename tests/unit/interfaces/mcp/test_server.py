@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from mcp.client.client import Client
 
 import recollect
 from recollect.document import Author, AuthorKind
@@ -15,13 +17,14 @@ from recollect.documents.scope import Holder
 from recollect.errors import StoreBusy
 from recollect.extraction.injected import is_own_tool
 from recollect.fences import FENCE, without_recalled
-from recollect.interfaces.mcp.keeping import Keeper, Terms
-from recollect.interfaces.mcp.results import ANSWER_CHARS_MAX
-from recollect.interfaces.mcp.server import MemoryServer
+from recollect.interfaces.mcp.answers import ANSWER_CHARS_MAX
+from recollect.interfaces.mcp.server import MemoryOnDemand, MemoryServer
+from recollect.interfaces.mcp.tools import Terms
 from tests.unit.interfaces.mcp.talking import Answered, Talk, talk
 
 READING = {"search_memories", "get_memory", "list_memories", "context"}
-WRITING = {"add_memory", "update_memory", "delete_memory", "memory"}
+ADDING = {"add_memory", "append_messages"}
+WRITING = ADDING | {"update_memory", "delete_memory", "memory"}
 
 
 @pytest.fixture
@@ -50,8 +53,8 @@ def test_there_are_exactly_the_tools_of_the_contract_and_each_says_what_it_does(
         hints = tool.annotations
         assert hints is not None
         assert hints.read_only_hint == (name in READING)
-        assert hints.destructive_hint == (name in WRITING - {"add_memory"})
-        assert hints.idempotent_hint == (name != "memory")
+        assert hints.destructive_hint == (name in WRITING - ADDING)
+        assert hints.idempotent_hint == (name not in {"memory", "append_messages"})
         assert hints.open_world_hint is False
         assert tool.output_schema is not None
         assert len(tool.description or "") > 80
@@ -77,6 +80,8 @@ def test_what_is_added_is_found_read_corrected_and_deleted(alice: Talk) -> None:
     added = alice.fine("add_memory", text="Ana moved to Lisbon in May.", tags=["home"])
     again = alice.fine("add_memory", text="Ana moved to Lisbon in May.")
     assert again.values["id"] == added.values["id"]
+    assert [each.values["done"] for each in (added, again)] == ["stored", "already known"]
+    assert again.text.startswith(f"Already known: fact {added.values['id']}")
     found = alice.fine("search_memories", query="where does Ana live?")
     assert ids(found) == [added.values["id"]]
     assert "Ana moved to Lisbon" in found.text
@@ -95,6 +100,33 @@ def test_what_is_added_is_found_read_corrected_and_deleted(alice: Talk) -> None:
     alice.fine("delete_memory", id=added.values["id"])
     assert ids(alice.fine("search_memories", query="Ana")) == []
     assert alice.call("get_memory", id=added.values["id"]).is_error
+
+
+def test_a_conversation_is_appended_once_and_learned_from(alice: Talk) -> None:
+    said = [
+        {"role": "user", "content": "Remember that I am allergic to peanuts.", "name": "Ana"},
+        {"role": "assistant", "content": "Noted.", "at": "2026-05-04T10:00:00Z"},
+    ]
+    first = alice.fine("append_messages", session="call:7", messages=said, key="1")
+    again = alice.fine("append_messages", session="call:7", messages=json.dumps(said), key="1")
+    assert again.values == first.values
+    assert first.values["count"] == 2
+    whole = alice.fine("get_memory", id=first.values["first_id"], around=1).values
+    assert (whole["text"], whole["by"]) == (said[0]["content"], "Ana")
+    assert whole["around"][0]["id"] == first.values["last_id"]
+    more = [{"role": "user", "content": "Bye."}]
+    alice.fine("append_messages", session="call:7", messages=more, is_over=True)
+    alice.memory.work()
+    assert "peanuts" in alice.fine("search_memories", query="allergic", kinds=["fact"]).text
+
+
+def test_nothing_is_advertised_that_is_not_there(alice: Talk) -> None:
+    async def offered() -> tuple[object, ...]:
+        async with Client(alice.server, mode="legacy") as client:
+            has = client.server_capabilities
+            return has.tools is not None, has.prompts, has.resources, has.completions
+
+    assert anyio.run(offered) == (True, None, None, None)
 
 
 def test_what_is_put_before_an_agent_is_shown_and_what_it_reads_is_used(alice: Talk) -> None:
@@ -432,6 +464,10 @@ def test_what_the_caller_can_mend_is_told_in_words(alice: Talk) -> None:
         "at most 2,000 characters": alice.call("add_memory", text="x" * 3_000_000),
         "an id has at most": alice.call("get_memory", id="x" * 100_000),
         "Unknown tool": alice.call("drop_tables"),
+        "messages.0.role": alice.call(
+            "append_messages", session="x", messages=[{"role": "king", "content": "x"}]
+        ),
+        "messages: ": alice.call("append_messages", session="x", messages=[]),
         "ends at": alice.call("get_memory", id=f"{session.id}:1", offset=10**6),
     }
     for words, answer in wrong.items():
@@ -443,12 +479,12 @@ def test_what_the_caller_can_mend_is_told_in_words(alice: Talk) -> None:
 
 def test_an_agent_whose_memory_is_off_stores_nothing(tmp_path: Path) -> None:
     memory = recollect.open(tmp_path / "m.db", settings={"agents": {"coder": False}})
-    keeper = Keeper(lambda: memory, work=False)
-    server = Talk(memory=memory, server=MemoryServer(keeper, Terms(space="a", agent="coder")))
+    opened = MemoryOnDemand(lambda: memory, work=False)
+    server = Talk(memory=memory, server=MemoryServer(opened, Terms(space="a", agent="coder")))
     assert "switched off" in server.call("add_memory", text="x").text
     assert server.call("memory", command="create", path="/memories/a", file_text="x").is_error
     assert len(memory.space("a").facts) == 0
-    keeper.close()
+    opened.close()
 
 
 def test_an_unexpected_error_is_logged_and_told_in_general_words(
@@ -462,9 +498,9 @@ def test_an_unexpected_error_is_logged_and_told_in_general_words(
             raise found
         return found
 
-    keeper = Keeper(open_memory, work=False)
-    keeper.warm = lambda: None  # type: ignore[method-assign]
-    server = MemoryServer(keeper, Terms(space="alice", agent="coder"))
+    opened = MemoryOnDemand(open_memory, work=False)
+    opened.warm = lambda: None  # type: ignore[method-assign]
+    server = MemoryServer(opened, Terms(space="alice", agent="coder"))
     with recollect.open(":memory:") as unused:
         spoken = Talk(memory=unused, server=server)
         busy = spoken.call("context", query="x")
@@ -475,4 +511,4 @@ def test_an_unexpected_error_is_logged_and_told_in_general_words(
         assert "ValueError in open_memory" in caplog.text
         assert "attic" not in caplog.text
         assert not spoken.call("context", query="x").is_error
-    keeper.close()
+    opened.close()

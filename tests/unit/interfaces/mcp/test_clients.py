@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from recollect.interfaces.mcp.snippets import AGENTS, snippet
+from recollect.interfaces.mcp.clients import AGENTS, snippet
 
 COMMAND = ["/opt/a b/recollect", "mcp", "--store", '/data/it\'s "m".db', "--space", "é"]
 KEYS = {"vscode": "servers", "zed": "context_servers"}
