@@ -101,6 +101,9 @@ TABLES: tuple[Table, ...] = (
     _table("document_redirects", "path_key", named=_OF_DOCUMENT),
     _table("generations", "number"),
     _table("generation_documents", "document_id", "first_generation"),
+    _table("derived_inputs", "kind", "id", "input_kind", "input_id", "seq", "seq_to"),
+    _table("contexts", "id"),
+    _table("context_lines", "context_id", "position"),
     _table(
         "usages",
         *("turn_id", "kind", "entry_kind", "entry_id"),

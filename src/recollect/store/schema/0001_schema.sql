@@ -373,6 +373,11 @@ CREATE TABLE facts (
     usage_count INTEGER NOT NULL DEFAULT 0,
     last_usage INTEGER,
     shown_count INTEGER NOT NULL DEFAULT 0,  -- to be shown is not to be used
+    about TEXT,  -- whom or what it says something of; none: not known
+    kind TEXT,  -- preference, instruction, event, ...; none: not known
+    happened_from INTEGER,  -- when what it tells of began, as far as that was said
+    happened_to INTEGER,
+    review_state TEXT,  -- what a reviewer decided; none: nobody was asked
     -- only postgres
     -- A name of the space stands before every word, so that a search meets nothing of others. It
     -- has no vowels: a stemmer passes over it.
@@ -409,6 +414,8 @@ CREATE TABLE fact_sources (
     quote TEXT NOT NULL,
     trust TEXT NOT NULL CHECK (trust IN ('user', 'agent', 'tool')),
     created_at INTEGER NOT NULL,
+    -- Sources of one witness bear a fact out together: it stands while one whole witness stands.
+    witness TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (fact_key, session_id, seq, seq_to),
     CHECK (seq BETWEEN 0 AND seq_to)  -- 0: somewhere in the session
 ) STRICT, WITHOUT ROWID;
@@ -690,6 +697,50 @@ CREATE TABLE document_redirects (
 ) STRICT;
 
 CREATE INDEX idx_document_redirects_document ON document_redirects (document_key);
+
+-- What a derived thing was made from. It goes, or is made anew, with any of its inputs.
+CREATE TABLE derived_inputs (
+    space TEXT NOT NULL,
+    kind TEXT NOT NULL,  -- of the derived thing: document, extraction, summary, ...
+    id TEXT NOT NULL,
+    input_kind TEXT NOT NULL CHECK (input_kind IN ('session', 'record', 'fact', 'document')),
+    input_id TEXT NOT NULL,  -- of a record: its session
+    seq INTEGER NOT NULL DEFAULT 0,  -- of records: the first and the last; 0: all there are
+    seq_to INTEGER NOT NULL DEFAULT 0,
+    first_version INTEGER NOT NULL DEFAULT 1,  -- versions before this one do not rest on it
+    PRIMARY KEY (space, kind, id, input_kind, input_id, seq, seq_to),
+    CHECK (seq BETWEEN 0 AND seq_to)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_derived_inputs_input ON derived_inputs (space, input_kind, input_id);
+
+-- What a model was told: the question, the settings and a digest of each block, its lines by
+-- reference.
+CREATE TABLE contexts (
+    space TEXT NOT NULL,
+    id TEXT NOT NULL,
+    session_id TEXT,  -- whose turn it was for, if one
+    query TEXT NOT NULL,
+    settings TEXT NOT NULL,  -- JSON
+    digest TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (space, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_contexts_listed ON contexts (space, created_at, id);
+
+CREATE TABLE context_lines (
+    space TEXT NOT NULL,
+    context_id TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    entry_kind TEXT NOT NULL CHECK (entry_kind IN ('fact', 'document', 'summary', 'record')),
+    entry_id TEXT NOT NULL,
+    reasons TEXT NOT NULL,  -- JSON: why it ranked there
+    PRIMARY KEY (space, context_id, position),
+    FOREIGN KEY (space, context_id) REFERENCES contexts (space, id) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_context_lines_entry ON context_lines (space, entry_kind, entry_id);
 
 -- What recall searches: facts, documents, records and what sessions came to, by their words
 
