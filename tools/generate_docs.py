@@ -1,4 +1,4 @@
-"""Writes docs/reference from the code itself, so that it cannot rot.
+"""Writes docs/reference and src/recollect/aio.pyi from the code itself, so that they cannot rot.
 
 python tools/generate_docs.py            write the files
 python tools/generate_docs.py --check    exit 1 if they are not what would be written
@@ -12,10 +12,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # run as a file, the project itself is not on the path
 
-from tools.reference import cli, errors, http, python, settings, verbs  # noqa: E402
+from tools.reference import cli, errors, http, python, settings, stub, verbs  # noqa: E402
 
 REFERENCE = ROOT / "docs" / "reference"
 PAGES = {
+    "../../src/recollect/aio.pyi": stub.render,
     "cli.md": cli.render,
     "settings.md": settings.render,
     "python.md": python.render,
@@ -33,16 +34,21 @@ def main(arguments: list[str]) -> int:
     stale = [name for name, render in PAGES.items() if not _is_current(name, render())]
     for name in stale:
         if is_check:
-            print(f"docs/reference/{name} is out of date: run make docs", file=sys.stderr)
+            print(f"{_file(name)} is out of date: run make docs", file=sys.stderr)
             continue
         REFERENCE.mkdir(parents=True, exist_ok=True)
-        (REFERENCE / name).write_text(PAGES[name](), encoding="utf-8", newline="\n")
-        print(f"wrote docs/reference/{name}")
+        (ROOT / _file(name)).write_text(PAGES[name](), encoding="utf-8", newline="\n")
+        print(f"wrote {_file(name)}")
     return 1 if is_check and stale else 0
 
 
+def _file(name: str) -> Path:
+    """Where a page is, from the project's directory on."""
+    return (REFERENCE / name).resolve().relative_to(ROOT)
+
+
 def _is_current(name: str, text: str) -> bool:
-    file = REFERENCE / name
+    file = ROOT / _file(name)
     return file.is_file() and file.read_text(encoding="utf-8") == text
 
 

@@ -1,7 +1,8 @@
 """Runs what is synchronous beside an event loop, in threads that belong to that loop.
 
-The loop's own executor is left to the host. What may take long, and looks whether somebody has
-answered, have threads of their own: a storage call never waits behind them.
+The loop's own executor is left to the host. Calls that may take long, and looks whether somebody
+has answered, have threads of their own: a storage call never waits behind them. `twin_of` makes the
+classes of `recollect.aio`; it stands here because type checkers read the stub instead of that.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ import threading
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from enum import IntEnum, unique
 from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-P = ParamSpec("P")
+from recollect.agents.reply import POLL_SECONDS, Reply, Ticket
+from recollect.verbs import OWNERS, VERBS
+
 T = TypeVar("T")
-S = TypeVar("S")
-S_co = TypeVar("S_co", covariant=True)
 
 
 @unique
@@ -38,12 +40,12 @@ _lock = threading.Lock()
 
 
 async def run(job: Callable[[], T], lane: Lane = Lane.CALLS) -> T:
-    """What it returns, or raises. Who is cancelled stops waiting; what has begun is finished."""
+    """Return what the job returns. Cancelling stops the wait; a job that has begun is finished."""
     return await asyncio.wrap_future(_begin(job, lane))
 
 
 async def run_or_undo(job: Callable[[], T], undo: Callable[[T], object]) -> T:
-    """What a long job returns. If nobody waits for that any more it is undone."""
+    """Return what a long job returns, and undo it if nobody waits for that any more."""
     begun = _begin(job, Lane.LONG)
     try:
         return await asyncio.wrap_future(begun)
@@ -53,7 +55,7 @@ async def run_or_undo(job: Callable[[], T], undo: Callable[[T], object]) -> T:
 
 
 def _begin(job: Callable[[], T], lane: Lane) -> Future[T]:
-    """Let it be run for the loop that is running, with the context variables as they are."""
+    """Start a job for the loop that is running, with the context variables as they are."""
     return _pool(asyncio.get_running_loop(), lane).submit(contextvars.copy_context().run, job)
 
 
@@ -72,30 +74,113 @@ def _pool(loop: asyncio.AbstractEventLoop, lane: Lane) -> ThreadPoolExecutor:
         return pools[lane]
 
 
-class Wraps(Protocol[S_co]):
-    """Something with a synchronous twin inside."""
+async def answer_to(ticket: Ticket, timeout: float | None) -> Reply:  # noqa: ASYNC109
+    """Wait for an answer without a thread: one is taken only to look whether it is there."""
+    loop, settled = asyncio.get_running_loop(), asyncio.Event()
 
-    @property
-    def sync(self) -> S_co: ...
+    def tell() -> None:
+        with suppress(RuntimeError):  # the loop has ended: nobody waits any more
+            loop.call_soon_threadsafe(settled.set)
+
+    with ticket.telling(tell), suppress(TimeoutError):
+        async with asyncio.timeout(timeout):
+            while not ticket.is_settled and not await _is_set_soon(settled):
+                await run(ticket.look, Lane.LOOKS)
+    return ticket.outcome(timeout)
 
 
-def in_thread(
-    method: Callable[Concatenate[S, P], T], lane: Lane = Lane.CALLS
-) -> Callable[Concatenate[Wraps[S], P], Awaitable[T]]:
-    """A method of the twin as a coroutine."""
+async def _is_set_soon(event: asyncio.Event) -> bool:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(POLL_SECONDS):
+            await event.wait()
+    return event.is_set()
+
+
+class Twin:
+    """Something for asyncio with the synchronous one inside, as `.sync`."""
+
+    twins: ClassVar[dict[type, type[Twin]]] = {}
+
+    def __init__(self, sync: Any) -> None:
+        self.sync = sync
+
+
+K = TypeVar("K", bound=type[Twin])
+
+
+def twin_of(core: type, *, awaited: str = "", long: str = "", plain: str = "") -> Callable[[K], K]:
+    """Give a class the methods of its synchronous twin: its verbs, and others that are named.
+
+    `awaited` and `long` become coroutines, `plain` stay methods. An annotation in the class body is
+    an attribute of the twin; one of `Awaitable[…]` reads the store and is awaited.
+    """
+    owner = next((name for name, kind in OWNERS.items() if issubclass(core, kind)), "")
+    verbs = [verb for verb in VERBS if owner and verb.method and verb.name.startswith(f"{owner}.")]
+    names = {verb.name.partition(".")[2]: _way(verb.is_handle, verb.is_long) for verb in verbs}
+    names |= dict.fromkeys(awaited.split(), Lane.CALLS)
+    names |= dict.fromkeys(long.split(), Lane.LONG)
+    names |= dict.fromkeys(plain.split())
+
+    def fill(made: K) -> K:
+        Twin.twins[core] = made
+        own = set(vars(made))
+        for name, lane in names.items():
+            if name not in own:
+                setattr(made, name, _method(getattr(core, name), name, lane))
+        for name, hint in made.__annotations__.items():
+            if name not in own:
+                setattr(made, name, _attribute(name, hint))
+        return made
+
+    return fill
+
+
+def _way(is_handle: bool, is_long: bool) -> Lane | None:
+    if is_long:
+        return Lane.LONG
+    return None if is_handle else Lane.CALLS
+
+
+def _method(method: Callable[..., Any], name: str, lane: Lane | None) -> Callable[..., Any]:
+    """The method as a coroutine, or as it is where it asks no store."""
+
+    def call(self: Twin, args: Any, kwargs: Any) -> Any:
+        bare = {key: _bare(each) for key, each in kwargs.items()}
+        return getattr(self.sync, name)(*map(_bare, args), **bare)
 
     @wraps(method)
-    async def twin(self: Wraps[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await run(lambda: method(self.sync, *args, **kwargs), lane)
+    def handle(self: Twin, /, *args: Any, **kwargs: Any) -> Any:
+        return _wrapped(call(self, args, kwargs))
 
-    return twin
+    if lane is None:
+        return handle
+
+    @wraps(method)
+    async def coroutine(self: Twin, /, *args: Any, **kwargs: Any) -> Any:
+        return _wrapped(await run(lambda: call(self, args, kwargs), lane))
+
+    return coroutine
 
 
-def at_length(
-    method: Callable[Concatenate[S, P], T],
-) -> Callable[Concatenate[Wraps[S], P], Awaitable[T]]:
-    """The same for what takes as long as a model, a worker or a whole store does."""
-    return in_thread(method, Lane.LONG)
+def _attribute(name: str, hint: str) -> property:
+    def read(self: Twin) -> Any:
+        return _wrapped(getattr(self.sync, name))
+
+    def wait(self: Twin) -> Awaitable[Any]:
+        return run(lambda: read(self))
+
+    getter = wait if hint.startswith("Awaitable[") else read
+    getter.__annotations__["return"] = hint
+    return property(getter)
+
+
+def _wrapped(value: Any) -> Any:
+    twin = Twin.twins.get(type(value))
+    return value if twin is None else twin(value)
+
+
+def _bare(value: Any) -> Any:
+    return value.sync if isinstance(value, Twin) else value
 
 
 class Closable(Protocol):

@@ -46,6 +46,7 @@ class Verb:
     pages: str = ""  # the parameter that says where the next page begins
     example: str = ""
     is_handle: bool = False  # it only gives an object with verbs of its own, and asks no store
+    is_long: bool = False  # it may take as long as a model, a worker or a whole store does
 
     @property
     def method(self) -> Callable[..., Any] | None:
@@ -154,6 +155,7 @@ VERBS: tuple[Verb, ...] = (
         http=f"POST {S}/work",
         command="work",
         example="memory.work(all=True)",
+        is_long=True,
     ),
     _write("memory.request_again", scope=A, once=False, example='memory.request_again("alice")'),
     _read("memory.plan", example="memory.plan(all=True)"),
@@ -161,10 +163,12 @@ VERBS: tuple[Verb, ...] = (
     _write("memory.sweep_idle", scope=A, command="sweep", example="memory.sweep_idle()"),
     _handle("memory.worker", scope=A, command="worker", example="memory.worker()"),
     _handle("memory.agents", scope=W, command="chat", example="agents = memory.agents()"),
-    _read("memory.export", scope=A, command="export", example="memory.export(archive)"),
-    _write("memory.load", scope=A, once=False, command="load"),
-    _write("memory.migrate", scope=A, once=False, command="migrate"),
-    _handle("memory.close", scope=A),
+    _read(
+        "memory.export", scope=A, command="export", example="memory.export(archive)", is_long=True
+    ),
+    _write("memory.load", scope=A, once=False, command="load", is_long=True),
+    _write("memory.migrate", scope=A, once=False, command="migrate", is_long=True),
+    _read("memory.close", scope=A, is_long=True),
     # Sessions: found or created by key, appended to, read, marked, ended and rotated.
     _write(
         "space.session",
@@ -477,8 +481,15 @@ VERBS: tuple[Verb, ...] = (
     ),
     _handle("documents.changeset", scope=W, example='alice.documents.changeset("tidy up")'),
     _handle("documents.held_by"),
-    _read("documents.publish", command="docs publish", example="alice.documents.publish(folder)"),
-    _write("documents.load", command="docs load", example="alice.documents.load(folder)"),
+    _read(
+        "documents.publish",
+        command="docs publish",
+        example="alice.documents.publish(folder)",
+        is_long=True,
+    ),
+    _write(
+        "documents.load", command="docs load", example="alice.documents.load(folder)", is_long=True
+    ),
     # Generations of memory.
     _read(
         "generations.list",
@@ -492,8 +503,10 @@ VERBS: tuple[Verb, ...] = (
         http=f"GET {S}/generations/state",
         example="alice.generations.state()",
     ),
-    _read("generations.preview", example="alice.generations.preview()"),
-    _write("generations.run", command="consolidate", example="alice.generations.run()"),
+    _read("generations.preview", example="alice.generations.preview()", is_long=True),
+    _write(
+        "generations.run", command="consolidate", example="alice.generations.run()", is_long=True
+    ),
     _read(
         "generations.get",
         http=f"GET {_GENERATION}",
@@ -520,9 +533,9 @@ VERBS: tuple[Verb, ...] = (
         example="alice.generations.resume()",
     ),
     # Agents that live in the store.
-    _handle("agents.start", scope=W),
-    _handle("agents.stop", scope=W),
-    _write("agents.tick", example="agents.tick()"),
+    _read("agents.start", scope=W, is_long=True),
+    _read("agents.stop", scope=W, is_long=True),
+    _write("agents.tick", example="agents.tick()", is_long=True),
     _write(
         "agents.post",
         once=False,
@@ -559,6 +572,7 @@ VERBS: tuple[Verb, ...] = (
         http=f"POST {S}/forget",
         command="forget",
         example="alice.forget(session=session)",
+        is_long=True,
     ),
     # What only a surface has.
     _read("server.describe", summary="The API as OpenAPI.", http="GET /v1/openapi.json"),

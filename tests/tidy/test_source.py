@@ -24,7 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "domain", "knowledge", "document", "descriptors", "messages", "terms"})
     | frozenset({"recollection", "fences", "stems", "irregular", "agency", "generation", "status"})
     | frozenset({"importing", "progress", "restating", "orders", "quoting"})
-    | frozenset({"clock", "ids", "crashpoints", "patterns", "topic_words", "awaiting"}),
+    | frozenset({"clock", "ids", "crashpoints", "patterns", "topic_words"}),
     frozenset({"config", "observing"}),
     frozenset({"store"}),
     frozenset({"collection", "redaction", "models", "embedding"}),
@@ -35,11 +35,11 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"agents", "facts"}),
     frozenset({"consolidation"}),
     frozenset({"pipeline", "space", "operations", "forgetting"}),
-    frozenset({"memory", "resolver", "aio"}),
+    frozenset({"memory", "resolver", "verbs", "awaiting", "aio"}),
     frozenset({"importers"}),
     frozenset({"hooks", "compat"}),
     frozenset({"__init__"}),  # the public names: only the interfaces may start from them
-    frozenset({"interfaces", "verbs", "demo", "benchmarks", "__main__"}),
+    frozenset({"interfaces", "demo", "benchmarks", "__main__"}),
 )
 
 # (module, what it imports inside a function): what would cost every start if it were loaded there.

@@ -68,6 +68,7 @@ def test_every_name_has_its_twin() -> None:
         space = opened.space()
         found = await space.session("k")
         assert space.generations.sync is space.sync.generations  # made on first use
+        assert space.documents.sync is space.sync.documents
         for each in (opened, space, space.sessions, found, space.generations):
             assert attributes(each) == attributes(each.sync), type(each)
 

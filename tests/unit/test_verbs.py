@@ -58,7 +58,7 @@ def test_a_verb_is_said_pages_as_it_says_and_is_a_coroutine(verb: Verb) -> None:
         return
     owner, _, name = verb.name.partition(".")
     awaited = getattr(getattr(aio, OWNERS[owner].__name__), name)
-    is_handle = verb.is_handle and verb.name not in {"agents.start", "agents.stop", "memory.close"}
+    is_handle = verb.is_handle
     assert inspect.iscoroutinefunction(awaited) is not is_handle, verb.name
 
 
