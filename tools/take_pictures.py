@@ -62,7 +62,7 @@ def _play(address: str) -> None:
     clock = ManualClock(START)
     with recollect.open(address, settings=Settings(**SETTINGS), clock=clock) as memory:
         stage = Stage(memory=memory, space=memory.space(SPACE), clock=clock)
-        for _ in play(stage, address):
+        for _ in play(stage, address, full=True):
             pass
 
 
