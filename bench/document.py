@@ -10,8 +10,8 @@ from typing import Any
 RESULTS = Path(__file__).with_name("results")
 HEAD = """# Results of the benchmarks
 
-Each table is one run, kept as JSON beside this page; `python -m bench.document` writes it. What the figures mean, and a selection of them:
-[docs/benchmarks.md](../../docs/benchmarks.md).
+Each table is one run, kept as JSON beside this page; `python -m bench.document` writes it.
+What the figures mean, and a selection of them: [docs/benchmarks.md](../../docs/benchmarks.md).
 """
 
 Row = dict[str, Any]  # a line of the kept result
