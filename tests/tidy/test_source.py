@@ -93,9 +93,9 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.models.opening", "recollect.models.opening"),  # brings the HTTP client
         ("recollect.extraction.rules.rulebook", "tomllib"),  # with the rules, on first use
         ("recollect.memory", "recollect.recall.recaller"),
-        ("recollect.space", "recollect.recall.recapping"),
-        ("recollect.recall.recapping", "recollect.documents.paths"),  # for who has no project
-        ("recollect.recall.recapping", "recollect.recall.vouching"),  # where there is an order
+        ("recollect.space", "recollect.recall.recap"),
+        ("recollect.recall.recap", "recollect.documents.paths"),  # for who has no project
+        ("recollect.recall.recap", "recollect.recall.attribution"),  # where there is an order
         ("recollect.facts", "recollect.orders"),  # many a pattern
         ("recollect.embedding.opening", "recollect.models.http"),
         ("recollect.embedding.opening", "recollect.embedding.local"),
