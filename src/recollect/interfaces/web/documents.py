@@ -15,8 +15,7 @@ from recollect.errors import (
     StaleVersion,
 )
 from recollect.interfaces.http.problems import problem_of
-from recollect.interfaces.web.diffs import diff_lines
-from recollect.interfaces.web.receipts import told
+from recollect.interfaces.web.rendering import diff_lines
 from recollect.interfaces.web.view import (
     PAGE,
     SPACE,
@@ -26,6 +25,7 @@ from recollect.interfaces.web.view import (
     Page,
     View,
     done,
+    receipt_words,
     shown,
 )
 from recollect.session import LIST_MAX
@@ -231,7 +231,7 @@ def restore(asked: Asked) -> Moved:
 def forget(asked: Asked) -> Moved:
     path = asked.field("path")
     receipt = asked.space.forget(document=path)
-    return Moved(to=asked.at("documents"), said=told(receipt))
+    return Moved(to=asked.at("documents"), said=receipt_words(receipt))
 
 
 VIEWS: tuple[View, ...] = (

@@ -44,17 +44,7 @@ from recollect.interfaces.http.problems import (
     problem_for,
     refusal,
 )
-from recollect.interfaces.web import (
-    documents,
-    facts,
-    generations,
-    jobs,
-    overview,
-    quarantine,
-    recalling,
-    sessions,
-    spaces,
-)
+from recollect.interfaces.web import documents, facts, operating, sessions
 from recollect.interfaces.web.rendering import STATIC, Renderer, files
 from recollect.interfaces.web.view import HOME, Asked, Live, Moved, Page, View
 from recollect.interfaces.web.visits import VISIT_LASTS, Visit, Visits
@@ -93,15 +83,10 @@ _TITLES = {  # where the API's own words would be wrong on a page
 
 
 VIEWS: tuple[View, ...] = (
-    *spaces.VIEWS,
-    *overview.VIEWS,
     *sessions.VIEWS,
     *facts.VIEWS,
-    *quarantine.VIEWS,
     *documents.VIEWS,
-    *generations.VIEWS,
-    *recalling.VIEWS,
-    *jobs.VIEWS,
+    *operating.VIEWS,
 )
 BY_NAME: Mapping[str, View] = {view.name: view for view in VIEWS}
 

@@ -14,6 +14,8 @@ from urllib.parse import quote, urlencode
 
 from recollect.errors import InvalidValue
 from recollect.interfaces.http.operations import Reach
+from recollect.interfaces.views import places_left
+from recollect.knowledge import Receipt
 from recollect.memory import Memory
 from recollect.space import Space
 from recollect.store.key_protocol import ApiKey, Scope
@@ -139,3 +141,37 @@ def shown(path: str, name: str, handler: Handler, **more: Any) -> View:
 def done(path: str, name: str, handler: Handler, scope: Scope, **more: Any) -> View:
     """A row for a form that is sent."""
     return View(method="POST", path=path, name=name, handler=handler, scope=scope, **more)
+
+
+_COUNTED = (
+    ("records", "record"),
+    ("facts", "fact"),
+    ("sources", "source"),
+    ("extractions", "extraction"),
+    ("summaries", "summary"),
+    ("documents", "document"),
+    ("versions", "version"),
+    ("items", "item"),
+)
+
+
+def receipt_words(receipt: Receipt) -> str:
+    """What is gone; what there was none of is not mentioned."""
+    counted = [(getattr(receipt, field), one) for field, one in _COUNTED]
+    gone = ", ".join(f"{count:,} {_many(count, one)}" for count, one in counted if count)
+    words = f"Forgotten for good: {gone or 'nothing was left of it'}.{_not_done(receipt)}"
+    if receipt.may_remain:
+        words += f" Has the same words: {', '.join(receipt.may_remain)}."
+    return words
+
+
+def _not_done(receipt: Receipt) -> str:
+    if receipt.left:
+        return f" Left, and may still say it: {', '.join(places_left(receipt))}."
+    return "" if receipt.is_complete else " Somebody reads the files just now: run doctor later."
+
+
+def _many(count: int, one: str) -> str:
+    if count == 1:
+        return one
+    return f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"
