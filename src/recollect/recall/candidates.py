@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from recollect.knowledge import Trust
-from recollect.recall.times import TimeRange
+from recollect.times import TimeRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

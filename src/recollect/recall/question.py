@@ -19,10 +19,10 @@ from recollect.recall.addressing import (
 )
 from recollect.recall.candidates import Candidates, Corpus, Phrase, Question, Term
 from recollect.recall.related import related_stems
-from recollect.recall.times import time_ranges
 from recollect.recollection import Entry, EntryKind, Found, Sought
 from recollect.stems import asked_stems, stem, stems
 from recollect.terms import words
+from recollect.times import time_ranges
 
 PHRASES_MAX = 48
 PAIRED_CHARS_MAX = 2000  # of a question, in which words stand together

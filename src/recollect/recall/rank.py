@@ -16,8 +16,8 @@ from types import MappingProxyType
 from recollect.knowledge import Trust
 from recollect.recall.candidates import Candidates, Corpus, Question, Ranked, Similarities, Term
 from recollect.recall.lexical import score_phrases, score_words
-from recollect.recall.times import TimeRange
 from recollect.recall.weights import WEIGHTS, Weights
+from recollect.times import TimeRange
 
 NAMELESS = "user"  # what facts call somebody without a name
 NAME_CHARS_MIN = 3  # from here on the beginning of a name stands for it: Mel, Melanie
