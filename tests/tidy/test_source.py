@@ -23,7 +23,7 @@ every_tree = pytest.mark.parametrize("tree", [TREE, CONFORMANCE], ids=lambda tre
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "domain", "knowledge", "document", "descriptors", "messages", "terms"})
     | frozenset({"recollection", "fences", "stems", "irregular", "agency", "generation", "status"})
-    | frozenset({"importing", "progress", "restating", "orders", "quoting"})
+    | frozenset({"importing", "progress", "restating", "orders", "quoting", "languages", "times"})
     | frozenset({"clock", "ids", "crashpoints", "patterns", "topic_words"}),
     frozenset({"config", "observing"}),
     frozenset({"store"}),
@@ -89,8 +89,10 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.store.relational.sessions", "recollect.store.relational.modes"),  # changed
         ("recollect.observing.traces", "opentelemetry"),  # an extra
         ("recollect.observing.traces", "opentelemetry.trace"),
-        ("recollect.memory", "recollect.models.opening"),
-        ("recollect.models.opening", "recollect.models.opening"),  # brings the HTTP client
+        ("recollect.memory", "recollect.models.jobs"),
+        ("recollect.models.jobs", "recollect.models.opening"),  # brings the HTTP client
+        ("recollect.languages", "tomllib"),  # only where a text is read
+        ("recollect.times.lexicon", "tomllib"),  # the same
         ("recollect.extraction.rules.rulebook", "tomllib"),  # with the rules, on first use
         ("recollect.memory", "recollect.recall.recaller"),
         ("recollect.space", "recollect.recall.recap"),

@@ -12,7 +12,6 @@ import click
 import recollect
 from recollect.clock import SystemClock
 from recollect.errors import NotFound
-from recollect.extraction.languages import named_languages
 from recollect.interfaces.cli.arguments import (
     find_fact,
     find_session,
@@ -28,6 +27,7 @@ from recollect.interfaces.cli.output import note, one_line, write, write_json
 from recollect.interfaces.cli.target import Target, with_target
 from recollect.interfaces.views import view
 from recollect.knowledge import UNCHANGED, Fact
+from recollect.languages import named_languages
 from recollect.space import Space
 
 LISTED = 50

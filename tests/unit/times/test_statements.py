@@ -9,11 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.extraction.rules.dates import DATES_MAX, Calendar, Outlook, When
-from recollect.extraction.rules.rulebook import load
+from recollect.times import DATES_MAX, Facing, When, dates
 
-BOOK = load()
-CALENDAR = Calendar(BOOK.dates)
 FRIDAY = date(2026, 5, 1)
 HEAP = (
     "last next this on in by 31 12 2024 may june friday weekend week month year ago two a few of "
@@ -21,8 +18,8 @@ HEAP = (
 )
 
 
-def times(text: str, said: date = FRIDAY, outlook: Outlook = Outlook.BACK) -> tuple[When, ...]:
-    return CALENDAR.find(text, BOOK.cues.weigh(text).words, said, outlook)
+def times(text: str, said: date = FRIDAY, facing: Facing = Facing.BACK) -> tuple[When, ...]:
+    return dates(text, said, facing, "en")
 
 
 @pytest.mark.parametrize(
@@ -74,8 +71,8 @@ def test_a_time_is_found_and_written_out(text: str, label: str) -> None:
 def test_a_day_without_a_year_lies_where_the_sentence_looks(
     text: str, behind: str, ahead: str
 ) -> None:
-    assert [when.label for when in times(text, outlook=Outlook.BACK)] == [behind]
-    assert [when.label for when in times(text, outlook=Outlook.AHEAD)] == [ahead]
+    assert [when.label for when in times(text, facing=Facing.BACK)] == [behind]
+    assert [when.label for when in times(text, facing=Facing.AHEAD)] == [ahead]
 
 
 @pytest.mark.parametrize(
@@ -93,11 +90,11 @@ def test_a_day_without_a_year_lies_where_the_sentence_looks(
     ],
 )
 def test_a_sentence_that_tells_and_plans_means_the_near_day(text: str, label: str) -> None:
-    assert [when.label for when in times(text, outlook=Outlook.EITHER)] == [label]
+    assert [when.label for when in times(text, facing=Facing.EITHER)] == [label]
 
 
 def test_since_is_never_ahead() -> None:
-    assert [when.label for when in times("since June", outlook=Outlook.AHEAD)] == ["2025-06"]
+    assert [when.label for when in times("since June", facing=Facing.AHEAD)] == ["2025-06"]
 
 
 @pytest.mark.parametrize(
@@ -172,9 +169,9 @@ def test_the_ends_of_the_calendar_raise_nothing(text: str, said: date) -> None:
         max_size=14,
     ),
     said=st.dates(),
-    outlook=st.sampled_from(Outlook),
+    facing=st.sampled_from(Facing),
 )
-def test_no_heap_of_such_words_raises(words: list[str], said: date, outlook: Outlook) -> None:
-    found = times(" ".join(words), said, outlook)
+def test_no_heap_of_such_words_raises(words: list[str], said: date, facing: Facing) -> None:
+    found = times(" ".join(words), said, facing)
     assert len(found) <= DATES_MAX
     assert all(when.first <= when.last for when in found)

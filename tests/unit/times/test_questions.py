@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.recall.times import (
+from recollect.times import (
     RANGES_MAX,
     TEXT_CHARS_MAX,
     Precision,
