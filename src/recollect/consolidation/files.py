@@ -17,8 +17,7 @@ from pathlib import Path
 
 from recollect.config import Settings
 from recollect.config.settings import folder_of
-from recollect.consolidation.edits import NOTHING, Absorbed, absorb
-from recollect.consolidation.noticing import Watch
+from recollect.consolidation.edits import NOTHING, Absorbed, Watch, absorb
 from recollect.consolidation.staged_files import Show, nowhere, shown_in, take_away
 from recollect.documents.files import Folder
 from recollect.documents.paths import memory_root
@@ -156,11 +155,11 @@ class MemoryFiles:
 
     def noticed(self) -> list[str]:
         """The spaces whose files were edited here since anybody looked; each edit is told once."""
-        return self._watch.noticed()
+        return self._watch.noticed(in_turn=True)
 
     def noticed_in(self, space: str | None) -> list[str]:
         """The same, of one space or of all, however many files there are."""
-        return self._watch.noticed_in(None if space is None else folder_of(space))
+        return self._watch.noticed(None if space is None else folder_of(space))
 
     def absorb(self, space: str) -> Absorbed:
         """Take up what people wrote into the files of a space; it never fails a generation."""
@@ -174,10 +173,10 @@ class MemoryFiles:
         except (RecollectError, OSError) as error:
             _log.warning("edits in the files of space %r were not taken up: %s", space, error)
             return Absorbed(left=(Problem(file=str(directory), reason=str(error)),))
-        if found.added or found.deleted or found.documents:
+        if found.added or found.documents:
             _log.info(
-                "space %r was edited as files: %d facts added, %d deleted, %d documents changed",
-                *(space, len(found.added), len(found.deleted), len(found.documents)),
+                "space %r was edited as files: %d facts added, %d documents changed",
+                *(space, len(found.added), len(found.documents)),
             )
         return found
 
