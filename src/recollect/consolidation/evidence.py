@@ -7,17 +7,20 @@ a few digits of its id. The same memories give the same bytes, in whatever order
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from hashlib import sha256
 
-from recollect.consolidation.lines import evidence, label, link, shown
 from recollect.consolidation.pages import (
     RAW,
     RAW_BYTES_MAX,
     SUMMARIES,
     Page,
-    Recent,
     distinct_sources,
+    evidence,
+    label,
+    link,
+    shown,
 )
 from recollect.documents.checking import TITLE_CHARS_MAX
 from recollect.documents.front_matter import heading
@@ -37,6 +40,21 @@ NOTHING_RAW = "There are no memories of sessions."
 
 _FRONT_KEYS = ("task_group", "task_outcome", "cwd", "keywords")
 _NOTE_BYTES = 400  # for what is said about those left out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummarizedSession:
+    """A session and the page of its summary."""
+
+    session_id: str
+    path: str
+    day: date
+    title: str
+    project: str | None = None
+
+    @property
+    def source(self) -> Source:
+        return Source(session_id=self.session_id, seq=0, seq_to=0)
 
 
 def summary_name(memo: Memo) -> str:
@@ -69,9 +87,9 @@ def summary_page(memo: Memo, path: str) -> Page:
     )
 
 
-def recent_of(memo: Memo, path: str) -> Recent:
-    """A session as the index of memory names it."""
-    return Recent(
+def summarized(memo: Memo, path: str) -> SummarizedSession:
+    """A session as the pages of memory list it."""
+    return SummarizedSession(
         session_id=memo.extraction.session_id,
         path=path,
         day=_day(memo.extraction.source_updated_at),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import recollect
-from recollect.consolidation.noticing import Watch, changed_files
+from recollect.consolidation.edits import Watch, changed_files
 from recollect.documents.files import Folder
 from recollect.documents.tree import Documents
 from recollect.errors import InvalidValue, UnusableDirectory
@@ -131,18 +131,18 @@ def test_where_nothing_was_published_nothing_is_noticed(tmp_path: Path) -> None:
 def test_all_directories_have_their_turn(
     memory: recollect.Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.consolidation.noticing.FILES_LOOKED_MAX", 1)
+    monkeypatch.setattr("recollect.consolidation.edits.FILES_PER_ROUND", 1)
     for space in ("a", "b", "c"):
         made = memory.space(space).documents
         made.write("work", "Busy.")
         made.publish(tmp_path / space, path="~/memory")
         (tmp_path / space / "new.md").write_text("New.")
     watch = Watch(tmp_path)
-    assert [watch.noticed() for _ in range(4)] == [["a"], ["b"], ["c"], []]
+    assert [watch.noticed(in_turn=True) for _ in range(4)] == [["a"], ["b"], ["c"], []]
     watch = Watch(tmp_path)
-    assert watch.noticed_in("b") == ["b"]
-    assert [watch.noticed_in(None) for _ in range(2)] == [["a", "c"], []], "all of them at once"
-    assert watch.noticed_in("nowhere") == []
+    assert watch.noticed("b") == ["b"]
+    assert [watch.noticed() for _ in range(2)] == [["a", "c"], []], "all of them at once"
+    assert watch.noticed("nowhere") == []
 
 
 def test_a_directory_that_changes_places_meanwhile_is_looked_at_later(

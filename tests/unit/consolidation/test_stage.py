@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import recollect
-from recollect.consolidation.inputs import read_inputs
+from recollect.consolidation.stage import Inputs
 
 
 def test_what_a_kept_page_is_called_may_be_said() -> None:
@@ -13,7 +13,7 @@ def test_what_a_kept_page_is_called_may_be_said() -> None:
         session.append("user", "I prefer rye bread.")
         session.sleep()
         memory.work(all=True)
-        inputs = read_inputs(memory.store.generations, "a", memory.settings, memory.clock.now())
+        inputs = Inputs.read(memory.store.generations, "a", memory.settings, memory.clock.now())
         said = "\n".join(inputs.texts())
         [page] = memory.space("a").documents.tree("~/memory/rollout_summaries", depth=1)[1:]
         assert page.title in said

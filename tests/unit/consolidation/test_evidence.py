@@ -11,17 +11,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.consolidation.artifacts import (
+from recollect.consolidation.evidence import (
     NOTHING_RAW,
     raw_memories,
-    recent_of,
+    summarized,
     summary_name,
     summary_page,
     summary_path,
     title_of,
 )
-from recollect.consolidation.lines import evidence, label, link, shown
-from recollect.consolidation.pages import RAW, SUMMARIES
+from recollect.consolidation.pages import RAW, SUMMARIES, evidence, label, link, shown
 from recollect.documents.links import find_links
 from recollect.documents.paths import memory_root, read_path
 from recollect.generation import Memo
@@ -176,7 +175,7 @@ def test_a_page_says_from_when_to_when_a_long_session_went() -> None:
 def test_a_session_that_nothing_names_is_called_by_its_day() -> None:
     bare = memo(rollout_summary="", raw_memory="", rollout_slug=None)
     assert title_of(bare) == "Session of 2026-05-03"
-    assert recent_of(bare, "~/memory/x").title == "Session of 2026-05-03"
+    assert summarized(bare, "~/memory/x").title == "Session of 2026-05-03"
     parts = memo(rollout_summary="## What was asked\n- tea", raw_memory="", rollout_slug=None)
     assert title_of(parts) == "Session of 2026-05-03", "a part of it is no name for it"
 
