@@ -10,7 +10,7 @@ from recollect.document import Version
 from recollect.errors import NotFound
 from recollect.generation import DocumentChange, Generation
 from recollect.interfaces.cli.arguments import limit_option
-from recollect.interfaces.cli.docs_reading import diff_lines
+from recollect.interfaces.cli.docs import diff_lines
 from recollect.interfaces.cli.generation_lines import generation_head, generation_table
 from recollect.interfaces.cli.groups import ListingGroup
 from recollect.interfaces.cli.options import target_options

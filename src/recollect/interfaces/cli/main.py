@@ -11,97 +11,92 @@ import sys
 import click
 
 import recollect
-from recollect.interfaces.cli.groups import RootGroup
-from recollect.interfaces.cli.options import target_options
+from recollect.interfaces.cli.groups import RootGroup, target_options
 from recollect.interfaces.cli.output import CannotPrintError, report_unprinted, watch_output
 
-SEE_ALSO: dict[str, tuple[str, ...]] = {
-    "demo": ("append", "work", "facts", "recall"),
-    "append": ("history", "sessions", "import", "work"),
-    "history": ("append", "sessions", "recall"),
-    "import": ("watch", "hook", "work"),
-    "watch": ("import", "hook", "worker"),
-    "sessions": ("history", "status", "facts"),
-    "agents": ("chat", "status", "sessions"),
-    "recall": ("context", "facts", "docs"),
-    "context": ("recall", "hook", "mcp"),
-    "chat": ("recall", "status"),
-    "facts": ("recall", "quarantine", "forget"),
-    "quarantine": ("facts", "forget"),
-    "docs": ("recall", "generations", "forget"),
-    "status": ("work", "retry", "doctor"),
-    "work": ("worker", "status", "consolidate"),
-    "worker": ("work", "status", "serve"),
-    "retry": ("status", "work"),
-    "consolidate": ("generations", "work", "docs"),
-    "generations": ("consolidate", "docs"),
-    "serve": ("keys", "worker", "mcp"),
-    "keys": ("serve",),
-    "hook": ("import", "mcp", "context"),
-    "sweep": ("worker", "status"),
-    "mcp": ("hook", "serve"),
-    "forget": ("facts", "docs", "export"),
-    "audit": ("serve", "keys"),
-    "spaces": ("status", "export", "forget"),
-    "export": ("load", "backup"),
-    "load": ("export", "import"),
-    "migrate": ("export", "backup", "doctor"),
-    "backup": ("restore", "export"),
-    "restore": ("backup", "doctor"),
-    "doctor": ("status", "retry", "backup"),
-    "bench": ("recall",),
-    "config": ("status",),
-    "verbs": ("status",),
-    "completion": ("config",),
-}
-
-
-def advice(command: str) -> str | None:
-    """The last line of a command's help; none for one that stands alone."""
-    others = SEE_ALSO.get(command, ())
-    named = ", ".join(f"recollect {other}" for other in others)
-    return f"See also: {named}. Exit codes and environment: recollect --help." if others else None
-
-
 COMMANDS = {
-    "demo": "Play sample sessions into a temporary store, and see what is learned.",
+    "demo": "Play sample conversations into a temporary store and show what is learned.",
     "append": "Add a message, or a file of messages, to a session.",
-    "history": "Show what was said in a session.",
-    "import": "Read other programs' logs, exports and notes, each once.",
-    "watch": "Keep up with a coding agent's logs as they grow.",
-    "sessions": "List sessions; show, mark, reset or end one.",
-    "agents": "List the agents that live in a store, and how each is doing.",
-    "recall": "Find what is remembered about any text, and why.",
-    "context": "The same as a block to put before a model.",
+    "history": "Show the messages of a session.",
+    "import": "Import other programs' logs, exports and notes, each message once.",
+    "watch": "Follow a coding agent's logs as they grow.",
+    "sessions": "List sessions; show, mark, reset, put to sleep or end one.",
+    "agents": "List the agents that live in a store, and their state.",
+    "recall": "Search everything that is remembered, and explain the ranking.",
+    "context": "Print what is remembered about a text as a block for a prompt.",
     "chat": "Talk to an agent that has this memory.",
-    "facts": "List what was learned; add, edit, delete and search it.",
-    "quarantine": "List what tools said that reads like a command; approve or reject it.",
-    "docs": "The tree of documents: read, write, move, search; every version is kept.",
-    "status": "Say what is due, what waits and for what, what came of it and what it took.",
+    "facts": "List, search, add, edit and delete facts.",
+    "quarantine": "Review text from tools that reads like an instruction.",
+    "docs": "Read, write, move and search pages; every version is kept.",
+    "status": "Show what is due, what is waiting and why, results and cost.",
     "work": "Process what is due now, then stop.",
-    "worker": "Process sessions as they are marked, until told to stop.",
-    "retry": "Give parked and paused sessions another chance.",
-    "consolidate": "Make the next generation of memory now, or see what it would be.",
+    "worker": "Process sessions as they are marked, until stopped.",
+    "retry": "Make parked and paused jobs due again.",
+    "consolidate": "Make the next generation of memory now, or preview it.",
     "generations": "List, show, compare and restore generations; pause and resume.",
-    "serve": "Serve the HTTP API, with keys bound to spaces.",
-    "keys": "Make, list and revoke the keys of the HTTP API.",
-    "hook": "Context and capture for coding agents that call hooks.",
-    "sweep": "Mark the sessions that were left without a word.",
-    "mcp": "Give agents this memory over the Model Context Protocol.",
-    "forget": "Erase a session, record, fact or document, or much at once, for good.",
-    "audit": "Show who did what, where it is written down.",
-    "spaces": "List the spaces of a store, and how much each holds.",
-    "export": "Write a space, or all, into one portable archive.",
-    "load": "Take in the spaces of an archive.",
-    "migrate": "Copy everything into another store, SQLite or PostgreSQL.",
-    "backup": "Copy a store as it is now, while others write.",
-    "restore": "Make a store from a backup.",
-    "doctor": "Examine a store, say what is wrong, and repair what is safe to.",
-    "bench": "Measure recall, and answers from it, on public data.",
-    "verbs": "List everything that can be asked of a memory, and where.",
-    "config": "Show every setting, its value and where it came from.",
-    "completion": "Print the script that lets a shell complete all this.",
+    "serve": "Serve the HTTP API and the web page.",
+    "keys": "Create, list and revoke keys of the HTTP API.",
+    "hook": "Give coding agents context, and record what they do.",
+    "sweep": "Mark sessions that have been idle.",
+    "mcp": "Serve this memory over the Model Context Protocol.",
+    "forget": "Erase a session, a record, a fact, a page or more, for good.",
+    "audit": "Show who did what, if that is being recorded.",
+    "spaces": "List the spaces of a store with their contents.",
+    "export": "Write a space, or all of them, to a portable archive.",
+    "load": "Load spaces from an archive.",
+    "migrate": "Copy a whole store into another one, SQLite or PostgreSQL.",
+    "backup": "Copy a store while it is in use.",
+    "restore": "Create a store from a backup.",
+    "doctor": "Check a store for damage, and repair what can be repaired safely.",
+    "bench": "Measure recall, and the answers it allows, on public data.",
+    "verbs": "List every operation, and where each surface has it.",
+    "config": "Show every setting, its value and where it comes from.",
+    "completion": "Print a shell completion script.",
 }
+
+_NEIGHBOURS = {
+    "demo": "append work facts recall",
+    "append": "history sessions import work",
+    "history": "append sessions recall",
+    "import": "watch hook work",
+    "watch": "import hook worker",
+    "sessions": "history status facts",
+    "agents": "chat status sessions",
+    "recall": "context facts docs",
+    "context": "recall hook mcp",
+    "chat": "recall status",
+    "facts": "recall quarantine forget",
+    "quarantine": "facts forget",
+    "docs": "recall generations forget",
+    "status": "work retry doctor",
+    "work": "worker status consolidate",
+    "worker": "work status serve",
+    "retry": "status work",
+    "consolidate": "generations work docs",
+    "generations": "consolidate docs",
+    "serve": "keys worker mcp",
+    "keys": "serve",
+    "hook": "import mcp context",
+    "sweep": "worker status",
+    "mcp": "hook serve",
+    "forget": "facts docs export",
+    "audit": "serve keys",
+    "spaces": "status export forget",
+    "export": "load backup",
+    "load": "export import",
+    "migrate": "export backup doctor",
+    "backup": "restore export",
+    "restore": "backup doctor",
+    "doctor": "status retry backup",
+    "bench": "recall",
+    "verbs": "status",
+    "config": "status",
+    "completion": "config",
+}
+SEE_ALSO = {name: tuple(others.split()) for name, others in _NEIGHBOURS.items()}
+
+# The module of a command, where it is not called like the command.
+MODULES = {"quarantine": "facts", "import": "import_"}
 
 # A command loads much that stays: looked through every so many new objects, and not once more when
 # it all goes at the end.
@@ -111,17 +106,17 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 @click.group(
     "recollect",
     cls=RootGroup,
-    package="recollect.interfaces.cli",
     summaries=COMMANDS,
-    advice=advice,
+    modules=MODULES,
+    see_also=SEE_ALSO,
+    params=target_options(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
 )
 @click.version_option(recollect.__version__, prog_name="recollect", message="%(prog)s %(version)s")
-@target_options
 @click.pass_context
 def cli(context: click.Context, /, **_given: object) -> None:
     """Durable memory for AI agents: every message is kept, marked when there is enough to learn
-    from, and turned into facts that know their sources, exactly once, whoever dies.
+    from, and turned into facts with their sources, exactly once, even if a process dies.
 
     \b
     Try it:
