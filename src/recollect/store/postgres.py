@@ -397,12 +397,12 @@ def split_schema(url: str, default: str) -> tuple[str, str]:
 
 
 def policies(migration: Migration) -> Iterator[str]:
-    """The second wall between spaces, around every tenant table that a migration makes.
+    """The second wall between spaces, around every table with a space that a migration makes.
 
     A transaction names its space; the few operator transactions (status, sweeps) say so explicitly.
     A transaction that says neither sees nothing. FORCE applies it to the owner of the tables, too.
     """
-    for table in migration.tenant_tables:
+    for table in migration.tables_with_space:
         yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY"
         yield f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"
         yield (

@@ -33,7 +33,12 @@ from recollect.knowledge import Source
 from recollect.store.relational.agent_rows import key_ref
 from recollect.store.relational.database import Connection, Row
 from recollect.store.relational.document_edits import SEPARATOR, Editing, inside
-from recollect.store.relational.document_rows import note_purge, provenance, read_provenance
+from recollect.store.relational.document_rows import (
+    note_purge,
+    provenance,
+    purge_documents,
+    read_provenance,
+)
 from recollect.store.relational.inbox import post
 from recollect.store.relational.jobs import make_due
 
@@ -164,7 +169,7 @@ def _drop(
             done.versions += versions
         return  # others stand below it
     c.run("purge_usages", names)
-    c.run("purge_document", names)
+    purge_documents(c, space, [page[0]])
     note_purge(c, space, page[10])
     if is_live:
         c.run("count_documents", {"space": space, "more": -1})
