@@ -121,8 +121,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.interfaces.cli.hook", "recollect.hooks.events"),
         ("recollect.interfaces.cli.hook", "recollect.hooks.process"),
         ("recollect.interfaces.cli.hook", "recollect.hooks.capturing"),
-        ("recollect.interfaces.cli.serve", "<dynamic>"),  # the web server is an extra
-        ("recollect.interfaces.cli.mcp", "<dynamic>"),  # the MCP SDK is an extra
+        ("recollect.interfaces.cli.serving", "<dynamic>"),  # web server and MCP SDK are extras
         ("recollect.importers.items", "<dynamic>"),  # each source when it is asked for
         ("recollect.interfaces.cli.groups", "<dynamic>"),  # each command when it is used
         ("recollect.interfaces.cli.groups", "click.shell_completion"),  # only for Tab

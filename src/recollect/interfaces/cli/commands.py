@@ -13,7 +13,7 @@ import pwd
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal, Self, get_args, get_origin, get_type_hints
 
@@ -65,13 +65,47 @@ class Arg:
 
 
 def parameters_of(function: Callable[..., Any]) -> list[click.Parameter]:
-    """The arguments and options that a function's signature asks for, in its order."""
+    """The arguments and options that a function's signature asks for, in its order.
+
+    A parameter that is a dataclass is the options that its fields are.
+    """
     hints = get_type_hints(function, include_extras=True)
-    rest = list(inspect.signature(function).parameters.values())[1:]
-    return [_parameter(each, hints[each.name]) for each in rest]
+    found = []
+    for each in list(inspect.signature(function).parameters.values())[1:]:
+        if is_dataclass(hints[each.name]):
+            found += _options_of(hints[each.name])
+        else:
+            found.append(_parameter(each.name, each.default, hints[each.name]))
+    return found
 
 
-def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
+def _options_of(kind: Any) -> list[click.Parameter]:
+    hints = get_type_hints(kind, include_extras=True)
+    return [
+        _parameter(
+            each.name,
+            inspect.Parameter.empty if each.default is MISSING else each.default,
+            hints[each.name],
+        )
+        for each in fields(kind)
+    ]
+
+
+def _gathered(function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a function, with its dataclasses made of the options that they are."""
+    hints = get_type_hints(function)
+    made = {}
+    for name in list(inspect.signature(function).parameters)[1:]:
+        kind = hints[name]
+        if is_dataclass(kind):
+            assert isinstance(kind, type)
+            made[name] = kind(**{each.name: given[each.name] for each in fields(kind)})
+        else:
+            made[name] = given[name]
+    return made
+
+
+def _parameter(name: str, default: Any, hint: Any) -> click.Parameter:
     if get_origin(hint) is not Annotated:
         hint = Annotated[hint, Arg()]
     kind, *extras = get_args(hint)
@@ -80,7 +114,7 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
     is_many = get_origin(kind) is tuple and get_args(kind)[-1] is Ellipsis
     if is_many:
         kind = get_args(kind)[0]
-    is_required = parameter.default is inspect.Parameter.empty
+    is_required = default is inspect.Parameter.empty
     given: dict[str, Any] = {
         "type": _type(kind, spec),
         "callback": _reading(spec.read, is_many=is_many) if spec.read else None,
@@ -88,27 +122,27 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
         "metavar": spec.metavar,
         "required": is_required,
     }
-    if not is_required and not (is_many and not parameter.default):
-        given["default"] = parameter.default
+    if not is_required and not (is_many and not default):
+        given["default"] = default
     if isinstance(spec, Arg):
         if is_many:
             given["nargs"] = -1
-        return click.Argument([parameter.name], **given)
-    return _option(parameter, kind, spec, given, is_many=is_many)
+        return click.Argument([name], **given)
+    return _option(name, kind, spec, given, is_many=is_many)
 
 
 def _option(
-    parameter: inspect.Parameter, kind: Any, spec: Opt, given: dict[str, Any], *, is_many: bool
+    name: str, kind: Any, spec: Opt, given: dict[str, Any], *, is_many: bool
 ) -> click.Option:
-    name = spec.name or f"--{parameter.name.rstrip('_').replace('_', '-')}"
+    flag = spec.name or f"--{name.rstrip('_').replace('_', '-')}"
+    default = given.get("default")
     if kind is bool:
         given |= {"type": None, "is_flag": True}
-    if kind is not bool or "/" in name:
-        given["show_default"] = parameter.default not in (None, "", (), True, False) or (
-            "/" in name and parameter.default is not None
-        )
+        given["show_default"] = "/" in flag and default is not None
+    else:
+        given["show_default"] = default not in (None, "", ())
     return click.Option(
-        [name, parameter.name],
+        [flag, name],
         help=spec.help,
         envvar=spec.envvar,
         hidden=spec.hidden,
@@ -373,7 +407,7 @@ def _run(function: Callable[..., Answer | None], *, makes_store: bool) -> Callab
         with reported(target):
             try:
                 with acting(functools.partial(_actor, context)):
-                    answer = function(target, **own)
+                    answer = function(target, **_gathered(function, own))
                     if answer is not None:
                         say(target, answer)
             finally:

@@ -96,7 +96,31 @@ _NEIGHBOURS = {
 SEE_ALSO = {name: tuple(others.split()) for name, others in _NEIGHBOURS.items()}
 
 # The module of a command, where it is not called like the command.
-MODULES = {"quarantine": "facts", "import": "import_"}
+MODULES = {
+    "quarantine": "facts",
+    "append": "history",
+    "agents": "sessions",
+    "context": "recall",
+    "retry": "status",
+    "sweep": "status",
+    "worker": "work",
+    "consolidate": "generations",
+    "import": "import_",
+    "watch": "import_",
+    "serve": "serving",
+    "keys": "serving",
+    "mcp": "serving",
+    "audit": "store",
+    "spaces": "store",
+    "export": "store",
+    "load": "store",
+    "migrate": "store",
+    "backup": "store",
+    "restore": "store",
+    "doctor": "store",
+    "verbs": "store",
+    "config": "store",
+}
 
 # A command loads much that stays: looked through every so many new objects, and not once more when
 # it all goes at the end.

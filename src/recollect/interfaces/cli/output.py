@@ -70,7 +70,7 @@ def counted(count: int, noun: str, nouns: str = "") -> str:
 
 def cost(micros: int | None) -> str:
     """Money as a plain number, in the currency that the prices are in."""
-    return "cost unknown" if micros is None else f"cost {micros / 1_000_000:,.4f}"
+    return "unknown" if micros is None else f"{micros / 1_000_000:,.4f}"
 
 
 def spent_in_words(spent: Spent) -> str:
@@ -78,7 +78,7 @@ def spent_in_words(spent: Spent) -> str:
     if not spent.calls and not spent.tokens:
         return "no model calls"
     calls = [counted(spent.calls, "call")] if spent.calls else []
-    return ", ".join([*calls, counted(spent.tokens, "token"), cost(spent.cost_micros)])
+    return ", ".join([*calls, counted(spent.tokens, "token"), f"cost {cost(spent.cost_micros)}"])
 
 
 def contents_in_words(counts: Mapping[str, Mapping[str, int]]) -> str:
@@ -210,10 +210,9 @@ def progress_bar(*, as_json: bool) -> Iterator[Show]:
         def show(said: str, done: int | None, whole: int | None) -> None:
             line = one_line(said)
             line = line if len(line) <= WHAT_CHARS else f"{line[:WHAT_CHARS]}…"
-            if done is None:
-                bar.update(task, description=line)
-            else:
-                bar.update(task, description=line, completed=done, total=whole)
+            is_new = line != bar.tasks[0].description
+            far: dict[str, Any] = {} if done is None else {"completed": done, "total": whole}
+            bar.update(task, description=line, refresh=is_new, **far)
 
         yield show
 

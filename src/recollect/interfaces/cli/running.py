@@ -53,7 +53,7 @@ def stop_signals() -> Iterator[Callable[[float | None], signal.Signals | None]]:
         os.close(writer)
 
 
-def wait_for(wait: Callable[[float | None], signal.Signals | None]) -> signal.Signals:
+def wait_for_stop(wait: Callable[[float | None], signal.Signals | None]) -> signal.Signals:
     """Wait until the process is told to stop, however long that takes."""
     while (received := wait(None)) is None:
         pass
