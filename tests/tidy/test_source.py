@@ -62,7 +62,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.pipeline", "recollect.documents.scope"),
         ("recollect.pipeline", "recollect.documents.tree"),
         ("recollect.pipeline", "recollect.embedding.background"),
-        ("recollect.pipeline", "recollect.embedding.spend"),
+        ("recollect.pipeline", "recollect.embedding.background"),
         ("recollect.pipeline", "recollect.extraction.opening"),
         ("recollect.pipeline", "recollect.extraction.plan"),
         ("recollect.pipeline", "recollect.extraction.spend"),
@@ -72,7 +72,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.recall.recaller", "recollect.embedding.questions"),
         ("recollect.recall.recaller", "recollect.recall.meaning"),
         ("recollect.runtime", "recollect.embedding.opening"),
-        ("recollect.runtime", "recollect.models.jobs"),
+        ("recollect.runtime", "recollect.models.opening"),
         ("recollect.runtime", "recollect.redaction"),
         ("recollect.config.sources", "yaml"),  # only for settings written in YAML
         ("recollect.config.settings", "platformdirs"),  # when settings are made
@@ -89,8 +89,8 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.store.relational.sessions", "recollect.store.relational.modes"),  # changed
         ("recollect.observing.traces", "opentelemetry"),  # an extra
         ("recollect.observing.traces", "opentelemetry.trace"),
-        ("recollect.memory", "recollect.models.jobs"),
-        ("recollect.models.jobs", "recollect.models.opening"),  # brings the HTTP client
+        ("recollect.memory", "recollect.models.opening"),
+        ("recollect.models.opening", "recollect.models.opening"),  # brings the HTTP client
         ("recollect.extraction.rules.rulebook", "tomllib"),  # with the rules, on first use
         ("recollect.memory", "recollect.recall.recaller"),
         ("recollect.space", "recollect.recall.recapping"),
@@ -115,13 +115,13 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.models.opening", "recollect.models.http"),  # brings the HTTP client
         # A hook loads as little as it can: an agent waits for it.
         ("recollect.interfaces.cli.hook", "recollect.interfaces.cli.hook_install"),
-        ("recollect.interfaces.cli.hook", "recollect.hooks.telling"),
-        ("recollect.interfaces.cli.hook", "recollect.hooks.conversations"),
-        ("recollect.interfaces.cli.hook", "recollect.hooks.errands"),
+        ("recollect.interfaces.cli.hook", "recollect.hooks.context"),
+        ("recollect.interfaces.cli.hook", "recollect.hooks.events"),
+        ("recollect.interfaces.cli.hook", "recollect.hooks.process"),
         ("recollect.interfaces.cli.hook", "recollect.hooks.capturing"),
         ("recollect.interfaces.cli.serve", "<dynamic>"),  # the web server is an extra
         ("recollect.interfaces.cli.mcp", "<dynamic>"),  # the MCP SDK is an extra
-        ("recollect.importers.sources", "<dynamic>"),  # each source when it is asked for
+        ("recollect.importers.items", "<dynamic>"),  # each source when it is asked for
         ("recollect.interfaces.cli.groups", "<dynamic>"),  # each command when it is used
         ("recollect.interfaces.cli.groups", "click.shell_completion"),  # only for Tab
         ("recollect.interfaces.cli.options", "click.shell_completion"),

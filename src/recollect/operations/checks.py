@@ -65,10 +65,11 @@ EXISTS (
     SELECT 1 FROM jobs j WHERE j.space = s.space AND j.kind = 'extract' AND j.key = s.id
         AND j.state <> 'idle')
 """
-_HAS_MARK = (
-    "EXISTS (SELECT 1 FROM sessions s"
-    " WHERE s.space = j.space AND s.id = j.key AND s.invalidated_at IS NOT NULL)"
-)
+_HAS_MARK = """
+EXISTS (
+    SELECT 1 FROM sessions s
+    WHERE s.space = j.space AND s.id = j.key AND s.invalidated_at IS NOT NULL)
+"""
 _STANDS_THERE = """
 FROM documents t
 WHERE t.space = r.space AND t.path_key = r.target_path_key AND t.deleted_at IS NULL
@@ -107,7 +108,7 @@ CHECKS: tuple[Check, ...] = (
             INSERT INTO jobs (space, kind, key, state, first_due_at)
             SELECT s.space, 'extract', s.id, 'due', s.marked_at FROM sessions s
             WHERE s.invalidated_at IS NOT NULL AND NOT {_HAS_JOB}
-            ON CONFLICT (kind, key) DO UPDATE SET state = 'due', due_at = NULL
+            ON CONFLICT (space, kind, key) DO UPDATE SET state = 'due', due_at = NULL
             """,
         ),
     ),

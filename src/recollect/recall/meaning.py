@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from recollect.embedding.encoding import FLOAT_BYTES
-from recollect.embedding.protocol import Embedder
+from recollect.embedding.protocol import FLOAT_BYTES, Embedder
 from recollect.errors import ModelError
 from recollect.observing.telling import told
 from recollect.recall.comparison import Comparison

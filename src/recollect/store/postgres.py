@@ -40,6 +40,8 @@ from recollect.store.address import without_password
 from recollect.store.pgvector import PgVectorIndex, make_ready
 from recollect.store.postgres_errors import translate
 from recollect.store.postgres_statements import (
+    CHANNEL,
+    WAKE,
     PostgresConnection,
     PreparingConnection,
     Statement,
@@ -268,6 +270,7 @@ class PostgresDatabase:
                 )
                 yield PostgresWhole(connection, self._location)
                 if access is Access.WRITE:
+                    connection.execute(WAKE.text)  # jobs may have come with it
                     reach("write.committing")
                     connection.commit()
                     reach("write.committed")
@@ -353,7 +356,7 @@ class _Listener(threading.Thread):
         while not self._stopping.is_set():
             try:
                 with psycopg.connect(self._conninfo, autocommit=True) as connection:
-                    connection.execute("LISTEN recollect_due")
+                    connection.execute(f"LISTEN {CHANNEL}".encode())
                     self._wake()  # for what became due before we listened
                     self._pass_on(connection)
             except psycopg.Error as error:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.embedding.encoding import floats, unit_bytes, zero_bytes
+from recollect.embedding.protocol import floats, unit_bytes, zero_bytes
 from recollect.errors import InvalidValue
 from recollect.recall import comparison, vector_chunks
 from recollect.recall import vectors as vectors_module

@@ -14,11 +14,9 @@ import click
 import recollect
 from recollect.errors import InvalidUrl, InvalidValue, NotFound
 from recollect.importers.folders import existing
-from recollect.importers.items import Source
-from recollect.importers.notes import ImportingNotes
-from recollect.importers.report import ImportReport, Progress
+from recollect.importers.items import MARKDOWN, NAMES, ImportReport, Progress, Source, source_named
+from recollect.importers.markdown import ImportingNotes
 from recollect.importers.running import Importing
-from recollect.importers.sources import MARKDOWN, NAMES, source_named
 from recollect.interfaces.cli.import_lines import report_lines, report_shape
 from recollect.interfaces.cli.output import counted, note, write, write_json
 from recollect.interfaces.cli.plan import plan_shape, total_lines

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from recollect.importers.report import ImportReport
+from recollect.importers.items import ImportReport
 from recollect.interfaces.cli.output import counted, one_line
 
 PLACES_SHOWN = 5

@@ -11,9 +11,7 @@ import click
 
 from recollect.errors import NotFound
 from recollect.importers.folders import is_there, place_of
-from recollect.importers.items import Source
-from recollect.importers.report import ImportReport
-from recollect.importers.sources import source_named
+from recollect.importers.items import ImportReport, Source, source_named
 from recollect.importers.watching import INTERVAL_SECONDS, Watching
 from recollect.interfaces.cli.import_lines import report_shape
 from recollect.interfaces.cli.logs import logged

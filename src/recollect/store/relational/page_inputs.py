@@ -40,6 +40,7 @@ from recollect.store.relational.document_rows import (
     read_provenance,
 )
 from recollect.store.relational.inbox import post
+from recollect.store.relational.jobs import make_due
 
 _DROPPED = Because(
     author=Author(kind=AuthorKind.AGENT, name=MEMORY_WORKER),
@@ -218,7 +219,7 @@ def revoke_memory_agents(c: Connection, space: str, others: Collection[int] = ()
 def revoke_agent(c: Connection, space: str, key_id: int) -> None:
     """Take the claim from whoever works for an agent, its life before its job."""
     c.row("lock_life", {"space": space, "key_id": key_id})
-    c.run("revoke_agent", {"space": space, "job_key": str(key_id)})
+    make_due(c, "revoke_agent", {"space": space, "job_key": str(key_id)})
 
 
 def file_again(c: Connection, space: str, session_ids: Iterable[str], now: datetime) -> None:

@@ -198,9 +198,8 @@ CREATE TABLE session_ranges (
     CHECK (first_seq BETWEEN 1 AND last_seq)
 ) STRICT, WITHOUT ROWID;
 
--- Due work and who holds it: one permanent row per (kind, key).
--- The database itself keeps marks and jobs in step: a session is marked if and only if its extract
--- job is due, claimed or parked, whichever statement set the mark.
+-- Due work and who holds it: one permanent row per (space, kind, key). A session is marked if and only
+-- if its extract job is due, claimed or parked: whoever sets a mark or clears it sees to the job.
 
 CREATE TABLE jobs (
     id INTEGER PRIMARY KEY,
@@ -222,7 +221,7 @@ CREATE TABLE jobs (
     last_error TEXT,
     last_error_at INTEGER,
     finished_at INTEGER,
-    UNIQUE (kind, key),
+    UNIQUE (space, kind, key),
     CHECK ((state = 'claimed') = (owner IS NOT NULL AND lease_expires_at IS NOT NULL))
 ) STRICT;
 
@@ -232,74 +231,6 @@ CREATE INDEX idx_jobs_open ON jobs (first_due_at, id) WHERE state <> 'idle';
 -- Whether there is anything left to distil in a space, before it is consolidated.
 CREATE INDEX idx_jobs_phase1 ON jobs (space)
     WHERE state IN ('due', 'claimed') AND kind IN ('extract', 'extract-again');
-
--- only sqlite
-CREATE TRIGGER sessions_marked AFTER UPDATE OF invalidated_at ON sessions
-WHEN new.invalidated_at IS NOT NULL AND new.invalidated_at IS NOT old.invalidated_at
-BEGIN
-    INSERT INTO jobs (space, kind, key, state, first_due_at)
-    VALUES (new.space, 'extract', new.id, 'due', new.marked_at)
-    ON CONFLICT (kind, key) DO UPDATE SET
-        state = 'due',
-        first_due_at = excluded.first_due_at,
-        due_at = NULL,
-        failures = 0,  -- new activity gives a parked job another chance
-        takeovers = 0
-    WHERE state IN ('idle', 'parked');
-END;
-
-CREATE TRIGGER sessions_cleared AFTER UPDATE OF invalidated_at ON sessions
-WHEN new.invalidated_at IS NULL AND old.invalidated_at IS NOT NULL
-BEGIN
-    UPDATE jobs SET
-        state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL
-    WHERE kind = 'extract' AND key = new.id;
-END;
--- only postgres
--- Wakes workers on any host at the commit of whatever made a job due.
-CREATE FUNCTION jobs_notify() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-    PERFORM pg_notify('recollect_due', TG_TABLE_SCHEMA);
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER jobs_became_due AFTER INSERT OR UPDATE OF state ON jobs
-FOR EACH ROW WHEN (new.state = 'due') EXECUTE FUNCTION jobs_notify();
-
-CREATE FUNCTION sessions_marked() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-    INSERT INTO jobs (space, kind, key, state, first_due_at)
-    VALUES (new.space, 'extract', new.id, 'due', new.marked_at)
-    ON CONFLICT (kind, key) DO UPDATE SET
-        state = 'due',
-        first_due_at = excluded.first_due_at,
-        due_at = NULL,
-        failures = 0,  -- new activity gives a parked job another chance
-        takeovers = 0
-    WHERE jobs.state IN ('idle', 'parked');
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER sessions_marked AFTER UPDATE OF invalidated_at ON sessions
-FOR EACH ROW
-WHEN (new.invalidated_at IS NOT NULL AND new.invalidated_at IS DISTINCT FROM old.invalidated_at)
-EXECUTE FUNCTION sessions_marked();
-
-CREATE FUNCTION sessions_cleared() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-    UPDATE jobs SET
-        state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL
-    WHERE kind = 'extract' AND key = new.id;
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER sessions_cleared AFTER UPDATE OF invalidated_at ON sessions
-FOR EACH ROW WHEN (new.invalidated_at IS NULL AND old.invalidated_at IS NOT NULL)
-EXECUTE FUNCTION sessions_cleared();
--- both
 
 -- What was learned from sessions, and what it cost
 
@@ -527,50 +458,6 @@ CREATE TABLE consolidations (
 
 CREATE INDEX idx_consolidations_expiring ON consolidations (expires_at)
     WHERE expires_at IS NOT NULL;
-
--- only sqlite
-CREATE TRIGGER consolidations_changed AFTER UPDATE OF changed ON consolidations
-WHEN new.changed > old.changed AND new.paused_at IS NULL
-BEGIN
-    INSERT INTO jobs (space, kind, key, state, first_due_at, due_at)
-    VALUES (
-        new.space, 'consolidate', new.space, 'due', new.changed_at,
-        CASE WHEN new.urgent > new.consolidated THEN NULL ELSE new.not_before END)
-    ON CONFLICT (kind, key) DO UPDATE SET
-        state = 'due',
-        first_due_at = CASE WHEN state = 'due' THEN first_due_at ELSE excluded.first_due_at END,
-        due_at = excluded.due_at,
-        failures = CASE WHEN state = 'parked' THEN 0 ELSE failures END,
-        takeovers = CASE WHEN state = 'parked' THEN 0 ELSE takeovers END
-    WHERE state IN ('idle', 'parked')  -- a run that failed keeps its time, whatever else is said
-        OR (state = 'due' AND failures = 0 AND pauses = 0 AND excluded.due_at IS NULL);
-END;
--- only postgres
-CREATE FUNCTION consolidations_changed() RETURNS trigger
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-    INSERT INTO jobs (space, kind, key, state, first_due_at, due_at)
-    VALUES (
-        new.space, 'consolidate', new.space, 'due', new.changed_at,
-        CASE WHEN new.urgent > new.consolidated THEN NULL ELSE new.not_before END)
-    ON CONFLICT (kind, key) DO UPDATE SET
-        state = 'due',
-        first_due_at = CASE WHEN jobs.state = 'due' THEN jobs.first_due_at
-            ELSE excluded.first_due_at END,
-        due_at = excluded.due_at,
-        failures = CASE WHEN jobs.state = 'parked' THEN 0 ELSE jobs.failures END,
-        takeovers = CASE WHEN jobs.state = 'parked' THEN 0 ELSE jobs.takeovers END
-    WHERE jobs.state IN ('idle', 'parked')  -- a run that failed keeps its time, whatever else is said
-        OR (jobs.state = 'due' AND jobs.failures = 0 AND jobs.pauses = 0
-            AND excluded.due_at IS NULL);
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER consolidations_changed AFTER UPDATE OF changed ON consolidations
-FOR EACH ROW WHEN (new.changed > old.changed AND new.paused_at IS NULL)
-EXECUTE FUNCTION consolidations_changed();
--- both
 
 -- What was part of the last generation and cannot be asked any more why it will not be of the next.
 CREATE TABLE removed_memories (

@@ -38,9 +38,10 @@ INSERT INTO inbox (
 -- What is due and backs off is tried at once where a person waits: those that somebody hosts.
 INSERT INTO jobs (space, kind, key, lane, state, first_due_at)
 VALUES (:space, :job, :job_key, :lane, 'due', :now)
-ON CONFLICT (kind, key) DO UPDATE SET
+ON CONFLICT (space, kind, key) DO UPDATE SET
     state = 'due', first_due_at = excluded.first_due_at, due_at = NULL, failures = 0, takeovers = 0
-WHERE jobs.state IN ('idle', 'parked') OR (jobs.state = 'due' AND jobs.lane <> '');
+WHERE jobs.state IN ('idle', 'parked') OR (jobs.state = 'due' AND jobs.lane <> '')
+RETURNING state;
 
 -- name: waiting_items
 -- What a turn was made of that did not come to its end, then what comes next.
@@ -100,14 +101,14 @@ RETURNING state;
 UPDATE inbox SET state = 'queued', attempts = 0, turn_id = NULL
 WHERE state = 'parked' AND (:any_space OR space = :space)
     AND (:any_key OR CAST(key_id AS TEXT) = :key)
-RETURNING key_id;
+RETURNING key_id, space;
 
 -- name: revive_agent
 -- Whoever holds the job looks once more before it rests: one that is claimed stays so.
 UPDATE jobs SET
-    state = CASE state WHEN 'claimed' THEN state ELSE 'due' END,
+    state = CASE WHEN state = 'claimed' THEN state ELSE 'due' END,
     due_at = NULL, failures = 0, takeovers = 0, pauses = 0
-WHERE kind IN ('agent', 'memory-agent') AND key = :key RETURNING id;
+WHERE space = :space AND kind IN ('agent', 'memory-agent') AND key = :key RETURNING state, id;
 
 -- name: rest_agent
 -- Nothing is left to do.
@@ -115,7 +116,7 @@ UPDATE jobs SET
     state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL,
     failures = 0, takeovers = 0, pauses = 0, last_error = NULL, last_error_at = NULL,
     finished_at = :now
-WHERE id = :id AND token = :token AND state = 'claimed';
+WHERE space = :space AND id = :id AND token = :token AND state = 'claimed';
 
 -- name: agent_of_job
 SELECT k.id, k.space, k.key, k.agent_id FROM session_keys k WHERE k.space = :space AND k.id = :key_id;

@@ -79,6 +79,23 @@ SELECT 1 FROM consolidations WHERE space = :space FOR NO KEY UPDATE;
 -- name: note_change
 UPDATE consolidations SET changed = changed + 1, changed_at = :now WHERE space = :space;
 
+-- name: make_consolidation_due
+-- Of a space in which something changed. A run that failed keeps its time, whatever else changes.
+INSERT INTO jobs (space, kind, key, state, first_due_at, due_at)
+SELECT c.space, 'consolidate', c.space, 'due', c.changed_at,
+    CASE WHEN c.urgent > c.consolidated THEN NULL ELSE c.not_before END
+FROM consolidations c WHERE c.space = :space AND c.paused_at IS NULL
+ON CONFLICT (space, kind, key) DO UPDATE SET
+    state = 'due',
+    first_due_at = CASE WHEN jobs.state = 'due' THEN jobs.first_due_at
+        ELSE excluded.first_due_at END,
+    due_at = excluded.due_at,
+    failures = CASE WHEN jobs.state = 'parked' THEN 0 ELSE jobs.failures END,
+    takeovers = CASE WHEN jobs.state = 'parked' THEN 0 ELSE jobs.takeovers END
+WHERE jobs.state IN ('idle', 'parked')
+    OR (jobs.state = 'due' AND jobs.failures = 0 AND jobs.pauses = 0 AND excluded.due_at IS NULL)
+RETURNING state;
+
 -- name: get_revision
 SELECT changed, consolidated, changed_at FROM consolidations WHERE space = :space;
 
@@ -100,11 +117,11 @@ WHERE s.remembered AND s.forgotten_at IS NULL AND s.processed_until IS NOT NULL
     AND (:any_space OR s.space = :space) AND (:any_key OR s.id = :key)
     AND EXISTS (SELECT 1 FROM session_history h WHERE h.space = s.space AND h.session_id = s.id)
 ORDER BY s.id {to_stay}
-ON CONFLICT (kind, key) DO UPDATE SET
+ON CONFLICT (space, kind, key) DO UPDATE SET
     state = 'due', due_at = NULL, failures = 0, takeovers = 0, pauses = 0,
     first_due_at = excluded.first_due_at
 WHERE jobs.state IN ('idle', 'parked')
-RETURNING id;
+RETURNING state;
 
 -- name: finish_pass
 -- Done: nothing to do until somebody asks for another pass.
@@ -112,7 +129,7 @@ UPDATE jobs SET
     state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL,
     failures = 0, takeovers = 0, pauses = 0, last_error = NULL, last_error_at = NULL,
     finished_at = {now}
-WHERE id = :id AND token = :token AND state = 'claimed'
+WHERE space = :space AND id = :id AND token = :token AND state = 'claimed'
 RETURNING id;
 
 -- name: reserve_spending

@@ -29,13 +29,15 @@ UPDATE jobs SET
     state = CASE WHEN state = 'claimed' THEN 'due' ELSE state END,
     due_at = CASE WHEN state = 'claimed' THEN NULL ELSE due_at END,
     token = token + 1, owner = NULL, lease_expires_at = NULL
-WHERE kind IN ('agent', 'memory-agent') AND key = :job_key AND space = :space;
+WHERE kind IN ('agent', 'memory-agent') AND key = :job_key AND space = :space
+RETURNING state;
 
 -- name: revoke_consolidation
 -- What a run has read may say what is forgotten, and no session of it is gone.
 UPDATE jobs SET
     state = 'due', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL
-WHERE kind = 'consolidate' AND key = :space AND space = :space AND state = 'claimed';
+WHERE kind = 'consolidate' AND key = :space AND space = :space AND state = 'claimed'
+RETURNING state;
 
 -- name: find_record
 SELECT h.key_id, h.role, h.append_key, h.said_at, h.created_at, h.metadata, h.content
@@ -69,7 +71,8 @@ WHERE space = :space AND id = :id;
 UPDATE jobs SET
     state = CASE WHEN state = 'claimed' THEN 'due' ELSE state END,
     token = token + 1, owner = NULL, lease_expires_at = NULL, last_error = NULL, last_error_at = NULL
-WHERE space = :space AND key = :id AND kind IN ('extract', 'extract-again');
+WHERE space = :space AND key = :id AND kind IN ('extract', 'extract-again')
+RETURNING state;
 
 -- name: find_any_fact
 -- Also one that was deleted.

@@ -191,15 +191,18 @@ UPDATE jobs SET
     first_due_at = CASE WHEN :is_due THEN :now ELSE first_due_at END,
     failures = 0, takeovers = 0, pauses = 0, last_error = NULL, last_error_at = NULL,
     finished_at = :now
-WHERE space = :space AND kind = 'consolidate' AND key = :space;
+WHERE space = :space AND kind = 'consolidate' AND key = :space
+RETURNING state;
 
 -- name: lock_consolidation (sqlite)
 SELECT 1 FROM jobs
-WHERE id = :id AND token = :token AND state = 'claimed' AND kind = 'consolidate' AND key = :space;
+WHERE space = :space AND id = :id AND token = :token AND state = 'claimed' AND kind = 'consolidate'
+    AND key = :space;
 
 -- name: lock_consolidation (postgres)
 SELECT 1 FROM jobs
-WHERE id = :id AND token = :token AND state = 'claimed' AND kind = 'consolidate' AND key = :space
+WHERE space = :space AND id = :id AND token = :token AND state = 'claimed' AND kind = 'consolidate'
+    AND key = :space
 FOR UPDATE;
 
 -- fragment: generation
@@ -276,9 +279,10 @@ RETURNING session_id;
 -- Due at once, whatever it waited for; one that runs goes on.
 INSERT INTO jobs (space, kind, key, state, first_due_at)
 VALUES (:space, 'consolidate', :space, 'due', {now})
-ON CONFLICT (kind, key) DO UPDATE SET
+ON CONFLICT (space, kind, key) DO UPDATE SET
     state = 'due', due_at = NULL, failures = 0, takeovers = 0, pauses = 0
-WHERE jobs.state <> 'claimed';
+WHERE jobs.state <> 'claimed'
+RETURNING state;
 
 -- fragment: is_cooling
 state = 'due' AND kind = 'consolidate' AND due_at IS NOT NULL AND failures = 0 AND pauses = 0
@@ -289,7 +293,7 @@ SELECT space FROM jobs WHERE {is_cooling} AND (:any_space OR space = :space) ORD
 
 -- name: hurry_consolidation
 -- Let what waits for a cooldown be due at once; what failed waits on.
-UPDATE jobs SET due_at = NULL WHERE space = :space AND key = :space AND {is_cooling} RETURNING id;
+UPDATE jobs SET due_at = NULL WHERE space = :space AND key = :space AND {is_cooling} RETURNING state;
 
 -- name: pause_consolidation
 UPDATE consolidations SET paused_at = {now} WHERE space = :space AND paused_at IS NULL;

@@ -12,7 +12,7 @@ import pytest
 
 import recollect
 from recollect.fences import FENCE, without_recalled
-from recollect.hooks import telling
+from recollect.hooks import context
 from recollect.knowledge import Fact, FactTag, Source, Trust
 from recollect.models.tokens import estimate_tokens
 from recollect.recall.recapping import FACTS_LOOKED_AT
@@ -55,7 +55,7 @@ def learn(
 def at_start(
     memory: recollect.Memory, project: str | None = ATLAS, space: str = "default", tokens: int = 800
 ) -> Context:
-    return telling.at_start(memory.space(space), project, max_tokens=tokens)
+    return context.at_start(memory.space(space), project, max_tokens=tokens)
 
 
 def at_prompt(
@@ -65,7 +65,7 @@ def at_prompt(
     shown: tuple[str, ...] = (),
     tokens: int = 400,
 ) -> Context:
-    return telling.at_prompt(
+    return context.at_prompt(
         memory.space(), project, prompt, max_tokens=tokens, now=NOW, shown=shown
     )
 
