@@ -28,7 +28,6 @@ PENDING: frozenset[str] = frozenset(
         "defer_claim",
         "delete_vectors_of",
         "dropped_after",
-        "ensure_recurring",
         "expire_selection",
         "fail_claim",
         "find_invalidated",
@@ -36,14 +35,11 @@ PENDING: frozenset[str] = frozenset(
         "finish_recurring",
         "first_unembedded",
         "get_job",
-        "give_back",
         "insert_range",
         "list_jobs",
         "list_marked",
         "list_waiting",
-        "lock_consolidation",
         "lock_stuck",
-        "make_agent_due",
         "make_due",
         "mark_idle",
         "newest_record",
@@ -56,10 +52,7 @@ PENDING: frozenset[str] = frozenset(
         "put_record_vector",
         "put_summary_vector",
         "renew_claim",
-        "request_consolidation",
         "request_passes",
-        "rest_agent",
-        "revive_agent",
         "revive_jobs",
         "steer",
         "unembedded_documents",
@@ -69,7 +62,7 @@ PENDING: frozenset[str] = frozenset(
         "waiting_newest",
     }
 )
-PENDING_SCHEMA = ("CREATE TRIGGER", "CREATE TABLE jobs", "CREATE TABLE vectors")
+PENDING_SCHEMA = ("CREATE TRIGGER", "CREATE TABLE vectors")
 
 
 @cache

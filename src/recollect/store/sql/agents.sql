@@ -106,7 +106,7 @@ RETURNING key_id, space;
 -- name: revive_agent
 -- Whoever holds the job looks once more before it rests: one that is claimed stays so.
 UPDATE jobs SET
-    state = CASE state WHEN 'claimed' THEN state ELSE 'due' END,
+    state = CASE WHEN state = 'claimed' THEN state ELSE 'due' END,
     due_at = NULL, failures = 0, takeovers = 0, pauses = 0
 WHERE space = :space AND kind IN ('agent', 'memory-agent') AND key = :key RETURNING state, id;
 
