@@ -546,18 +546,41 @@ def test_what_is_made_after_a_rollback_says_what_sessions_come_to_now(here: Here
 
 
 @pytest.mark.parametrize("mode", [Mode.DISABLED, Mode.POLLUTED])
-def test_what_was_switched_off_cannot_be_restored(here: Here, mode: Mode) -> None:
-    """G9, G12: nor does it come back by a detour."""
+def test_what_was_switched_off_does_not_come_back_by_a_rollback(here: Here, mode: Mode) -> None:
+    """G9, G12: what is restored is rendered with what is left out today."""
     session = here.learned("a", HOME)
     here.learned("b", COLOUR)
     here.tick()
+    here.learned("c", DRINK)
+    here.tick()
     session.set_mode(mode)
     here.tick()
-    with pytest.raises(UsageError, match="not to be remembered"):
-        here.space.generations.rollback(1)
+    restored = here.space.generations.rollback(1)
+    assert "without what does not hold" in restored.note
     assert says(here, "Lisbon") == []
+    assert says(here, "tea over") == [], "it was not part of the first one"
+    assert "teal" in here.body(MEMORY)
     session.set_mode(Mode.ENABLED)
-    assert here.space.generations.rollback(1).restored_from == 1
+    here.tick()
+    assert "Lisbon" in here.body(MEMORY)
+    assert "tea over" in here.body(MEMORY), "what the rollback left out is news again"
+
+
+def test_what_was_corrected_since_does_not_come_back_by_a_rollback(here: Here) -> None:
+    here.learned("a", HOME, COLOUR)
+    here.tick()
+    home, colour = (
+        next(each for each in here.space.facts.list() if word in each.content)
+        for word in ("Lisbon", "teal")
+    )
+    here.space.facts.update(home.id, content="Alice lives in Porto.")
+    here.space.facts.delete(colour.id)
+    here.tick()
+    here.learned("b", DRINK)
+    here.tick()
+    here.space.generations.rollback(1)
+    assert says(here, "Lisbon") == says(here, "teal") == says(here, "tea over") == []
+    assert "Alice lives in Porto." in here.body(MEMORY)
 
 
 def test_a_generation_with_a_skill_can_be_restored(opened: Open) -> None:

@@ -260,7 +260,7 @@ class Consolidator:
         return GenerationDraft(
             made_by=made_by,
             selection=inputs.selection if made_by == self.made_by and self.agent else inputs.dated,
-            changes=stage.changeset.prepared(),
+            changes=stage.changeset.prepared(*inputs.grounds),
             digest=digest,
             note=note,
             summaries=tuple(stage.written),
@@ -417,8 +417,3 @@ class Consolidator:
         if found:
             told = "; ".join(problem.text for problem in found[:PROBLEMS_TOLD])
             raise InvalidOutput(f"the generation cannot be published: {told}")
-
-
-def without_removal(selection: Selection) -> Selection:
-    """The same, as something that is neither added nor removed: for what is restored by hand."""
-    return replace(selection, added=(), retained=(), removed=(), revision=0)

@@ -29,7 +29,17 @@ from recollect.document import Node
 from recollect.documents.changeset import Changeset
 from recollect.documents.editing import OnReferences
 from recollect.documents.paths import read_path
-from recollect.generation import BY_RULES, Memo, Pick, Selection, Standing
+from recollect.generation import (
+    BY_RULES,
+    GenerationDocument,
+    Memo,
+    Pick,
+    Removed,
+    RemovedBecause,
+    Selection,
+    Standing,
+)
+from recollect.knowledge import Source
 from recollect.session import LIST_MAX
 from recollect.store.protocol import Generations
 from recollect.topics.claims import due_on
@@ -55,6 +65,26 @@ class Inputs:
         standings = store.standings(space, sessions, now, settings.consolidation_facts_max)
         today = now.astimezone(UTC).date()
         return cls(selection=selection, standings=tuple(standings), store=store, today=today)
+
+    def of(self, pages: Iterable[GenerationDocument]) -> Inputs:
+        """The same for the sessions of an earlier generation: others are removed from it."""
+        sessions = {each.session_id for each in pages}
+        kept = tuple(each for each in self.selection.picks if each.session_id in sessions)
+        others = (each for each in self.selection.picks if each.session_id not in sessions)
+        over = (
+            Removed(session_id=each.session_id, because=RemovedBecause.UNSELECTED, path=each.path)
+            for each in others
+        )
+        removed = (*self.selection.removed, *over)
+        selection = replace(self.selection, added=(), retained=kept, removed=removed)
+        return replace(self, selection=selection)
+
+    @property
+    def grounds(self) -> tuple[Sequence[Source], Sequence[str]]:
+        """What a page rests on that names nothing itself: whoever wrote it was shown all of it."""
+        sessions = sorted(pick.session_id for pick in self.selection.picks)
+        facts = sorted(each.fact.id for each in self.standings if each.fact.id)
+        return [Source(session_id=each, seq=0, seq_to=0) for each in sessions], facts
 
     @property
     def written_by(self) -> str:
