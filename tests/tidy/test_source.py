@@ -131,10 +131,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.interfaces.cli.output", "rich.progress"),
         ("recollect.interfaces.cli.output", "rich.table"),
         ("recollect.interfaces.cli.output", "rich.text"),
-        (
-            "recollect.interfaces.http.protocol",
-            "uvicorn.protocols.http.httptools_impl",  # httptools may be missing
-        ),
+        ("recollect.interfaces.views", "msgspec"),  # an extra, only to describe what is answered
     }
 )
 
@@ -142,10 +139,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
 BROAD_EXCEPTS: frozenset[str] = frozenset(
     {
         "recollect.interfaces.http.app",  # a request's error is an answer, and kept from the others
-        "recollect.interfaces.http.dispatch",
-        "recollect.interfaces.http.threads",  # what a job raises is raised where it is waited for
-        "recollect.interfaces.web.dispatch",  # the same, and the answer is a page
-        "recollect.interfaces.web.site",
+        "recollect.interfaces.web.site",  # the same, and the answer is a page
         "recollect.interfaces.mcp.server",  # the same, and the answer is a tool's
         "recollect.interfaces.cli.hook",  # an agent never fails for what its memory does
         "recollect.memory",  # a session that begins never fails for what runs in the background
