@@ -36,8 +36,8 @@ from recollect.ids import Ids
 from recollect.interfaces.http import mem0, routes
 from recollect.interfaces.http.bearer import Authenticator
 from recollect.interfaces.http.limits import (
-    Done,
     DoneOnce,
+    DoneRequest,
     First,
     OtherRequest,
     Rate,
@@ -48,8 +48,8 @@ from recollect.interfaces.http.metrics import TEXT_TYPE, Metrics
 from recollect.interfaces.http.openapi import IDEMPOTENCY_CHARS_MAX, description
 from recollect.interfaces.http.operations import (
     AdmittedRequest,
+    KeyReach,
     Operation,
-    Reach,
     Reader,
     Repeat,
     operation,
@@ -58,7 +58,7 @@ from recollect.interfaces.http.problems import (
     JSON_TYPE,
     NO_KEY,
     NOTHING_HERE,
-    Answer,
+    HttpAnswer,
     Refusal,
     problem_for,
     refusal,
@@ -95,7 +95,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ServerLimits:
     """What the server allows; every one of them is a bound."""
 
     body_bytes_max: int = 8_388_608
@@ -135,7 +135,7 @@ class Guarded(Protocol):
     def scope(self) -> KeyScope: ...
 
     @property
-    def reach(self) -> Reach: ...
+    def reach(self) -> KeyReach: ...
 
 
 G = TypeVar("G", bound=Guarded)
@@ -184,7 +184,7 @@ def allowed(methods: Mapping[str, G], places: Mapping[str, str], method: str, ke
     if not methods:
         raise Refusal(NOTHING_HERE)
     space = places.get("space")
-    is_closed = next(iter(methods.values())).reach is Reach.STORE and key.space is not None
+    is_closed = next(iter(methods.values())).reach is KeyReach.STORE and key.space is not None
     if is_closed or (space is not None and not key.opens(space)):
         raise Refusal(NOTHING_HERE)
     found = methods.get(method)
@@ -213,7 +213,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class AnsweredRequest:
     """What came of a request, and whose it was."""
 
     response: Response
@@ -224,9 +224,9 @@ class Api:
     """Answers everything below /v1 and /mem0, /healthz and /metrics."""
 
     def __init__(
-        self, memory: Memory, limits: Limits | None = None, agents: Sequence[str] = ()
+        self, memory: Memory, limits: ServerLimits | None = None, agents: Sequence[str] = ()
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or ServerLimits()
         self.metrics = Metrics()
         self.operations = (*OPERATIONS, *self._own())
         self._is_over = False
@@ -247,12 +247,12 @@ class Api:
         self._router = router({HEALTH: self._at(HEALTH, {}), **paths}, self._at(UNMATCHED, {}))
 
     def _own(self) -> tuple[Operation, Operation]:
-        @operation("GET /v1/openapi.json", answer=dict[str, Any], reach=Reach.OWN)
+        @operation("GET /v1/openapi.json", answer=dict[str, Any], reach=KeyReach.OWN)
         def openapi(_: AdmittedRequest) -> dict[str, Any]:
             """This description."""
             return description(self.operations)
 
-        @operation("GET /metrics", answer=str, reach=Reach.STORE, media_type=TEXT_TYPE)
+        @operation("GET /metrics", answer=str, reach=KeyReach.STORE, media_type=TEXT_TYPE)
         def metrics(request: AdmittedRequest) -> str:
             """What the server has done, for Prometheus."""
             return self.metrics.text(request.memory)
@@ -280,7 +280,7 @@ class Api:
 
     def _at(self, template: str, methods: Mapping[str, Operation]) -> ASGIApp:
         """The application at a path."""
-        return At(partial(self._serve, template, methods))
+        return AsgiApp(partial(self._serve, template, methods))
 
     async def _serve(
         self,
@@ -325,26 +325,26 @@ class Api:
         self.metrics.count(method, template, status, seconds)
         return method
 
-    async def _answered(self, head: Head, receive: Receive) -> Answered:
+    async def _answered(self, head: Head, receive: Receive) -> AnsweredRequest:
         try:
             if "content-length" in head.headers and "transfer-encoding" in head.headers:
                 # Whoever stands before this server may have read it otherwise.
                 raise refusal(400, "framing", "a body has one length", Connection="close")
             if head.template == HEALTH:
-                return Answered(response=await self.run(self._health))
+                return AnsweredRequest(response=await self.run(self._health))
             if is_much(head.headers):  # whoever sends much has to show a key first
                 await self.run(partial(self._admitted, head))
             body = await self.received(head.headers, receive)
             return await self.run(partial(self._answer, head, body))
         except Exception as error:  # the same as in a thread: it becomes an answer
-            return Answered(response=problem_for(error, head.request_id).answer().response())
+            return AnsweredRequest(response=problem_for(error, head.request_id).answer().response())
 
     def _health(self) -> Response:
         try:
             self._memory.store.api_keys.list("", 0)
         except RecollectError:
-            return Answer(content={"status": "store unreachable"}, status=503).response()
-        return Answer(content={"status": "ok"}).response()
+            return HttpAnswer(content={"status": "store unreachable"}, status=503).response()
+        return HttpAnswer(content={"status": "ok"}).response()
 
     async def received(self, headers: Mapping[str, str], receive: Receive) -> bytes:
         """A body within the limits of size and time. Refusal: it is not, or not all came."""
@@ -384,7 +384,7 @@ class Api:
 
     # In a thread.
 
-    def _answer(self, head: Head, body: bytes) -> Answered:
+    def _answer(self, head: Head, body: bytes) -> AnsweredRequest:
         """The answer; whatever goes wrong becomes one."""
         key_id = None
         try:
@@ -394,7 +394,7 @@ class Api:
                 response = self._answer_to(head, key, body)
         except Exception as error:  # the one place that nothing passes
             response = problem_for(error, head.request_id).answer().response()
-        return Answered(response=response, key_id=key_id)
+        return AnsweredRequest(response=response, key_id=key_id)
 
     def _admitted(self, head: Head) -> ApiKey:
         """Whose request it is. Refusal: nobody's."""
@@ -414,7 +414,7 @@ class Api:
             return self._handled(head, key, found, body).response()
         place = place_of(key.id, f"{head.method} {head.path}?{head.query.decode('latin-1')}", asked)
         match self._done.begin(place, body):
-            case Done() as before:
+            case DoneRequest() as before:
                 return self._handled_again(head, key, found, found.again, before).response()
             case UnderWay():
                 raise refusal(
@@ -426,15 +426,15 @@ class Api:
                 )
             case First():
                 pass
-        done: Done | None = None
+        done: DoneRequest | None = None
         try:
             answer = self._handled(head, key, found, body)
-            done = Done(status=answer.status, ids=answer.ids)
+            done = DoneRequest(status=answer.status, ids=answer.ids)
             return answer.response()
         finally:
             self._done.keep(place, done)
 
-    def _handled(self, head: Head, key: ApiKey, found: Operation, body: bytes) -> Answer:
+    def _handled(self, head: Head, key: ApiKey, found: Operation, body: bytes) -> HttpAnswer:
         request = self._request(head, key, found)
         given = _read_arguments(head, found, body)
         try:
@@ -445,8 +445,8 @@ class Api:
             raise refusal(412, "document-exists", str(error)) from error
 
     def _handled_again(
-        self, head: Head, key: ApiKey, found: Operation, again: Reader, done: Done
-    ) -> Answer:
+        self, head: Head, key: ApiKey, found: Operation, again: Reader, done: DoneRequest
+    ) -> HttpAnswer:
         """What the first request made, as it stands now. Gone: it does not any more."""
         try:
             made = again(self._request(head, key, found), done.ids)
@@ -515,7 +515,7 @@ class Api:
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class AsgiApp:
     """An application; Starlette takes a function for one of a request and a response."""
 
     serve: Callable[[Scope, Receive, Send], Awaitable[None]]

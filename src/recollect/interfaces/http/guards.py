@@ -12,7 +12,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from recollect.interfaces.http.problems import PROBLEM_TYPE, Problem
+from recollect.interfaces.http.problems import PROBLEM_TYPE, HttpProblem
 
 HEAD_SECONDS = 15.0
 HEAD_BYTES_MAX = 65_536
@@ -147,7 +147,7 @@ class GuardedProtocol(H11Protocol):
 
 def _refusal(detail: str) -> bytes:
     """An answer to what is no request that an application could be asked."""
-    body = Problem(status=400, kind="malformed", detail=detail).answer().encoded()
+    body = HttpProblem(status=400, kind="malformed", detail=detail).answer().encoded()
     head = (
         "HTTP/1.1 400 Bad Request",
         f"content-type: {PROBLEM_TYPE}",

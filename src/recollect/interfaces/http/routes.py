@@ -44,6 +44,7 @@ from recollect.interfaces.http.operations import (
     Count,
     Cursor,
     Json,
+    KeyReach,
     Kinds,
     Limit,
     MethodCall,
@@ -51,8 +52,7 @@ from recollect.interfaces.http.operations import (
     Number,
     Operation,
     Outcome,
-    Place,
-    Reach,
+    ParameterPlace,
     cursor_behind,
     given_fields,
     operation,
@@ -62,7 +62,7 @@ from recollect.interfaces.http.operations import (
     with_signature,
     without,
 )
-from recollect.interfaces.http.problems import EVENT_STREAM, Answer
+from recollect.interfaces.http.problems import EVENT_STREAM, HttpAnswer
 from recollect.interfaces.views import public_receipt, public_status, view
 from recollect.knowledge import Fact, Receipt, Source
 from recollect.memory import Memory
@@ -87,7 +87,7 @@ _PATH = Meta(
     max_length=PATH_CHARS_MAX, description="As in ~/memory/people/Ana, or the document's id."
 )
 Path = Annotated[str, _PATH]
-NamedPath = Annotated[str, _PATH, Place.QUERY]
+NamedPath = Annotated[str, _PATH, ParameterPlace.QUERY]
 Query = Annotated[str, Meta(max_length=10_000)]
 Question = Annotated[str, Meta(max_length=100_000)]
 Actor = Annotated[str, Meta(max_length=ACTOR_CHARS_MAX)]
@@ -247,10 +247,10 @@ def _state(request: AdmittedRequest, given: Mapping[str, Any], _: object) -> Ses
     return _found(request, given["session"])
 
 
-def _written(_: AdmittedRequest, __: object, document: Document) -> Answer:
+def _written(_: AdmittedRequest, __: object, document: Document) -> HttpAnswer:
     status = 201 if document.version == 1 else 200
     headers = {"ETag": f'"{document.version}"'}
-    return Answer(content=view(document), status=status, headers=headers)
+    return HttpAnswer(content=view(document), status=status, headers=headers)
 
 
 def _consolidation(request: AdmittedRequest, _: object, __: object) -> ConsolidationState:
@@ -574,7 +574,7 @@ class Forgetting(Struct, kw_only=True, forbid_unknown_fields=True):
     ] = "keep"
 
 
-@operation("GET /v1/spaces", answer=paged("spaces", NamedSpace), reach=Reach.OWN)
+@operation("GET /v1/spaces", answer=paged("spaces", NamedSpace), reach=KeyReach.OWN)
 def _spaces(
     request: AdmittedRequest, limit: Limit = LONG_PAGE, cursor: Cursor | None = None
 ) -> Json:
@@ -615,9 +615,9 @@ def _jobs(request: AdmittedRequest, limit: Limit = LONG_PAGE) -> Json:
 
 
 @operation(f"GET {SPACE}/events", name="events", answer=str, media_type="text/event-stream")
-def _events(request: AdmittedRequest) -> Answer:
+def _events(request: AdmittedRequest) -> HttpAnswer:
     """What changes, as it does: server-sent events named `status`."""
-    return Answer(content=request.changes(), media_type=EVENT_STREAM)
+    return HttpAnswer(content=request.changes(), media_type=EVENT_STREAM)
 
 
 @operation(
@@ -731,7 +731,7 @@ def _post_message(
     text: str,
     key: Annotated[str, _KEY] | None = None,
     wait_seconds: Annotated[int, _SECONDS] = 0,
-) -> Answer:
+) -> HttpAnswer:
     """Say something to an agent; its answer, if it comes while this waits."""
     message_id, outcome = request.post(
         agent,
@@ -742,7 +742,7 @@ def _post_message(
         seconds=wait_seconds,
     )
     status = 202 if outcome is None else 200
-    return Answer(content=_outcome(message_id, outcome), status=status)
+    return HttpAnswer(content=_outcome(message_id, outcome), status=status)
 
 
 @operation(f"GET {_MESSAGES}/{{message}}", answer=_OUTCOME, problems=frozenset({410}))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from recollect import collection
 from recollect.errors import InvalidValue, NotFound
-from recollect.interfaces.cli.recall_lines import REASONS
 from recollect.interfaces.http.operations import cursor_behind, read_mark
 from recollect.interfaces.http.problems import problem_of
 from recollect.interfaces.web.view import (
@@ -21,14 +20,15 @@ from recollect.interfaces.web.view import (
     Answer,
     Asked,
     Moved,
-    Page,
-    View,
+    PageView,
+    WebPage,
     done,
     read_moment,
     receipt_words,
     shown,
 )
 from recollect.knowledge import Fact, Trust
+from recollect.recall.reasons import REASONS
 from recollect.recollection import EntryKind, Hit
 from recollect.store.key_protocol import Scope
 
@@ -36,11 +36,11 @@ FACTS = f"{SPACE}/facts"
 ONE = f"{FACTS}/{{fact}}"
 
 
-def facts(asked: Asked) -> Page:
+def facts(asked: Asked) -> WebPage:
     return _listed(asked)
 
 
-def _listed(asked: Asked, wrong: InvalidValue | None = None) -> Page:
+def _listed(asked: Asked, wrong: InvalidValue | None = None) -> WebPage:
     """The list; with what is wrong about a fact that was to be added, and all that was typed."""
     query, tag = asked.wanted("q"), asked.wanted("tag")
     is_every = asked.wanted("every") is not None
@@ -59,7 +59,7 @@ def _listed(asked: Asked, wrong: InvalidValue | None = None) -> Page:
             every=is_every,
         )
         following = _following(found)
-    return Page(
+    return WebPage(
         template="facts.html",
         fragment="_facts.html",
         status=200 if wrong is None else problem_of(wrong).status,
@@ -81,11 +81,11 @@ def _following(found: list[Fact]) -> str | None:
     return cursor_behind(last) if last else None
 
 
-def fact(asked: Asked) -> Page:
+def fact(asked: Asked) -> WebPage:
     return _one(asked)
 
 
-def _one(asked: Asked, wrong: InvalidValue | None = None) -> Page:
+def _one(asked: Asked, wrong: InvalidValue | None = None) -> WebPage:
     """A fact; with what is wrong about a change to it, and all that was typed."""
     facts = asked.space.facts
     fact_id = collection.check_id(asked.path["fact"])
@@ -93,7 +93,7 @@ def _one(asked: Asked, wrong: InvalidValue | None = None) -> Page:
     if found is None and not history:
         raise NotFound(f"this space has no fact {fact_id!r}")
     after = facts.get(found.superseded_by) if found and found.superseded_by else None
-    return Page(
+    return WebPage(
         template="fact.html",
         status=200 if wrong is None else problem_of(wrong).status,
         content={
@@ -163,13 +163,13 @@ def _metadata(given: str) -> dict[str, object]:
 QUARANTINE = f"{SPACE}/quarantine"
 
 
-def quarantine(asked: Asked) -> Page:
+def quarantine(asked: Asked) -> WebPage:
     before = asked.wanted("cursor")
     mark = read_mark(before, Fact)
     found = asked.space.facts.quarantined(PAGE, mark)
     last = found[-1] if len(found) == PAGE else None
     following = cursor_behind(last) if last else None
-    return Page(
+    return WebPage(
         template="quarantine.html",
         fragment="_quarantine.html",
         content={
@@ -208,7 +208,7 @@ TOKENS, TOKENS_MAX = 2000, 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class ScorePart:
     """One part of a score: its share, and what it means."""
 
     name: str
@@ -223,12 +223,12 @@ class Explained:
 
     hit: Hit
     link: str
-    reasons: tuple[Reason, ...]
+    reasons: tuple[ScorePart, ...]
     mark: str = ""
     left_out: str = ""
 
 
-def recall(asked: Asked) -> Page:
+def recall(asked: Asked) -> WebPage:
     query = asked.query.get("q", "")
     kinds = [kind.value for kind in EntryKind if asked.wanted(kind.value) is not None]
     trust = asked.wanted("trust")
@@ -258,7 +258,7 @@ def recall(asked: Asked) -> Page:
         marks = {_name(each.hit): each.mark for each in block.citations}
         left_out = {_name(each.hit): each.reason for each in block.omitted}
         content |= {"hits": _explained(asked, hits, marks, left_out), "block": block}
-    return Page(template="recall.html", fragment="_recall.html", content=content)
+    return WebPage(template="recall.html", fragment="_recall.html", content=content)
 
 
 def _name(hit: Hit) -> tuple[str, str]:
@@ -277,7 +277,7 @@ def _explained(
             hit=hit,
             link=_link(asked, hit),
             reasons=tuple(
-                Reason(
+                ScorePart(
                     name=name,
                     value=value,
                     share=abs(value) / largest,
@@ -305,7 +305,7 @@ def _link(asked: Asked, hit: Hit) -> str:
             return asked.at("sessions", session, **{"from": seq}) + f"#record-{seq}"
 
 
-VIEWS: tuple[View, ...] = (
+VIEWS: tuple[PageView, ...] = (
     shown(FACTS, "facts", facts),
     done(FACTS, "add_fact", add_fact, Scope.WRITE),
     shown(ONE, "fact", fact),

@@ -12,8 +12,9 @@ from recollect.domain import Job, JobKind, JobState
 from recollect.errors import InvalidValue, NotFound
 from recollect.generation import DocumentChange, Generation, GenerationChange, Waiting
 from recollect.interfaces.http.bearer import make_key
-from recollect.interfaces.http.operations import Reach, cursor_behind, read_mark
+from recollect.interfaces.http.operations import KeyReach, cursor_behind, read_mark
 from recollect.interfaces.http.problems import problem_of
+from recollect.interfaces.web.rendering import SIDES, DiffLine, diff_lines
 from recollect.interfaces.web.view import (
     HOME,
     SPACE,
@@ -21,8 +22,8 @@ from recollect.interfaces.web.view import (
     Asked,
     Live,
     Moved,
-    Page,
-    View,
+    PageView,
+    WebPage,
     done,
     shown,
 )
@@ -48,7 +49,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class PlotMark:
     """A line across, or a day below, with its words."""
 
     at: float
@@ -62,8 +63,8 @@ class Plot:
     title: str
     names: tuple[str, ...]
     bars: tuple[Bar, ...]
-    levels: tuple[Mark, ...]
-    days: tuple[Mark, ...]
+    levels: tuple[PlotMark, ...]
+    days: tuple[PlotMark, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     width: int = WIDTH
     height: int = HEIGHT
@@ -119,12 +120,12 @@ def plot(
         names=tuple(names),
         bars=tuple(bars),
         levels=tuple(
-            Mark(at=round(floor - room * part, 1), words=f"{_said(top * part)}{unit}")
+            PlotMark(at=round(floor - room * part, 1), words=f"{_said(top * part)}{unit}")
             for part in (0.5, 1.0)
             if top
         ),
         days=tuple(
-            Mark(at=round(LEFT + place * step + step / 2, 1), words=f"{day:%d %b}")
+            PlotMark(at=round(LEFT + place * step + step / 2, 1), words=f"{day:%d %b}")
             for place, day in enumerate(days)
             if (len(days) - 1 - place) % 7 == 0
         ),
@@ -161,11 +162,11 @@ LATEST = 8
 MICROS = 1_000_000
 
 
-def overview(asked: Asked) -> Page:
+def overview(asked: Asked) -> WebPage:
     space, memory = asked.space, asked.memory
     status = memory.status(space.name, LATEST)
     consolidation = space.generations.state()
-    return Page(
+    return WebPage(
         template="overview.html",
         fragment="_overview.html",
         content={
@@ -210,12 +211,12 @@ _ORDER = {JobState.PARKED: 0, JobState.CLAIMED: 1, JobState.DUE: 2, JobState.IDL
 _OF_SESSIONS = frozenset({JobKind.EXTRACT, JobKind.EXTRACT_AGAIN})
 
 
-def jobs(asked: Asked) -> Page:
+def jobs(asked: Asked) -> WebPage:
     leases, now = asked.memory.store.leases, asked.now
     # Parked ones first, whatever became due before them: they wait for whoever looks here.
     found = sorted(leases.jobs(asked.space.name, LIST_MAX), key=lambda job: _ORDER[job.state])
     counts = leases.counts(asked.space.name)
-    return Page(
+    return WebPage(
         template="jobs.html",
         fragment="_jobs.html",
         content={
@@ -275,15 +276,7 @@ LINES_SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiffLine:
-    """One line of a difference; `kind` is add, gone, place, or nothing for what stayed."""
-
-    kind: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownChange:
     """What became of one document, and how much of it is not shown."""
 
     path: str
@@ -292,14 +285,14 @@ class Shown:
     left_out: int
 
 
-def generations(asked: Asked) -> Page:
+def generations(asked: Asked) -> WebPage:
     cursor, before = asked.wanted("cursor"), None
     if cursor is not None:
         before = read_mark(cursor, int)
     found = asked.space.generations.list(LISTED, before)
     state = asked.space.generations.state()
     waits_for = state.waits_for(asked.now)
-    return Page(
+    return WebPage(
         template="generations.html",
         fragment="_generations.html",
         content={
@@ -314,7 +307,7 @@ def generations(asked: Asked) -> Page:
     )
 
 
-def generation(asked: Asked) -> Page:
+def generation(asked: Asked) -> WebPage:
     held = asked.space.generations
     found = held.get(_number(asked.path["number"]))
     others = [each.number for each in held.list(COMPARED) if each.number != found.number]
@@ -322,7 +315,7 @@ def generation(asked: Asked) -> Page:
     against = _number(given) if given is not None else _before(found, others)
     is_whole = asked.wanted("whole") is not None
     changes = [] if against is None else held.diff(against, found.number)
-    return Page(
+    return WebPage(
         template="generation.html",
         content={
             "generation": found,
@@ -340,30 +333,16 @@ def _before(found: Generation, others: Sequence[int]) -> int | None:
     return max((number for number in others if number < found.number), default=None)
 
 
-def _shown(change: GenerationChange, is_whole: bool) -> Shown:
-    lines = diff_lines(change)
+def _shown(change: GenerationChange, is_whole: bool) -> ShownChange:
+    has_head = change.change is DocumentChange.CHANGED
+    lines = diff_lines(change.text, SIDES if has_head else 0)
     kept = lines if is_whole else lines[:LINES_SHOWN]
-    return Shown(
+    return ShownChange(
         path=change.path,
         change=change.change.value,
         lines=tuple(kept),
         left_out=len(lines) - len(kept),
     )
-
-
-def diff_lines(change: GenerationChange) -> list[DiffLine]:
-    """A unified diff line by line; only one of a changed document has a head."""
-    head = 2 if change.change is DocumentChange.CHANGED else 0
-    return [
-        DiffLine(kind="place" if number < head else _kind(line), text=line)
-        for number, line in enumerate(change.text.splitlines())
-    ]
-
-
-def _kind(line: str) -> str:
-    if line.startswith("@@"):
-        return "place"
-    return {"+": "add", "-": "gone"}.get(line[:1], "")
 
 
 def _number(given: str) -> int:
@@ -405,10 +384,10 @@ def home(asked: Asked) -> Answer:
     return spaces(asked)
 
 
-def spaces(asked: Asked) -> Page:
+def spaces(asked: Asked) -> WebPage:
     after = asked.query.get("after", "")
     found = asked.memory.spaces(LIST_MAX, after)
-    return Page(
+    return WebPage(
         template="spaces.html",
         content={
             "spaces": found,
@@ -417,7 +396,7 @@ def spaces(asked: Asked) -> Page:
     )
 
 
-def keys(asked: Asked) -> Page:
+def keys(asked: Asked) -> WebPage:
     return _listed(asked)
 
 
@@ -427,11 +406,11 @@ def _listed(
     secret: str | None = None,
     made: str | None = None,
     wrong: InvalidValue | None = None,
-) -> Page:
+) -> WebPage:
     """The keys; with the secret of a new one, or what is wrong about it and all that was typed."""
     after = collection.check_id(asked.query.get("after", ""))
     found = asked.memory.store.api_keys.list(after, LIST_MAX)
-    return Page(
+    return WebPage(
         template="keys.html",
         status=200 if wrong is None else problem_of(wrong).status,
         content={
@@ -446,7 +425,7 @@ def _listed(
     )
 
 
-def create_key(asked: Asked) -> Page:
+def create_key(asked: Asked) -> WebPage:
     try:
         made, secret = _made(asked)
     except InvalidValue as error:
@@ -479,7 +458,7 @@ def revoke_key(asked: Asked) -> Moved:
     return Moved(to=KEYS, said="The key is revoked. Whoever used it is out from now on.")
 
 
-VIEWS: tuple[View, ...] = (
+VIEWS: tuple[PageView, ...] = (
     shown(SPACE, "overview", overview),
     shown(f"{SPACE}/live", "live", live),
     shown(JOBS, "jobs", jobs),
@@ -490,9 +469,9 @@ VIEWS: tuple[View, ...] = (
     done(f"{GENERATIONS}/resume", "resume_generations", resume, Scope.WRITE),
     shown(ONE, "generation", generation),
     done(f"{ONE}/rollback", "rollback_generation", rollback, Scope.WRITE),
-    shown(HOME, "home", home, reach=Reach.OWN),
-    shown(f"{HOME}/spaces", "spaces", spaces, reach=Reach.STORE),
-    shown(KEYS, "keys", keys, scope=Scope.ADMIN, reach=Reach.STORE),
-    done(KEYS, "create_key", create_key, Scope.ADMIN, reach=Reach.STORE),
-    done(f"{KEYS}/{{key}}/revoke", "revoke_key", revoke_key, Scope.ADMIN, reach=Reach.STORE),
+    shown(HOME, "home", home, reach=KeyReach.OWN),
+    shown(f"{HOME}/spaces", "spaces", spaces, reach=KeyReach.STORE),
+    shown(KEYS, "keys", keys, scope=Scope.ADMIN, reach=KeyReach.STORE),
+    done(KEYS, "create_key", create_key, Scope.ADMIN, reach=KeyReach.STORE),
+    done(f"{KEYS}/{{key}}/revoke", "revoke_key", revoke_key, Scope.ADMIN, reach=KeyReach.STORE),
 )

@@ -25,7 +25,7 @@ from markupsafe import Markup, escape
 
 from recollect.documents.paths import read_path
 from recollect.errors import InvalidPath
-from recollect.interfaces.web.view import View
+from recollect.interfaces.web.view import PageView
 
 PACKAGE = "recollect.interfaces.web"
 STATIC = "/ui/static"
@@ -47,7 +47,7 @@ MICROS = 1_000_000
 class Renderer:
     """The templates, with what they can use."""
 
-    def __init__(self, views: Mapping[str, View]) -> None:
+    def __init__(self, views: Mapping[str, PageView]) -> None:
         self._views = views
         self._environment = Environment(
             loader=PackageLoader(PACKAGE),
@@ -244,12 +244,15 @@ class DiffLine:
     text: str
 
 
-def diff_lines(unified: str) -> list[DiffLine]:
-    """The lines of a difference, each with its kind; the first two name its sides."""
-    return [DiffLine(_kind(line, place), line) for place, line in enumerate(unified.splitlines())]
+def diff_lines(unified: str, head: int = SIDES) -> list[DiffLine]:
+    """The lines of a difference, each with its kind; the first, its head, name its sides."""
+    return [
+        DiffLine(_kind(line, is_head=place < head), line)
+        for place, line in enumerate(unified.splitlines())
+    ]
 
 
-def _kind(line: str, place: int) -> str:
-    if line.startswith("@@") or (place < SIDES and line.startswith(("--- ", "+++ "))):
+def _kind(line: str, *, is_head: bool) -> str:
+    if line.startswith("@@") or (is_head and line.startswith(("--- ", "+++ "))):
         return "place"
     return {"+": "add", "-": "gone"}.get(line[:1], "same")

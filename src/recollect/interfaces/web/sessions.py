@@ -19,8 +19,8 @@ from recollect.interfaces.web.view import (
     SPACE,
     Asked,
     Moved,
-    Page,
-    View,
+    PageView,
+    WebPage,
     done,
     receipt_words,
     shown,
@@ -45,7 +45,7 @@ PARTS_SHOWN = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class RecordPart:
     """A part of a record: its text, under a label where it is more than words."""
 
     label: str
@@ -54,7 +54,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ProgressLine:
     """What is drawn between two records: everything up to there was dealt with, or is to be."""
 
     upto: int
@@ -63,18 +63,20 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ShownRecord:
     """A record as it is shown, and the lines below it."""
 
     record: Record
-    pieces: tuple[Piece, ...]
+    pieces: tuple[RecordPart, ...]
     is_short: bool  # there is more of it than is shown
     is_error: bool
     is_forgotten: bool
-    lines: tuple[Line, ...]
+    lines: tuple[ProgressLine, ...]
 
 
-def entries(records: Sequence[Record], lines: Sequence[Line], whole: int) -> list[Entry]:
+def entries(
+    records: Sequence[Record], lines: Sequence[ProgressLine], whole: int
+) -> list[ShownRecord]:
     """Records with the lines that belong below each; `whole` is the one that is not shortened."""
     nexts = [*(record.seq for record in records[1:]), None][: len(records)]
     return [
@@ -87,16 +89,16 @@ def entries(records: Sequence[Record], lines: Sequence[Line], whole: int) -> lis
     ]
 
 
-def lines_of(state: SessionState, ranges: Sequence[Range]) -> list[Line]:
+def lines_of(state: SessionState, ranges: Sequence[Range]) -> list[ProgressLine]:
     """Where stretches end, up to where it is processed, and up to where it is marked."""
-    found = [Line(upto=each.last_seq, kind="done", words=_told(each)) for each in ranges]
+    found = [ProgressLine(upto=each.last_seq, kind="done", words=_told(each)) for each in ranges]
     if state.processed_until is not None:
         words = f"Processed until record {state.processed_until}"
-        found.append(Line(upto=state.processed_until, kind="processed", words=words))
+        found.append(ProgressLine(upto=state.processed_until, kind="processed", words=words))
     if state.invalidated_at is not None:
         cause = "" if state.marked_by is None else f" ({state.marked_by.value})"
         words = f"Marked until record {state.invalidated_at}{cause}: to be distilled"
-        found.append(Line(upto=state.invalidated_at, kind="marked", words=words))
+        found.append(ProgressLine(upto=state.invalidated_at, kind="marked", words=words))
     return found
 
 
@@ -115,17 +117,17 @@ def _told(each: Range) -> str:
     return ", ".join(part for part in said if part)
 
 
-def _is_below(line: Line, record: Record, following: int | None) -> bool:
+def _is_below(line: ProgressLine, record: Record, following: int | None) -> bool:
     """Also where the record that a line is about is gone: below the one before it."""
     if following is None:
         return line.upto == record.seq
     return record.seq <= line.upto < following
 
 
-def _entry(record: Record, lines: tuple[Line, ...], *, is_whole: bool) -> Entry:
+def _entry(record: Record, lines: tuple[ProgressLine, ...], *, is_whole: bool) -> ShownRecord:
     parts = [_piece(part) for part in record.parts]
     shown = parts if is_whole else [_short(piece) for piece in parts[:PARTS_SHOWN]]
-    return Entry(
+    return ShownRecord(
         record=record,
         pieces=tuple(shown),
         is_short=shown != parts,
@@ -135,29 +137,29 @@ def _entry(record: Record, lines: tuple[Line, ...], *, is_whole: bool) -> Entry:
     )
 
 
-def _short(piece: Piece) -> Piece:
+def _short(piece: RecordPart) -> RecordPart:
     lines = piece.text[:CHARS_SHOWN].split("\n")[:LINES_SHOWN]
     return replace(piece, text="\n".join(lines))
 
 
-def _piece(part: Part) -> Piece:
+def _piece(part: Part) -> RecordPart:
     match part:
         case Text(text=text):
-            return Piece(label="", text=text)
+            return RecordPart(label="", text=text)
         case Reasoning(text=text):
-            return Piece(label="Thought aloud", text=text)
+            return RecordPart(label="Thought aloud", text=text)
         case ToolCall(name=name, arguments=arguments):
-            return Piece(label=f"Calls {name}", text=_written(arguments))
+            return RecordPart(label=f"Calls {name}", text=_written(arguments))
         case ToolResult(text=text, is_error=is_error):
-            return Piece(
+            return RecordPart(
                 label="A tool failed" if is_error else "A tool answers",
                 text=text,
                 is_error=is_error,
             )
         case Attachment():
-            return Piece(label=f"Attached: {part.kind}", text=" · ".join(_about(part)))
+            return RecordPart(label=f"Attached: {part.kind}", text=" · ".join(_about(part)))
         case Opaque(type=kind):
-            return Piece(label=f"Something else: {kind}", text="")
+            return RecordPart(label=f"Something else: {kind}", text="")
         case _:
             assert_never(part)
 
@@ -183,7 +185,7 @@ SEQ_MAX = 10**15
 SHOWS = {"": "all", "marked": "marked", "waiting": "with new records"}
 
 
-def sessions(asked: Asked) -> Page:
+def sessions(asked: Asked) -> WebPage:
     sought, wanted, cursor = asked.wanted("q"), asked.wanted("show") or "", asked.wanted("cursor")
     if wanted not in SHOWS:
         raise InvalidValue(f"show is one of {', '.join(filter(None, SHOWS))}")
@@ -197,7 +199,7 @@ def sessions(asked: Asked) -> Page:
     else:
         found, following = _page(asked, cursor)
     is_newest = sought is None and not wanted and cursor is None
-    return Page(
+    return WebPage(
         template="sessions.html",
         fragment="_sessions.html",
         content={
@@ -241,7 +243,7 @@ def _progress(asked: Asked, limit: int) -> Mapping[str, SessionProgress]:
     return {each.session_id: each for each in found}
 
 
-def session(asked: Asked) -> Page:
+def session(asked: Asked) -> WebPage:
     state = _state(asked)
     first = asked.number("from", 1, least=0, most=SEQ_MAX)
     whole = asked.number("whole", 0, least=0, most=SEQ_MAX)
@@ -249,7 +251,7 @@ def session(asked: Asked) -> Page:
     records = held.records(state.id, max(first - 1, 0), RECORDS)
     calls = held.calls(state.id, CALLS)
     conversation = asked.space.find_session(state.key, from_cache_key(state.agent_id))
-    return Page(
+    return WebPage(
         template="session.html",
         fragment="_session.html",
         content={
@@ -364,7 +366,7 @@ def _back(asked: Asked, said: str, place: str = "") -> Moved:
     return Moved(to=f"{HOME}/s/{space}/sessions/{session_id}{place}", said=said)
 
 
-VIEWS: tuple[View, ...] = (
+VIEWS: tuple[PageView, ...] = (
     shown(SESSIONS, "sessions", sessions),
     shown(ONE, "session", session),
     done(f"{ONE}/mode", "set_mode", set_mode, Scope.WRITE),

@@ -26,7 +26,7 @@ from recollect.ids import Ids
 from recollect.interfaces.http.app import (
     UNMATCHED,
     Api,
-    At,
+    AsgiApp,
     allowed,
     by_path,
     is_much,
@@ -38,15 +38,15 @@ from recollect.interfaces.http.problems import (
     EVENT_STREAM,
     NOTHING_HERE,
     TITLES,
-    Answer,
-    Problem,
+    HttpAnswer,
+    HttpProblem,
     Refusal,
     problem_for,
     refusal,
 )
 from recollect.interfaces.web import documents, facts, operating, sessions
 from recollect.interfaces.web.rendering import STATIC, Renderer, files
-from recollect.interfaces.web.view import HOME, Asked, Live, Moved, Page, View
+from recollect.interfaces.web.view import HOME, Asked, Live, Moved, PageView, WebPage
 from recollect.interfaces.web.visits import VISIT_LASTS, Visit, Visits
 from recollect.memory import DEFAULT_SPACE, Memory
 from recollect.observing.actors import acting
@@ -82,13 +82,13 @@ _TITLES = {  # where the API's own words would be wrong on a page
 }
 
 
-VIEWS: tuple[View, ...] = (
+VIEWS: tuple[PageView, ...] = (
     *sessions.VIEWS,
     *facts.VIEWS,
     *documents.VIEWS,
     *operating.VIEWS,
 )
-BY_NAME: Mapping[str, View] = {view.name: view for view in VIEWS}
+BY_NAME: Mapping[str, PageView] = {view.name: view for view in VIEWS}
 
 _log = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class PageRequest:
 
     method: str
     path: str
-    views: Mapping[str, View]  # at this path, by method
+    views: Mapping[str, PageView]  # at this path, by method
     places: Mapping[str, str]
     query: bytes
     headers: Headers
@@ -147,13 +147,13 @@ class Site:
         sent = {**scope, "raw_path": path or HOME.encode(), "is_front_door": not path}
         await self._router(sent, receive, send)
 
-    def _at(self, template: str, views: Mapping[str, View]) -> At:
-        return At(partial(self._serve, template, views))
+    def _at(self, template: str, views: Mapping[str, PageView]) -> AsgiApp:
+        return AsgiApp(partial(self._serve, template, views))
 
     async def _serve(
         self,
         template: str,
-        views: Mapping[str, View],
+        views: Mapping[str, PageView],
         scope: Connection,
         receive: Receive,
         send: Send,
@@ -249,12 +249,12 @@ class Site:
         match view.handler(asked):
             case Live() as live:
                 changes = self._changes(request, live)
-                answer = Answer(content=changes, media_type=EVENT_STREAM, headers=HEADERS)
+                answer = HttpAnswer(content=changes, media_type=EVENT_STREAM, headers=HEADERS)
                 return answer.response()
             case Moved(to=to, said=said):
                 visit.said = said
                 return _moved(to)
-            case Page() as page:
+            case WebPage() as page:
                 is_part = page.fragment is not None and request.is_fragment
                 return self._page(
                     page.fragment if is_part and page.fragment else page.template,
@@ -289,7 +289,7 @@ class Site:
         return _html(made.encode(errors="replace"), status, headers)
 
     def _failed(
-        self, problem: Problem, request: PageRequest, known: tuple[Visit, ApiKey] | None
+        self, problem: HttpProblem, request: PageRequest, known: tuple[Visit, ApiKey] | None
     ) -> Response:
         content = {"problem": problem, "title": _TITLES.get(problem.kind, TITLES[problem.status])}
         template = "_problem.html" if request.is_fragment else "problem.html"

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from recollect.errors import InvalidValue
-from recollect.interfaces.http.operations import Reach
+from recollect.interfaces.http.operations import KeyReach
 from recollect.interfaces.views import places_left
 from recollect.knowledge import Receipt
 from recollect.memory import Memory
@@ -77,7 +77,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class WebPage:
     """A template and what it says; `fragment` is the part of it that is renewed by itself."""
 
     template: str
@@ -102,12 +102,12 @@ class Live:
     key_id: str
 
 
-Answer = Page | Moved | Live
+Answer = WebPage | Moved | Live
 Handler = Callable[[Asked], Answer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class PageView:
     """One method on one path."""
 
     method: str
@@ -115,7 +115,7 @@ class View:
     name: str  # by which templates link to it
     handler: Handler
     scope: Scope = Scope.READ
-    reach: Reach = Reach.SPACE
+    reach: KeyReach = KeyReach.SPACE
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -133,14 +133,14 @@ def read_moment(given: str) -> datetime | None:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def shown(path: str, name: str, handler: Handler, **more: Any) -> View:
+def shown(path: str, name: str, handler: Handler, **more: Any) -> PageView:
     """A row for a page that is looked at."""
-    return View(method="GET", path=path, name=name, handler=handler, **more)
+    return PageView(method="GET", path=path, name=name, handler=handler, **more)
 
 
-def done(path: str, name: str, handler: Handler, scope: Scope, **more: Any) -> View:
+def done(path: str, name: str, handler: Handler, scope: Scope, **more: Any) -> PageView:
     """A row for a form that is sent."""
-    return View(method="POST", path=path, name=name, handler=handler, scope=scope, **more)
+    return PageView(method="POST", path=path, name=name, handler=handler, scope=scope, **more)
 
 
 _COUNTED = (
