@@ -21,7 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 import recollect
-from recollect.interfaces.cli import keys
+from recollect.interfaces.cli.serving import keys
 from recollect.interfaces.http import protocol
 from recollect.interfaces.http.app import Api, Limits
 from recollect.interfaces.http.bearer import make_key
@@ -30,7 +30,7 @@ from recollect.interfaces.http.server import Server
 from recollect.store.key_protocol import Scope
 from tests.e2e.command_line import line_with
 
-SERVE = "from recollect.interfaces.cli.serve import command; command()"
+SERVE = "from recollect.interfaces.cli.serving import serve; serve()"
 WAIT_SECONDS = 30.0
 
 
@@ -357,7 +357,7 @@ def test_a_store_that_is_gone_is_said_without_its_words(here: Served) -> None:
 
 
 def keys_command(*arguments: str) -> str:
-    result = CliRunner().invoke(keys.command, arguments, catch_exceptions=False)
+    result = CliRunner().invoke(keys, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -395,6 +395,6 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
 def test_a_key_opens_what_it_was_made_for_and_nothing_by_default(tmp_path: Path) -> None:
     store = ["--store", str(tmp_path / "m.db")]
     for arguments in (("create", "x"), ("create", "x", "--all-spaces", "--space", "a")):
-        assert CliRunner().invoke(keys.command, [*arguments, *store]).exit_code == 2
-    refused = CliRunner().invoke(keys.command, ["revoke", "none", *store])
+        assert CliRunner().invoke(keys, [*arguments, *store]).exit_code == 2
+    refused = CliRunner().invoke(keys, ["revoke", "none", *store])
     assert refused.exit_code == 1

@@ -85,10 +85,10 @@ def test_every_public_name_error_and_route_is_in_the_reference() -> None:
     names = [name for name in recollect.__all__ if f"### `{name}`\n" not in pages["python"]]
     kinds = [each for each in vars(errors).values() if isinstance(each, type)]
     raised = [each.__name__ for each in kinds if issubclass(each, errors.RecollectError)]
-    untold = [name for name in raised if f"| `{name}` |" not in pages["errors"]]
+    lines_beyond = [name for name in raised if f"| `{name}` |" not in pages["errors"]]
     routes = [f"{route.method} {route.path.replace(SPACE + '/', '…/')}" for route in ROUTES]
     unserved = [route for route in routes if f"| `{route}` |" not in pages["http"]]
-    assert (names, untold, unserved) == ([], [], [])
+    assert (names, lines_beyond, unserved) == ([], [], [])
 
 
 def test_every_command_and_option_is_in_the_reference() -> None:

@@ -12,12 +12,10 @@ from recollect.knowledge import Trust
 from recollect.recall.candidates import (
     Candidates,
     Corpus,
-    Phrase,
-    Question,
     Similarities,
-    Term,
 )
-from recollect.recall.rank import rank, speakers_asked
+from recollect.recall.question import Phrase, Question, Term, speakers_asked
+from recollect.recall.rank import rank
 from recollect.times import TimeRange
 from recollect.times.spans import Precision
 
