@@ -53,7 +53,7 @@ from recollect.ids import Ids
 from recollect.knowledge import NOTHING_SPENT, Spent
 from recollect.leases import Leaseholder
 from recollect.processing import WorkReport
-from recollect.recall.vouching import voucher
+from recollect.recall.attribution import voucher
 from recollect.redaction import Redactor
 from recollect.store.protocol import Store
 
