@@ -21,7 +21,7 @@ from recollect.store.opening import open_store
 
 if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
-    from recollect.models.opening import Brought
+    from recollect.models.jobs import Brought
     from recollect.redaction import Redactor
     from recollect.store.protocol import Store
 
@@ -48,7 +48,7 @@ class Runtime:
     def __init__(
         self, store: Store | None, settings: Settings, clock: Clock, brought: Brought | None = None
     ) -> None:
-        from recollect.models.opening import Brought, Models
+        from recollect.models.jobs import Brought, Models
 
         self.settings = settings
         self.clock = clock

@@ -15,7 +15,7 @@ from recollect.fences import FENCE, without_recalled
 from recollect.hooks import context
 from recollect.knowledge import Fact, FactTag, Source, Trust
 from recollect.models.tokens import estimate_tokens
-from recollect.recall.recapping import FACTS_LOOKED_AT
+from recollect.recall.recap import FACTS_LOOKED_AT
 from recollect.recollection import Context
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
