@@ -33,8 +33,8 @@ from recollect.generation import (
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows, selecting
 from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.document_edits import apply_edits
 from recollect.store.relational.document_rows import note_purge
-from recollect.store.relational.documents import apply_edits
 from recollect.store.relational.text import storable
 
 NOTE_CHARS_MAX = 4000
