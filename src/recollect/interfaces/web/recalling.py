@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from recollect.errors import InvalidValue
-from recollect.interfaces.cli.recall_lines import REASONS
 from recollect.interfaces.web.view import SPACE, Asked, Page, View, shown
 from recollect.knowledge import Trust
+from recollect.recall.reasons import REASONS
 from recollect.recollection import EntryKind, Hit
 
 LIMIT, LIMIT_MAX = 10, 100

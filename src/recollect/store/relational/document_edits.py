@@ -46,7 +46,7 @@ from recollect.knowledge import Source
 from recollect.stems import indexed
 from recollect.store.protocol import NewId
 from recollect.store.relational.database import Connection, Params, Row
-from recollect.store.relational.document_rows import document, provenance
+from recollect.store.relational.document_rows import document, provenance, purge_documents
 
 SEPARATOR, SEPARATOR_END = "\x01", "\x02"
 REFERRERS_SHOWN = 5
@@ -306,7 +306,7 @@ class Editing:
         for key, version in ((each[0], each[2]) for each in rendered):  # they are never restored
             self._unfile(key)
             self.c.run("purge_usages", {"space": self.space, "key": key})
-            self.c.run("purge_document", {"space": self.space, "key": key})
+            purge_documents(self.c, self.space, [key])
             self.c.run("raise_versions", {"space": self.space, "version": version})
         together = {**where, "deleted_with": row[0], "event": DocumentEvent.DELETED.value}
         self.c.run("delete_documents", {**together, **self._who()})

@@ -34,7 +34,7 @@ from recollect.store.relational.document_edits import (
     inside,
     put_inputs,
 )
-from recollect.store.relational.document_rows import document, provenance
+from recollect.store.relational.document_rows import document, provenance, purge_documents
 
 SOURCES_MAX = 20  # of a fact, that a page names
 PAGES_MAX = 2000  # below a folder, that are known by name
@@ -130,7 +130,7 @@ def drop_rendered(c: Connection, space: str, key: int, version: int) -> None:
     unfile_page(c, space, key)
     own = {"space": space, "key": key}
     c.run("purge_usages", own)
-    c.run("purge_document", own)
+    purge_documents(c, space, [key])
     c.run("raise_versions", {"space": space, "version": version})
     c.run("bind_unbound_references", {"space": space})
     c.run("count_documents", {"space": space, "more": -1})

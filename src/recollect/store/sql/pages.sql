@@ -7,8 +7,8 @@
 
 -- fragment: filed_fact
 {fact}, (
-    SELECT s.project FROM fact_sources o JOIN sessions s ON s.space = :space AND s.id = o.session_id
-    WHERE o.space = :space AND o.fact_key = f.key AND s.project IS NOT NULL
+    SELECT s.project FROM fact_sources o JOIN sessions s ON s.id = o.session_id
+    WHERE o.space = :space AND s.space = :space AND o.fact_key = f.key AND s.project IS NOT NULL
     ORDER BY o.created_at, o.session_id, o.seq, o.seq_to LIMIT 1)
 
 -- name: insert_input
@@ -21,11 +21,6 @@ ON CONFLICT (space, kind, id, input_kind, input_id, seq, seq_to) DO NOTHING;
 -- name: drop_inputs
 DELETE FROM derived_inputs WHERE space = :space AND kind = 'document' AND id = (
     SELECT d.id FROM documents d WHERE d.space = :space AND d.key = :key);
-
--- name: drop_deleted_inputs
-DELETE FROM derived_inputs WHERE space = :space AND kind = 'document' AND id = (
-    SELECT d.id FROM documents d
-    WHERE d.space = :space AND d.id = :id AND d.deleted_at IS NOT NULL);
 
 -- name: drop_all_inputs
 DELETE FROM derived_inputs WHERE space = :space;
@@ -45,10 +40,10 @@ ORDER BY d.key;
 
 -- name: pages_of_stretch
 -- Pages with facts that some records bear out.
-SELECT DISTINCT d.key FROM fact_sources o JOIN facts f ON f.key = o.fact_key
+SELECT DISTINCT d.key FROM fact_sources o CROSS JOIN facts f
 JOIN derived_inputs i ON i.input_kind = 'fact' AND i.input_id = f.id
 JOIN documents d ON d.id = i.id
-WHERE o.space = :space AND o.session_id = :session_id AND {by_stretch}
+WHERE {by_session} AND {by_stretch} AND f.key = o.fact_key
     AND f.space = :space AND i.space = :space AND d.space = :space
     AND i.kind = 'document' AND d.deleted_at IS NULL AND {is_rendered}
 ORDER BY d.key;
@@ -79,17 +74,16 @@ ON CONFLICT (space, kind, id, input_kind, input_id, seq, seq_to) DO NOTHING;
 -- The facts that some records bear out.
 INSERT INTO derived_inputs (space, kind, id, input_kind, input_id)
 SELECT DISTINCT f.space, 'unfiled', '', 'fact', f.id
-FROM fact_sources o JOIN facts f ON f.key = o.fact_key
-WHERE o.space = :space AND o.session_id = :session_id AND {by_stretch}
-    AND f.space = :space AND f.deleted_at IS NULL
+FROM fact_sources o CROSS JOIN facts f
+WHERE {by_session} AND {by_stretch} AND f.key = o.fact_key AND f.space = :space
+    AND f.deleted_at IS NULL
 ON CONFLICT (space, kind, id, input_kind, input_id, seq, seq_to) DO NOTHING;
 
 -- name: settle_stretch
 -- The facts that some records bear out come on no page.
 DELETE FROM derived_inputs WHERE space = :space AND kind = 'unfiled' AND input_id IN (
-    SELECT f.id FROM fact_sources o JOIN facts f ON f.key = o.fact_key
-    WHERE o.space = :space AND o.session_id = :session_id AND {by_stretch}
-    AND f.space = :space);
+    SELECT f.id FROM fact_sources o CROSS JOIN facts f
+    WHERE {by_session} AND {by_stretch} AND f.key = o.fact_key AND f.space = :space);
 
 -- name: touch_document
 UPDATE documents SET updated_at = :now WHERE space = :space AND key = :key;
@@ -122,12 +116,12 @@ DELETE FROM document_versions WHERE space = :space AND document_key = :key AND v
 DELETE FROM derived_inputs WHERE space = :space AND kind = 'unfiled';
 
 -- name: spaces_unfiled
--- operator: whoever tends all spaces
+-- operator
 SELECT DISTINCT u.space FROM derived_inputs u
 WHERE u.kind = 'unfiled' AND (:any_space OR u.space = :space) LIMIT :limit;
 
 -- name: spaces_with_ended_facts
--- operator: whoever tends all spaces
+-- operator
 SELECT DISTINCT f.space FROM facts f
 JOIN derived_inputs i ON i.space = f.space AND i.input_kind = 'fact' AND i.input_id = f.id
 JOIN documents d ON d.space = f.space AND d.id = i.id
