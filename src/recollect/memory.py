@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from recollect.agents.system import AgentSystem
     from recollect.embedding.protocol import Embedder
     from recollect.extraction.plan import WorkPlan
-    from recollect.models.opening import Brought
+    from recollect.models.jobs import Brought
     from recollect.models.protocol import Model
     from recollect.operations.exporting import Exported, Loaded
     from recollect.operations.migrating import Migrated
@@ -68,7 +68,7 @@ def open(
     last two, are one, or are `rules`. `embedder` likewise makes vectors for recall; without any it
     goes by words alone.
     """
-    from recollect.models.opening import sorted_out
+    from recollect.models.jobs import sorted_out
 
     loaded, brought = sorted_out(
         config.load(settings),

@@ -21,7 +21,7 @@ from recollect.store.opening import open_store
 
 if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
-    from recollect.models.opening import Brought
+    from recollect.models.jobs import Brought
     from recollect.redaction import Redactor
     from recollect.store.protocol import Store
 
@@ -33,7 +33,7 @@ def _nobody_began(_session: Callable[[], SessionState], _now: datetime) -> None:
     return None
 
 
-def _nothing_left_out(_space: str, _session_id: str) -> None:
+def _nothing_left_out(_space: str) -> None:
     return None
 
 
@@ -48,13 +48,13 @@ class Runtime:
     def __init__(
         self, store: Store | None, settings: Settings, clock: Clock, brought: Brought | None = None
     ) -> None:
-        from recollect.models.opening import Brought, Models
+        from recollect.models.jobs import Brought, Models
 
         self.settings = settings
         self.clock = clock
         self.ids = Ids(clock)
         self.on_began: Callable[[Callable[[], SessionState], datetime], None] = _nobody_began
-        self.on_left_out: Callable[[str, str], None] = _nothing_left_out
+        self.on_left_out: Callable[[str], None] = _nothing_left_out
         brought = brought or Brought()
         self.models = Models(settings, clock, brought)
         self._store = store

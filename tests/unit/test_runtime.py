@@ -17,7 +17,7 @@ import recollect
 from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.errors import AppendKeyReused, InvalidSetting, StoreClosed
-from recollect.models.opening import Brought
+from recollect.models.jobs import Brought
 from recollect.models.protocol import Completion, Model, Request, Usage
 from recollect.operations.migrating import whole_of
 from recollect.pipeline import Pipeline

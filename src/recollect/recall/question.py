@@ -16,10 +16,10 @@ from functools import cache
 from itertools import islice, pairwise
 from types import MappingProxyType
 
-from recollect.recall.times import TimeRange, time_ranges
 from recollect.recollection import EntryKind, Sought
 from recollect.stems import asked_stems, stem, stems
 from recollect.terms import words
+from recollect.times import TimeRange, time_ranges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

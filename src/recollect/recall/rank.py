@@ -15,7 +15,7 @@ from operator import add, mul, or_
 from recollect.knowledge import Trust
 from recollect.recall.candidates import Candidates, Corpus, Ranked, Similarities
 from recollect.recall.question import Phrase, Question, Term, is_named, speakers_asked
-from recollect.recall.times import TimeRange
+from recollect.times import TimeRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

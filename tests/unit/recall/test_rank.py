@@ -16,8 +16,8 @@ from recollect.recall.candidates import (
 )
 from recollect.recall.question import Phrase, Question, Term, speakers_asked
 from recollect.recall.rank import rank
-from recollect.recall.time_spans import Precision
-from recollect.recall.times import TimeRange
+from recollect.times import TimeRange
+from recollect.times.spans import Precision
 
 NOW = datetime(2023, 6, 1, tzinfo=UTC)
 COMMON, RARE = 900, 2

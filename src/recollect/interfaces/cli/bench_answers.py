@@ -257,7 +257,7 @@ def _plan_lines(plan: AnswersPlan) -> Iterator[str]:
 def _at_most(spent: Spent) -> str:
     return (
         f"{counted(spent.calls, 'request')}, {counted(spent.input_tokens, 'token')} sent,"
-        f" at most {spent.output_tokens:,} answered, {cost(spent.cost_micros)}"
+        f" at most {spent.output_tokens:,} answered, cost {cost(spent.cost_micros)}"
         f"{' at most' if spent.cost_micros is not None else ''}"
     )
 

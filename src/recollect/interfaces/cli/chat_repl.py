@@ -14,11 +14,11 @@ from recollect.clock import Clock
 from recollect.descriptors import Descriptor
 from recollect.domain import JobState, SessionState
 from recollect.errors import AnswerPending, RecollectError, StoreError
-from recollect.interfaces.cli.agents import state_lines
 from recollect.interfaces.cli.arguments import session_keys
 from recollect.interfaces.cli.chat_terminal import Interrupts, Lines, Voice
 from recollect.interfaces.cli.output import counted, moment, one_line
-from recollect.interfaces.cli.recall_lines import hit_lines
+from recollect.interfaces.cli.recall import hit_lines
+from recollect.interfaces.cli.sessions import agent_state_lines
 from recollect.interfaces.views import view
 from recollect.memory import Memory
 from recollect.recollection import Context
@@ -334,7 +334,7 @@ class Talk:
         shape = None if state is None else view(state) | {"unstored": unstored}
         lines = ["Nothing was said to it yet."]
         if state is not None:
-            lines = list(state_lines(state, self.clock.now()))
+            lines = list(agent_state_lines(state, self.clock.now()))
         if unstored:
             lines.append(f"{counted(unstored, 'record')} wait for the store")
         self.voice.told("status", shape, lines)

@@ -77,13 +77,15 @@ RETURNING {claim};
     read_upto = (
         SELECT CASE kind WHEN 'extract' THEN COALESCE({learnable_end}, last_seq)
             ELSE processed_until END
-        FROM sessions s WHERE s.id = jobs.key AND kind IN ('extract', 'extract-again')
+        FROM sessions s
+        WHERE s.space = jobs.space AND s.id = jobs.key AND kind IN ('extract', 'extract-again')
         UNION ALL
         SELECT c.changed FROM consolidations c WHERE c.space = jobs.key AND kind = 'consolidate'),
     claimed_mark = (
         SELECT CASE WHEN invalidated_at > {learnable_end} THEN {learnable_end}
             ELSE invalidated_at END
-        FROM sessions s WHERE s.id = jobs.key AND kind = 'extract')
+        FROM sessions s
+        WHERE s.space = jobs.space AND s.id = jobs.key AND kind = 'extract')
 
 -- fragment: tokens_from
 -- The highest token of jobs that went with a forgotten space.
@@ -92,7 +94,7 @@ COALESCE((SELECT CAST(p.value AS BIGINT) FROM properties p WHERE p.name = 'token
 -- fragment: learnable_end
 -- The last record before the next that nothing is to be learned from, if there are any such yet.
 (SELECT min(r.first_seq) - 1 FROM session_ranges r
-    WHERE r.session_id = s.id AND r.pass = s.pass AND r.first_seq > COALESCE(s.processed_until, 0))
+    WHERE r.space = s.space AND r.session_id = s.id AND r.pass = s.pass AND r.first_seq > COALESCE(s.processed_until, 0))
 
 -- fragment: claim
 id, kind, space, key, token, failures + takeovers + 1, lease_expires_at, read_upto, claimed_mark,
