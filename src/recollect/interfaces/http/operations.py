@@ -34,6 +34,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from recollect import collection
 from recollect.agents.reply import Reply
 from recollect.clock import from_micros, to_micros
+from recollect.collection import StableKey
 from recollect.compat.mem0 import Memory as Mem0Memory
 from recollect.document import DeletedDocument, Node, Version
 from recollect.domain import Record, SessionState
@@ -236,7 +237,8 @@ class MethodCall:
             may_be_none = type(None) in get_args(self.hints[name])
             is_left_out = value is UNSET or (value is None and not may_be_none)
             if not is_left_out:
-                filled[name] = tuple(value) if isinstance(value, list) else value
+                is_key = isinstance(value, list) and self.hints[name] == StableKey
+                filled[name] = tuple(value) if is_key else value
         return getattr(owner, self._name)(**filled)
 
 
