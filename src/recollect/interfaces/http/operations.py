@@ -117,17 +117,23 @@ LISTED: Mapping[str, Verb] = {place: verb for verb in VERBS for place in verb.ht
 
 
 @dataclass(frozen=True, kw_only=True)
-class Operation:
-    """One method on one path. Scope and name are those of its verb in the list."""
+class Guarded:
+    """One method on one path, and who may ask for it."""
 
     method: str
     path: str
-    handler: Handler
     name: str
-    summary: str
-    scope: Scope
-    answer: Any  # the type of what is answered, or types by field
+    handler: Handler
+    scope: Scope = Scope.READ
     reach: KeyReach = KeyReach.SPACE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation(Guarded):
+    """A verb of the list over HTTP: its name and scope are the verb's."""
+
+    summary: str
+    answer: Any  # the type of what is answered, or types by field
     statuses: tuple[int, ...] = (200,)
     media_type: str = JSON_TYPE
     takes_append_key: bool = False
