@@ -31,11 +31,11 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"leases", "sweeps", "processing", "runtime"}),
     frozenset({"extraction", "phase1"}),
     frozenset({"session", "worker"}),
-    frozenset({"documents", "adapters", "recall", "context", "topics"}),
+    frozenset({"documents", "adapters", "recall", "context", "topics", "pages"}),
     frozenset({"agents", "facts"}),
     frozenset({"consolidation"}),
     frozenset({"pipeline", "space", "operations", "forgetting"}),
-    frozenset({"memory", "resolver", "verbs", "awaiting", "aio"}),
+    frozenset({"memory", "resolver", "verbs", "coroutines", "aio"}),
     frozenset({"importers"}),
     frozenset({"hooks", "compat"}),
     frozenset({"__init__"}),  # the public names: only the interfaces may start from them
@@ -50,9 +50,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.pipeline", "recollect.agents.handover"),
         ("recollect.pipeline", "recollect.agents.loop"),
         ("recollect.pipeline", "recollect.agents.memory_agent"),
-        ("recollect.pipeline", "recollect.agents.organiser_facts"),
         ("recollect.pipeline", "recollect.agents.runner"),
-        ("recollect.pipeline", "recollect.agents.withdrawing"),
         ("recollect.pipeline", "recollect.consolidation.agent"),
         ("recollect.pipeline", "recollect.consolidation.files"),
         ("recollect.pipeline", "recollect.consolidation.generations"),
@@ -66,6 +64,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.pipeline", "recollect.extraction.opening"),
         ("recollect.pipeline", "recollect.extraction.plan"),
         ("recollect.pipeline", "recollect.extraction.spend"),
+        ("recollect.pipeline", "recollect.pages.filing"),
         ("recollect.pipeline", "recollect.processing"),
         ("recollect.pipeline", "recollect.status"),
         ("recollect.pipeline", "recollect.worker"),
@@ -113,6 +112,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.documents.tree", "recollect.documents.publish"),  # files, when they are wanted
         ("recollect.documents.tree", "recollect.documents.load"),
         ("recollect.documents.tree", "recollect.documents.shelf"),
+        ("recollect.documents.tree", "recollect.pages.filing"),  # brings the words of topics
         ("recollect.stems", "snowballstemmer"),  # when something is searched
         ("recollect.models.opening", "recollect.models.http"),  # brings the HTTP client
         # A hook loads as little as it can: an agent waits for it.
@@ -131,10 +131,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.interfaces.cli.output", "rich.progress"),
         ("recollect.interfaces.cli.output", "rich.table"),
         ("recollect.interfaces.cli.output", "rich.text"),
-        (
-            "recollect.interfaces.http.protocol",
-            "uvicorn.protocols.http.httptools_impl",  # httptools may be missing
-        ),
+        ("recollect.interfaces.views", "msgspec"),  # an extra, only to describe what is answered
     }
 )
 
@@ -142,10 +139,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
 BROAD_EXCEPTS: frozenset[str] = frozenset(
     {
         "recollect.interfaces.http.app",  # a request's error is an answer, and kept from the others
-        "recollect.interfaces.http.dispatch",
-        "recollect.interfaces.http.threads",  # what a job raises is raised where it is waited for
-        "recollect.interfaces.web.dispatch",  # the same, and the answer is a page
-        "recollect.interfaces.web.site",
+        "recollect.interfaces.web.site",  # the same, and the answer is a page
         "recollect.interfaces.mcp.server",  # the same, and the answer is a tool's
         "recollect.interfaces.cli.hook",  # an agent never fails for what its memory does
         "recollect.memory",  # a session that begins never fails for what runs in the background

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import recollect
-from recollect.consolidation.claims import Sayings, blocks, echoes
 from recollect.consolidation.handbook import handbook
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, skill_path
 from recollect.consolidation.validation import (
@@ -20,6 +19,9 @@ from recollect.consolidation.validation import (
     Grounds,
     Limits,
     Problem,
+    Sayings,
+    blocks,
+    echoes,
     losses,
     problems,
 )
