@@ -285,7 +285,7 @@ def _counted(at: Match) -> tuple[int, int, Precision]:
 
 @_reads(
     f"the? ( {{rolling}} | {{next}} ) {_COUNT} {_UNIT} (?! of )",
-    f"the? {_COUNT} ( {{rolling}} | {{next}} ) {_UNIT} (?! of )",
+    f"the? {_COUNT} ( {{rolling_after}} | {{next:next_after}} ) {_UNIT} (?! of )",
     "the {rolling} {unit} (?! of )",
     "the? {rolling_alone} {unit} (?! of )",
 )
