@@ -78,6 +78,7 @@ from recollect_conformance.promises import (
     threshold,
     vectors,
     waiting,
+    wakes,
 )
 
 FreshStore = Callable[[], AbstractContextManager[OpenStore]]
@@ -92,6 +93,7 @@ CHAPTERS = (
     cursor,
     marking_points,
     leases,
+    wakes,
     rotation,
     retained,
     summaries,

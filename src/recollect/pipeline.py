@@ -142,8 +142,7 @@ class Pipeline:
         embedder = self._runtime.embedder()
         if embedder is None:
             return 0
-        from recollect.embedding.background import embed_pending
-        from recollect.embedding.spend import EmbeddingTill
+        from recollect.embedding.background import EmbeddingTill, embed_pending
 
         till = EmbeddingTill(self._runtime.store.ledger, self._settings, self._clock)
         now = self._clock.now()

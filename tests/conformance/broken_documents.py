@@ -297,7 +297,7 @@ MUTED_DOCUMENTS: dict[str, str] = {
     "put_redirects": "an_old_path_leads_to_a_page",
     "drop_redirects": "an_old_path_means_what_is_new_there",
     "purge_document": "a_purge_removes_everything",
-    "erase_deleted": "a_deleted_page_can_be_erased_alone",
+    "free_references": "a_link_is_released",
     "erase_version": "earlier_versions_can_be_erased",
     "erase_versions_before": "a_page_that_a_model_wrote_is_dropped",
     "set_provenance": "a_forgotten_session_is_no_ground",

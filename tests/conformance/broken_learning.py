@@ -348,6 +348,10 @@ class MutedConnection:
         if name != self._muted:
             self._connection.run_many(name, params)
 
+    def wake(self) -> None:
+        if self._muted != "wake":
+            self._connection.wake()
+
 
 class MutedDatabase:
     """Implements `Database` on another one, but for one query."""
@@ -423,6 +427,8 @@ MUTED: dict[str, str] = {
     "extend_extraction": "the_same_again_is_no_news",
     "delete_extraction": "an_empty_whole_draft_removes",
     "note_change": "consolidation_hears_of_changes_only",
+    "make_consolidation_due": "facts_make_a_space_due",
+    "wake": "marks_wake",
     "next_pass": "a_session_can_have_many_passes",
     "request_passes": "a_requested_pass_is_due",
     "finish_pass": "a_pass_over_nothing_changes_nothing",

@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import recollect
-from tests.e2e.command_line import run, run_json
+from tests.e2e.command_line import ENTRY_POINT, run, run_json
 from tests.e2e.terminal import terminal
 from tests.unit.benchmarks.conversations import write_locomo, write_longmemeval
 

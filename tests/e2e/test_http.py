@@ -22,11 +22,10 @@ from click.testing import CliRunner
 
 import recollect
 from recollect.interfaces.cli.serving import keys
-from recollect.interfaces.http import protocol
+from recollect.interfaces.http import guards
 from recollect.interfaces.http.app import Api, Limits
 from recollect.interfaces.http.bearer import make_key
-from recollect.interfaces.http.listening import listening
-from recollect.interfaces.http.server import Server
+from recollect.interfaces.http.server import Server, listening
 from recollect.store.key_protocol import Scope
 from tests.e2e.command_line import line_with
 
@@ -55,7 +54,8 @@ class Served:
 @contextmanager
 def served(store: Path, limits: Limits) -> Iterator[Served]:
     with recollect.open(store) as memory, listening("127.0.0.1", 0) as listener:
-        server = Server(Api(memory, limits))
+        api = Api(memory, limits)
+        server = Server(api.beside(), api.stop)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
@@ -121,7 +121,7 @@ def bearer(here: Served) -> str:
 def test_a_client_that_never_ends_its_head_is_left(
     here: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(guards, "HEAD_SECONDS", 0.2)
     with here.connected() as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
         assert slow.recv(100) == b""
@@ -138,12 +138,12 @@ def test_a_client_that_never_ends_its_head_is_left(
 def test_a_head_that_trickles_in_or_never_ends_is_left(
     here: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(guards, "HEAD_SECONDS", 0.3)
     with here.connected() as slow:
         slow.settimeout(0.02)
         slow.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
         assert until_left(slow, b"x")[1] < 100  # bytes after which it was left
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", WAIT_SECONDS)
+    monkeypatch.setattr(guards, "HEAD_SECONDS", WAIT_SECONDS)
     with here.connected() as endless:
         endless.settimeout(0.02)
         endless.sendall(b"GET /healthz HTTP/1.1\r\n")
@@ -174,7 +174,7 @@ def until_left(connection: socket.socket, more: bytes) -> tuple[bytes, int]:
 def test_a_client_that_does_not_read_is_left_and_one_that_reads_slowly_is_not(
     here: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "UNREAD_SECONDS", 0.2)
+    monkeypatch.setattr(guards, "UNREAD_SECONDS", 0.2)
     session = here.memory.space("a").session("long")
     session.append_many([{"role": "user", "content": "x" * 100_000}] * 200)
     head = f"GET /v1/spaces/a/sessions/{session.id}/records HTTP/1.1\r\nHost: x\r\n{bearer(here)}"
@@ -190,7 +190,7 @@ def test_a_client_that_does_not_read_is_left_and_one_that_reads_slowly_is_not(
             while chunk := deaf.recv(1_000_000):
                 read += len(chunk)
         assert 0 < read < 20_000_000
-    monkeypatch.setattr(protocol, "UNREAD_SECONDS", 5.0)
+    monkeypatch.setattr(guards, "UNREAD_SECONDS", 5.0)
     with narrow(here) as slow:
         slow.sendall(f"{head}Connection: close\r\n\r\n".encode())
         read = 0
@@ -209,17 +209,12 @@ def narrow(here: Served) -> socket.socket:
     return made
 
 
-PARSERS = [protocol.ImpatientH11, protocol.protocol()]
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
 
 
-@pytest.fixture(params=PARSERS, ids=["h11", "fastest"])
-def parsed(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Served]:
-    monkeypatch.setattr("recollect.interfaces.http.server.protocol", lambda: request.param)
-    limits = Limits(rate_per_second=0, body_bytes_max=100_000)
-    with served(tmp_path / "m.db", limits) as made:
+@pytest.fixture
+def parsed(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path / "m.db", Limits(rate_per_second=0, body_bytes_max=100_000)) as made:
         yield made
 
 

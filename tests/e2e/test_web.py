@@ -9,12 +9,10 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.interfaces.http.app import Limits
+from recollect.interfaces.http.app import STREAMS_OF_KEY_MAX, Limits
 from recollect.interfaces.http.bearer import make_key
-from recollect.interfaces.http.events import STREAMS_OF_KEY_MAX
-from recollect.interfaces.http.route import Reach
-from recollect.interfaces.web.dispatch import COOKIE, HEADERS
-from recollect.interfaces.web.table import VIEWS
+from recollect.interfaces.http.operations import Reach
+from recollect.interfaces.web.site import COOKIE, HEADERS, VIEWS
 from recollect.interfaces.web.view import View
 from recollect.interfaces.web.visits import VISIT_LASTS
 from recollect.knowledge import Trust
@@ -183,7 +181,7 @@ def test_a_page_is_there_acts_only_by_its_own_files_and_may_not_be_framed(
     example = EXAMPLES[view.name](world, "alice")
     answer = admin.get(path_to(view, "alice", example.places, example.query))
     assert answer.status_code == 200, words_of(answer.text)
-    for name, value in HEADERS:
+    for name, value in HEADERS.items():
         assert answer.headers[name] == value
     assert answer.headers["cache-control"] == "no-store"
     made = read_markup(answer.text)

@@ -78,7 +78,8 @@ def test_what_others_say_as_well_or_somebody_vouches_for_stays(memory: recollect
     ]
     assert saying(space, "teal") == set()
     assert {"~/memory/MEMORY", "~/memory/preferences"} <= saying(space)
-    assert saying(space, "Porto") == {"~/memory/MEMORY", "~/memory/people/alice"}
+    named = {"~/memory/MEMORY", "~/memory/memory_summary", "~/memory/people/alice"}
+    assert saying(space, "Porto") == named
     space.forget(session=session)
     assert saying(space, "Porto") == set(), "it rests on the session all the same"
 

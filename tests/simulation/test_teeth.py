@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from types import ModuleType
 
 import pytest
 
@@ -12,9 +13,9 @@ from recollect.agency import HandOver
 from recollect.domain import Claim, Outcome, Overtaken, Recorded, StaleClaim
 from recollect.knowledge import Learned
 from recollect.store.protocol import Store
+from recollect.store.relational import cursor, jobs, leases, marks, modes, records
 from recollect.store.sql import queries
 from tests.simulation.play import SeedFailed, play, stage
-from tests.simulation.snapshot import connection_of
 from tests.simulation.world import SharedTimeHolder, new_store
 
 SEEDS = 200
@@ -116,6 +117,15 @@ SQL_MISTAKES = {
         "last_seq = last_seq",
     ),
     "reviving does nothing": ("revive_jobs", "state = 'due'", "state = state"),
+    "clearing a mark keeps the token": ("rest_extract", "token = token + 1,", ""),
+    "clearing a mark keeps the job": ("rest_extract", "state = 'idle'", "state = state"),
+    "a mark makes no job": ("make_extract_due", "'due', :marked_at", "'idle', :marked_at"),
+    "a mark hurries what backs off": (
+        "make_extract_due",
+        "IN ('idle', 'parked')",
+        "IN ('idle', 'parked', 'due')",
+    ),
+    "activity does not revive": ("make_extract_due", "IN ('idle', 'parked')", "IN ('idle')"),
 }
 
 
@@ -130,27 +140,27 @@ def test_a_mistake_in_a_statement_is_caught(
     assert caught(store)
 
 
-TRIGGER_MISTAKES = {
-    "clearing a mark keeps the token": ("sessions_cleared", "token = token + 1,", ""),
-    "clearing a mark keeps the job": ("sessions_cleared", "state = 'idle'", "state = state"),
-    "a mark makes no job": ("sessions_marked", "'due', new.marked_at", "'idle', new.marked_at"),
-    "a mark hurries what backs off": (
-        "sessions_marked",
-        "IN ('idle', 'parked')",
-        "IN ('idle', 'parked', 'due')",
-    ),
-    "activity does not revive": ("sessions_marked", "IN ('idle', 'parked')", "IN ('idle')"),
-}
+# Where marks are set and cleared, and the job is left as it was.
+FORGOTTEN_JOBS = (
+    (records, "mark_made"),
+    (marks, "mark_made"),
+    (jobs, "mark_made"),
+    (marks, "mark_cleared"),
+    (cursor, "mark_cleared"),
+    (leases, "mark_cleared"),
+    (modes, "mark_cleared"),
+)
 
 
-@pytest.mark.parametrize("mistake", TRIGGER_MISTAKES)
-def test_a_mistake_in_a_trigger_is_caught(store: Store, mistake: str) -> None:
-    trigger, old, new = TRIGGER_MISTAKES[mistake]
-    connection = connection_of(store)
-    text = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (trigger,)).get
-    assert old in text
-    connection.execute(f"DROP TRIGGER {trigger}")
-    connection.execute(text.replace(old, new))
+@pytest.mark.parametrize(
+    ("module", "name"),
+    FORGOTTEN_JOBS,
+    ids=lambda each: getattr(each, "__name__", each).rpartition(".")[2],
+)
+def test_a_job_that_is_forgotten_with_a_mark_is_caught(
+    store: Store, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
+) -> None:
+    monkeypatch.setattr(module, name, lambda *_: None)
     assert caught(store)
 
 

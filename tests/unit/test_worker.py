@@ -1086,6 +1086,11 @@ def test_a_marked_session_that_may_not_be_remembered_is_skipped_and_cleared(
     if reason.startswith("mode"):
         session.set_mode(reason.removeprefix("mode "))
     raw(memory, "UPDATE sessions SET invalidated_at = last_seq, marked_at = 1, marked_by = 'idle'")
+    raw(
+        memory,
+        "INSERT INTO jobs (space, kind, key, state, first_due_at)"
+        " SELECT space, 'extract', id, 'due', marked_at FROM sessions",
+    )
     reader = Reader()
     report = memory.work(reader)
     assert (report.processed, reader.seen) == (1, [])

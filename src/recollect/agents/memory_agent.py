@@ -47,7 +47,7 @@ from recollect.models.prompts import load_prompt
 from recollect.models.protocol import Model, ToolDefinition
 from recollect.models.tokens import estimate_tokens
 from recollect.observing.telling import told
-from recollect.recall.vouching import voucher
+from recollect.recall.attribution import voucher
 from recollect.redaction import Redactor
 from recollect.store.protocol import Store
 from recollect.topics.claims import Claim as Statement

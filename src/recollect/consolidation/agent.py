@@ -22,9 +22,8 @@ from recollect.agents.toolbox import Toolbox
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.consolidation.agent_tools import ALLOWED, definitions, tools_over
-from recollect.consolidation.echoes import unsaid
-from recollect.consolidation.lines import shown
-from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY
+from recollect.consolidation.claims import unsaid
+from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, shown
 from recollect.consolidation.validation import (
     LIMITS,
     TEMPLATE_LINK,
@@ -315,7 +314,7 @@ class _Run:
         page = self.changeset.find(MEMORY)
         if page is None or not page.body.strip():
             return
-        told = map(shown, self.brief.grounds.told[:LINES_MAX])
+        told = map(shown, self.brief.grounds.by_hand[:LINES_MAX])
         missing = [f"- {self.redact(each)}" for each in unsaid(page.body, told)]
         heading = f"## {BY_HAND}"
         head, _, rest = page.body.partition(f"{heading}\n\n")
@@ -348,10 +347,10 @@ class _Run:
         if is_beginning:
             retained = partial(_pick_line, brief, "retained")
             yield from _bounded(retained, selection.retained, "retained")
-        if is_beginning and brief.grounds.told:
+        if is_beginning and brief.grounds.by_hand:
             yield f"\n{BY_HAND}, without a session. Keep these word for word; they need no link:\n"
             yield from _bounded(
-                lambda told: f"- {one_line(told, TOLD_CHARS_MAX)}", brief.grounds.told
+                lambda told: f"- {one_line(told, TOLD_CHARS_MAX)}", brief.grounds.by_hand
             )
         for path in (MEMORY, SUMMARY):
             yield f"\n{self._page(path)}"

@@ -1,9 +1,10 @@
 """Says what is wrong with a generation that is about to be published, whoever made it.
 
 Owns the half of G9 that looks before anything is kept: what has to be there is there and within its
-limits, every claim names a source that exists, every link leads somewhere, no secret is told, and
-nothing of what was removed is left (G11). Reads the staged tree and changes nothing; what it reads
-is bounded by the limits and by what was removed, not by what exists.
+limits, every link leads somewhere, and no secret is told. What a model wrote is also held to its
+sources: every claim names one that exists, and nothing of what was removed is left (G11); what is
+rendered says nothing else. Reads the staged tree and changes nothing; what it reads is bounded by
+the limits and by what was removed, not by what exists.
 """
 
 from __future__ import annotations
@@ -15,10 +16,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 
-from recollect.consolidation.claim_lines import Block, blocks
-from recollect.consolidation.echoes import echoes, sayings
-from recollect.consolidation.lines import shown
-from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY
+from recollect.consolidation.claims import Block, Sayings, blocks, echoes
+from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, shown
 from recollect.document import Document, Node
 from recollect.documents.changeset import Changeset
 from recollect.documents.links import find_links
@@ -61,17 +60,18 @@ LIMITS = Limits()
 class Grounds:
     """What a generation may rest on, and what it may not any more.
 
-    `before` is the tree as it is, where the removed memories' pages are read. `kept` gives every
-    text of what is selected: summaries, raw memories and the facts they support; it is asked only
-    where a page says what a removed memory said. `told` are facts that no summary stands behind:
-    what somebody added by hand.
+    `is_rendered`: rules wrote it, from what is selected alone. `before` is the tree as it is, where
+    the removed memories' pages are read. `kept` gives every text of what is selected: summaries,
+    raw memories and the facts they support; it is asked only where a page says what a removed
+    memory said. `by_hand` are facts that no summary stands behind: what somebody added.
     """
 
     selected: int
     before: Reader
+    is_rendered: bool = False
     removed: tuple[Removed, ...] = ()
     kept: Callable[[], Iterable[str]] = tuple
-    told: tuple[str, ...] = ()
+    by_hand: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +101,10 @@ def problems(
         _touched(staged),
         _required(examined, limits),
         _skills(examined, limits),
-        _sources(examined),
+        () if grounds.is_rendered else _sources(examined),
         _links(examined),
         _secrets(examined, redact),
-        _forgotten(examined),
+        () if grounds.is_rendered else _forgotten(examined),
     )
     return list(islice(found, PROBLEMS_MAX))
 
@@ -179,10 +179,7 @@ class _Examined:
     def cited(self) -> Iterator[Document]:
         """The summaries that claims rest on and that may be cited; some more than once."""
         for page in self.claiming:
-            for link in find_links(page.body):
-                target = self.source(link.path)
-                if target is not None:
-                    yield target
+            yield from filter(None, map(self.source, _linked(page)))
 
     def source(self, path: DocumentPath) -> Document | None:
         """The summary that a claim may rest on; none: there is none at that path."""
@@ -269,7 +266,7 @@ def _skill(name: str, page: Document, examined: _Examined, limits: Limits) -> It
         yield Problem(text=f"{page.path} has no description: say in one when to use the skill")
     if not page.body.strip():
         yield Problem(text=f"{page.path} says nothing: write it, or delete the skill")
-    elif not any(examined.source(link.path) for link in find_links(page.body)):
+    elif not (examined.grounds.is_rendered or any(map(examined.source, _linked(page)))):
         yield Problem(
             text=f"{page.path} cites no summary: link those in which the procedure worked, as in "
             f"{TEMPLATE_LINK}, or delete the skill"
@@ -304,8 +301,8 @@ def _too_long(page: Document, size: str, most: str) -> Problem:
 
 
 def _sources(examined: _Examined) -> Iterator[Problem]:
-    by_hand = examined.grounds.told
-    told = sayings([*by_hand, *map(shown, by_hand)])
+    by_hand = examined.grounds.by_hand
+    known = Sayings.of([*by_hand, *map(shown, by_hand)])
     for page in examined.claiming:
         cited = [link.start for link in find_links(page.body) if examined.source(link.path)]
         without = [
@@ -315,7 +312,7 @@ def _sources(examined: _Examined) -> Iterator[Problem]:
             if block.is_claim
             and not (block.is_step and page is not examined.memory)
             and bisect_left(cited, block.start) == bisect_left(cited, end)
-            and not told.are_quoted(block.text)
+            and not known.are_quoted(block.text)
         ]
         if without:
             yield Problem(
@@ -341,9 +338,13 @@ def _with_ends(body: str) -> Iterator[tuple[Block, int]]:
             part.append(block)
 
 
+def _linked(page: Document) -> Iterator[DocumentPath]:
+    return (link.path for link in find_links(page.body))
+
+
 def _links(examined: _Examined) -> Iterator[Problem]:
     for page in examined.spoken:
-        linked = {link.path.key: link.path for link in find_links(page.body)}
+        linked = {path.key: path for path in _linked(page)}
         linked |= {path.key: path for path in map(read_path, page.links)}
         nowhere, removed = [], []
         for path in linked.values():
@@ -387,7 +388,7 @@ def _forgotten(examined: _Examined) -> Iterator[Problem]:
             yield Problem(
                 text=f"{path} names {_counted(named, 'session')} that was removed: take the id out"
             )
-    found = echoes(pages, _gone_texts(grounds), lambda: chain(grounds.told, grounds.kept()))
+    found = echoes(pages, _gone_texts(grounds), lambda: chain(grounds.by_hand, grounds.kept()))
     for path, passages in found.items():
         yield Problem(
             text=f"{path}: {_counted(len(passages), 'passage')} that only removed memories said: "

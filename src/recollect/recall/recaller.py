@@ -24,37 +24,45 @@ from recollect.knowledge import Source, Trust
 from recollect.messages import Role
 from recollect.orders import told
 from recollect.recall import usage
-from recollect.recall.candidates import Corpus, Question, Ranked
+from recollect.recall.attribution import voucher
+from recollect.recall.candidates import (
+    Corpus,
+    Finder,
+    KnownSpeakers,
+    Ranked,
+    candidate_id,
+    candidates,
+    corpus,
+    person,
+)
 from recollect.recall.filters import read_filters
-from recollect.recall.finding import Finder, KnownSpeakers
-from recollect.recall.lexical import rarity
-from recollect.recall.likeness import Likeness, Wording
 from recollect.recall.pack import (
     FACTS_MAX,
     Standing,
     pack,
 )
 from recollect.recall.passages import bearing, best_passage, excerpt, without_notes
-from recollect.recall.question import ask, asked_by, candidate_id, candidates, corpus, person
+from recollect.recall.question import Question, ask, asked_by, speakers_asked
 from recollect.recall.rank import (
     above,
     outdated,
     rank,
+    rarity,
     relevance,
     repeated,
-    speakers_asked,
     worth_tokens,
 )
-from recollect.recall.recapping import Recapper
-from recollect.recall.told import (
+from recollect.recall.recap import Recapper
+from recollect.recall.statements import (
+    Likeness,
     Place,
     Revisions,
     Statements,
+    Wording,
+    lines_beyond,
     place_of,
     says_all,
-    untold,
 )
-from recollect.recall.vouching import voucher
 from recollect.recollection import (
     CONTEXT_TOKENS,
     Context,
@@ -231,8 +239,8 @@ class Recaller:
     ) -> int:
         """Count hits that somebody asked to read, each once in a turn. How many were new."""
         turn_id = _turn(turn) or self._runtime.ids.new()
-        told = usage.opened(shown, turn_id=turn_id, at=self._runtime.now())
-        return self._store.search.use(self._space, told)
+        reported = usage.opened(shown, turn_id=turn_id, at=self._runtime.now())
+        return self._store.search.use(self._space, reported)
 
     def _ranked(
         self,
@@ -472,7 +480,7 @@ def _text(entry: Entry, view: _View) -> str:
         is_whole = entry.trust is Trust.USER or (entry.kind is EntryKind.SUMMARY and not is_context)
         if is_whole:
             return redact(best_passage(text, worth))
-        pieces = untold(bearing(text, worth, 2 * PIECES_CHARS), view.facts)
+        pieces = lines_beyond(bearing(text, worth, 2 * PIECES_CHARS), view.facts)
         return redact(bearing(pieces, worth, PIECES_CHARS))
     if entry.kind is EntryKind.RECORD and is_context:
         chars = EXCERPT_CHARS if entry.trust is Trust.USER else EXCERPT_CHARS_OTHERS

@@ -40,6 +40,8 @@ from recollect.store.address import without_password
 from recollect.store.pgvector import PgVectorIndex, make_ready
 from recollect.store.postgres_errors import translate
 from recollect.store.postgres_statements import (
+    CHANNEL,
+    WAKE,
     PostgresConnection,
     PreparingConnection,
     Statement,
@@ -268,6 +270,7 @@ class PostgresDatabase:
                 )
                 yield PostgresWhole(connection, self._location)
                 if access is Access.WRITE:
+                    connection.execute(WAKE.text)  # jobs may have come with it
                     reach("write.committing")
                     connection.commit()
                     reach("write.committed")
@@ -353,7 +356,7 @@ class _Listener(threading.Thread):
         while not self._stopping.is_set():
             try:
                 with psycopg.connect(self._conninfo, autocommit=True) as connection:
-                    connection.execute("LISTEN recollect_due")
+                    connection.execute(f"LISTEN {CHANNEL}".encode())
                     self._wake()  # for what became due before we listened
                     self._pass_on(connection)
             except psycopg.Error as error:
@@ -394,12 +397,12 @@ def split_schema(url: str, default: str) -> tuple[str, str]:
 
 
 def policies(migration: Migration) -> Iterator[str]:
-    """The second wall between spaces, around every tenant table that a migration makes.
+    """The second wall between spaces, around every table with a space that a migration makes.
 
     A transaction names its space; the few operator transactions (status, sweeps) say so explicitly.
     A transaction that says neither sees nothing. FORCE applies it to the owner of the tables, too.
     """
-    for table in migration.tenant_tables:
+    for table in migration.tables_with_space:
         yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY"
         yield f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"
         yield (

@@ -66,6 +66,8 @@ _STATEMENTS = {name: statement(text) for name, text in queries("postgres").items
     name: statement(text, Keeping.FLEETING) for name, text in queries("pgvector").items()
 }
 _COMMIT = statement("COMMIT")
+CHANNEL = "recollect_due"
+WAKE = statement(f"SELECT pg_notify('{CHANNEL}', current_schema())")
 _DONE = frozenset({ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK})
 
 
@@ -106,6 +108,7 @@ class PostgresConnection:
         "_is_reading",
         "_pgconn",
         "_waiting",
+        "_wakes",
         "has_answered",
     )
 
@@ -116,6 +119,7 @@ class PostgresConnection:
         self._adapt = Transformer(connection)
         self._waiting: list[_Waiting] = []
         self._is_over = False
+        self._wakes = False
         self.has_answered = False  # the server, and did the first of what it was asked
 
     def rows(self, name: str, params: Params) -> list[Row]:
@@ -152,6 +156,10 @@ class PostgresConnection:
         for each in params:
             self.put(_STATEMENTS[name], each)
 
+    def wake(self) -> None:
+        """The server tells all hosts at the commit, once."""
+        self._wakes = True
+
     def fetch(self, asked: Statement, params: Params) -> list[Row]:
         """The rows of a statement, after all that waited has been done."""
         self._put(asked, params)
@@ -172,6 +180,8 @@ class PostgresConnection:
             return
         if not self.has_answered:
             self._send()
+        if self._wakes:
+            self._put(WAKE, _NOTHING)
         self._put(_COMMIT, _NOTHING)
         self._send()
 

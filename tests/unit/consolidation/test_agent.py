@@ -146,7 +146,7 @@ class Desk:
                 before=self.documents,
                 removed=self.selection.removed,
                 kept=lambda: [SAYS[each.session_id] for each in picks],
-                told=self.told,
+                by_hand=self.told,
             ),
             is_lost=self.is_lost,
         )

@@ -10,8 +10,8 @@ import pytest
 
 import recollect
 from recollect.errors import NotFound
-from recollect.importers.notes import ImportingNotes
-from recollect.importers.report import ImportReport
+from recollect.importers.items import ImportReport
+from recollect.importers.markdown import ImportingNotes
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from recollect.fences import FENCE, HEADING, without_recalled
 from recollect.knowledge import Source, Trust
 from recollect.models.tokens import estimate_tokens
-from recollect.recall.citations import without_citations
 from recollect.recall.pack import INTRODUCTION, Reason, Standing, pack
+from recollect.recall.usage import without_citations
 from recollect.recollection import Context, EntryKind, Hit
 from tests.unit.recall.found import NOW, day, hit
 from tests.unit.strategies import any_text
@@ -123,7 +123,7 @@ def test_of_what_was_said_only_the_rest_is_shown_beside_its_fact() -> None:
     assert "my two sisters" not in packed(record, fact).text
     assert "sell the house" in packed(record, fact).text
     alone = hit("I live in Faro with my two sisters.", name="r", kind=EntryKind.RECORD, seq=3)
-    assert reasons(packed(alone, fact)) == {"r": Reason.TOLD}
+    assert reasons(packed(alone, fact)) == {"r": Reason.COVERED}
 
 
 def test_what_does_not_fit_is_passed_over_and_is_not_the_end() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from recollect.knowledge import Trust
 from recollect.recall.pack import Reason, pack
-from recollect.recall.told import untold
+from recollect.recall.statements import lines_beyond
 from recollect.recollection import Context, EntryKind, Hit
 from tests.unit.recall.found import NOW, hit
 
@@ -33,7 +33,7 @@ def test_a_record_is_left_out_that_its_facts_say_all_of() -> None:
     for hits in ((COLOUR, SAID), (SAID, COLOUR)):
         block = packed(*hits)
         assert shown(block) == ["colour"]
-        assert [each.reason for each in block.omitted] == [Reason.TOLD]
+        assert [each.reason for each in block.omitted] == [Reason.COVERED]
 
 
 def test_a_record_that_says_more_than_its_facts_is_shown() -> None:
@@ -88,7 +88,7 @@ PAGE = """\
     ],
 )
 def test_lines_of_a_page_that_facts_say_are_left_out(facts: list[str], left: str) -> None:
-    kept = [line for line in untold(PAGE, facts).splitlines() if line]
+    kept = [line for line in lines_beyond(PAGE, facts).splitlines() if line]
     if left == PAGE:
         assert kept == [line for line in PAGE.splitlines() if line]
     else:
@@ -118,5 +118,5 @@ def test_a_page_says_only_what_the_facts_above_it_do_not() -> None:
     assert block.text.count("teal") == 1
     assert "The user rows on Sundays." in block.text
     told = replace(page, text=page.text.splitlines()[0])
-    assert [each.reason for each in packed(COLOUR, told).omitted] == [Reason.TOLD]
+    assert [each.reason for each in packed(COLOUR, told).omitted] == [Reason.COVERED]
     assert packed(told, COLOUR).text.count("teal") == 1, "wherever it stands"

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import click
 
 from recollect.errors import NotFound
-from recollect.extraction.languages import named_languages
 from recollect.interfaces.cli.commands import Answer, Arg, Opt, Target, command, group
 from recollect.interfaces.cli.groups import known_keys
 from recollect.interfaces.cli.output import NONE, counted, labelled, moment, one_line
@@ -29,6 +28,7 @@ from recollect.interfaces.cli.parameters import (
     session_keys,
 )
 from recollect.knowledge import UNCHANGED, Fact, FactChange, Source
+from recollect.languages import named_languages
 from recollect.space import Space
 
 SHOWN_SOURCES = 3  # of a fact in a list; `facts show` has all

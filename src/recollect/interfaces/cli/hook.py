@@ -20,10 +20,17 @@ import click
 import recollect
 from recollect.clock import SystemClock
 from recollect.errors import InvalidSetting, StoreError
-from recollect.hooks.answering import answer
-from recollect.hooks.deadline import Deadline
-from recollect.hooks.events import ASKING, PAYLOAD_BYTES_MAX, Agent, Event, Moment, Unusable
-from recollect.hooks.journal import Journal
+from recollect.hooks.context import Shown
+from recollect.hooks.events import (
+    ASKING,
+    PAYLOAD_BYTES_MAX,
+    Agent,
+    Event,
+    Moment,
+    Unusable,
+    answer,
+    read_event,
+)
 from recollect.hooks.places import (
     absolute,
     expect_one_place,
@@ -32,8 +39,7 @@ from recollect.hooks.places import (
     project,
     token,
 )
-from recollect.hooks.reading import read_event
-from recollect.hooks.shown import Shown
+from recollect.hooks.process import Deadline, Journal
 from recollect.interfaces.cli.commands import Arg, Opt, Target, command, help_of
 from recollect.interfaces.cli.groups import target_options
 from recollect.interfaces.cli.output import note
@@ -251,15 +257,15 @@ def _tell(at: Target, event: Event, options: HookOptions, deadline: Deadline) ->
 def _block(
     memory: recollect.Memory, space_name: str, event: Event, tokens: int | None, known: list[str]
 ) -> recollect.Context:
-    from recollect.hooks import telling
-    from recollect.hooks.conversations import conversation
+    from recollect.hooks import context as unasked
+    from recollect.hooks.events import conversation
 
     space = memory.space(space_name)
     session = conversation(space, event)
     beside = None if session is None else session.id
     if event.moment is Moment.START:
-        return telling.at_start(space, project(event), max_tokens=tokens, beside=beside)
-    return telling.at_prompt(
+        return unasked.at_start(space, project(event), max_tokens=tokens, beside=beside)
+    return unasked.at_prompt(
         space,
         project(event),
         event.prompt,
@@ -283,7 +289,7 @@ def _say(line: str) -> None:
 
 def _send(at: Target, event: Event, options: HookOptions, given: bytes) -> None:
     """Have the conversation captured by a process of its own."""
-    from recollect.hooks.errands import send
+    from recollect.hooks.process import send
 
     environment = dict(os.environ)
     if at.store is not None:  # not on the command line: it may have a password
@@ -294,7 +300,7 @@ def _send(at: Target, event: Event, options: HookOptions, given: bytes) -> None:
 
 def _capture(at: Target, event: Event, options: HookOptions, tell: Callable[[str], None]) -> None:
     from recollect.hooks.capturing import capture
-    from recollect.hooks.errands import alone, tidy
+    from recollect.hooks.process import alone, tidy
 
     is_end = event.moment is Moment.END
     with at.open(event.agent.value) as memory:

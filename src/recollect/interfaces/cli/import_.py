@@ -16,11 +16,9 @@ import click
 import recollect
 from recollect.errors import InvalidUrl, InvalidValue, NotFound
 from recollect.importers.folders import existing, is_there, place_of
-from recollect.importers.items import Source
-from recollect.importers.notes import ImportingNotes
-from recollect.importers.report import ImportReport, Progress
+from recollect.importers.items import MARKDOWN, NAMES, ImportReport, Progress, Source, source_named
+from recollect.importers.markdown import ImportingNotes
 from recollect.importers.running import Importing
-from recollect.importers.sources import MARKDOWN, NAMES, source_named
 from recollect.importers.watching import INTERVAL_SECONDS, Watching
 from recollect.interfaces.cli.commands import Answer, Arg, Opt, Target, command, say
 from recollect.interfaces.cli.output import counted, json_line, note, one_line, progress_bar, write

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from recollect.clock import Clock
+from recollect.interfaces.http.problems import refusal
 
 KEYS_MAX = 10_000
 DONE_MAX = 10_000
@@ -44,6 +45,13 @@ class Rate:
             if len(self._buckets) > KEYS_MAX:
                 self._buckets.popitem(last=False)
         return 0 if is_there else math.ceil((1 - tokens) / self._per_second)
+
+    def check(self, key_id: str) -> None:
+        """Take a token. Refusal: there is none."""
+        if wait := self.taken(key_id):
+            raise refusal(
+                429, "too-many-requests", f"again in {wait} seconds", Retry_After=str(wait)
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,28 +6,24 @@ files, hosts and users: of that an answer says no more than its kind.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import logging
+import traceback
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
-from recollect import errors
-from recollect.interfaces.http.messages import PROBLEM_TYPE, Answer
+from starlette.responses import Response, StreamingResponse
 
-_TEXT = {"type": "string"}
-_ALWAYS = {
-    "type": _TEXT,
-    "title": _TEXT,
-    "status": {"type": "integer", "minimum": 400, "maximum": 599},
-    "detail": _TEXT,
-    "retry_helps": {"type": "boolean"},
-    "mended_by": _TEXT,
-}
-PROBLEM: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {**_ALWAYS, "current_version": {"type": "integer", "minimum": 0}},
-    "required": list(_ALWAYS),
-    "additionalProperties": False,
-}
+from recollect import errors
+
+JSON_TYPE = "application/json"
+PROBLEM_TYPE = "application/problem+json"
+EVENT_STREAM = "text/event-stream; charset=utf-8"
+
+_log = logging.getLogger(__name__)
+
 UNKNOWN = "urn:recollect:problem:"
 RETRY_SECONDS = 1
 RETRY_SECONDS_MAX = 3600
@@ -77,6 +73,40 @@ TITLES = {
 _IN_TIME = frozenset({429, 503, 504})
 _RETRY_HELPS = _IN_TIME | {408}
 _OPERATORS_WORDS = "the operator of this server can find out more with the request's id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer: content that becomes JSON, or text as it is."""
+
+    content: Any
+    status: int = 200
+    media_type: str = JSON_TYPE
+    headers: Mapping[str, str] = field(default_factory=dict)
+    ids: tuple[str, ...] = ()  # of what was done, where a retry reads it again by them
+
+    def encoded(self) -> bytes:
+        if isinstance(self.content, str) and self.media_type != JSON_TYPE:
+            return self.content.encode()
+        made = _ENCODER.encode(self.content)
+        # Half a character, which no UTF-8 has, becomes the very escape that JSON has for it.
+        return made.encode(errors="backslashreplace")
+
+    def response(self) -> Response:
+        """The same as it goes out; what goes on is sent as it comes."""
+        headers = {**self.headers, "content-type": self.media_type}
+        if isinstance(self.content, AsyncIterator):
+            return StreamingResponse(self.content, self.status, headers)
+        return Response(self.encoded(), self.status, headers)
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +176,18 @@ def problem_of(error: errors.RecollectError) -> Problem:
         more=more,
         headers={"Retry-After": str(_retry_seconds(error))} if status == 503 else {},
     )
+
+
+def problem_for(error: Exception, request_id: str) -> Problem:
+    """The problem to answer with. What only the operator can mend is logged, without its words."""
+    if isinstance(error, Refusal):
+        return error.problem
+    problem = problem_of(error) if isinstance(error, errors.RecollectError) else FAILED
+    if problem.status >= 500:
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f" in {frames[-1].name}, line {frames[-1].lineno}" if frames else ""
+        _log.error("request %s failed: %s%s", request_id, type(error).__name__, place)
+    return problem
 
 
 def _mended_by(status: int) -> errors.Mender:

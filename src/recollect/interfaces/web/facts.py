@@ -6,9 +6,8 @@ import json
 
 from recollect import collection
 from recollect.errors import InvalidValue, NotFound
-from recollect.interfaces.http.bookmarks import fact_mark
+from recollect.interfaces.http.operations import cursor_behind, read_mark
 from recollect.interfaces.http.problems import problem_of
-from recollect.interfaces.http.route import moment_cursor, read_moment_cursor
 from recollect.interfaces.web.receipts import told
 from recollect.interfaces.web.view import (
     PAGE,
@@ -46,7 +45,7 @@ def _listed(asked: Asked, wrong: InvalidValue | None = None) -> Page:
         before = asked.wanted("cursor")
         found = asked.space.facts.list(
             PAGE,
-            None if before is None else fact_mark(*read_moment_cursor(before)),
+            read_mark(before, Fact),
             tag=tag,
             as_of=as_of,
             every=is_every,
@@ -71,7 +70,7 @@ def _listed(asked: Asked, wrong: InvalidValue | None = None) -> Page:
 
 def _following(found: list[Fact]) -> str | None:
     last = found[-1] if len(found) == PAGE else None
-    return moment_cursor(last.created_at, last.id) if last and last.created_at else None
+    return cursor_behind(last) if last else None
 
 
 def fact(asked: Asked) -> Page:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from recollect.errors import InvalidValue
 from recollect.generation import DocumentChange, Generation, GenerationChange, Waiting
-from recollect.interfaces.http.route import made_cursor, read_cursor
+from recollect.interfaces.http.operations import cursor_behind, read_mark
 from recollect.interfaces.web.view import HOME, SPACE, Asked, Moved, Page, View, done, shown
 from recollect.store.key_protocol import Scope
 
@@ -41,7 +41,7 @@ class Shown:
 def generations(asked: Asked) -> Page:
     cursor, before = asked.wanted("cursor"), None
     if cursor is not None:
-        [before] = read_cursor(cursor, int)
+        before = read_mark(cursor, int)
     found = asked.space.generations.list(LISTED, before)
     state = asked.space.generations.state()
     waits_for = state.waits_for(asked.now)
@@ -55,7 +55,7 @@ def generations(asked: Asked) -> Page:
             "is_bad": waits_for in (Waiting.PARKED, Waiting.BACKOFF),
             "next_at": state.next_attempt_at(asked.now),
             "cursor": cursor or "",
-            "following": made_cursor(found[-1].number) if len(found) == LISTED else None,
+            "following": cursor_behind(found[-1]) if len(found) == LISTED else None,
         },
     )
 

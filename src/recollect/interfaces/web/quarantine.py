@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from recollect.interfaces.http.bookmarks import fact_mark
-from recollect.interfaces.http.route import moment_cursor, read_moment_cursor
+from recollect.interfaces.http.operations import cursor_behind, read_mark
 from recollect.interfaces.web.view import PAGE, SPACE, Asked, Moved, Page, View, done, shown
 from recollect.knowledge import Fact
 from recollect.store.key_protocol import Scope
@@ -15,10 +14,10 @@ QUARANTINE = f"{SPACE}/quarantine"
 
 def quarantine(asked: Asked) -> Page:
     before = asked.wanted("cursor")
-    mark = None if before is None else fact_mark(*read_moment_cursor(before))
+    mark = read_mark(before, Fact)
     found = asked.space.facts.quarantined(PAGE, mark)
     last = found[-1] if len(found) == PAGE else None
-    following = moment_cursor(last.created_at, last.id) if last and last.created_at else None
+    following = cursor_behind(last) if last else None
     return Page(
         template="quarantine.html",
         fragment="_quarantine.html",

@@ -10,8 +10,7 @@ from recollect import collection
 from recollect.descriptors import agent_label, from_cache_key
 from recollect.domain import Mode, Record, SessionProgress, SessionState
 from recollect.errors import InvalidValue, NotFound, UsageError
-from recollect.interfaces.http.bookmarks import session_mark
-from recollect.interfaces.http.route import moment_cursor, read_moment_cursor
+from recollect.interfaces.http.operations import cursor_behind, read_mark
 from recollect.interfaces.web.receipts import told
 from recollect.interfaces.web.transcript import entries, lines_of
 from recollect.interfaces.web.view import HOME, PAGE, SPACE, Asked, Moved, Page, View, done, shown
@@ -63,10 +62,10 @@ def sessions(asked: Asked) -> Page:
 def _page(asked: Asked, cursor: str | None) -> tuple[list[SessionState], str | None]:
     before = None
     if cursor is not None:
-        before = session_mark(asked.space.name, *read_moment_cursor(cursor))
+        before = read_mark(cursor, SessionState, asked.space.name)
     found = asked.space.sessions.list(PAGE, before)
     last = found[-1] if len(found) == PAGE else None
-    return found, None if last is None else moment_cursor(last.created_at, last.id)
+    return found, None if last is None else cursor_behind(last)
 
 
 def _sought(asked: Asked, sought: str) -> list[SessionState]:

@@ -8,8 +8,8 @@ from urllib.parse import quote
 from recollect import collection
 from recollect.errors import InvalidValue, NotFound
 from recollect.interfaces.http.bearer import make_key
+from recollect.interfaces.http.operations import Reach
 from recollect.interfaces.http.problems import problem_of
-from recollect.interfaces.http.route import Reach
 from recollect.interfaces.web.view import HOME, Answer, Asked, Moved, Page, View, done, shown
 from recollect.session import LIST_MAX
 from recollect.store.key_protocol import ApiKey, Scope

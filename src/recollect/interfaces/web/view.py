@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from recollect.errors import InvalidValue
-from recollect.interfaces.http.route import Reach
+from recollect.interfaces.http.operations import Reach
 from recollect.memory import Memory
 from recollect.space import Space
 from recollect.store.key_protocol import ApiKey, Scope

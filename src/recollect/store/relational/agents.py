@@ -47,6 +47,7 @@ from recollect.store.relational import agent_rows, rows
 from recollect.store.relational.database import Asked, Connection, Row
 from recollect.store.relational.documents import apply_edits
 from recollect.store.relational.inbox import post
+from recollect.store.relational.jobs import make_due
 from recollect.store.relational.lives import RelationalLives, put_signals
 from recollect.store.relational.records import append_keyed, asking_for
 from recollect.store.relational.sessions import rotate_session
@@ -201,10 +202,11 @@ class RelationalAgents(RelationalLives):
                 end_told(c, ref, items)
             is_gone = turn_id is not None and not failed  # forgotten: nothing of it is left
             if is_gone or (is_parked and c.row("has_items", names) is not None):
-                c.run("note_progress", {"id": claim.job_id, "is_last": False, "now": at})
+                c.run("note_progress", {**_token(claim), "is_last": False, "now": at})
                 _give_back(c, claim)
                 return Released()
-            row = c.row(
+            [row] = make_due(
+                c,
                 "fail_claim",
                 {
                     **_token(claim),
@@ -214,7 +216,6 @@ class RelationalAgents(RelationalLives):
                     "now": at,
                 },
             )
-            assert row is not None, "the claim is held"
             return Parked() if row[0] == JobState.PARKED else BackedOff(from_micros(row[1]))
 
         return self._database.write(claim.space, work)
@@ -253,7 +254,7 @@ class RelationalAgents(RelationalLives):
 
 def _holding(claim: Claim) -> tuple[Asked, Asked]:
     """What tells whether a claim is still held, and whose; nobody else takes it until we commit."""
-    names = {**_token(claim), "space": claim.space, "key": claim.key}
+    names = {**_token(claim), "key": claim.key}
     return ("lock_claim", names), ("agent_of_job", _agent(claim))
 
 
@@ -325,13 +326,13 @@ def _is_at_work(c: Connection, claim: Claim, taken: Sequence[Item], turn: Turn |
 
 
 def _give_back(c: Connection, claim: Claim) -> None:
-    c.row("give_back", {**_token(claim), "due_at": None, "first_due_at": None})
+    make_due(c, "give_back", {**_token(claim), "due_at": None, "first_due_at": None})
 
 
 def _finish_items(c: Connection, claim: Claim, ref: KeyRef, turn: Turn, now: datetime) -> None:
     names = agent_rows.names(ref)
     c.run("finish_items", {**names, "turn_id": turn.id, "now": to_micros(now)})
-    c.run("note_progress", {"id": claim.job_id, "is_last": False, "now": to_micros(now)})
+    c.run("note_progress", {**_token(claim), "is_last": False, "now": to_micros(now)})
     end_told(c, ref, turn.items, turn.records)
 
 
@@ -340,4 +341,4 @@ def _agent(claim: Claim) -> dict[str, Any]:
 
 
 def _token(claim: Claim) -> dict[str, object]:
-    return {"id": claim.job_id, "token": claim.token}
+    return {"space": claim.space, "id": claim.job_id, "token": claim.token}

@@ -15,8 +15,9 @@ from recollect.clock import from_micros, to_micros
 from recollect.knowledge import ForgettableSession, Receipt, SessionsMeant
 from recollect.store.audit_protocol import SPACE_FORGOTTEN
 from recollect.store.relational.database import Connection, Params, Row
-from recollect.store.relational.document_rows import note_purge
+from recollect.store.relational.document_rows import note_purge, purge_documents
 from recollect.store.relational.forgetting import RelationalForgetting
+from recollect.store.relational.jobs import make_due, note_change
 
 PIECE = 200  # rows that one transaction erases
 _FIRST = -1  # below every key
@@ -118,13 +119,13 @@ def _erase_facts(
 ) -> list[int]:
     """Erase the next so many facts; their keys."""
     c.run("lock_memory", {"space": space})
-    c.run("revoke_consolidation", {"space": space})
+    make_due(c, "revoke_consolidation", {"space": space})
     old = {"space": space, "before": to_micros(before), "after": after, "limit": PIECE}
     found = [row[0] for row in c.rows("old_facts", old)]
     c.run_many("erase_fact", [{"space": space, "fact_key": key} for key in found])
     c.run("forget_changes", {"space": space, "before": to_micros(before)})
     if found:
-        c.run("note_urgent", {"space": space, "now": to_micros(now)})
+        note_change(c, space, now, is_urgent=True)
     return found
 
 
@@ -132,7 +133,7 @@ def _erase_documents(c: Connection, *, space: str, before: datetime, after: int)
     c.row("lock_tree", {"space": space})
     old = {"space": space, "before": to_micros(before), "after": after, "limit": PIECE}
     found = c.rows("old_documents", old)
-    c.run_many("purge_document", [{"space": space, "key": row[0]} for row in found])
+    purge_documents(c, space, [row[0] for row in found])
     if found:
         note_purge(c, space, max(row[2] for row in found))
     live = sum(row[1] is None for row in found)
@@ -149,7 +150,7 @@ def _forget_life(c: Connection, *, space: str, key: int, before: datetime) -> in
     names = {"space": space, "key_id": key}
     own = {"space": space, "job_key": str(key)}
     c.row("lock_life", names)
-    c.run("revoke_agent", own)
+    make_due(c, "revoke_agent", own)
     items = len(c.rows("forget_inbox", {**names, "before": to_micros(before)}))
     c.run("forget_own_signals", names)
     if c.row("has_items", names) is None:
@@ -203,7 +204,7 @@ def _drop_rest(c: Connection, space: str, now: datetime) -> tuple[str, ...]:
     if c.row("find_space", names) is not None:
         c.run("settle_consolidation", names)
         c.run("rest_consolidation", names)
-        c.run("note_change", {**names, "now": to_micros(now)})
+        note_change(c, space, now)
         return ()
     c.run("reserve_tokens", names)
     c.run("drop_consolidation_job", names)

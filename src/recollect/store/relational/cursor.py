@@ -13,6 +13,7 @@ from recollect.clock import to_micros
 from recollect.domain import Outcome
 from recollect.knowledge import Learned
 from recollect.store.relational.database import Connection, Params, Row
+from recollect.store.relational.jobs import mark_cleared
 
 
 def skip_unprocessed(
@@ -24,6 +25,7 @@ def skip_unprocessed(
     assert row is not None
     last_seq, processed_until = row[:2]
     c.run("skip_to_end", names)
+    mark_cleared(c, names)
     record_rest(c, names, processed_until, last_seq, Outcome.SKIPPED, reason, now)
 
 
@@ -35,6 +37,8 @@ def pass_over(c: Connection, session: Params) -> Row | None:
     passed = None
     while (row := c.row("pass_over", session)) is not None:
         passed = row
+    if passed is not None and passed[1] is None:
+        mark_cleared(c, session)
     return passed
 
 

@@ -38,6 +38,10 @@ class Connection(Protocol):
 
     def run_many(self, name: str, params: Sequence[Params]) -> None: ...
 
+    def wake(self) -> None:
+        """Have those who listen woken when this transaction commits."""
+        ...
+
 
 class VectorIndex(VectorSearch, Protocol):
     """What a database needs in order to compare vectors, kept with them."""
@@ -71,7 +75,7 @@ class Database(Protocol):
         ...
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake` after commits that touched the jobs; returns a function that ends it."""
+        """Call `wake` after commits that made jobs due; returns a function that ends it."""
         ...
 
     def scrub(self) -> bool:

@@ -39,6 +39,8 @@ from recollect.store.relational.document_rows import (
     document,
     node,
     note_purge,
+    purge_deleted,
+    purge_documents,
     reference,
     version,
 )
@@ -194,10 +196,10 @@ class RelationalDocuments:
     def erase_deleted(self, space: str, document_id: str) -> bool:
         def job(c: Connection) -> bool:
             c.row("lock_tree", {"space": space})
-            row = c.row("erase_deleted", {"space": space, "id": document_id})
-            if row is not None:
-                note_purge(c, space, row[0])
-            return row is not None
+            version = purge_deleted(c, space, document_id)
+            if version is not None:
+                note_purge(c, space, version)
+            return version is not None
 
         is_erased = self._database.erase(space, job)
         if is_erased:
@@ -208,9 +210,9 @@ class RelationalDocuments:
         def job(c: Connection) -> Purged:
             c.row("lock_tree", {"space": space})
             found = c.rows("list_purgeable", inside(space, place.key))
-            purged = [{"space": space, "key": row[0]} for row in found]
-            c.run_many("purge_usages", purged)
-            c.run_many("purge_document", purged)
+            keys = [row[0] for row in found]
+            c.run_many("purge_usages", [{"space": space, "key": key} for key in keys])
+            purge_documents(c, space, keys)
             c.run("bind_unbound_references", {"space": space})
             if found:
                 note_purge(c, space, max(row[2] for row in found))

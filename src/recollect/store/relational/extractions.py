@@ -10,6 +10,7 @@ from recollect.domain import SessionProgress
 from recollect.knowledge import Extraction, Revision
 from recollect.store.relational import rows
 from recollect.store.relational.database import Connection, Database, Row
+from recollect.store.relational.jobs import make_due
 
 _LAST_MOMENT = 2**62  # later than any time
 
@@ -63,4 +64,4 @@ class RelationalExtractions:
             "key": session_id or "",
             "now": to_micros(now),
         }
-        return len(self._database.write(space, lambda c: c.rows("request_passes", which)))
+        return len(self._database.write(space, lambda c: make_due(c, "request_passes", which)))

@@ -25,6 +25,7 @@ from recollect.stems import indexed_fact, stems
 from recollect.store.relational import rows
 from recollect.store.relational.database import Connection, Database, Params, Row
 from recollect.store.relational.fact_changes import delete, find_same_fact, note, settle_trust
+from recollect.store.relational.jobs import note_change
 from recollect.store.relational.text import storable, storable_json
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class RelationalFacts:
                 _put(c, space, given, now, is_named=bool(fact.id))
                 known = given.id
             if is_news:
-                c.run("note_change", {"space": space, "now": to_micros(now)})
+                note_change(c, space, now)
             return _get(c, space, known)
 
         return self._database.write(space, job)
@@ -94,7 +95,7 @@ class RelationalFacts:
                 return False
             assert before is not None, "it was there"
             _retell(c, {"space": space, "id": fact_id, "key": before[0]}, before[1], now)
-            c.run("note_urgent", {"space": space, "now": to_micros(now)})
+            note_change(c, space, now, is_urgent=True)
             return True
 
         return self._database.write(space, job)
@@ -282,8 +283,7 @@ def _edit(
     note(c, names, event, columns["content"], now, by=BY_USER, before=replaced)
     is_corrected = _restate(c, {**names, "key": before[0]}, before, columns["content"], now)
     # What memory says must not go on saying what somebody has corrected.
-    news = "note_urgent" if is_corrected else "note_change"
-    c.run(news, {"space": space, "now": to_micros(now)})
+    note_change(c, space, now, is_urgent=is_corrected)
 
 
 def _restate(c: Connection, fact: Params, before: Row, content: str, now: datetime) -> bool:

@@ -31,6 +31,7 @@ from recollect.store.relational.fact_changes import (
     settle_trust,
 )
 from recollect.store.relational.forgotten_keys import INBOX, bury_keys
+from recollect.store.relational.jobs import make_due, note_change
 from recollect.store.relational.page_inputs import (
     Taken,
     all_of,
@@ -129,7 +130,7 @@ def _forget_session(
     c.run("note_forgotten", {**names, "now": at})
     pages = _forget_pages(c, space, all_of(session_id, facts), now, all_pages=all_pages)
     if counted[1] or extraction or buried:
-        c.run("note_urgent", {"space": space, "now": at})
+        note_change(c, space, now, is_urgent=True)
     return Receipt(
         space=space,
         session_id=session_id,
@@ -239,13 +240,13 @@ def _forget_record(
             _request_pass(c, space, session_id, now)
         return Receipt(space=space, at=now, record=f"{session_id}:{seq}")
     c.run("lock_runs", names)
-    c.run("revoke_runs", names)
+    make_due(c, "revoke_runs", names)
     if is_read:  # what agents were told of it they are told again by the pass to come
         _forget_told(c, names)
     else:
         revoke_memory_agents(c, space)
     c.run("lock_memory", {"space": space})
-    c.run("revoke_consolidation", {"space": space})
+    make_due(c, "revoke_consolidation", {"space": space})
     facts, sources = _forget_record_facts(c, space, session_id, seq, now)
     buried, extraction = _bury_record(c, space, session_id, seq, now) if is_read else (False, False)
     bury_keys(c, {**names, "first": seq, "last": seq}, now)
@@ -261,7 +262,7 @@ def _forget_record(
     if is_read:
         _request_pass(c, space, session_id, now)
     if sources or extraction or buried:
-        c.run("note_urgent", {"space": space, "now": to_micros(now)})
+        note_change(c, space, now, is_urgent=True)
     return Receipt(
         space=space,
         record=f"{session_id}:{seq}",
@@ -278,7 +279,7 @@ def _forget_record(
 def _request_pass(c: Connection, space: str, session_id: str, now: datetime) -> None:
     """What was learned from the other records is learned again."""
     which = {"any_space": False, "space": space, "any_key": False, "key": session_id}
-    c.rows("request_passes", {**which, "now": to_micros(now)})
+    make_due(c, "request_passes", {**which, "now": to_micros(now)})
 
 
 def _is_forgotten(record: Row) -> bool:
@@ -345,7 +346,7 @@ def _forget_fact(
     found = c.row("find_any_fact", names)
     if found is None:
         return None
-    c.run("revoke_consolidation", {"space": space})
+    make_due(c, "revoke_consolidation", {"space": space})
     key, content, *successor, deleted_at = found
     own = {"space": space, "fact_key": key}
     counted = c.row("foundation", own)
@@ -373,7 +374,7 @@ def _forget_fact(
     _bury_piece(c, space, f"fact {digest[:32]}", at)
     for session_id in restated.changed:  # whose pages said it
         _bury_piece(c, space, f"record {session_id} of a fact", at)
-    c.run("note_urgent", {"space": space, "now": at})
+    note_change(c, space, now, is_urgent=True)
     return Receipt(
         space=space,
         at=now,

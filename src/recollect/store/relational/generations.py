@@ -2,15 +2,14 @@
 
 Owns G4 (exactly the consumed states are marked), G5 (the watermark never goes back, and what comes
 during a run leaves the space due) and the part of G9 that is rows. Whoever publishes holds the
-space's memory first and then the job: a change of memory comes to the job through a trigger, in the
-same order.
+space's memory first and then the job, as a change of memory does.
 """
 
 from __future__ import annotations
 
 import builtins
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -33,8 +32,9 @@ from recollect.generation import (
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows, selecting
 from recollect.store.relational.database import Connection, Database, Params, Row
-from recollect.store.relational.document_rows import note_purge
+from recollect.store.relational.document_rows import note_purge, purge_deleted
 from recollect.store.relational.documents import apply_edits
+from recollect.store.relational.jobs import make_due, note_change
 from recollect.store.relational.text import storable
 
 NOTE_CHARS_MAX = 4000
@@ -72,7 +72,7 @@ class RelationalGenerations:
                 c.run("drop_consolidation", {"space": claim.key})  # if the space was forgotten
                 return StaleClaim()
             if _has_lost(c, draft.selection):
-                c.row("give_back", {**held, "due_at": None, "first_due_at": None})
+                make_due(c, "give_back", {**held, "due_at": None, "first_due_at": None})
                 return Outdated()
             generation, completed = _put(c, draft, now, new_id)
             return Published(generation, is_due_again=_finish(c, claim.key, completed, now))
@@ -126,13 +126,16 @@ class RelationalGenerations:
             c.run("lock_memory", {"space": space})
             if c.row("is_paused", {"space": space}) is not None:
                 return False
-            c.run("request_consolidation", names)
+            make_due(c, "request_consolidation", names)
             return True
 
         return self._database.write(space, job)
 
     def hurry(self, space: str | None) -> int:
-        return len(self._in_each(space, "cooling_consolidations", "hurry_consolidation", {}))
+        def hurried(c: Connection, each: str) -> bool:
+            return bool(make_due(c, "hurry_consolidation", {"space": each}))
+
+        return len(self._in_each(space, "cooling_consolidations", {}, hurried))
 
     def pause(self, space: str, now: datetime | None) -> None:
         def job(c: Connection) -> None:
@@ -147,16 +150,27 @@ class RelationalGenerations:
             c.run("lock_memory", {"space": space})
             row = c.row("resume_consolidation", {"space": space})
             if row is not None and row[0] > row[1]:
-                c.run("request_consolidation", {"space": space, "now": _micros(now)})
+                make_due(c, "request_consolidation", {"space": space, "now": _micros(now)})
 
         self._database.write(space, job)
 
     def expire(self, now: datetime | None, space: str | None = None) -> builtins.list[str]:
         at = {"now": _micros(now)}
-        return self._in_each(space, "expired_selections", "expire_selection", at)
+
+        def expired(c: Connection, each: str) -> bool:
+            if c.row("expire_selection", {**at, "space": each}) is None:
+                return False
+            make_due(c, "make_consolidation_due", {"space": each})
+            return True
+
+        return self._in_each(space, "expired_selections", at, expired)
 
     def _in_each(
-        self, space: str | None, listing: str, changing: str, params: Params
+        self,
+        space: str | None,
+        listing: str,
+        params: Params,
+        change: Callable[[Connection, str], bool],
     ) -> builtins.list[str]:
         """Change something in one space after the other; where there was something to change.
 
@@ -166,15 +180,14 @@ class RelationalGenerations:
         found = self._database.read(space, lambda c: c.rows(listing, listed))
 
         def is_changed(each: str) -> bool:
-            own = {**params, "space": each}
-            return self._database.write(each, lambda c: c.row(changing, own)) is not None
+            return self._database.write(each, lambda c: change(c, each))
 
         return [row[0] for row in found if is_changed(row[0])]
 
     def note_edits(self, space: str, now: datetime) -> None:
         def job(c: Connection) -> None:
             c.run("lock_memory", {"space": space})
-            c.run("note_change", {"space": space, "now": to_micros(now)})
+            note_change(c, space, now)
 
         self._database.write(space, job)
 
@@ -320,9 +333,7 @@ def _erase_version(c: Connection, space: str, row: Row) -> int:
     c.run("drop_generation_document", {**names, "first_generation": first_generation})
     c.row("erase_version", {"space": space, "id": document_id, "version": version})
     if c.row("has_generation_document", names) is None:
-        erased = c.row("erase_deleted", {"space": space, "id": document_id})
-        if erased is not None:
-            return int(erased[0])
+        return purge_deleted(c, space, document_id) or 0
     return 0
 
 
@@ -370,7 +381,7 @@ def _finish(c: Connection, space: str, completed: Row, now: datetime) -> bool:
     is_due = changed > consolidated and paused_at is None
     due_at = None if not is_due or urgent > consolidated else not_before
     names = {"space": space, "now": to_micros(now), "is_due": is_due, "due_at": due_at}
-    c.run("finish_consolidation", names)
+    make_due(c, "finish_consolidation", names)
     return is_due
 
 

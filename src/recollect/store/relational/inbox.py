@@ -12,6 +12,7 @@ from recollect.errors import AppendKeyReused
 from recollect.store.protocol import NewId
 from recollect.store.relational import agent_rows, forgotten_keys, rows
 from recollect.store.relational.database import Asked, Connection, Row
+from recollect.store.relational.jobs import make_due
 from recollect.store.relational.session_keys import ensure_key, expect_key, find_key
 from recollect.store.relational.text import storable
 
@@ -51,7 +52,7 @@ def post(c: Connection, ref: KeyRef, item: NewItem, job: JobKind, now: datetime)
     c.run("cancel_own_signals", names)
     lane = ref.agent_id if job is JobKind.AGENT else ""
     due = {"space": ref.space, "job": job.value, "job_key": str(ref.key_id), "lane": lane}
-    c.run("make_agent_due", {**due, "now": at})
+    make_due(c, "make_agent_due", {**due, "now": at})
     return None
 
 

@@ -41,6 +41,7 @@ from recollect.store.relational.fact_changes import (
     note,
     settle_trust,
 )
+from recollect.store.relational.jobs import note_change
 from recollect.store.relational.text import storable, storable_json
 
 EMPTIED = RemovedBecause.EMPTIED.value
@@ -90,7 +91,7 @@ def learn(c: Connection, lesson: Lesson, learned: Learned, upto: int) -> None:
         _take_back(c, lesson, earlier)
         changed = True
     if changed:
-        c.run("note_change", {"space": lesson.space, "now": lesson.at})
+        note_change(c, lesson.space, lesson.now)
 
 
 def _as_of_now(fact: NewFact, lesson: Lesson) -> NewFact:

@@ -1,8 +1,7 @@
 """Claims on jobs: taken just in time, fenced by a token, finished together with their results.
 
 Owns invariant 4 (at most one live claim per job; only its token can finish it) for rows. On
-PostgreSQL a transaction that needs both locks the session before the job, as an append does through
-its trigger.
+PostgreSQL a transaction that needs both locks the session before the job, as an append does.
 """
 
 from __future__ import annotations
@@ -45,11 +44,13 @@ from recollect.store.relational.cursor import (
 )
 from recollect.store.relational.database import Connection, Database, Params, Row
 from recollect.store.relational.inbox import hand_over
+from recollect.store.relational.jobs import make_due, mark, mark_cleared
 from recollect.store.relational.learning import Lesson, learn
 from recollect.store.relational.staging import get_staged, put_staged
 from recollect.store.relational.text import storable
 
 ERROR_CHARS_MAX = 2000
+STORE = ""  # the space of the store's own work
 BEFORE_RECORDS = 20  # of those already read, in which a call may stand whose result is to come
 _EXHAUSTED = "its workers died {} times without recording anything"
 
@@ -111,7 +112,7 @@ class RelationalLeases:
             c.run("lock_memory", {"space": space})
             if not takes_over and c.row("is_paused", {"space": space}) is not None:
                 return None
-            c.run("request_consolidation", {"space": space, "now": at})
+            make_due(c, "request_consolidation", {"space": space, "now": at})
             sparing = {"takes_over": takes_over, "spared": f"{spared}%" if spared else ""}
             names = {**lease, "space": space, **sparing}
             row = c.row("claim_consolidation", names)
@@ -190,9 +191,11 @@ class RelationalLeases:
                 },
             )
             assert moved is not None
+            if moved[0] is None:
+                mark_cleared(c, session)
             reach("record.advanced")
             record_range(c, session, before[1], upto, outcome, reason, now, learned)
-            mark = _go_on(c, session, moved[0], before, now) if is_last else moved[0]
+            marked = _go_on(c, session, moved[0], before, now) if is_last else moved[0]
             _hand(c, claim, handed, now, new_id)
             if learned is not None:
                 assert new_id is not None
@@ -200,11 +203,12 @@ class RelationalLeases:
                 if learned.is_whole:
                     c.run("drop_staged", session)
                 reach("record.learned")
-            c.run("note_progress", {"id": claim.job_id, "is_last": is_last, "now": at})
-            if is_last and mark is not None:  # more was said: to the back of the queue
-                c.row("give_back", {**_token(claim), "due_at": None, "first_due_at": at})
+            c.run("note_progress", {**_token(claim), "is_last": is_last, "now": at})
+            if is_last and marked is not None:  # more was said: to the back of the queue
+                back = {**_token(claim), "due_at": None, "first_due_at": at}
+                make_due(c, "give_back", back)
             reach("record.ranged")
-            return Recorded(is_done=is_last and mark is None)
+            return Recorded(is_done=is_last and marked is None)
 
         return self._database.write(claim.space, job)
 
@@ -246,7 +250,7 @@ class RelationalLeases:
             if before is None or before[4]:
                 return StaleClaim()
             put_staged(c, session, staged)
-            c.run("note_progress", {"id": claim.job_id, "is_last": False, "now": None})
+            c.run("note_progress", {**_token(claim), "is_last": False, "now": None})
             return Recorded(is_done=False)
 
         return self._database.write(claim.space, job)
@@ -260,8 +264,8 @@ class RelationalLeases:
             "delay_micros": _span(delay_seconds),
             "now": _micros(now),
         }
-        row = self._database.write(None, lambda c: c.row("defer_claim", wait))
-        return StaleClaim() if row is None else Deferred(from_micros(row[0]))
+        row = self._changed(claim, "defer_claim", wait)
+        return StaleClaim() if row is None else Deferred(from_micros(row[1]))
 
     def fail(
         self,
@@ -281,30 +285,35 @@ class RelationalLeases:
             "delay_micros": _span(delay_seconds),
             "now": _micros(now),
         }
-        row = self._database.write(None, lambda c: c.row("fail_claim", failure))
+        row = self._changed(claim, "fail_claim", failure)
         if row is None:
             return StaleClaim()
         return Parked() if row[0] == JobState.PARKED else BackedOff(from_micros(row[1]))
 
     def release(self, claim: Claim) -> Released | StaleClaim:
         back = {**_token(claim), "due_at": None, "first_due_at": None}
-        row = self._database.write(None, lambda c: c.row("give_back", back))
+        row = self._changed(claim, "give_back", back)
         return StaleClaim() if row is None else Released()
 
     def ensure_recurring(self, kind: JobKind, now: datetime | None) -> None:
         names = {"kind": kind.value, "key": kind.value, "now": _micros(now)}
-        self._database.write(None, lambda c: c.run("ensure_recurring", names))
+        self._database.write(STORE, lambda c: make_due(c, "ensure_recurring", names))
 
     def make_due(self, kind: JobKind) -> None:
         names = {"kind": kind.value, "key": kind.value}
-        self._database.write(None, lambda c: c.run("make_due", names))
+        self._database.write(STORE, lambda c: make_due(c, "make_due", names))
 
     def finish_recurring(
         self, claim: Claim, delay_seconds: float, now: datetime | None
     ) -> Released | StaleClaim:
         again = {**_token(claim), "delay_micros": _span(delay_seconds), "now": _micros(now)}
-        row = self._database.write(None, lambda c: c.row("finish_recurring", again))
+        row = self._changed(claim, "finish_recurring", again)
         return StaleClaim() if row is None else Released()
+
+    def _changed(self, claim: Claim, name: str, params: Params) -> Row | None:
+        """Let go of a claim by a statement; none if it is no longer one."""
+        found = self._database.write(claim.space, lambda c: make_due(c, name, params))
+        return found[0] if found else None
 
     def revive(self, space: str | None, key: str | None) -> int:
         which = {**_scope(space), "any_key": key is None, "key": key or ""}
@@ -313,11 +322,10 @@ class RelationalLeases:
             # What agents could not do waits in their inboxes, whatever else they went on with. All
             # jobs first: whoever forgets holds an agent's before what waits for it.
             c.run("lock_stuck", which)
-            revived = {row[0] for row in c.rows("revive_jobs", which)}
-            again = {row[0] for row in c.rows("revive_items", which)}
-            for key_id in sorted(again):
-                row = c.row("revive_agent", {"key": str(key_id)})
-                revived |= set() if row is None else {row[0]}
+            revived = {row[1] for row in make_due(c, "revive_jobs", which)}
+            again = {(row[0], row[1]) for row in c.rows("revive_items", which)}
+            agents = [{"key": str(key_id), "space": own} for key_id, own in sorted(again)]
+            revived |= {row[1] for row in make_due(c, "revive_agent", *agents)}
             return len(revived)
 
         return self._database.write(space, job)
@@ -348,16 +356,15 @@ def _hand(
 
 
 def _go_on(
-    c: Connection, session: Params, mark: int | None, before: Row, now: datetime
+    c: Connection, session: Params, marked: int | None, before: Row, now: datetime
 ) -> int | None:
     """Let what lies behind what is passed over be read next, as if it were all one; the mark."""
     passed = pass_over(c, session)
     if passed is None:
-        return mark
+        return marked
     last_seq, _, _, is_remembered, _ = before
     if passed[1] is None and is_remembered and last_seq > passed[0]:
-        cause = MarkCause.REQUEST.value
-        c.run("invalidate", {**session, "seq": last_seq, "cause": cause, "now": to_micros(now)})
+        mark(c, session, last_seq, MarkCause.REQUEST, now)
         return int(last_seq)
     return None if passed[1] is None else int(passed[1])
 
@@ -368,7 +375,7 @@ def _lock(c: Connection, claim: Claim) -> Row | None:
     Its last record, cursor and pass, whether it may be remembered, and whether it is forgotten.
     """
     session = {"space": claim.space, "id": claim.key}
-    job = {**_token(claim), "space": claim.space, "key": claim.key}
+    job = {**_token(claim), "key": claim.key}
     sessions, jobs = c.rows_each([("lock_session", session), ("lock_claim", job)])
     return sessions[0] if sessions and jobs else None
 
@@ -410,7 +417,7 @@ def _kind(name: str) -> JobKind:
 
 
 def _token(claim: Claim) -> dict[str, object]:
-    return {"id": claim.job_id, "token": claim.token}
+    return {"space": claim.space, "id": claim.job_id, "token": claim.token}
 
 
 def _scope(space: str | None) -> dict[str, object]:

@@ -29,6 +29,7 @@ from recollect.store.protocol import NewId
 from recollect.store.relational import agent_rows
 from recollect.store.relational.database import Connection, Database
 from recollect.store.relational.inbox import post
+from recollect.store.relational.jobs import mark
 from recollect.store.relational.session_keys import expect_key
 from recollect.store.relational.telling import end_told
 from recollect.store.relational.text import storable
@@ -162,8 +163,7 @@ def _mark(c: Connection, ref: KeyRef, now: datetime) -> None:
     session = {"space": ref.space, "id": current[0]}
     row = c.row("lock_session", session)
     assert row is not None
-    mark = {**session, "seq": row[0], "cause": MarkCause.SLEEP.value, "now": to_micros(now)}
-    c.run("invalidate", mark)
+    mark(c, session, row[0], MarkCause.SLEEP, now)
 
 
 def _die_asleep(c: Connection, ref: KeyRef, now: datetime) -> Delivery:

@@ -10,6 +10,7 @@ from recollect.domain import KeyRef, MarkCause, Outcome, Range, SessionState, Un
 from recollect.store.relational import rows
 from recollect.store.relational.cursor import pass_over, record_rest
 from recollect.store.relational.database import Connection, Database
+from recollect.store.relational.jobs import mark, mark_cleared, mark_made
 from recollect.store.relational.sessions import current_session, locked_session
 from recollect.store.relational.text import storable_json
 
@@ -23,14 +24,8 @@ class RelationalMarks:
     def invalidate(
         self, space: str, session_id: str, seq: int, cause: MarkCause, now: datetime
     ) -> None:
-        mark = {
-            "space": space,
-            "id": session_id,
-            "seq": seq,
-            "cause": cause.value,
-            "now": to_micros(now),
-        }
-        self._database.write(space, lambda c: c.run("invalidate", mark))
+        names = {"space": space, "id": session_id}
+        self._database.write(space, lambda c: mark(c, names, seq, cause, now))
 
     def invalidate_current(self, ref: KeyRef, cause: MarkCause, now: datetime) -> SessionState:
         def job(c: Connection) -> SessionState:
@@ -38,10 +33,7 @@ class RelationalMarks:
             names = {"space": ref.space, "id": session.id}
             row = c.row("lock_session", names)
             assert row is not None
-            c.run(
-                "invalidate",
-                {**names, "seq": row[0], "cause": cause.value, "now": to_micros(now)},
-            )
+            mark(c, names, row[0], cause, now)
             return current_session(c, ref)
 
         return self._database.write(ref.space, job)
@@ -64,6 +56,7 @@ class RelationalMarks:
             after = c.row("mark_processed", swap)
             if after is None:
                 return False
+            mark_cleared(c, names)
             reach("processed.cleared")
             record_rest(c, names, before[1], after[0], Outcome.EXTERNAL, None, now)
             pass_over(c, names)
@@ -89,8 +82,15 @@ class RelationalMarks:
         self, space: str | None, which: Unattended | None, now: datetime, limit: int
     ) -> list[tuple[str, str]]:
         sweep = {**_scope(space), **_which(which), "now": to_micros(now), "limit": limit}
-        marked = self._database.write(space, lambda c: c.rows("mark_idle", sweep))
-        return [(row[1], row[0]) for row in marked]
+
+        def job(c: Connection) -> list[tuple[str, str]]:
+            marked = c.rows("mark_idle", sweep)
+            # In one order, as all who hold the jobs of several sessions.
+            found = [{"id": row[0], "space": row[1]} for row in sorted(marked)]
+            mark_made(c, *({**each, "marked_at": sweep["now"]} for each in found))
+            return [(row[1], row[0]) for row in marked]
+
+        return self._database.write(space, job)
 
     def ranges(self, space: str, session_id: str) -> list[Range]:
         names = {"space": space, "id": session_id}

@@ -16,6 +16,7 @@ from recollect.knowledge import FactEvent, Trust
 from recollect.store.relational.cursor import record_rest, skip_unprocessed
 from recollect.store.relational.database import Connection, Params
 from recollect.store.relational.fact_changes import STRENGTH, note, release_superseded
+from recollect.store.relational.jobs import mark, mark_cleared, note_change
 from recollect.store.relational.page_inputs import (
     all_of,
     drop_pages,
@@ -35,9 +36,9 @@ def change_mode(c: Connection, old: SessionState, mode: Mode, now: datetime) -> 
     remembered = may_be_remembered(old.agent_id, old.ephemeral, mode)
     c.run("set_mode", {**names, "mode": mode.value, "remembered": remembered})
     if pending:
-        mark = {"seq": pending, "cause": MarkCause.REQUEST.value, "now": to_micros(now)}
-        c.run("invalidate", {**names, **mark})
+        mark(c, names, pending, MarkCause.REQUEST, now)
     if not remembered:
+        mark_cleared(c, names)
         c.run("void_pass", names)
         c.run("drop_staged", names)
     if remembered == old.remembered:
@@ -53,7 +54,7 @@ def change_mode(c: Connection, old: SessionState, mode: Mode, now: datetime) -> 
             _supersede_again(c, own, now)
         else:
             _release(c, own, now)
-        c.run("note_urgent", {"space": old.space, "now": to_micros(now)})
+        note_change(c, old.space, now, is_urgent=True)
     if not remembered:
         dropped = drop_pages(c, old.space, all_of(old.id), now)
         file_again(c, old.space, dropped.sessions, now)

@@ -33,8 +33,14 @@ from recollect.knowledge import Source
 from recollect.store.relational.agent_rows import key_ref
 from recollect.store.relational.database import Connection, Row
 from recollect.store.relational.document_edits import SEPARATOR, Editing, inside
-from recollect.store.relational.document_rows import note_purge, provenance, read_provenance
+from recollect.store.relational.document_rows import (
+    note_purge,
+    provenance,
+    purge_documents,
+    read_provenance,
+)
 from recollect.store.relational.inbox import post
+from recollect.store.relational.jobs import make_due
 
 _DROPPED = Because(
     author=Author(kind=AuthorKind.AGENT, name=MEMORY_WORKER),
@@ -163,7 +169,7 @@ def _drop(
             done.versions += versions
         return  # others stand below it
     c.run("purge_usages", names)
-    c.run("purge_document", names)
+    purge_documents(c, space, [page[0]])
     note_purge(c, space, page[10])
     if is_live:
         c.run("count_documents", {"space": space, "more": -1})
@@ -213,7 +219,7 @@ def revoke_memory_agents(c: Connection, space: str, others: Collection[int] = ()
 def revoke_agent(c: Connection, space: str, key_id: int) -> None:
     """Take the claim from whoever works for an agent, its life before its job."""
     c.row("lock_life", {"space": space, "key_id": key_id})
-    c.run("revoke_agent", {"space": space, "job_key": str(key_id)})
+    make_due(c, "revoke_agent", {"space": space, "job_key": str(key_id)})
 
 
 def file_again(c: Connection, space: str, session_ids: Iterable[str], now: datetime) -> None:

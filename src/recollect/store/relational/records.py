@@ -25,6 +25,7 @@ from recollect.store.protocol import NewId
 from recollect.store.relational import forgotten_keys, rows
 from recollect.store.relational.cursor import skip_unprocessed
 from recollect.store.relational.database import Asked, Connection, Database, Params, Row
+from recollect.store.relational.jobs import mark_made
 from recollect.store.relational.session_keys import gone
 from recollect.store.relational.sessions import (
     current_session,
@@ -288,7 +289,7 @@ def _store(
     new_id: NewId | None,
 ) -> list[Record]:
     at = to_micros(now)
-    session_id, last_seq = _sequence(c, ref, records, policy, now, new_id)
+    session_id, last_seq, marked_at = _sequence(c, ref, records, policy, now, new_id)
     reach("append.sequenced")
     first = last_seq - len(records) + 1
     if len(records) == 1:
@@ -299,6 +300,8 @@ def _store(
             [_row(ref, session_id, seq, record, at) for seq, record in enumerate(records, first)],
         )
     reach("append.inserted")
+    if marked_at is not None:
+        mark_made(c, {"space": ref.space, "id": session_id, "marked_at": marked_at})
     now = from_micros(at)
     return [_stored(session_id, seq, record, now) for seq, record in enumerate(records, first)]
 
@@ -310,9 +313,10 @@ def _sequence(
     policy: MarkPolicy,
     now: datetime,
     new_id: NewId | None,
-) -> tuple[str, int]:
+) -> tuple[str, int, int | None]:
     """Take the next numbers of the key's current session, opening a new one if it has ended.
 
+    The session, its last record, and since when it is marked, if its mark was raised.
     `new_id` is for who holds the key; for others it is over with the session.
     """
     numbers = {
@@ -333,7 +337,7 @@ def _sequence(
             open_next_session(c, ref, session, session.ended_by or MarkCause.END, now, new_id)
         row = c.row("sequence_records", numbers)
         assert row is not None, "the key is held and its session is open"
-    return row[0], row[1]
+    return row[0], row[1], row[2]
 
 
 def _row(ref: KeyRef, session_id: str, seq: int, record: NewRecord, at: int) -> Params:

@@ -12,6 +12,7 @@ from recollect.messages import Role
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.database import Connection, Database
+from recollect.store.relational.jobs import mark
 from recollect.store.relational.session_keys import ensure_key, find_key, gone, insert_session
 
 _END_OF_TIME = 2**62  # above every time a clock can show
@@ -162,12 +163,13 @@ def close_session(
     """Mark a session up to its last record and end it, unless it has ended before."""
     if old.ended_at is not None:
         return
-    names = {"space": old.space, "id": old.id, "now": to_micros(now), "cause": cause.value}
+    names = {"space": old.space, "id": old.id}
+    ended = {**names, "now": to_micros(now), "cause": cause.value, "reason": reason}
     # Ended first: on PostgreSQL this waits for appends under way, and marks their records too.
-    c.run("end_session", {**names, "reason": reason})
-    row = c.row("lock_session", {"space": old.space, "id": old.id})
+    c.run("end_session", ended)
+    row = c.row("lock_session", names)
     assert row is not None
-    c.run("invalidate", {**names, "seq": row[0]})
+    mark(c, names, row[0], cause, now)
 
 
 def open_next_session(

@@ -25,13 +25,14 @@ CREATE TABLE api_keys (
 
 -- Who did what to what, and what came of it: ids that Recollect made, never what anybody said.
 CREATE TABLE audit (
-    id TEXT NOT NULL PRIMARY KEY,
-    space TEXT,  -- none: the store
+    space TEXT NOT NULL,  -- empty: the store
+    id TEXT NOT NULL,
     at INTEGER NOT NULL,
     actor TEXT NOT NULL,
     verb TEXT NOT NULL,
     targets TEXT NOT NULL,  -- a JSON list of ids
-    outcome TEXT  -- none: it is under way, or was cut short
+    outcome TEXT,  -- none: it is under way, or was cut short
+    PRIMARY KEY (space, id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX idx_audit_space ON audit (space, at, id);
@@ -69,19 +70,22 @@ CREATE TABLE agents (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE session_keys (
-    id INTEGER PRIMARY KEY,
     space TEXT NOT NULL,
+    id INTEGER PRIMARY KEY,
     agent_id TEXT NOT NULL,
     key TEXT NOT NULL,
     session_id TEXT NOT NULL,  -- the current session; an ended one stays until the next append
+    -- only sqlite
+    UNIQUE (space, id),
+    -- both
     UNIQUE (space, key, agent_id),
     FOREIGN KEY (space, agent_id) REFERENCES agents (space, id)
 ) STRICT;
 
 CREATE TABLE sessions (
-    id TEXT PRIMARY KEY,
     space TEXT NOT NULL,
-    key_id INTEGER NOT NULL REFERENCES session_keys (id),
+    id TEXT NOT NULL,
+    key_id INTEGER NOT NULL,
     rotation INTEGER NOT NULL,  -- 1 for the key's first session
     source TEXT NOT NULL,
     project TEXT,
@@ -109,6 +113,8 @@ CREATE TABLE sessions (
     ) STORED,
     CHECK (processed_until BETWEEN 1 AND last_seq),
     CHECK (invalidated_at > COALESCE(processed_until, 0)),
+    PRIMARY KEY (space, id),
+    FOREIGN KEY (space, key_id) REFERENCES session_keys (space, id),
     CHECK ((invalidated_at IS NULL) = (marked_at IS NULL))
 ) STRICT;
 
@@ -119,14 +125,15 @@ ALTER TABLE sessions SET (fillfactor = 70);
 CREATE INDEX idx_sessions_invalidated_at
     ON sessions (space, invalidated_at, marked_at) WHERE invalidated_at IS NOT NULL;
 CREATE INDEX idx_sessions_waiting ON sessions (space) WHERE waiting;
-CREATE INDEX idx_sessions_left_out ON sessions (space) WHERE mode <> 'enabled';
+CREATE INDEX idx_sessions_left_out ON sessions (space, mode) WHERE mode <> 'enabled';
 CREATE INDEX idx_sessions_listed ON sessions (space, created_at, id);
-CREATE UNIQUE INDEX idx_sessions_rotation ON sessions (key_id, rotation);
+CREATE INDEX idx_sessions_id ON sessions (id);  -- the newest of all spaces
+CREATE UNIQUE INDEX idx_sessions_rotation ON sessions (space, key_id, rotation);
 
 CREATE TABLE session_history (
-    id INTEGER PRIMARY KEY,
     space TEXT NOT NULL,
-    session_id TEXT NOT NULL REFERENCES sessions (id),
+    id INTEGER PRIMARY KEY,
+    session_id TEXT NOT NULL,
     seq INTEGER NOT NULL,
     key_id INTEGER NOT NULL,
     role TEXT NOT NULL,
@@ -138,39 +145,46 @@ CREATE TABLE session_history (
     created_at INTEGER NOT NULL,
     metadata TEXT,
     words TEXT,  -- as they are searched; none: they are read in time
-    UNIQUE (session_id, seq)
+    UNIQUE (space, session_id, seq),
+    FOREIGN KEY (space, session_id) REFERENCES sessions (space, id)
 ) STRICT;
 
 CREATE UNIQUE INDEX idx_session_history_append_key
-    ON session_history (key_id, append_key) WHERE append_key IS NOT NULL;
+    ON session_history (space, key_id, append_key) WHERE append_key IS NOT NULL;
 CREATE INDEX idx_session_history_wordless ON session_history (id) WHERE words IS NULL;
+-- only sqlite
 CREATE UNIQUE INDEX idx_session_history_space ON session_history (space, id);
+-- both
 CREATE INDEX idx_session_history_said ON session_history (space, said_at);
 
 -- The turns a compaction kept for the new session: references, so that nothing is learned twice.
 CREATE TABLE retained_records (
     space TEXT NOT NULL,
-    session_id TEXT NOT NULL REFERENCES sessions (id),
+    session_id TEXT NOT NULL,
     position INTEGER NOT NULL,
-    source_session_id TEXT NOT NULL REFERENCES sessions (id),
+    source_session_id TEXT NOT NULL,
     source_seq INTEGER NOT NULL,
-    PRIMARY KEY (session_id, position)
+    PRIMARY KEY (space, session_id, position),
+    FOREIGN KEY (space, session_id) REFERENCES sessions (space, id),
+    FOREIGN KEY (space, source_session_id) REFERENCES sessions (space, id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE summaries (
-    session_id TEXT PRIMARY KEY REFERENCES sessions (id),
     space TEXT NOT NULL,
+    session_id TEXT NOT NULL,
     content TEXT NOT NULL,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (space, session_id),
+    FOREIGN KEY (space, session_id) REFERENCES sessions (space, id)
 ) STRICT, WITHOUT ROWID;
 
 -- Every record below a cursor is in exactly one range of every pass.
 CREATE TABLE session_ranges (
-    session_id TEXT NOT NULL REFERENCES sessions (id),
+    space TEXT NOT NULL,
+    session_id TEXT NOT NULL,
     pass INTEGER NOT NULL,
     first_seq INTEGER NOT NULL,
     last_seq INTEGER NOT NULL,
-    space TEXT NOT NULL,
     outcome TEXT NOT NULL,
     reason TEXT,
     extractor TEXT,
@@ -179,13 +193,13 @@ CREATE TABLE session_ranges (
     output_tokens INTEGER,
     cost_micros INTEGER,
     created_at INTEGER NOT NULL,
-    PRIMARY KEY (session_id, pass, first_seq),
+    PRIMARY KEY (space, session_id, pass, first_seq),
+    FOREIGN KEY (space, session_id) REFERENCES sessions (space, id),
     CHECK (first_seq BETWEEN 1 AND last_seq)
 ) STRICT, WITHOUT ROWID;
 
--- Due work and who holds it: one permanent row per (kind, key).
--- The database itself keeps marks and jobs in step: a session is marked if and only if its extract
--- job is due, claimed or parked, whichever statement set the mark.
+-- Due work and who holds it: one permanent row per (space, kind, key). A session is marked if and only
+-- if its extract job is due, claimed or parked: whoever sets a mark or clears it sees to the job.
 
 CREATE TABLE jobs (
     id INTEGER PRIMARY KEY,
@@ -207,7 +221,7 @@ CREATE TABLE jobs (
     last_error TEXT,
     last_error_at INTEGER,
     finished_at INTEGER,
-    UNIQUE (kind, key),
+    UNIQUE (space, kind, key),
     CHECK ((state = 'claimed') = (owner IS NOT NULL AND lease_expires_at IS NOT NULL))
 ) STRICT;
 
@@ -218,80 +232,12 @@ CREATE INDEX idx_jobs_open ON jobs (first_due_at, id) WHERE state <> 'idle';
 CREATE INDEX idx_jobs_phase1 ON jobs (space)
     WHERE state IN ('due', 'claimed') AND kind IN ('extract', 'extract-again');
 
--- only sqlite
-CREATE TRIGGER sessions_marked AFTER UPDATE OF invalidated_at ON sessions
-WHEN new.invalidated_at IS NOT NULL AND new.invalidated_at IS NOT old.invalidated_at
-BEGIN
-    INSERT INTO jobs (space, kind, key, state, first_due_at)
-    VALUES (new.space, 'extract', new.id, 'due', new.marked_at)
-    ON CONFLICT (kind, key) DO UPDATE SET
-        state = 'due',
-        first_due_at = excluded.first_due_at,
-        due_at = NULL,
-        failures = 0,  -- new activity gives a parked job another chance
-        takeovers = 0
-    WHERE state IN ('idle', 'parked');
-END;
-
-CREATE TRIGGER sessions_cleared AFTER UPDATE OF invalidated_at ON sessions
-WHEN new.invalidated_at IS NULL AND old.invalidated_at IS NOT NULL
-BEGIN
-    UPDATE jobs SET
-        state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL
-    WHERE kind = 'extract' AND key = new.id;
-END;
--- only postgres
--- Wakes workers on any host at the commit of whatever made a job due.
-CREATE FUNCTION jobs_notify() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-    PERFORM pg_notify('recollect_due', TG_TABLE_SCHEMA);
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER jobs_became_due AFTER INSERT OR UPDATE OF state ON jobs
-FOR EACH ROW WHEN (new.state = 'due') EXECUTE FUNCTION jobs_notify();
-
-CREATE FUNCTION sessions_marked() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-    INSERT INTO jobs (space, kind, key, state, first_due_at)
-    VALUES (new.space, 'extract', new.id, 'due', new.marked_at)
-    ON CONFLICT (kind, key) DO UPDATE SET
-        state = 'due',
-        first_due_at = excluded.first_due_at,
-        due_at = NULL,
-        failures = 0,  -- new activity gives a parked job another chance
-        takeovers = 0
-    WHERE jobs.state IN ('idle', 'parked');
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER sessions_marked AFTER UPDATE OF invalidated_at ON sessions
-FOR EACH ROW
-WHEN (new.invalidated_at IS NOT NULL AND new.invalidated_at IS DISTINCT FROM old.invalidated_at)
-EXECUTE FUNCTION sessions_marked();
-
-CREATE FUNCTION sessions_cleared() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-    UPDATE jobs SET
-        state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL
-    WHERE kind = 'extract' AND key = new.id;
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER sessions_cleared AFTER UPDATE OF invalidated_at ON sessions
-FOR EACH ROW WHEN (new.invalidated_at IS NULL AND old.invalidated_at IS NOT NULL)
-EXECUTE FUNCTION sessions_cleared();
--- both
-
 -- What was learned from sessions, and what it cost
 
 -- How far a run through a whole session has got: it goes on from there, and counts only when it ends.
 CREATE TABLE staged_drafts (
-    session_id TEXT PRIMARY KEY REFERENCES sessions (id),
     space TEXT NOT NULL,
+    session_id TEXT NOT NULL,
     pass INTEGER NOT NULL,
     upto INTEGER NOT NULL,
     extractor TEXT NOT NULL,
@@ -299,14 +245,16 @@ CREATE TABLE staged_drafts (
     calls INTEGER NOT NULL,
     input_tokens INTEGER NOT NULL,
     output_tokens INTEGER NOT NULL,
-    cost_micros INTEGER
+    cost_micros INTEGER,
+    PRIMARY KEY (space, session_id),
+    FOREIGN KEY (space, session_id) REFERENCES sessions (space, id)
 ) STRICT, WITHOUT ROWID;
 
 -- Phase 1's result, one row for a session.
 CREATE TABLE extractions (
-    key INTEGER PRIMARY KEY,
-    session_id TEXT NOT NULL UNIQUE REFERENCES sessions (id),
     space TEXT NOT NULL,
+    key INTEGER PRIMARY KEY,
+    session_id TEXT NOT NULL,
     raw_memory TEXT NOT NULL,
     rollout_summary TEXT NOT NULL,
     rollout_slug TEXT,
@@ -324,11 +272,15 @@ CREATE TABLE extractions (
     -- same second, a clock that was set back or another pass over the same records hide no change.
     revision INTEGER NOT NULL DEFAULT 0,
     selected_revision INTEGER,
-    words TEXT  -- as they are searched; none: they are read in time
+    words TEXT,  -- as they are searched; none: they are read in time
+    UNIQUE (space, session_id),
+    FOREIGN KEY (space, session_id) REFERENCES sessions (space, id)
 ) STRICT;
 
 CREATE INDEX idx_extractions_listed ON extractions (space, generated_at, session_id);
+-- only sqlite
 CREATE INDEX idx_extractions_space ON extractions (space, key);
+-- both
 CREATE INDEX idx_extractions_wordless ON extractions (key) WHERE words IS NULL;
 CREATE INDEX idx_extractions_ranked ON extractions (
     space, usage_count DESC, COALESCE(last_usage, generated_at) DESC, source_updated_at DESC,
@@ -349,9 +301,9 @@ ALTER TEXT SEARCH CONFIGURATION recollect_words
 -- both
 
 CREATE TABLE facts (
+    space TEXT NOT NULL,
     key INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
-    space TEXT NOT NULL,
     content TEXT NOT NULL,
     words TEXT NOT NULL,  -- of its content, as they are searched
     stemmed BOOLEAN NOT NULL DEFAULT TRUE,
@@ -398,7 +350,9 @@ CREATE INDEX idx_facts_same ON facts (space, content_key) WHERE content_key IS N
 CREATE INDEX idx_facts_superseded ON facts (space, superseded_by)
     WHERE superseded_by IS NOT NULL;
 CREATE INDEX idx_facts_listed ON facts (space, created_at, id);
-CREATE INDEX idx_facts_space ON facts (space, key);
+-- only sqlite
+CREATE UNIQUE INDEX idx_facts_space ON facts (space, key);
+-- both
 CREATE INDEX idx_facts_unstemmed ON facts (key) WHERE NOT stemmed;
 CREATE INDEX idx_facts_standing ON facts (space, usage_count DESC, valid_from DESC, id)
     WHERE deleted_at IS NULL AND superseded_by IS NULL;
@@ -406,28 +360,29 @@ CREATE INDEX idx_facts_expiring ON facts (space, expires_at)
     WHERE expires_at IS NOT NULL;
 
 CREATE TABLE fact_sources (
-    fact_key INTEGER NOT NULL REFERENCES facts (key) ON DELETE CASCADE,
+    space TEXT NOT NULL,
+    fact_key INTEGER NOT NULL,
     session_id TEXT NOT NULL,
     seq INTEGER NOT NULL,
     seq_to INTEGER NOT NULL,
-    space TEXT NOT NULL,
     quote TEXT NOT NULL,
     trust TEXT NOT NULL CHECK (trust IN ('user', 'agent', 'tool')),
     created_at INTEGER NOT NULL,
     -- Sources of one witness bear a fact out together: it stands while one whole witness stands.
     witness TEXT NOT NULL DEFAULT '',
-    PRIMARY KEY (fact_key, session_id, seq, seq_to),
+    PRIMARY KEY (space, fact_key, session_id, seq, seq_to),
+    FOREIGN KEY (space, fact_key) REFERENCES facts (space, key) ON DELETE CASCADE,
     CHECK (seq BETWEEN 0 AND seq_to)  -- 0: somewhere in the session
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX idx_fact_sources_session ON fact_sources (session_id, fact_key);
+CREATE INDEX idx_fact_sources_session ON fact_sources (space, session_id, fact_key);
 CREATE INDEX idx_fact_sources_listed
     ON fact_sources (space, fact_key, created_at, session_id, seq, seq_to);
 CREATE INDEX idx_fact_sources_trust ON fact_sources (space, fact_key, trust);
 
 CREATE TABLE fact_history (
-    id INTEGER PRIMARY KEY,
     space TEXT NOT NULL,
+    id INTEGER PRIMARY KEY,
     fact_id TEXT NOT NULL,
     event TEXT NOT NULL,
     content TEXT NOT NULL,
@@ -451,8 +406,8 @@ CREATE INDEX idx_fact_history_unsaid ON fact_history (space, other_id) WHERE fac
 
 -- Every call to a model, and what a space has used in a day.
 CREATE TABLE ledger (
-    id INTEGER PRIMARY KEY,
     space TEXT NOT NULL,
+    id INTEGER PRIMARY KEY,
     session_id TEXT,
     purpose TEXT NOT NULL,
     model TEXT NOT NULL,
@@ -465,8 +420,10 @@ CREATE TABLE ledger (
     created_at INTEGER NOT NULL
 ) STRICT;
 
+-- only sqlite
 CREATE INDEX idx_ledger_listed ON ledger (space, id);
-CREATE INDEX idx_ledger_session ON ledger (session_id) WHERE session_id IS NOT NULL;
+-- both
+CREATE INDEX idx_ledger_session ON ledger (space, session_id) WHERE session_id IS NOT NULL;
 
 CREATE TABLE spending (
     space TEXT NOT NULL,
@@ -501,50 +458,6 @@ CREATE TABLE consolidations (
 
 CREATE INDEX idx_consolidations_expiring ON consolidations (expires_at)
     WHERE expires_at IS NOT NULL;
-
--- only sqlite
-CREATE TRIGGER consolidations_changed AFTER UPDATE OF changed ON consolidations
-WHEN new.changed > old.changed AND new.paused_at IS NULL
-BEGIN
-    INSERT INTO jobs (space, kind, key, state, first_due_at, due_at)
-    VALUES (
-        new.space, 'consolidate', new.space, 'due', new.changed_at,
-        CASE WHEN new.urgent > new.consolidated THEN NULL ELSE new.not_before END)
-    ON CONFLICT (kind, key) DO UPDATE SET
-        state = 'due',
-        first_due_at = CASE WHEN state = 'due' THEN first_due_at ELSE excluded.first_due_at END,
-        due_at = excluded.due_at,
-        failures = CASE WHEN state = 'parked' THEN 0 ELSE failures END,
-        takeovers = CASE WHEN state = 'parked' THEN 0 ELSE takeovers END
-    WHERE state IN ('idle', 'parked')  -- a run that failed keeps its time, whatever else is said
-        OR (state = 'due' AND failures = 0 AND pauses = 0 AND excluded.due_at IS NULL);
-END;
--- only postgres
-CREATE FUNCTION consolidations_changed() RETURNS trigger
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-    INSERT INTO jobs (space, kind, key, state, first_due_at, due_at)
-    VALUES (
-        new.space, 'consolidate', new.space, 'due', new.changed_at,
-        CASE WHEN new.urgent > new.consolidated THEN NULL ELSE new.not_before END)
-    ON CONFLICT (kind, key) DO UPDATE SET
-        state = 'due',
-        first_due_at = CASE WHEN jobs.state = 'due' THEN jobs.first_due_at
-            ELSE excluded.first_due_at END,
-        due_at = excluded.due_at,
-        failures = CASE WHEN jobs.state = 'parked' THEN 0 ELSE jobs.failures END,
-        takeovers = CASE WHEN jobs.state = 'parked' THEN 0 ELSE jobs.takeovers END
-    WHERE jobs.state IN ('idle', 'parked')  -- a run that failed keeps its time, whatever else is said
-        OR (jobs.state = 'due' AND jobs.failures = 0 AND jobs.pauses = 0
-            AND excluded.due_at IS NULL);
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER consolidations_changed AFTER UPDATE OF changed ON consolidations
-FOR EACH ROW WHEN (new.changed > old.changed AND new.paused_at IS NULL)
-EXECUTE FUNCTION consolidations_changed();
--- both
 
 -- What was part of the last generation and cannot be asked any more why it will not be of the next.
 CREATE TABLE removed_memories (
@@ -603,9 +516,9 @@ CREATE TABLE trees (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE documents (
+    space TEXT NOT NULL REFERENCES spaces (space),
     key INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
-    space TEXT NOT NULL REFERENCES spaces (space),
     path TEXT NOT NULL,
     path_key TEXT NOT NULL,
     depth INTEGER NOT NULL,
@@ -639,6 +552,9 @@ CREATE TABLE documents (
             ' ' || words, ' ', ' z' || translate(left(md5(space), 8), 'abcdef', 'bcdfgh') || 'z'))
     ) STORED,
     -- both
+    -- only sqlite
+    UNIQUE (space, key),
+    -- both
     UNIQUE (space, id),
     CHECK ((deleted_at IS NULL) = (deleted_with IS NULL))
 ) STRICT;
@@ -649,9 +565,9 @@ CREATE INDEX idx_documents_deleted ON documents (space, path_key, deleted_at)
     WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE document_versions (
-    document_key INTEGER NOT NULL REFERENCES documents (key) ON DELETE CASCADE,
-    version INTEGER NOT NULL,
     space TEXT NOT NULL,
+    document_key INTEGER NOT NULL,
+    version INTEGER NOT NULL,
     event TEXT NOT NULL
         CHECK (event IN ('created', 'written', 'moved', 'deleted', 'restored')),
     path TEXT NOT NULL,
@@ -665,7 +581,8 @@ CREATE TABLE document_versions (
     reason TEXT NOT NULL,
     provenance TEXT NOT NULL,
     created_at INTEGER NOT NULL,
-    PRIMARY KEY (document_key, version)
+    PRIMARY KEY (space, document_key, version),
+    FOREIGN KEY (space, document_key) REFERENCES documents (space, key) ON DELETE CASCADE
 ) STRICT;
 
 -- Forgetting a session looks through the versions that rest on something.
@@ -673,30 +590,32 @@ CREATE INDEX idx_document_versions_grounded ON document_versions (space) WHERE p
 
 -- A link to a page that is not there yet is kept by its path, and bound when the page comes.
 CREATE TABLE document_references (
-    document_key INTEGER NOT NULL REFERENCES documents (key) ON DELETE CASCADE,
+    space TEXT NOT NULL,
+    document_key INTEGER NOT NULL,
     kind TEXT NOT NULL CHECK (kind IN ('link', 'body')),
     target_path_key TEXT NOT NULL,
     target_path TEXT NOT NULL,
     alias TEXT NOT NULL,
-    target_key INTEGER REFERENCES documents (key) ON DELETE SET NULL,
-    space TEXT NOT NULL,
-    PRIMARY KEY (space, document_key, target_path_key, kind)
+    target_key INTEGER,  -- set free by whoever purges what it is
+    PRIMARY KEY (space, document_key, target_path_key, kind),
+    FOREIGN KEY (space, document_key) REFERENCES documents (space, key) ON DELETE CASCADE,
+    FOREIGN KEY (space, target_key) REFERENCES documents (space, key)
 ) STRICT;
 
 -- By what they hang on, for when that is purged.
-CREATE INDEX idx_document_references_document ON document_references (document_key);
-CREATE INDEX idx_document_references_target ON document_references (target_key);
+CREATE INDEX idx_document_references_target ON document_references (space, target_key);
 CREATE INDEX idx_document_references_path ON document_references (space, target_path_key);
 
 -- Where a document stood before it was moved: old paths lead to it until something else stands there.
 CREATE TABLE document_redirects (
     space TEXT NOT NULL,
     path_key TEXT NOT NULL,
-    document_key INTEGER NOT NULL REFERENCES documents (key) ON DELETE CASCADE,
-    PRIMARY KEY (space, path_key)
+    document_key INTEGER NOT NULL,
+    PRIMARY KEY (space, path_key),
+    FOREIGN KEY (space, document_key) REFERENCES documents (space, key) ON DELETE CASCADE
 ) STRICT;
 
-CREATE INDEX idx_document_redirects_document ON document_redirects (document_key);
+CREATE INDEX idx_document_redirects_document ON document_redirects (space, document_key);
 
 -- What a derived thing was made from. It goes, or is made anew, with any of its inputs.
 CREATE TABLE derived_inputs (
@@ -962,10 +881,10 @@ CREATE TABLE usages (
     session_id TEXT,
     created_at INTEGER NOT NULL,
     PRIMARY KEY (space, turn_id, kind, entry_kind, entry_id)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE INDEX idx_usages_entry ON usages (space, entry_kind, entry_id, kind);
-CREATE INDEX idx_usages_session ON usages (session_id) WHERE session_id IS NOT NULL;
+CREATE INDEX idx_usages_session ON usages (space, session_id) WHERE session_id IS NOT NULL;
 CREATE INDEX idx_usages_age ON usages (created_at);
 
 -- Vectors of entries, by the model that made them. They go with what they are of, and when it changes.
@@ -1132,22 +1051,23 @@ CREATE TRIGGER sessions_vectors AFTER UPDATE OF remembered ON sessions
 -- Agents at work: how they live, what waits for them, and what is to happen to them later
 
 CREATE TABLE agent_lives (
-    key_id INTEGER NOT NULL REFERENCES session_keys (id),
     space TEXT NOT NULL,
+    key_id INTEGER NOT NULL,
     job TEXT NOT NULL CHECK (job IN ('agent', 'memory-agent')),
     life TEXT NOT NULL CHECK (life IN ('active', 'sleeping', 'dead')),
     since INTEGER NOT NULL,
     incarnation INTEGER NOT NULL,
-    PRIMARY KEY (key_id)
+    PRIMARY KEY (space, key_id),
+    FOREIGN KEY (space, key_id) REFERENCES session_keys (space, id)
 ) STRICT;
 
 CREATE INDEX idx_agent_lives_space ON agent_lives (space, since);
 
 -- What was not done yet. The words of an item are gone from here once its effects are stored.
 CREATE TABLE inbox (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
     space TEXT NOT NULL,
-    key_id INTEGER NOT NULL REFERENCES agent_lives (key_id),
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    key_id INTEGER NOT NULL,
     item_id TEXT NOT NULL,
     kind TEXT NOT NULL,
     text TEXT NOT NULL,
@@ -1161,19 +1081,22 @@ CREATE TABLE inbox (
     last_error TEXT,
     created_at INTEGER NOT NULL,
     done_at INTEGER,
-    UNIQUE (key_id, item_id)
+    UNIQUE (space, key_id, item_id),
+    FOREIGN KEY (space, key_id) REFERENCES agent_lives (space, key_id)
 ) STRICT;
 
-CREATE INDEX idx_inbox_state ON inbox (key_id, state, id);
-CREATE INDEX idx_inbox_about ON inbox (space, about_session) WHERE about_session IS NOT NULL;
+CREATE INDEX idx_inbox_state ON inbox (space, key_id, state, id);
+CREATE INDEX idx_inbox_about ON inbox (space, about_session, key_id)
+    WHERE about_session IS NOT NULL;
 
 CREATE TABLE signals (
-    key_id INTEGER NOT NULL REFERENCES agent_lives (key_id),
-    name TEXT NOT NULL,
     space TEXT NOT NULL,
+    key_id INTEGER NOT NULL,
+    name TEXT NOT NULL,
     due_at INTEGER NOT NULL,
     body TEXT NOT NULL,
-    PRIMARY KEY (key_id, name)
+    PRIMARY KEY (space, key_id, name),
+    FOREIGN KEY (space, key_id) REFERENCES agent_lives (space, key_id)
 ) STRICT;
 
 CREATE INDEX idx_signals_due ON signals (due_at);
@@ -1182,10 +1105,11 @@ CREATE INDEX idx_signals_due ON signals (due_at);
 CREATE TABLE told_records (
     space TEXT NOT NULL,
     about_session TEXT NOT NULL,
-    session_id TEXT NOT NULL REFERENCES sessions (id),
+    session_id TEXT NOT NULL,
     first_seq INTEGER NOT NULL,
     last_seq INTEGER NOT NULL,
-    PRIMARY KEY (about_session, session_id, first_seq)
+    PRIMARY KEY (space, about_session, session_id, first_seq),
+    FOREIGN KEY (space, session_id) REFERENCES sessions (space, id)
 ) STRICT;
 
 -- What came in from other programs' files, so that nothing of it comes in twice

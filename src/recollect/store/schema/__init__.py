@@ -28,12 +28,13 @@ _FOR = re.compile(r"^ *-- (?:only (sqlite|postgres)|both)$", re.MULTILINE)
 _COMMENT = re.compile(r" *--[^\n]*")
 _CREATED = re.compile(r"CREATE TABLE (\w+) \((.*)\)", re.DOTALL)
 _SPACE = re.compile(r"^    space TEXT", re.MULTILINE)
+_ITS_SPACE = re.compile(r"^    space TEXT .*(?:NOT NULL|PRIMARY KEY)", re.MULTILINE)
 _WORDS = {
     "sqlite": [(r"\bBOOLEAN\b", "INTEGER")],
     "postgres": [
         (
-            r"\bINTEGER PRIMARY KEY(?: AUTOINCREMENT)?,",
-            "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,",
+            r"\b(\w+) INTEGER PRIMARY KEY(?: AUTOINCREMENT)?,",
+            r"\1 BIGINT GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (space, \1),",
         ),
         (r"\bINTEGER\b", "BIGINT"),
         (r"\bTEXT\b", 'TEXT COLLATE "C"'),
@@ -52,10 +53,18 @@ class Migration:
     statements: tuple[str, ...]
 
     @property
+    def tables_with_space(self) -> tuple[str, ...]:
+        """The tables it makes whose rows are shown to their space alone."""
+        return self._tables(_SPACE)
+
+    @property
     def tenant_tables(self) -> tuple[str, ...]:
-        """The tables it makes of which every row belongs to a space."""
+        """Those of which every row belongs to a space: what is partitioned, or sharded, by it."""
+        return self._tables(_ITS_SPACE)
+
+    def _tables(self, column: re.Pattern[str]) -> tuple[str, ...]:
         made = [_CREATED.match(statement) for statement in self.statements]
-        return tuple(each[1] for each in made if each and _SPACE.search(each[2]))
+        return tuple(each[1] for each in made if each and column.search(each[2]))
 
 
 @cache

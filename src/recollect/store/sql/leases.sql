@@ -77,13 +77,15 @@ RETURNING {claim};
     read_upto = (
         SELECT CASE kind WHEN 'extract' THEN COALESCE({learnable_end}, last_seq)
             ELSE processed_until END
-        FROM sessions s WHERE s.id = jobs.key AND kind IN ('extract', 'extract-again')
+        FROM sessions s
+        WHERE s.space = jobs.space AND s.id = jobs.key AND kind IN ('extract', 'extract-again')
         UNION ALL
         SELECT c.changed FROM consolidations c WHERE c.space = jobs.key AND kind = 'consolidate'),
     claimed_mark = (
         SELECT CASE WHEN invalidated_at > {learnable_end} THEN {learnable_end}
             ELSE invalidated_at END
-        FROM sessions s WHERE s.id = jobs.key AND kind = 'extract')
+        FROM sessions s
+        WHERE s.space = jobs.space AND s.id = jobs.key AND kind = 'extract')
 
 -- fragment: tokens_from
 -- The highest token of jobs that went with a forgotten space.
@@ -92,7 +94,7 @@ COALESCE((SELECT CAST(p.value AS BIGINT) FROM properties p WHERE p.name = 'token
 -- fragment: learnable_end
 -- The last record before the next that nothing is to be learned from, if there are any such yet.
 (SELECT min(r.first_seq) - 1 FROM session_ranges r
-    WHERE r.session_id = s.id AND r.pass = s.pass AND r.first_seq > COALESCE(s.processed_until, 0))
+    WHERE r.space = s.space AND r.session_id = s.id AND r.pass = s.pass AND r.first_seq > COALESCE(s.processed_until, 0))
 
 -- fragment: claim
 id, kind, space, key, token, failures + takeovers + 1, lease_expires_at, read_upto, claimed_mark,
@@ -110,18 +112,18 @@ SELECT min(moment) - {now} FROM (
 
 -- name: renew_claim
 UPDATE jobs SET lease_expires_at = {now} + :lease_micros
-WHERE id = :id AND token = :token AND state = 'claimed'
+WHERE space = :space AND id = :id AND token = :token AND state = 'claimed'
 RETURNING lease_expires_at;
 
 -- name: lock_claim (sqlite)
 -- A claim is on the session it names, not on any other.
 SELECT 1 FROM jobs
-WHERE id = :id AND token = :token AND state = 'claimed' AND space = :space AND key = :key;
+WHERE space = :space AND id = :id AND token = :token AND state = 'claimed' AND key = :key;
 
 -- name: lock_claim (postgres)
 -- A claim is on the session it names, not on any other.
 SELECT 1 FROM jobs
-WHERE id = :id AND token = :token AND state = 'claimed' AND space = :space AND key = :key FOR UPDATE;
+WHERE space = :space AND id = :id AND token = :token AND state = 'claimed' AND key = :key FOR UPDATE;
 
 -- name: advance_cursor
 -- Moves the cursor to what was read. The last piece of a claim also clears the mark, if it is the
@@ -146,23 +148,23 @@ RETURNING invalidated_at;
 UPDATE jobs SET
     failures = 0, takeovers = 0, pauses = 0, last_error = NULL, last_error_at = NULL,
     finished_at = CASE WHEN :is_last THEN {now} ELSE finished_at END
-WHERE id = :id;
+WHERE space = :space AND id = :id;
 
 -- name: give_back
 -- The job is due again; whoever held it is stale from now on.
 UPDATE jobs SET
     state = 'due', token = token + 1, owner = NULL, lease_expires_at = NULL,
     due_at = :due_at, first_due_at = COALESCE(:first_due_at, first_due_at)
-WHERE id = :id AND token = :token AND state = 'claimed'
-RETURNING id;
+WHERE space = :space AND id = :id AND token = :token AND state = 'claimed'
+RETURNING state;
 
 -- name: defer_claim
 -- Nothing is wrong with the job: it waits, and nothing is counted against it.
 UPDATE jobs SET
     state = 'due', token = token + 1, owner = NULL, lease_expires_at = NULL,
     pauses = pauses + 1, last_error = :error, last_error_at = {now}, due_at = {now} + :delay_micros
-WHERE id = :id AND token = :token AND state = 'claimed'
-RETURNING due_at;
+WHERE space = :space AND id = :id AND token = :token AND state = 'claimed'
+RETURNING state, due_at;
 
 -- name: fail_claim
 UPDATE jobs SET
@@ -172,7 +174,7 @@ UPDATE jobs SET
     token = token + 1, owner = NULL, lease_expires_at = NULL,
     failures = failures + 1, last_error = :error, last_error_at = {now},
     due_at = {now} + :delay_micros
-WHERE id = :id AND token = :token AND state = 'claimed'
+WHERE space = :space AND id = :id AND token = :token AND state = 'claimed'
 RETURNING state, due_at;
 
 -- name: finish_recurring
@@ -181,17 +183,18 @@ UPDATE jobs SET
     state = 'due', token = token + 1, owner = NULL, lease_expires_at = NULL,
     failures = 0, takeovers = 0, pauses = 0, last_error = NULL, last_error_at = NULL,
     finished_at = {now}, due_at = {now} + :delay_micros, first_due_at = {now} + :delay_micros
-WHERE id = :id AND token = :token AND state = 'claimed'
-RETURNING id;
+WHERE space = :space AND id = :id AND token = :token AND state = 'claimed'
+RETURNING state;
 
 -- name: ensure_recurring
 INSERT INTO jobs (space, kind, key, state, first_due_at) VALUES ('', :kind, :key, 'due', {now})
-ON CONFLICT (kind, key) DO NOTHING;
+ON CONFLICT (space, kind, key) DO NOTHING RETURNING state;
 
 -- name: make_due
 -- Due at once, unless it is being worked on.
-UPDATE jobs SET state = 'due', due_at = NULL WHERE kind = :kind AND key = :key
-    AND (state = 'idle' OR (state = 'due' AND due_at IS NOT NULL));
+UPDATE jobs SET state = 'due', due_at = NULL WHERE space = '' AND kind = :kind AND key = :key
+    AND (state = 'idle' OR (state = 'due' AND due_at IS NOT NULL))
+RETURNING state;
 
 -- fragment: is_stuck
 (state = 'parked' OR (state = 'due' AND due_at IS NOT NULL AND pauses > 0 AND space <> ''))
@@ -213,7 +216,7 @@ ORDER BY
 UPDATE jobs SET state = 'due', due_at = NULL, failures = 0, takeovers = 0, pauses = 0
 WHERE state <> 'idle' AND {is_stuck}
     AND (:any_space OR space = :space) AND (:any_key OR key = :key)
-RETURNING id;
+RETURNING state, id;
 
 -- name: list_jobs
 -- What is not idle, in the order in which it became due.

@@ -9,7 +9,23 @@ UPDATE sessions SET
     marked_by = COALESCE(marked_by, :cause)
 WHERE space = :space AND id = :id AND remembered
     AND :seq > COALESCE(invalidated_at, processed_until, 0)
-    AND EXISTS (SELECT 1 FROM session_history h WHERE h.space = :space AND h.session_id = :id);
+    AND EXISTS (SELECT 1 FROM session_history h WHERE h.space = :space AND h.session_id = :id)
+RETURNING marked_at;
+
+-- name: make_extract_due
+-- Of a session whose mark was raised. New activity gives a parked job another chance.
+INSERT INTO jobs (space, kind, key, state, first_due_at)
+VALUES (:space, 'extract', :id, 'due', :marked_at)
+ON CONFLICT (space, kind, key) DO UPDATE SET
+    state = 'due', first_due_at = excluded.first_due_at, due_at = NULL, failures = 0, takeovers = 0
+WHERE jobs.state IN ('idle', 'parked')
+RETURNING state;
+
+-- name: rest_extract
+-- Of a session that has no mark any more.
+UPDATE jobs SET
+    state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL
+WHERE space = :space AND kind = 'extract' AND key = :id AND state <> 'idle';
 
 -- name: find_invalidated
 SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id

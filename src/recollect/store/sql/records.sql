@@ -3,7 +3,8 @@
 -- name: sequence_records
 -- Takes the next `count` numbers of the key's current session and marks it if the policy says so,
 -- in one statement whose cost does not depend on the session's length.
--- No row comes back when that session has ended or was rotated meanwhile.
+-- No row comes back when that session has ended or was rotated meanwhile; since when it is marked,
+-- if its mark was raised.
 UPDATE sessions SET
     last_seq = last_seq + :count,
     unprocessed_turns = unprocessed_turns + :turns,
@@ -16,7 +17,7 @@ UPDATE sessions SET
 WHERE space = :space
     AND id = (SELECT session_id FROM session_keys WHERE space = :space AND id = :key_id)
     AND ended_at IS NULL
-RETURNING id, last_seq;
+RETURNING id, last_seq, CASE WHEN invalidated_at = last_seq THEN marked_at END;
 
 -- name: insert_record
 INSERT INTO session_history (
@@ -118,7 +119,7 @@ SELECT content FROM summaries WHERE space = :space AND session_id = :id;
 -- name: set_summary
 INSERT INTO summaries (session_id, space, content, created_at)
 VALUES (:id, :space, :content, :now)
-ON CONFLICT (session_id) DO UPDATE SET
+ON CONFLICT (space, session_id) DO UPDATE SET
     content = excluded.content, created_at = excluded.created_at;
 
 -- name: delete_summary

@@ -15,11 +15,12 @@ _QUERIES = queries("sqlite")
 class SqliteConnection:
     """Implements `Connection` on an apsw connection that is inside a transaction."""
 
-    __slots__ = ("_execute", "_execute_many")
+    __slots__ = ("_execute", "_execute_many", "wakes")
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._execute = connection.execute
         self._execute_many = connection.executemany
+        self.wakes = False  # there is work for those who listen
 
     def rows(self, name: str, params: Params) -> list[Row]:
         return self._execute(_QUERIES[name], params).fetchall()
@@ -39,3 +40,6 @@ class SqliteConnection:
 
     def run_many(self, name: str, params: Sequence[Params]) -> None:
         self._execute_many(_QUERIES[name], params)
+
+    def wake(self) -> None:
+        self.wakes = True

@@ -99,7 +99,6 @@ class SqliteDatabase:
         self._waiting: deque[_Turn] = deque()
         self._readers: deque[apsw.Connection] = deque()
         self._wakes: list[Callable[[], None]] = []
-        self._jobs_touched = False
         # Who does not wait for the disk does not mind losing it all, either.
         reserve = Reserve(path) if path is not None and synchronous == "full" else None
         watch(self)
@@ -254,21 +253,14 @@ class SqliteDatabase:
         with self._in_use(), self._alone():
             self._check_usable()
             self._wakes.append(wake)
-            self._writer.set_update_hook(self._note_change)
 
         def stop() -> None:
             if self._forked:
                 return
             with self.gate, self._alone():
                 self._wakes.remove(wake)
-                if not self._wakes and not self._closed and not self._is_suspended:
-                    self._writer.set_update_hook(None)
 
         return stop
-
-    def _note_change(self, _kind: int, _database: str, table: str, _row: int) -> None:
-        if table == "jobs":
-            self._jobs_touched = True
 
     def scrub(self) -> bool:
         """See to it that what was deleted is in no file any more. False: not while it is read."""
@@ -326,8 +318,6 @@ class SqliteDatabase:
         self._writer = self._open_writer()
         self._connection = SqliteConnection(self._writer)
         self._scrubber.go_on_with(self._writer)
-        if self._wakes:
-            self._writer.set_update_hook(self._note_change)
         self._is_suspended = False
 
     def _open_writer(self) -> apsw.Connection:
@@ -376,8 +366,8 @@ class SqliteDatabase:
             self._stop_leading(turn)
 
     def _announce(self) -> None:
-        if self._jobs_touched:
-            self._jobs_touched = False
+        if self._connection.wakes:
+            self._connection.wakes = False
             for wake in self._wakes:
                 wake()
 

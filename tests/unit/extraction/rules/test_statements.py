@@ -183,7 +183,7 @@ EVENTS = [
     ),
     (
         "My grandmother passed away last winter.",
-        "The user's grandmother passed away last winter.",
+        "The user's grandmother passed away last winter (2025-12 to 2026-02).",
     ),
 ]
 OBSERVATIONS = [
