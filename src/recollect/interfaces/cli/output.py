@@ -121,8 +121,8 @@ def _folded(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> Iterator[
     from rich.text import Text
 
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for header in headers:
-        made.add_column(Text(header), overflow="fold")
+    for position, header in enumerate(headers):
+        made.add_column(Text(header), overflow="fold", no_wrap=position == 0)  # ids stay whole
     for row in cells:
         made.add_row(*map(Text, row))
     console = Console(color_system=None, emoji=False, markup=False, highlight=False)
