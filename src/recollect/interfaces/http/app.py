@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, unquote
 
 from starlette.convertors import Convertor, register_url_convertor
@@ -48,6 +48,7 @@ from recollect.interfaces.http.metrics import TEXT_TYPE, Metrics
 from recollect.interfaces.http.openapi import IDEMPOTENCY_CHARS_MAX, description
 from recollect.interfaces.http.operations import (
     AdmittedRequest,
+    Guarded,
     KeyReach,
     Operation,
     Reader,
@@ -67,7 +68,6 @@ from recollect.interfaces.views import view
 from recollect.memory import DEFAULT_SPACE, Memory
 from recollect.observing.actors import acting
 from recollect.store.key_protocol import ApiKey
-from recollect.store.key_protocol import Scope as KeyScope
 
 EAGER_BYTES = 65_536  # more than this is read only for those who have a key
 PARAMETERS_MAX = 50
@@ -122,31 +122,13 @@ class RawSegment(Convertor[str]):
 register_url_convertor("segment", RawSegment())
 
 
-class Guarded(Protocol):
-    """What stands at a path: something that says who may ask for it, by which method."""
-
-    @property
-    def method(self) -> str: ...
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def scope(self) -> KeyScope: ...
-
-    @property
-    def reach(self) -> KeyReach: ...
-
-
 G = TypeVar("G", bound=Guarded)
 
 
 def by_path(guarded: Iterable[G]) -> dict[str, dict[str, G]]:
     """What stands at each path, by method; what is written out goes before what may be anything."""
     found: dict[str, dict[str, G]] = {}
-    for each in sorted(
-        guarded, key=lambda each: [part[:1] == "{" for part in each.path.split("/")]
-    ):
+    for each in sorted(guarded, key=_places_last):
         methods = found.setdefault(each.path, {})
         assert each.method not in methods, f"two operations are {each.method} {each.path}"
         methods[each.method] = each
@@ -204,7 +186,7 @@ class Head:
 
     method: str
     template: str
-    methods: Mapping[str, Operation]
+    methods: Mapping[str, Any]  # what stands at its path
     places: Mapping[str, str]
     path: str  # as it was sent
     query: bytes
@@ -303,27 +285,19 @@ class Api:
             request_id=asked if _REQUEST_ID.fullmatch(asked) else self._ids.new(),
         )
         answered = await self._answered(head, receive)
-        response, seconds = answered.response, ticks() - began
-        method = self.counted(head.method, template, response.status_code, seconds)
-        _log.info(
-            "%s %s %d %.1f ms request=%s key=%s",
-            method,
-            template,
-            response.status_code,
-            seconds * 1000,
-            head.request_id,
-            answered.key_id,
-        )
+        response = answered.response
+        self.note(head, response.status_code, began, key_id=answered.key_id)
         response.headers["x-request-id"] = head.request_id
         for name, value in NO_STORE.items():
             response.headers[name] = value
         await response(scope, receive, send)
 
-    def counted(self, method: str, template: str, status: int, seconds: float) -> str:
-        """Count a request; its method as figures have it."""
-        method = method if method in METHODS else "OTHER"
-        self.metrics.count(method, template, status, seconds)
-        return method
+    def note(self, head: Head, status: int, began: float, *, key_id: str | None = None) -> None:
+        """Count a request, and log it without its content."""
+        method, seconds = head.method if head.method in METHODS else "OTHER", ticks() - began
+        self.metrics.count(method, head.template, status, seconds)
+        words = "%s %s %d %.1f ms request=%s key=%s"
+        _log.info(words, method, head.template, status, seconds * 1000, head.request_id, key_id)
 
     async def _answered(self, head: Head, receive: Receive) -> AnsweredRequest:
         try:
