@@ -63,7 +63,7 @@ FORGETTING = "forgetting:"  # the role of who has a job to withdraw what was for
 POLL_SECONDS = 0.02
 POLLS_MAX = 500  # while others forget something else
 AGAIN_SECONDS = 1.0  # after somebody changed the pages that were to be replaced
-PROBLEMS_TOLD = 3  # of a generation that cannot be published
+PROBLEMS_NAMED = 3  # of a generation that cannot be published
 INSTEAD = f"{BY_RULES} instead of "  # before the name of who failed to make a generation
 INSTEAD_LOOKED_AT = 20  # generations
 DAY_SECONDS = 86_400.0
@@ -133,13 +133,13 @@ class Consolidator:
         is_there = was_edited or inputs.selection.generation > 0
         if is_there and isinstance(made, Published) and made.generation is None:
             self.refresh_files(space)  # what could not be taken up, and what somebody took away
-        return self._told(space, made)
+        return self._report(space, made)
 
     def _shown(self, claim: Claim) -> AbstractContextManager[Show]:
         """Where a model is looked at while it writes; rules are done before anybody looks."""
         return (nowhere if self.agent is None else self.staged_files)(claim.key, claim.token)
 
-    def _told(self, space: str, made: Published | Outdated | StaleClaim) -> WorkReport:
+    def _report(self, space: str, made: Published | Outdated | StaleClaim) -> WorkReport:
         match made:
             case StaleClaim():
                 return WorkReport(stale=1)
@@ -309,7 +309,7 @@ class Consolidator:
     ) -> GenerationDraft:
         """A generation by rules that says which model did not make it, and why."""
         space, now = inputs.selection.space, self.clock.now()
-        told = self.redactor().keyed(space).redact(f"{type(error).__name__}: {error}")
+        text = self.redactor().keyed(space).redact(f"{type(error).__name__}: {error}")
         _log.warning("%s: %s failed, so its memory is consolidated by rules", space, name)
         is_first = not inputs.selection.generation
         seconds = DAY_SECONDS if has_failed else self.settings.backoff_seconds_max
@@ -320,7 +320,7 @@ class Consolidator:
         return self._drafted_by_rules(
             inputs,
             made_by=BY_RULES if is_first else f"{INSTEAD}{name}",
-            note=one_line(f"{name} did not make this: {told}", REASON_CHARS_MAX),
+            note=one_line(f"{name} did not make this: {text}", REASON_CHARS_MAX),
             again_at=now + timedelta(seconds=seconds),
         )
 
@@ -409,11 +409,11 @@ class Consolidator:
         )
 
     def _check(self, stage: Stage, *, is_rendered: bool = False) -> None:
-        """Nothing is published that is not whole; what is wrong is told without its words."""
+        """Nothing is published that is not whole; what is wrong is named without its words."""
         space = stage.inputs.selection.space
         redact = self.redactor().keyed(space).redact
         grounds = self._grounds(stage, is_rendered=is_rendered)
         found = problems(stage.changeset, grounds, redact=redact)
         if found:
-            told = "; ".join(problem.text for problem in found[:PROBLEMS_TOLD])
-            raise InvalidOutput(f"the generation cannot be published: {told}")
+            listed = "; ".join(problem.text for problem in found[:PROBLEMS_NAMED])
+            raise InvalidOutput(f"the generation cannot be published: {listed}")

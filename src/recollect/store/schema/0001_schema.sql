@@ -632,6 +632,8 @@ CREATE TABLE derived_inputs (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX idx_derived_inputs_input ON derived_inputs (space, input_kind, input_id);
+-- Facts that are to come on a page, below the key of where they stood.
+CREATE INDEX idx_derived_inputs_unfiled ON derived_inputs (space) WHERE kind = 'unfiled';
 
 -- What a model was told: the question, the settings and a digest of each block, its lines by
 -- reference.
