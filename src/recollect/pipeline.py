@@ -67,7 +67,7 @@ class Pipeline:
 
     def facts(self, space: str) -> Facts:
         """A space's facts; the pages that were written from one follow what becomes of it."""
-        return Facts(self._runtime, self._runtime.store, space, self.correct)
+        return Facts(self._runtime, self._runtime.store, space, self._corrected)
 
     def generations(self, space: str) -> Generations:
         from recollect.consolidation.generations import Generations
@@ -395,6 +395,24 @@ class Pipeline:
         if known is None or known.topic is None:
             return lambda: None
         return partial(refile, documents, known.topic, now=facts.now, holding=facts.on)
+
+    def _corrected(self, space: str, fact_id: str, fact: Fact | None) -> Callable[[], None]:
+        """As `correct`; MEMORY with its summary and skills follow as well."""
+        then = self.correct(space, fact_id, fact)
+        if fact is not None:
+            self.amend(space, fact_id)
+
+        def after() -> None:
+            then()
+            self.amend(space, fact_id)
+
+        return after
+
+    def amend(self, space: str, fact_id: str | None = None) -> None:
+        """Render the current generation of a space, if any, without what does not hold any more."""
+        states = self._runtime.store.generations.states(space, 1, "", None)
+        if any(each.generation for each in states):
+            self.consolidator().amend(space, fact_id)
 
     def leave_out(self, space: str, session_id: str) -> None:
         """Take what a session said off the pages of memory: its mode forbids it.
