@@ -17,18 +17,18 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, tzinfo
 
 from recollect.languages import language_of
-from recollect.times.lexicon import Row, lexicon
-from recollect.times.reader import Facing, Reading, View, grammar, time_at
-from recollect.times.spans import DAY, Precision, Span
+from recollect.times.lexicon import WordRow, lexicon
+from recollect.times.reader import Facing, TimeReading, View, grammar, time_at
+from recollect.times.spans import DAY, Precision, TimeSpan
 
 __all__ = [
     "DATES_MAX",
     "RANGES_MAX",
     "TEXT_CHARS_MAX",
     "Facing",
+    "NamedDays",
     "Precision",
     "TimeRange",
-    "When",
     "dates",
     "time_ranges",
 ]
@@ -52,7 +52,7 @@ class TimeRange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class When:
+class NamedDays:
     """Days that a statement names. ``label`` is how they are written: a day, a month, …"""
 
     start: int  # where the words stand in the text
@@ -70,7 +70,7 @@ def time_ranges(text: str, now: datetime, language: str | None = None) -> list[T
     """The times a text names, in its order, at most ``RANGES_MAX``; any text is legal."""
     zone = now.tzinfo or UTC
     text = _beginning(text)
-    row = Row(text, lexicon(language or language_of(text)))
+    row = WordRow(text, lexicon(language or language_of(text)))
     view = View(now=now.replace(tzinfo=None), zone=zone)
     found: list[TimeRange] = []
     for place, reading in _readings(row, view):
@@ -80,26 +80,26 @@ def time_ranges(text: str, now: datetime, language: str | None = None) -> list[T
     return found
 
 
-def dates(text: str, said_on: date, facing: Facing, language: str) -> tuple[When, ...]:
+def dates(text: str, said_on: date, facing: Facing, language: str) -> tuple[NamedDays, ...]:
     """The days, weeks, months … that a statement of a day names, in its order."""
     now = datetime.combine(said_on, time.min)
-    row = Row(text, lexicon(language))
+    row = WordRow(text, lexicon(language))
     view = View(now=now, zone=UTC, facing=facing, is_statement=True)
-    found: list[When] = []
+    found: list[NamedDays] = []
     for place, reading in _readings(row, view):
         label = _label(reading.span)
         if label:
             first, last = reading.span.start.date(), (reading.span.end - DAY).date()
             start, stop = row.starts[place], row.ends[reading.stop - 1]
             found.append(
-                When(start=start, stop=stop, first=first, last=max(first, last), label=label)
+                NamedDays(start=start, stop=stop, first=first, last=max(first, last), label=label)
             )
         if len(found) == DATES_MAX:
             break
     return tuple(found)
 
 
-def _readings(row: Row, view: View) -> Iterator[tuple[int, Reading]]:
+def _readings(row: WordRow, view: View) -> Iterator[tuple[int, TimeReading]]:
     """Every time of a text with its place, from left to right."""
     may_start = grammar(row.lexicon).start
     if grammar(row.lexicon).telling.search(row.shape) is None:
@@ -126,7 +126,7 @@ def _beginning(text: str) -> str:
     return whole if cut else ""
 
 
-def _range(row: Row, place: int, reading: Reading, zone: tzinfo) -> TimeRange:
+def _range(row: WordRow, place: int, reading: TimeReading, zone: tzinfo) -> TimeRange:
     span = reading.span
     first, last = row.starts[place], row.ends[reading.stop - 1]
     start, end = (moment.replace(tzinfo=zone).astimezone(UTC) for moment in (span.start, span.end))
@@ -142,7 +142,7 @@ def _range(row: Row, place: int, reading: Reading, zone: tzinfo) -> TimeRange:
     )
 
 
-def _label(span: Span) -> str:
+def _label(span: TimeSpan) -> str:
     """How the days of a span are written; of one without a calendar's name, not at all."""
     first, last = span.start.date(), (span.end - DAY).date()
     match span.precision:

@@ -166,7 +166,7 @@ def _numerals() -> Iterator[frozenset[str]]:
     yield from (frozenset({kind}) for kind in _DIGITS)
 
 
-class Row:
+class WordRow:
     """A text cut into words, numbers and punctuation, each in small letters with its place."""
 
     __slots__ = ("ends", "keys", "lexicon", "shape", "starts", "text")

@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Any
 
-from recollect.times.lexicon import Lexicon, Row
+from recollect.times.lexicon import Lexicon, WordRow
 from recollect.times.spans import (
     DAY,
     FINE,
@@ -29,7 +29,7 @@ from recollect.times.spans import (
     Portion,
     Precision,
     Recurring,
-    Span,
+    TimeSpan,
     Weekly,
     Yearly,
     containing,
@@ -92,13 +92,13 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TimeReading:
     """A time that was read, and the place of the first word behind it.
 
     ``name`` is set when no year was given, so that the other end of a stretch can give it.
     """
 
-    span: Span
+    span: TimeSpan
     stop: int
     name: Recurring | None = None
 
@@ -107,10 +107,10 @@ class Reading:
 class Match:
     """Words that fit a pattern, the view they are read from, and the time behind them, if any."""
 
-    row: Row
+    row: WordRow
     view: View
     found: re.Match[str]
-    other: Reading | None = None
+    other: TimeReading | None = None
 
     def place(self, name: str = "") -> int:
         """Where the word of a group stands, or else the first one; -1 if it does not."""
@@ -133,17 +133,17 @@ class Match:
         return self.row.value(name, self.place(name))
 
     @property
-    def span(self) -> Span:
+    def span(self) -> TimeSpan:
         """The time behind the words."""
         assert self.other is not None
         return self.other.span
 
 
-Read = Callable[[Match], Span | Recurring | Reading | None]
+Read = Callable[[Match], TimeSpan | Recurring | TimeReading | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class TimePattern:
     """How some words go, what they mean, and, if a time has to follow, which word leads to it."""
 
     pattern: str
@@ -151,9 +151,9 @@ class Reader:
     lead: str | None = None
 
 
-_PLAIN: list[Reader] = []
-_PORTIONS: list[Reader] = []  # of the plain ones
-_RELATED: list[Reader] = []  # told by way of those
+_PLAIN: list[TimePattern] = []
+_PORTIONS: list[TimePattern] = []  # of the plain ones
+_RELATED: list[TimePattern] = []  # told by way of those
 
 _YEAR = "( ( comma | of | or_in )? {year} (?! counted ) | apostrophe {short} )"
 _COUNT = "( a? {vague} of? | {number} )"
@@ -170,12 +170,12 @@ _DETAIL = "( ( of_day the? )? {part} | comma? ( at | about )? {clock} )"
 
 
 def _reads(
-    *patterns: str, among: list[Reader] = _PLAIN, lead: str | None = None
+    *patterns: str, among: list[TimePattern] = _PLAIN, lead: str | None = None
 ) -> Callable[[Read], Read]:
     """Keep a function as the reader of patterns."""
 
     def keep(read: Read) -> Read:
-        among.extend(Reader(pattern, read, lead) for pattern in patterns)
+        among.extend(TimePattern(pattern, read, lead) for pattern in patterns)
         return read
 
     return keep
@@ -185,7 +185,7 @@ def _reads(
 
 
 @_reads("( {stamp} | {date} | {month_day} | {iso_week} | {year_month} | {month_year} )")
-def _in_digits(at: Match) -> Span | Recurring | None:
+def _in_digits(at: Match) -> TimeSpan | Recurring | None:
     if at.row.has(at.place() - 1, "numbered"):
         return None
     written = at.key()
@@ -210,7 +210,7 @@ def _in_digits(at: Match) -> Span | Recurring | None:
     return day_span(year, month, day)
 
 
-def _stamp(at: Match, written: str, day: Span, clock: list[int]) -> Span:
+def _stamp(at: Match, written: str, day: TimeSpan, clock: list[int]) -> TimeSpan:
     """A day, or a minute of it, in the zone that is written behind it."""
     if not clock:
         return day
@@ -223,20 +223,20 @@ def _stamp(at: Match, written: str, day: Span, clock: list[int]) -> Span:
             away = timedelta(hours=int(zone[2]), minutes=int(zone[3]))
             aware += away if zone[1] == "-" else -away
         moment = aware.astimezone(at.view.zone).replace(tzinfo=None)
-    return Span(moment, moment + timedelta(minutes=1), Precision.MOMENT)
+    return TimeSpan(moment, moment + timedelta(minutes=1), Precision.MOMENT)
 
 
 # Seen from now.
 
 
 @_reads("{away}")
-def _day_away(at: Match) -> Span:
+def _day_away(at: Match) -> TimeSpan:
     """Yesterday, today, tomorrow."""
     return containing(Precision.DAY, at.view.now + at.value("away") * DAY)
 
 
 @_reads("{tonight}")
-def _tonight(at: Match) -> Span:
+def _tonight(at: Match) -> TimeSpan:
     away, part = at.value("tonight")
     return part_of(at.view.now + away * DAY, part)
 
@@ -249,7 +249,7 @@ def _tonight(at: Match) -> Span:
     "{units} ago",
     "ago_first {units}",
 )
-def _counted_from_now(at: Match) -> Span | None:
+def _counted_from_now(at: Match) -> TimeSpan | None:
     """Two weeks ago, years ago, three days from now; in two weeks, if that is to come."""
     few, many, unit = _counted(at)
     view, is_ahead = at.view, at.has("hence") or at.has("from_now")
@@ -289,7 +289,7 @@ def _counted(at: Match) -> tuple[int, int, Precision]:
     "the {rolling} {unit} (?! of )",
     "the? {rolling_alone} {unit} (?! of )",
 )
-def _rolling(at: Match) -> Span | None:
+def _rolling(at: Match) -> TimeSpan | None:
     """The last ten days, the past month: up to now; the next ten days: from today on."""
     _, many, unit = _counted(at)
     if not _has_count(at) and (at.view.is_statement or unit is Precision.WEEKEND):
@@ -301,7 +301,7 @@ def _rolling(at: Match) -> Span | None:
     f"the? ( {{last}} | {{this}} | {{next}} ) ( {{part}} | {{unit}} | {_NAME} ) (?! of )",
     f"the? ( {{part}} | {{unit}} | {_NAME} ) ( {{last:last_after}} | {{next:next_after}} )",
 )
-def _modified(at: Match) -> Span | None:
+def _modified(at: Match) -> TimeSpan | None:
     """Last week, this spring, next Tuesday, last night."""
     now, unit = at.view.now, at.value("unit")
     step = 0 if at.has("this") else 1 if at.has("next") else -1
@@ -317,7 +317,7 @@ def _modified(at: Match) -> Span | None:
 
 
 @_reads("the? {unit} ( before_last | {next:after_next} ) (?! unit | weekday | month )")
-def _next_but_one(at: Match) -> Span:
+def _next_but_one(at: Match) -> TimeSpan:
     """The week before last, the week after next."""
     return neighbour(at.value("unit"), at.view.now, 2 if at.has("next") else -2)
 
@@ -333,7 +333,7 @@ def _next_but_one(at: Match) -> Span:
     f"the? {{day}} dot? of? {{month}} {{dot}} {_YEAR}",
     f"the? {{ordinal}} of {{month}} {_YEAR}?",
 )
-def _days(at: Match) -> Span | Recurring | None:
+def _days(at: Match) -> TimeSpan | Recurring | None:
     """May 7th, 2023; May 5-7, 2023; the 7th of May; the first of May."""
     day = at.value("ordinal") or _day_number(at, "day")
     last, year = _day_number(at, "last_day"), _year_of(at)
@@ -346,7 +346,7 @@ def _days(at: Match) -> Span | Recurring | None:
         return name if year is None else name.in_year(year)
     first = _recurring(at, name).span if year is None else name.in_year(year)
     end = day_span(first.start.year, name.month, last).end
-    return Span(first.start, end, Precision.STRETCH)
+    return TimeSpan(first.start, end, Precision.STRETCH)
 
 
 def _day_number(at: Match, group: str) -> int:
@@ -381,7 +381,7 @@ def _is_verb_by_a_number(at: Match) -> bool:
 
 
 @_reads(f"{{month}} {{dot}}? {_YEAR}")
-def _month_of_year(at: Match) -> Span | None:
+def _month_of_year(at: Match) -> TimeSpan | None:
     year = _year_of(at)
     if year is None or _is_long_before_dot(at):
         return None
@@ -402,7 +402,7 @@ def _month(at: Match) -> Recurring | None:
 
 
 @_reads("the? {unit}? {year} (?! counted )")
-def _year(at: Match) -> Span | None:
+def _year(at: Match) -> TimeSpan | None:
     """A bare year: after a word like "in", or alone between punctuation."""
     row, place, number = at.row, at.place("year"), int(at.key("year"))
     if at.value("unit") not in (None, Precision.YEAR) or row.has(place - 1, "numbered"):
@@ -427,7 +427,7 @@ def _weekday(at: Match) -> Recurring | None:
 
 
 @_reads(f"the? {{season}} {_YEAR}?", f"{{holiday}} {_YEAR}?", f"{{quarter}} slash? {_YEAR}?")
-def _named(at: Match) -> Span | Recurring | None:
+def _named(at: Match) -> TimeSpan | Recurring | None:
     """Summer 2022; at Christmas; Q2: with its year, or where a word like "in" leads to it."""
     name, year, lead = _name(at), _year_of(at), at.view.lead
     if _is_in_a_title(at):
@@ -439,7 +439,7 @@ def _named(at: Match) -> Span | Recurring | None:
 
 
 @_reads("{year} {quarter}")
-def _quarter_of(at: Match) -> Span | None:
+def _quarter_of(at: Match) -> TimeSpan | None:
     name = _name(at)
     return name.in_year(int(at.key("year"))) if isinstance(name, Yearly) else None
 
@@ -475,7 +475,7 @@ def _weekend(at: Match) -> Recurring | None:
 
 
 @_reads("{the}? {apostrophe}? ( {decade} | {years} )")
-def _decade(at: Match) -> Span | None:
+def _decade(at: Match) -> TimeSpan | None:
     """The 1990s, the 90s, the nineties: without a century, the latest that has begun."""
     start, now = at.value("decade") or int(at.key("years").rstrip("sern")), at.view.now.year
     if start < 100:
@@ -490,15 +490,15 @@ def _decade(at: Match) -> Span | None:
 
 
 @_reads("{clock} ( on | comma | of )?", among=_PORTIONS, lead="on")
-def _clock_first(at: Match) -> Reading | None:
+def _clock_first(at: Match) -> TimeReading | None:
     """1:56 pm on 8 May, 2023; 5pm yesterday."""
     if at.other is None or at.span.precision is not Precision.DAY:
         return None
-    return Reading(_at_clock(at.key(), at.span), at.other.stop)
+    return TimeReading(_at_clock(at.key(), at.span), at.other.stop)
 
 
 @_reads("( weekday | weekday_short ) ( dot | comma )? the?", among=_PORTIONS, lead="on")
-def _weekday_and_date(at: Match) -> Reading | None:
+def _weekday_and_date(at: Match) -> TimeReading | None:
     """Friday, 7 May 2023: the date counts, whatever day it was."""
     is_date = at.row.has(at.stop, "month") or at.row.key(at.stop)[:1].isdecimal()
     return at.other if is_date and at.span.precision in FINE else None
@@ -506,14 +506,14 @@ def _weekday_and_date(at: Match) -> Reading | None:
 
 @_reads("the? {adjective} ( dash | or_in )?", among=_PORTIONS, lead="early")
 @_reads("the? {portion} of", among=_PORTIONS, lead="whole")
-def _portion(at: Match) -> Span:
+def _portion(at: Match) -> TimeSpan:
     """Early 2023, mid-June, the end of last year; of a day and less there are no portions."""
     portion = at.value("adjective") or at.value("portion")
     return at.span if at.span.precision in FINE else portion_of(at.span, portion)
 
 
 @_reads("the? ( {unit} | {part} ) of", among=_PORTIONS, lead="within")
-def _whole_of(at: Match) -> Span | None:
+def _whole_of(at: Match) -> TimeSpan | None:
     """The month of May, the week of 7 May, the evening of 7 May."""
     if at.span.precision is not Precision.DAY:
         return None if at.has("part") else at.span
@@ -528,7 +528,7 @@ def _whole_of(at: Match) -> Span | None:
     among=_PORTIONS,
     lead="whole",
 )
-def _nth_of(at: Match) -> Span | None:
+def _nth_of(at: Match) -> TimeSpan | None:
     """The first week of May, the last three months of 2022, the second half of June."""
     nth, whole = at.value("ordinal"), at.span
     _, count, unit = _counted(at)
@@ -540,15 +540,15 @@ def _nth_of(at: Match) -> Span | None:
     if nth > 0:
         start = shifted(whole.start, unit, (nth - 1) * count)
     end = min(shifted(start, unit, count), whole.end)
-    return Span(start, end, unit if count == 1 else Precision.STRETCH)
+    return TimeSpan(start, end, unit if count == 1 else Precision.STRETCH)
 
 
-def _nth_name(whole: Span, nth: int, name: Recurring) -> Span | None:
+def _nth_name(whole: TimeSpan, nth: int, name: Recurring) -> TimeSpan | None:
     if nth < 0:
         return latest(name, whole.end - DAY)
     first = next_to_begin(name, whole.start - DAY / 2)
     away = 7 * (nth - 1) * DAY
-    span = Span(first.start + away, first.end + away, first.precision)
+    span = TimeSpan(first.start + away, first.end + away, first.precision)
     return span if span.start < whole.end else None
 
 
@@ -560,7 +560,7 @@ def _nth_name(whole: Span, nth: int, name: Recurring) -> Span | None:
     among=_RELATED,
     lead="since",
 )
-def _beside(at: Match) -> Span:
+def _beside(at: Match) -> TimeSpan:
     """The week before 9 June 2023, the Friday after Christmas."""
     unit, other = at.value("unit"), at.span
     if at.has("weekday") or unit is Precision.WEEKEND:
@@ -569,12 +569,12 @@ def _beside(at: Match) -> Span:
             return latest(name, other.start - DAY / 2)
         return next_to_begin(name, other.end - DAY / 2)
     if at.has("before"):
-        return Span(shifted(other.start, unit, -1), other.start, unit)
-    return Span(other.end, shifted(other.end, unit, 1), unit)
+        return TimeSpan(shifted(other.start, unit, -1), other.start, unit)
+    return TimeSpan(other.end, shifted(other.end, unit, 1), unit)
 
 
 @_reads(f"{_COUNT} {_UNIT} ( {{before}} | {{after}} ) the?", among=_RELATED, lead="since")
-def _away_from(at: Match) -> Span:
+def _away_from(at: Match) -> TimeSpan:
     """Two weeks before 11 August, three days after Christmas."""
     few, many, unit = _counted(at)
     if at.has("before"):
@@ -602,7 +602,9 @@ class Grammar:
         self.telling = re.compile(f"[{telling}]")  # without one of these no words are a time
         self.start = re.compile(re.sub(r"\?P<\w+>", "?:", either))  # where any of them may begin
 
-    def _compiled(self, readers: Iterable[Reader]) -> list[tuple[re.Pattern[str], Reader]]:
+    def _compiled(
+        self, readers: Iterable[TimePattern]
+    ) -> list[tuple[re.Pattern[str], TimePattern]]:
         return [(self._pattern(reader.pattern), reader) for reader in readers]
 
     def _pattern(self, source: str) -> re.Pattern[str]:
@@ -628,7 +630,7 @@ def grammar(lexicon: Lexicon) -> Grammar:
 # From the patterns to a reading.
 
 
-def time_at(row: Row, place: int, view: View, last_stop: int) -> Reading | None:
+def time_at(row: WordRow, place: int, view: View, last_stop: int) -> TimeReading | None:
     """A time at a place, unless it is a piece of something longer, such as an identifier."""
     if _is_multiplied(row, place):
         return None
@@ -641,14 +643,14 @@ def time_at(row: Row, place: int, view: View, last_stop: int) -> Reading | None:
     return reading
 
 
-def _is_multiplied(row: Row, place: int) -> bool:
+def _is_multiplied(row: WordRow, place: int) -> bool:
     """A hundred days, half a year: how many that is, is not read; better no time than another."""
     is_half = row.has(place - 1, "half") or row.has(place - 2, "half")
     is_counted = is_half and not row.has(place, "year") and not row.has(place, "the")
     return is_counted or row.has(place - 1, "multiple")
 
 
-def _stretch_or_time(row: Row, place: int, view: View, last_stop: int) -> Reading | None:
+def _stretch_or_time(row: WordRow, place: int, view: View, last_stop: int) -> TimeReading | None:
     words = grammar(row.lexicon)
     found = None if view.is_statement else words.between.match(row.shape, place)
     if found is not None and (reading := _between(row, found, view)):
@@ -662,7 +664,7 @@ def _stretch_or_time(row: Row, place: int, view: View, last_stop: int) -> Readin
     return _joined(first, _any(row, first.stop + 1, view.after("since"))) or first
 
 
-def _lead(row: Row, place: int, last_stop: int) -> str:
+def _lead(row: WordRow, place: int, last_stop: int) -> str:
     """The word that makes a bare name behind it a time; the first of several leads to all."""
     before = place - 1
     if last_stop and last_stop == before and row.has(before, "also"):
@@ -674,14 +676,14 @@ def _lead(row: Row, place: int, last_stop: int) -> str:
     return row.value("lead", before) or ""
 
 
-def _any(row: Row, place: int, view: View) -> Reading | None:
+def _any(row: WordRow, place: int, view: View) -> TimeReading | None:
     words = grammar(row.lexicon)
     return _first(words.related, row, place, view) or _first(words.plain, row, place, view)
 
 
 def _first(
-    readers: list[tuple[re.Pattern[str], Reader]], row: Row, place: int, view: View
-) -> Reading | None:
+    readers: list[tuple[re.Pattern[str], TimePattern]], row: WordRow, place: int, view: View
+) -> TimeReading | None:
     """What the first reader that understands the place makes of it."""
     for pattern, reader in readers:
         found = pattern.match(row.shape, place)
@@ -696,7 +698,7 @@ def _first(
     return None
 
 
-def _read(reader: Reader, at: Match) -> Reading | None:
+def _read(reader: TimePattern, at: Match) -> TimeReading | None:
     stop = at.stop
     if reader.lead is not None:
         other = _other(at.row, stop, at.view.after(reader.lead))
@@ -704,15 +706,15 @@ def _read(reader: Reader, at: Match) -> Reading | None:
             return None
         at, stop = replace(at, other=other), other.stop
     match reader.read(at):
-        case Span() as span:
-            return _detailed(at.row, Reading(span, stop))
-        case Reading() | None as reading:
+        case TimeSpan() as span:
+            return _detailed(at.row, TimeReading(span, stop))
+        case TimeReading() | None as reading:
             return reading
         case name:
             return _detailed(at.row, _recurring(at, name))
 
 
-def _other(row: Row, place: int, view: View) -> Reading | None:
+def _other(row: WordRow, place: int, view: View) -> TimeReading | None:
     """The time that a reader needs behind its words: of a kind less than it reads itself."""
     words = grammar(row.lexicon)
     found = _first(words.portions, row, place, view) if view.lead == "since" else None
@@ -720,24 +722,24 @@ def _other(row: Row, place: int, view: View) -> Reading | None:
     unit = row.value("unit", place + 1)
     if found or view.lead != "whole" or not row.has(place, "the") or unit in FINE or not unit:
         return found
-    return Reading(containing(unit, view.now), place + 2)  # the end of the year
+    return TimeReading(containing(unit, view.now), place + 2)  # the end of the year
 
 
-def _recurring(at: Match, name: Recurring) -> Reading:
+def _recurring(at: Match, name: Recurring) -> TimeReading:
     """A name without a year. On a Monday nobody calls the same day Monday, so that one is over."""
     now, facing = at.view.now, at.view.facing
     is_weekday = isinstance(name, Weekly) and name.days == 1
     back = latest_over(name, now) if is_weekday else latest(name, now)
     if facing is Facing.BACK:
-        return Reading(back, at.stop, name)
+        return TimeReading(back, at.stop, name)
     span = next_to_begin(name, now) if is_weekday else next_open(name, now)
     if facing is Facing.EITHER and span.start - now > FAR:
         before = at.row.text[: at.row.starts[at.place()]][-80:]
         span = span if at.row.lexicon.due.search(before) else back
-    return Reading(span, at.stop, name)
+    return TimeReading(span, at.stop, name)
 
 
-def _detailed(row: Row, reading: Reading) -> Reading:
+def _detailed(row: WordRow, reading: TimeReading) -> TimeReading:
     """A day, narrowed by what follows it: a part of the day, or a time of the clock."""
     if reading.span.precision is not Precision.DAY:
         return reading
@@ -749,10 +751,10 @@ def _detailed(row: Row, reading: Reading) -> Reading:
         span = part_of(reading.span.start, row.value("part", place))
     else:
         span = _at_clock(row.key(place), reading.span)
-    return Reading(span, found.end())
+    return TimeReading(span, found.end())
 
 
-def _at_clock(written: str, day: Span) -> Span:
+def _at_clock(written: str, day: TimeSpan) -> TimeSpan:
     """A day, narrowed to a time of the clock: 5pm, 13:56."""
     hour, *rest = (int(number) for number in re.findall(r"\d+", written))
     if written.replace(".", "").endswith(("am", "pm")):
@@ -761,7 +763,7 @@ def _at_clock(written: str, day: Span) -> Span:
     return containing(Precision.MOMENT if rest else Precision.HOUR, start)
 
 
-def _between(row: Row, found: re.Match[str], view: View) -> Reading | None:
+def _between(row: WordRow, found: re.Match[str], view: View) -> TimeReading | None:
     """Between May and July; from May to July; from May on."""
     first = _any(row, found.end(), view.after("since"))
     if first is None:
@@ -769,11 +771,11 @@ def _between(row: Row, found: re.Match[str], view: View) -> Reading | None:
     if row.has(first.stop, "join") or (found["between"] and row.has(first.stop, "and")):
         return _joined(first, _any(row, first.stop + 1, view.after("since")))
     if not found["between"] and row.has(first.stop, "onwards"):
-        return Reading(_open(first.span, "since", view.now), first.stop + 1)
+        return TimeReading(_open(first.span, "since", view.now), first.stop + 1)
     return None
 
 
-def _joined(first: Reading, second: Reading | None) -> Reading | None:
+def _joined(first: TimeReading, second: TimeReading | None) -> TimeReading | None:
     """One stretch out of two times; a year given to one of them holds for both."""
     if second is None:
         return None
@@ -784,10 +786,10 @@ def _joined(first: Reading, second: Reading | None) -> Reading | None:
         end = next_to_begin(second.name, start.start)
     if end.end <= start.start:
         return None
-    return Reading(Span(start.start, end.end, Precision.STRETCH), second.stop)
+    return TimeReading(TimeSpan(start.start, end.end, Precision.STRETCH), second.stop)
 
 
-def _bounded(row: Row, found: re.Match[str], view: View) -> Reading | None:
+def _bounded(row: WordRow, found: re.Match[str], view: View) -> TimeReading | None:
     """Since March, before 2022, until Friday: a statement names that time itself."""
     bound = next(name for name, value in found.groupdict().items() if value)
     facing = Facing.AHEAD if bound == "until" else Facing.BACK
@@ -799,14 +801,14 @@ def _bounded(row: Row, found: re.Match[str], view: View) -> Reading | None:
     reading = _any(row, place, view) or _any(row, found.end(), view)
     if reading is None or view.is_statement:
         return reading
-    return Reading(_open(reading.span, bound, view.now), reading.stop)
+    return TimeReading(_open(reading.span, bound, view.now), reading.stop)
 
 
-def _open(span: Span, bound: str, now: datetime) -> Span:
+def _open(span: TimeSpan, bound: str, now: datetime) -> TimeSpan:
     """What lies before or since a time; what has begun runs to the end of today."""
     tomorrow = midnight(now) + DAY
     if bound in ("before", "until"):
         end = span.start if bound == "before" else span.end
-        return Span(FIRST_MOMENT, end, Precision.STRETCH)
+        return TimeSpan(FIRST_MOMENT, end, Precision.STRETCH)
     start = span.start if bound == "since" else span.end
-    return Span(start, tomorrow if start < tomorrow else LAST_MOMENT, Precision.STRETCH)
+    return TimeSpan(start, tomorrow if start < tomorrow else LAST_MOMENT, Precision.STRETCH)

@@ -66,7 +66,7 @@ FINE = CLOCK | {Precision.PART_OF_DAY, Precision.DAY}
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeSpan:
     """From ``start`` up to, not including, ``end``, in local time."""
 
     start: datetime
@@ -87,12 +87,12 @@ class Yearly:
     months: int = 1
     precision: Precision = Precision.MONTH
 
-    def in_year(self, year: int) -> Span:
+    def in_year(self, year: int) -> TimeSpan:
         if self.day is not None:
             return day_span(year, self.month, self.day)
         return months_span(year, self.month, self.months, self.precision)
 
-    def around(self, moment: datetime) -> Iterator[Span]:
+    def around(self, moment: datetime) -> Iterator[TimeSpan]:
         """Those near a moment; far enough for the 29 February on both sides of other years."""
         for year in range(moment.year - 9, moment.year + 10):
             try:
@@ -100,7 +100,7 @@ class Yearly:
             except ValueError:
                 continue
 
-    def nearby(self, moment: datetime) -> Span:
+    def nearby(self, moment: datetime) -> TimeSpan:
         """The one of the moment's year."""
         return self.in_year(moment.year)
 
@@ -113,14 +113,14 @@ class Weekly:
     days: int = 1
     precision: Precision = Precision.DAY
 
-    def around(self, moment: datetime) -> Iterator[Span]:
+    def around(self, moment: datetime) -> Iterator[TimeSpan]:
         for weeks in (-2, -1, 0, 1, 2):
             yield self.nearby(moment + weeks * WEEK)
 
-    def nearby(self, moment: datetime) -> Span:
+    def nearby(self, moment: datetime) -> TimeSpan:
         """The one of the moment's week."""
         start = midnight(moment) + (self.weekday - moment.weekday()) * DAY
-        return Span(start, start + self.days * DAY, self.precision)
+        return TimeSpan(start, start + self.days * DAY, self.precision)
 
 
 Recurring = Yearly | Weekly
@@ -153,14 +153,14 @@ def midnight(moment: datetime) -> datetime:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
 
 
-def day_span(year: int, month: int, day: int) -> Span:
+def day_span(year: int, month: int, day: int) -> TimeSpan:
     start = datetime(year, month, day)  # noqa: DTZ001
-    return Span(start, start + DAY, Precision.DAY)
+    return TimeSpan(start, start + DAY, Precision.DAY)
 
 
-def months_span(year: int, month: int, months: int, precision: Precision) -> Span:
+def months_span(year: int, month: int, months: int, precision: Precision) -> TimeSpan:
     start = datetime(year, month, 1)  # noqa: DTZ001
-    return Span(start, shifted(start, Precision.MONTH, months), precision)
+    return TimeSpan(start, shifted(start, Precision.MONTH, months), precision)
 
 
 def shifted(moment: datetime, unit: Precision, count: int) -> datetime:
@@ -175,7 +175,7 @@ def shifted(moment: datetime, unit: Precision, count: int) -> datetime:
     return moment.replace(year=year, month=month + 1, day=day)
 
 
-def containing(unit: Precision, moment: datetime) -> Span:
+def containing(unit: Precision, moment: datetime) -> TimeSpan:
     """The minute, day, week … that a moment lies in; of weekends, the one of its week."""
     if unit is Precision.WEEKEND:
         return WEEKEND.nearby(moment)
@@ -190,17 +190,17 @@ def containing(unit: Precision, moment: datetime) -> Span:
         months = moment.year * 12 + moment.month - 1
         year, month = divmod(months - months % _MONTHS[unit], 12)
         start = start.replace(year=year, month=month + 1, day=1)
-    return Span(start, shifted(start, unit, 1), unit)
+    return TimeSpan(start, shifted(start, unit, 1), unit)
 
 
-def neighbour(unit: Precision, moment: datetime, steps: int) -> Span:
+def neighbour(unit: Precision, moment: datetime, steps: int) -> TimeSpan:
     """The whole unit so many steps away from the one a moment lies in."""
     if unit is Precision.WEEKEND:
         return WEEKEND.nearby(moment + steps * WEEK)
     return containing(unit, shifted(containing(unit, moment).start, unit, steps))
 
 
-def distant(anchor: datetime, unit: Precision, near: int, far: int) -> Span:
+def distant(anchor: datetime, unit: Precision, near: int, far: int) -> TimeSpan:
     """About so many units away, with half of one of doubt on either side.
 
     Two weekends ago is the last weekend but one.
@@ -209,62 +209,62 @@ def distant(anchor: datetime, unit: Precision, near: int, far: int) -> Span:
         first = latest_over(WEEKEND, anchor) if near < 0 else next_to_begin(WEEKEND, anchor)
         step = 1 if near < 0 else -1
         start = WEEKEND.nearby(shifted(first.start, unit, far + step)).start
-        return Span(start, WEEKEND.nearby(shifted(first.start, unit, near + step)).end, unit)
+        return TimeSpan(start, WEEKEND.nearby(shifted(first.start, unit, near + step)).end, unit)
     nearest, farthest = shifted(anchor, unit, near), shifted(anchor, unit, far)
     if unit in CLOCK:
         doubt = _STEPS[unit] / 2
-        return Span(farthest - doubt, nearest + doubt, unit)
+        return TimeSpan(farthest - doubt, nearest + doubt, unit)
     half = _DOUBT[unit] * DAY
-    return Span(midnight(farthest) - half, midnight(nearest) + half + DAY, unit)
+    return TimeSpan(midnight(farthest) - half, midnight(nearest) + half + DAY, unit)
 
 
-def stretch_from(now: datetime, unit: Precision, count: int) -> Span:
+def stretch_from(now: datetime, unit: Precision, count: int) -> TimeSpan:
     """From now so many units back or ahead, in whole days unless they are hours."""
     first, last = sorted((now, shifted(now, unit, count)))
     if unit not in CLOCK:
         first, last = midnight(first), midnight(last) + DAY
-    return Span(first, last, Precision.STRETCH)
+    return TimeSpan(first, last, Precision.STRETCH)
 
 
-def part_of(day: datetime, part: Part) -> Span:
+def part_of(day: datetime, part: Part) -> TimeSpan:
     first, last = (midnight(day) + timedelta(hours=hours) for hours in part.value)
-    return Span(first, last, Precision.PART_OF_DAY)
+    return TimeSpan(first, last, Precision.PART_OF_DAY)
 
 
-def portion_of(whole: Span, portion: Portion) -> Span:
+def portion_of(whole: TimeSpan, portion: Portion) -> TimeSpan:
     """A piece of a span, in whole days; an early or late month is still a matter of a month."""
     first, last = portion.value
     length = whole.end - whole.start
     start = midnight(whole.start + length * first / 12)
     end = midnight(whole.start + length * last / 12 + DAY - timedelta(microseconds=1))
-    return Span(start, end, whole.precision)
+    return TimeSpan(start, end, whole.precision)
 
 
-def latest(name: Recurring, moment: datetime) -> Span:
+def latest(name: Recurring, moment: datetime) -> TimeSpan:
     """The last one that had begun at that moment."""
     return max((span for span in name.around(moment) if span.start <= moment), key=_start)
 
 
-def latest_over(name: Recurring, moment: datetime) -> Span:
+def latest_over(name: Recurring, moment: datetime) -> TimeSpan:
     """The last one that was over at that moment."""
     return max((span for span in name.around(moment) if span.end <= moment), key=_start)
 
 
-def next_open(name: Recurring, moment: datetime) -> Span:
+def next_open(name: Recurring, moment: datetime) -> TimeSpan:
     """The first one that was not over at that moment."""
     return min((span for span in name.around(moment) if span.end > moment), key=_start)
 
 
-def next_to_begin(name: Recurring, moment: datetime) -> Span:
+def next_to_begin(name: Recurring, moment: datetime) -> TimeSpan:
     """The first one that had not begun at that moment."""
     return min((span for span in name.around(moment) if span.start > moment), key=_start)
 
 
-def this(name: Recurring, moment: datetime) -> Span:
+def this(name: Recurring, moment: datetime) -> TimeSpan:
     """The one that a moment lies in, or else the one of its year or week."""
     begun = latest(name, moment)
     return begun if moment < begun.end else name.nearby(moment)
 
 
-def _start(span: Span) -> datetime:
+def _start(span: TimeSpan) -> datetime:
     return span.start

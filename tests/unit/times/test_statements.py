@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.times import DATES_MAX, Facing, When, dates
+from recollect.times import DATES_MAX, Facing, NamedDays, dates
 
 FRIDAY = date(2026, 5, 1)
 HEAP = (
@@ -18,7 +18,7 @@ HEAP = (
 )
 
 
-def times(text: str, said: date = FRIDAY, facing: Facing = Facing.BACK) -> tuple[When, ...]:
+def times(text: str, said: date = FRIDAY, facing: Facing = Facing.BACK) -> tuple[NamedDays, ...]:
     return dates(text, said, facing, "en")
 
 

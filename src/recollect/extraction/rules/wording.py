@@ -17,7 +17,7 @@ from recollect.extraction.rules.weighing import Setting, Weighed
 from recollect.extraction.scope import PROJECT_TAGS, in_project, named, topic_in
 from recollect.knowledge import ENDS, FactTag, NewFact, Trust
 from recollect.languages import ENGLISH
-from recollect.times import Facing, When, dates
+from recollect.times import Facing, NamedDays, dates
 
 QUOTE_CHARS_MAX = 300
 CONTEXT_CHARS_MAX = 160
@@ -142,7 +142,7 @@ class Writer:
             valid_to=self._end(text, whens, block.at, is_brief=is_brief),
         )
 
-    def _dates(self, text: str, bits: int, block: Block) -> tuple[When, ...]:
+    def _dates(self, text: str, bits: int, block: Block) -> tuple[NamedDays, ...]:
         """The times a statement names; "on Friday" is one of where it looks."""
         book, facing = self._book, Facing.AHEAD
         if bits & self._told or book.phrase("past").search(text):
@@ -181,7 +181,7 @@ class Writer:
             text = shorter
         return text
 
-    def _tag(self, found: Found, whens: tuple[When, ...], said: datetime) -> FactTag:
+    def _tag(self, found: Found, whens: tuple[NamedDays, ...], said: datetime) -> FactTag:
         bits, bit = found.bits, self._bit
         rule = None if found.rule is None else FactTag(found.rule.tag)
         is_ahead = any(when.first > said.date() for when in whens)
@@ -209,7 +209,7 @@ class Writer:
         self,
         found: Found,
         text: str,
-        whens: tuple[When, ...],
+        whens: tuple[NamedDays, ...],
         tag: FactTag,
         block: Block,
         hearing: Hearing,
@@ -241,7 +241,7 @@ class Writer:
         return word not in _POINTING or bool(apart) or rest.partition(" ")[0] in _STATES
 
     def _quoted(
-        self, found: Found, text: str, whens: tuple[When, ...], block: Block, hearing: Hearing
+        self, found: Found, text: str, whens: tuple[NamedDays, ...], block: Block, hearing: Hearing
     ) -> str:
         """The words as they were said, with those that they need to be understood."""
         templates, who = self._book.templates, self._who(block, hearing)
@@ -281,7 +281,7 @@ class Writer:
         return topic_of(block.speaker, topic)
 
     def _end(
-        self, text: str, whens: tuple[When, ...], said: datetime, *, is_brief: bool
+        self, text: str, whens: tuple[NamedDays, ...], said: datetime, *, is_brief: bool
     ) -> datetime | None:
         """When a statement will be over, if it says so itself: "until Friday", "this week"."""
         for when in whens:
@@ -324,7 +324,7 @@ def _is_for_a_time(found: Found) -> bool:
 
 
 def _metadata(
-    found: Found, block: Block, whens: tuple[When, ...], tag: FactTag, *, is_ruled: bool
+    found: Found, block: Block, whens: tuple[NamedDays, ...], tag: FactTag, *, is_ruled: bool
 ) -> dict[str, Any]:
     metadata: dict[str, Any] = {"confidence": round(found.confidence, 3)}
     if is_ruled and found.rule is not None:
@@ -345,7 +345,7 @@ def _metadata(
     return metadata
 
 
-def _annotated(text: str, whens: tuple[When, ...]) -> str:
+def _annotated(text: str, whens: tuple[NamedDays, ...]) -> str:
     """The sentence with every time it names written out behind it."""
     for when in reversed(whens):
         if when.label not in text:
@@ -353,7 +353,7 @@ def _annotated(text: str, whens: tuple[When, ...]) -> str:
     return text
 
 
-def _dated(template: str, whens: tuple[When, ...], **words: str) -> str:
+def _dated(template: str, whens: tuple[NamedDays, ...], **words: str) -> str:
     """Quoted words stay as they were said; the times stand behind them."""
     text = _capital(template.format(**words))
     labels = ", ".join(when.label for when in whens if when.label not in text)
