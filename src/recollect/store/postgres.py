@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import selectors
 import socket
 import threading
@@ -64,6 +65,7 @@ T = TypeVar("T")
 
 ROLE = "recollect_app"
 ENCODING = "UTF8"  # of the database
+PARTITIONS_MAX = 64  # of each table
 ATTEMPTS_MAX = 5  # runs of one job that lost a deadlock or a serialisation conflict
 _SCOPE = statement(
     "SELECT set_config('search_path', %(schema)s, true), set_config('role', %(role)s, true),"
@@ -87,7 +89,7 @@ class PostgresDatabase:
     def __init__(
         self, url: str, clock: Clock, *, schema: str, pool_max: int, timeout_seconds: float
     ) -> None:
-        self._conninfo, self._schema = split_schema(url, schema)
+        self._conninfo, self._schema, self._partitions = split_options(url, schema)
         self._location = without_password(url)
         self._closed = False
         self._forked = False
@@ -292,7 +294,14 @@ class PostgresDatabase:
     def _migrate(self, connection: psycopg.Connection[Any], clock: Clock) -> int:
         """Bring the schema to the newest version; several processes may try at once."""
         version = self._version_of(connection)
+        partitions = self._partitions_of(connection) if version else self._partitions
+        if self._partitions not in (0, partitions):
+            raise InvalidUrl(
+                f"{self._location}: this store has {partitions or 'no'} partitions, not"
+                f" {self._partitions}; recollect migrate copies it into a new one that has them"
+            )
         for migration in migrations("postgres")[version:]:
+            made = migration.partitioned(partitions) if partitions else migration
             with connection.transaction():
                 connection.execute(
                     "SELECT pg_advisory_xact_lock(hashtext('recollect'), hashtext(%s))",
@@ -304,7 +313,7 @@ class PostgresDatabase:
                 if self._version_of(connection) >= migration.version:
                     continue
                 connection.execute(CREATE_VERSION_TABLE)
-                for each in (*migration.statements, *policies(migration)):
+                for each in (*made.statements, *policies(migration)):
                     connection.execute(each.encode())
                 reach("migration.applied")
                 connection.execute(
@@ -313,6 +322,13 @@ class PostgresDatabase:
                 )
                 _grant(connection, self._schema)
         return max(version, newest_version("postgres"))
+
+    def _partitions_of(self, connection: psycopg.Connection[Any]) -> int:
+        row = connection.execute(
+            "SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass(%s)",
+            (sql.Identifier(self._schema, "spaces").as_string(),),
+        ).fetchone()
+        return 0 if row is None else int(row[0])
 
     def _version_of(self, connection: psycopg.Connection[Any]) -> int:
         tables = {
@@ -383,17 +399,24 @@ class _Listener(threading.Thread):
         self._told.close()
 
 
-def split_schema(url: str, default: str) -> tuple[str, str]:
-    """Our own `schema` parameter out of a libpq URL."""
-    # Cut out as it stands: libpq's idea of quoting is not that of HTML forms (a + is a +).
+def split_options(url: str, default_schema: str) -> tuple[str, str, int]:
+    """Our own parameters out of a libpq URL: the schema, and in how many partitions it is made."""
+    # Cut out as they stand: libpq's idea of quoting is not that of HTML forms (a + is a +).
     address, _, query = url.partition("?")
-    options = [option for option in query.split("&") if option]
-    schemas = [unquote(option[7:]) for option in options if option.startswith("schema=")]
-    rest = "&".join(option for option in options if not option.startswith("schema="))
-    schema = schemas[-1] if schemas else default
+    given = {"schema": default_schema, "partitions": "0"}
+    rest = []
+    for option in filter(None, query.split("&")):
+        name, _, value = option.partition("=")
+        if name in given:
+            given[name] = unquote(value)
+        else:
+            rest.append(option)
+    schema, partitions = given["schema"], given["partitions"]
     if not schema or not schema.isidentifier() or len(schema) > 63:
         raise InvalidUrl(f"not a schema name: {schema!r}; use letters, digits and underscores")
-    return f"{address}?{rest}" if rest else address, schema
+    if not re.fullmatch(r"\d{1,4}", partitions) or int(partitions) > PARTITIONS_MAX:
+        raise InvalidUrl(f"partitions must be from 1 to {PARTITIONS_MAX} (got {partitions!r})")
+    return "?".join([address, "&".join(rest)] if rest else [address]), schema, int(partitions)
 
 
 def policies(migration: Migration) -> Iterator[str]:

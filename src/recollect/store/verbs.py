@@ -61,6 +61,7 @@ _UPKEEP: Mapping[str, str] = {
     "extractions": "revision count_due",
     "facts": "count",
     "ledger": "reserve settle spent spent_by_purpose spent_daily",
+    "documents": "render unrendered",  # says no more than the facts do
     "search": "catch_up prune",
     "vectors": "put changes use delete_others tend search",
     "agents": "due_signals next_signal_at counts fail release",

@@ -32,8 +32,8 @@ from recollect.generation import (
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows, selecting
 from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.document_edits import apply_edits
 from recollect.store.relational.document_rows import note_purge, purge_deleted
-from recollect.store.relational.documents import apply_edits
 from recollect.store.relational.jobs import make_due, note_change
 from recollect.store.relational.text import storable
 
