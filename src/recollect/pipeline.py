@@ -387,8 +387,8 @@ class Pipeline:
         self.render_pages(space)
         self.amend(space, fact_id)
 
-    def amend(self, space: str, fact_id: str | None = None) -> None:
-        """Render the current generation of a space, if any, without what does not hold any more."""
+    def amend(self, space: str, fact_id: str) -> None:
+        """Render the current generation of a space, if any, as a fact was changed or deleted."""
         states = self._runtime.store.generations.states(space, 1, "", None)
         if any(each.generation for each in states):
             self.consolidator().amend(space, fact_id)

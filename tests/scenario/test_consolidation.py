@@ -708,11 +708,12 @@ def test_a_link_in_the_place_of_the_directory_is_not_followed(here: Here, tmp_pa
 # what is recalled
 
 
-def test_to_no_question_the_answer_has_the_summary(here: Here) -> None:
+def test_to_no_question_the_answer_says_what_is_known_once(here: Here) -> None:
     here.learned("a", DRINK)
     here.tick()
     block = here.space.context("")
-    assert "prefers tea over coffee" in block.text.partition("## Summary\n")[2]
+    assert block.text.count("prefers tea over coffee") == 1
+    assert "[[" not in block.text
     assert "## Relevant Memory" not in block.text
 
 

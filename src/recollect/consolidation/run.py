@@ -172,17 +172,17 @@ class Consolidator:
             self.store.generations.note_edits(space, self.clock.now())
         return Withdrawn(has_generation=True, left=() if is_done else (MEMORY, SUMMARY, RAW))
 
-    def amend(self, space: str, fact_id: str | None = None) -> bool:
+    def amend(self, space: str, fact_id: str) -> bool:
         """Render the current generation without what does not hold any more, under its number.
 
         Nothing is added to it; what a model wrote it writes anew when its turn comes. `fact_id` is
-        what was changed, if it was one fact. Whether anything was amended.
+        the fact that was changed or deleted. Whether anything was amended.
         """
         states, now = self.store.generations.states(space, 1, "", None), self.clock.now()
         number = states[0].generation if states else 0
         pages = self.store.generations.documents(space, number) if number else []
         facts = self._facts_on(space, pages)
-        if not facts or (fact_id is not None and fact_id not in facts):
+        if fact_id not in facts:
             return False
         made = self.store.generations.get(space, number)
         inputs = Inputs.read(self.store.generations, space, self.settings, now)
