@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, unquote
 
 from starlette.convertors import Convertor, register_url_convertor
@@ -48,6 +48,7 @@ from recollect.interfaces.http.metrics import TEXT_TYPE, Metrics
 from recollect.interfaces.http.openapi import IDEMPOTENCY_CHARS_MAX, description
 from recollect.interfaces.http.operations import (
     AdmittedRequest,
+    Guarded,
     KeyReach,
     Operation,
     Reader,
@@ -67,7 +68,6 @@ from recollect.interfaces.views import view
 from recollect.memory import DEFAULT_SPACE, Memory
 from recollect.observing.actors import acting
 from recollect.store.key_protocol import ApiKey
-from recollect.store.key_protocol import Scope as KeyScope
 
 EAGER_BYTES = 65_536  # more than this is read only for those who have a key
 PARAMETERS_MAX = 50
@@ -122,31 +122,13 @@ class RawSegment(Convertor[str]):
 register_url_convertor("segment", RawSegment())
 
 
-class Guarded(Protocol):
-    """What stands at a path: something that says who may ask for it, by which method."""
-
-    @property
-    def method(self) -> str: ...
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def scope(self) -> KeyScope: ...
-
-    @property
-    def reach(self) -> KeyReach: ...
-
-
 G = TypeVar("G", bound=Guarded)
 
 
 def by_path(guarded: Iterable[G]) -> dict[str, dict[str, G]]:
     """What stands at each path, by method; what is written out goes before what may be anything."""
     found: dict[str, dict[str, G]] = {}
-    for each in sorted(
-        guarded, key=lambda each: [part[:1] == "{" for part in each.path.split("/")]
-    ):
+    for each in sorted(guarded, key=_places_last):
         methods = found.setdefault(each.path, {})
         assert each.method not in methods, f"two operations are {each.method} {each.path}"
         methods[each.method] = each
@@ -190,10 +172,14 @@ def allowed(methods: Mapping[str, G], places: Mapping[str, str], method: str, ke
     found = methods.get(method)
     if found is None:
         there = ", ".join(sorted(methods))
-        raise refusal(405, "method-not-allowed", f"there is: {there}", Allow=there)
+        raise refusal(
+            405, "method-not-allowed", f"this path allows {there} (got {method})", Allow=there
+        )
     if not key.scope.includes(found.scope):
         raise refusal(
-            403, "scope", f"this key is for {key.scope.value}, and it takes {found.scope.value}"
+            403,
+            "scope",
+            f"a key of scope {found.scope.value} is required (this one has {key.scope.value})",
         )
     return found
 
@@ -204,7 +190,7 @@ class Head:
 
     method: str
     template: str
-    methods: Mapping[str, Operation]
+    methods: Mapping[str, Any]  # what stands at its path
     places: Mapping[str, str]
     path: str  # as it was sent
     query: bytes
@@ -303,33 +289,30 @@ class Api:
             request_id=asked if _REQUEST_ID.fullmatch(asked) else self._ids.new(),
         )
         answered = await self._answered(head, receive)
-        response, seconds = answered.response, ticks() - began
-        method = self.counted(head.method, template, response.status_code, seconds)
-        _log.info(
-            "%s %s %d %.1f ms request=%s key=%s",
-            method,
-            template,
-            response.status_code,
-            seconds * 1000,
-            head.request_id,
-            answered.key_id,
-        )
+        response = answered.response
+        self.note(head, response.status_code, began, key_id=answered.key_id)
         response.headers["x-request-id"] = head.request_id
         for name, value in NO_STORE.items():
             response.headers[name] = value
         await response(scope, receive, send)
 
-    def counted(self, method: str, template: str, status: int, seconds: float) -> str:
-        """Count a request; its method as figures have it."""
-        method = method if method in METHODS else "OTHER"
-        self.metrics.count(method, template, status, seconds)
-        return method
+    def note(self, head: Head, status: int, began: float, *, key_id: str | None = None) -> None:
+        """Count a request, and log it without its content."""
+        method, seconds = head.method if head.method in METHODS else "OTHER", ticks() - began
+        self.metrics.count(method, head.template, status, seconds)
+        words = "%s %s %d %.1f ms request=%s key=%s"
+        _log.info(words, method, head.template, status, seconds * 1000, head.request_id, key_id)
 
     async def _answered(self, head: Head, receive: Receive) -> AnsweredRequest:
         try:
             if "content-length" in head.headers and "transfer-encoding" in head.headers:
                 # Whoever stands before this server may have read it otherwise.
-                raise refusal(400, "framing", "a body has one length", Connection="close")
+                raise refusal(
+                    400,
+                    "framing",
+                    "a request must not have both Content-Length and Transfer-Encoding",
+                    Connection="close",
+                )
             if head.template == HEALTH:
                 return AnsweredRequest(response=await self.run(self._health))
             if is_much(head.headers):  # whoever sends much has to show a key first
@@ -361,7 +344,7 @@ class Api:
                 while more:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise refusal(400, "left", "the client left in the middle of the body")
+                        raise refusal(400, "left", "the connection was closed within the body")
                     chunk = message.get("body", b"")
                     more = message.get("more_body", False)
                     total += len(chunk)
@@ -369,13 +352,13 @@ class Api:
                         raise _too_large(limit)
                     chunks.append(chunk)
         except TimeoutError as error:
-            raise refusal(408, "slow", "the body did not come in time") from error
+            raise refusal(408, "slow", "the body was not received in time") from error
         return b"".join(chunks)
 
     async def run(self, job: Callable[[], T]) -> T:
         """What a job returns that is run in a thread. Refusal: too many wait for one."""
         if self._under_way >= self.limits.threads + self.limits.waiting_max:
-            raise refusal(503, "busy", "too many requests wait", Retry_After="1")
+            raise refusal(503, "busy", "too many requests are waiting; try again", Retry_After="1")
         self._under_way += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, job)
@@ -418,11 +401,14 @@ class Api:
                 return self._handled_again(head, key, found, found.again, before).response()
             case UnderWay():
                 raise refusal(
-                    409, "under-way", "the first one is still being answered", Retry_After="1"
+                    409,
+                    "under-way",
+                    "the first request with this Idempotency-Key is still being answered",
+                    Retry_After="1",
                 )
             case OtherRequest():
                 raise refusal(
-                    422, "idempotency-key-reused", "this Idempotency-Key came with another body"
+                    422, "idempotency-key-reused", "this Idempotency-Key was used with another body"
                 )
             case First():
                 pass
@@ -487,7 +473,7 @@ class Api:
         is no room for one more stream of this key.
         """
         if self._streams.total() >= STREAMS_MAX or self._streams[key_id] >= STREAMS_OF_KEY_MAX:
-            raise refusal(503, "streams", "too many streams are open", Retry_After="30")
+            raise refusal(503, "streams", "too many event streams are open", Retry_After="30")
         return self._changes(key_id, look)
 
     async def _changes(self, key_id: str, look: Callable[[], Any]) -> AsyncIterator[str]:
@@ -555,7 +541,7 @@ def is_much(headers: Mapping[str, str]) -> bool:
 
 
 def _too_large(limit: int) -> Exception:
-    return refusal(413, "too-large", f"a body has at most {limit:,} bytes")
+    return refusal(413, "too-large", f"the body must be at most {limit:,} bytes")
 
 
 def _read_arguments(head: Head, found: Operation, body: bytes) -> dict[str, Any]:
@@ -567,7 +553,7 @@ def _read_arguments(head: Head, found: Operation, body: bytes) -> dict[str, Any]
     if found.inputs.body is not None:
         return {**given, **found.inputs.read_body(_json(head, body) if body else {})}
     if body:
-        raise InvalidValue("body: this takes none")
+        raise InvalidValue("body: must be empty here")
     return given
 
 
@@ -580,10 +566,12 @@ def _query(head: Head) -> dict[str, str]:
             errors="strict",
         )
     except ValueError as error:
-        raise InvalidValue("query: cannot be read") from error
+        raise InvalidValue(
+            f"query: cannot be read (at most {PARAMETERS_MAX} parameters, URL-encoded UTF-8)"
+        ) from error
     query = dict(given)
     if len(query) < len(given):
-        raise InvalidValue("query: a parameter is there twice")
+        raise InvalidValue("query: a parameter was given twice")
     return query
 
 
@@ -620,7 +608,7 @@ def _check_depth(content: Any) -> None:
     while layer:
         depth += 1
         if depth > NESTED_MAX:
-            raise InvalidValue(f"body: nested more than {NESTED_MAX} deep")
+            raise InvalidValue(f"body: must not be nested more than {NESTED_MAX} levels deep")
         layer = [
             below
             for each in layer

@@ -34,6 +34,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from recollect import collection
 from recollect.agents.reply import Reply
 from recollect.clock import from_micros, to_micros
+from recollect.collection import StableKey
 from recollect.compat.mem0 import Memory as Mem0Memory
 from recollect.document import DeletedDocument, Node, Version
 from recollect.domain import Record, SessionState
@@ -116,17 +117,23 @@ LISTED: Mapping[str, Verb] = {place: verb for verb in VERBS for place in verb.ht
 
 
 @dataclass(frozen=True, kw_only=True)
-class Operation:
-    """One method on one path. Scope and name are those of its verb in the list."""
+class Guarded:
+    """One method on one path, and who may ask for it."""
 
     method: str
     path: str
-    handler: Handler
     name: str
-    summary: str
-    scope: Scope
-    answer: Any  # the type of what is answered, or types by field
+    handler: Handler
+    scope: Scope = Scope.READ
     reach: KeyReach = KeyReach.SPACE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation(Guarded):
+    """A verb of the list over HTTP: its name and scope are the verb's."""
+
+    summary: str
+    answer: Any  # the type of what is answered, or types by field
     statuses: tuple[int, ...] = (200,)
     media_type: str = JSON_TYPE
     takes_append_key: bool = False
@@ -236,7 +243,8 @@ class MethodCall:
             may_be_none = type(None) in get_args(self.hints[name])
             is_left_out = value is UNSET or (value is None and not may_be_none)
             if not is_left_out:
-                filled[name] = tuple(value) if isinstance(value, list) else value
+                is_key = isinstance(value, list) and self.hints[name] == StableKey
+                filled[name] = tuple(value) if is_key else value
         return getattr(owner, self._name)(**filled)
 
 

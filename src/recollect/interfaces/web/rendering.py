@@ -84,7 +84,7 @@ class Renderer:
         return self.path(name, _query, **{"space": context.get("space_name") or "", **places})
 
     def path(self, name: str, query: Mapping[str, Any] | None = None, **places: str) -> str:
-        parts = [_filled(part, places) for part in self._views[name].parts]
+        parts = [_filled(part, places) for part in self._views[name].path.strip("/").split("/")]
         asked = {key: value for key, value in (query or {}).items() if value not in (None, "")}
         return "/" + "/".join(parts) + (f"?{urlencode(asked)}" if asked else "")
 

@@ -7,7 +7,6 @@ from a page of the same visit and from the same site.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -27,6 +26,7 @@ from recollect.interfaces.http.app import (
     UNMATCHED,
     Api,
     AsgiApp,
+    Head,
     allowed,
     by_path,
     is_much,
@@ -46,7 +46,7 @@ from recollect.interfaces.http.problems import (
 )
 from recollect.interfaces.web import documents, facts, operating, sessions
 from recollect.interfaces.web.rendering import STATIC, Renderer, files
-from recollect.interfaces.web.view import HOME, Asked, Live, Moved, PageView, WebPage
+from recollect.interfaces.web.view import HOME, Answer, Asked, Live, Moved, PageView, WebPage
 from recollect.interfaces.web.visits import VISIT_LASTS, Visit, Visits
 from recollect.memory import DEFAULT_SPACE, Memory
 from recollect.observing.actors import acting
@@ -90,21 +90,12 @@ VIEWS: tuple[PageView, ...] = (
 )
 BY_NAME: Mapping[str, PageView] = {view.name: view for view in VIEWS}
 
-_log = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageRequest:
-    """A request for a page, as it came in."""
+class PageRequest(Head):
+    """A request for a page."""
 
-    method: str
-    path: str
-    views: Mapping[str, PageView]  # at this path, by method
-    places: Mapping[str, str]
-    query: bytes
-    headers: Headers
     is_secure: bool
-    request_id: str
     body: bytes = b""
 
     @property
@@ -162,7 +153,8 @@ class Site:
         request = PageRequest(
             method=scope["method"],
             path=FRONT_DOOR if scope["is_front_door"] else scope["path"],
-            views=views,
+            template=template,
+            methods=views,
             places=scope.get("path_params", {}),
             query=scope["query_string"],
             headers=headers,
@@ -171,16 +163,7 @@ class Site:
             request_id=self._ids.new(),
         )
         response = await self._answered(request, receive)
-        seconds, status = ticks() - began, response.status_code
-        method = self._api.counted(request.method, template, status, seconds)
-        _log.info(
-            "%s %s %d %.1f ms request=%s",
-            method,
-            template,
-            status,
-            seconds * 1000,
-            request.request_id,
-        )
+        self._api.note(request, response.status_code, began)
         response.headers["cache-control"] = "no-store"
         await response(scope, receive, send)
 
@@ -232,7 +215,7 @@ class Site:
 
     def _page_for(self, request: PageRequest, visit: Visit, key: ApiKey) -> Response:
         self._rate.check(key.id)
-        view = allowed(request.views, request.places, _looked(request.method), key)
+        view = allowed(request.methods, request.places, _looked(request.method), key)
         form = _form(request)
         if view.method == "POST":
             _check_is_ours(request, visit, form)
@@ -246,7 +229,8 @@ class Site:
             form=form,
             is_fragment=request.is_fragment,
         )
-        match view.handler(asked):
+        made: Answer = view.handler(asked)
+        match made:
             case Live() as live:
                 changes = self._changes(request, live)
                 answer = HttpAnswer(content=changes, media_type=EVENT_STREAM, headers=HEADERS)
@@ -311,7 +295,9 @@ class Site:
         if request.method in ("GET", "HEAD"):
             return self._page("sign_in.html", {"following": following, "is_wrong": False})
         if request.method != "POST":
-            raise refusal(405, "method-not-allowed", "there is: GET, POST", Allow="GET, POST")
+            raise refusal(
+                405, "method-not-allowed", "this path allows GET, POST", Allow="GET, POST"
+            )
         _check_same_site(request)
         form = _form(request)
         token = self._visits.begin(form.get("key", ""))

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from recollect.errors import InvalidValue
-from recollect.interfaces.http.operations import KeyReach
+from recollect.interfaces.http.operations import Guarded
 from recollect.interfaces.views import places_left
 from recollect.knowledge import Receipt
 from recollect.memory import Memory
@@ -106,20 +106,8 @@ Answer = WebPage | Moved | Live
 Handler = Callable[[Asked], Answer]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageView:
-    """One method on one path."""
-
-    method: str
-    path: str
-    name: str  # by which templates link to it
-    handler: Handler
-    scope: Scope = Scope.READ
-    reach: KeyReach = KeyReach.SPACE
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        return tuple(self.path.strip("/").split("/"))
+class PageView(Guarded):
+    """A page, or a form that is sent; templates link to it by its name."""
 
 
 def read_moment(given: str) -> datetime | None:
