@@ -426,12 +426,12 @@ def _reach_of(max_tokens: int) -> int:
 
 
 def _telling_first(answers: _Answers) -> _Answers:
-    """The same, with records that only ask something further down."""
+    """The same, with records further down in which a person only asks another something.
+
+    What somebody asks an agent tells what they are after.
+    """
     entries = answers.entries
-    ranked = [
-        asking(each) if _is_record(entries[each.at]) and only_asks(entries[each.at].text) else each
-        for each in answers.ranked
-    ]
+    ranked = [asking(each) if _is_question(entries[each.at]) else each for each in answers.ranked]
     return replace(answers, ranked=sorted(ranked, key=lambda each: (-each.score, each.turn)))
 
 
@@ -644,6 +644,10 @@ def _lifted(hit: Hit, stood: Mapping[Place, Hit]) -> Hit:
 
 def _is_persons_page(hit: Hit) -> bool:
     return hit.kind is EntryKind.DOCUMENT and hit.trust is Trust.USER
+
+
+def _is_question(entry: Entry) -> bool:
+    return _is_record(entry) and bool(entry.speaker) and only_asks(entry.text)
 
 
 def _is_record(entry: Entry) -> bool:
