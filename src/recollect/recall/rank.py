@@ -230,7 +230,7 @@ CHANCE_SCORE = 0.5
 CHANCE_ENTRIES = 600
 CHANCE_GROWTH = 0.12
 CHANCE_SHARE = 0.9  # from here up to that score a budget opens
-CHANCE_TOKENS = 0.24  # of the budget for what is found by chance
+CHANCE_TOKENS = 0.2  # of the budget for what is found by chance
 CHANCE_TOKENS_MIN = 120  # a few lines, whatever the budget
 
 

@@ -581,8 +581,7 @@ def _reach(limit: int) -> Reach:
     if limit <= min(REACH.loaded.values()):
         return REACH
     loaded = {kind: max(count, limit) for kind, count in REACH.loaded.items()}
-    beside = max(REACH.beside, limit // 2)
-    return replace(REACH, loaded=loaded, beside=beside, postings=max(REACH.postings, 8 * limit))
+    return replace(REACH, loaded=loaded, postings=max(REACH.postings, 8 * limit))
 
 
 def _says_something(entry: Entry) -> bool:
