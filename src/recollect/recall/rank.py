@@ -62,6 +62,8 @@ class Weights:
     # Between equals the newer and the more often used goes first; never more than that.
     recency: float = 0.02
     usage: float = 0.02
+    # Who only asks tells little about themselves: in a block, what is told goes first.
+    asks: float = 0.3
     # What says the same as a better hit of the same speaker loses so much of its score in a list.
     # More would be better for readers; the development files hold some sessions twice, of which one
     # counts as evidence, and punish it.
@@ -326,6 +328,11 @@ def outdated(ranked: Ranked, weights: Weights = WEIGHTS) -> Ranked:
 def repeated(ranked: Ranked, weights: Weights = WEIGHTS) -> Ranked:
     """The same, a step down: a better one says it."""
     return _with(ranked, "repeated", -weights.repeated * ranked.score)
+
+
+def asking(ranked: Ranked, weights: Weights = WEIGHTS) -> Ranked:
+    """The same, below those who tell something."""
+    return _with(ranked, "asks", -weights.asks * max(ranked.score, 0.0))
 
 
 def above(ranked: Ranked, other: Ranked) -> Ranked:

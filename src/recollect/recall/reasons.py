@@ -18,5 +18,6 @@ REASONS: Mapping[str, str] = {
     "source": "says what a record says that fits better",
     "replaces": "stands above what it took the place of",
     "outdated": "does not hold any more",
+    "asks": "only asks something, and tells nothing",
     "repeated": "says the same as one further up",
 }

@@ -44,6 +44,7 @@ from recollect.recall.passages import bearing, best_passage, excerpt, without_no
 from recollect.recall.question import Question, ask, asked_by, speakers_asked
 from recollect.recall.rank import (
     above,
+    asking,
     outdated,
     rank,
     rarity,
@@ -59,6 +60,7 @@ from recollect.recall.statements import (
     Statements,
     Wording,
     lines_beyond,
+    only_asks,
     place_of,
     says_all,
     without_small_talk,
@@ -195,6 +197,7 @@ class Recaller:
         allowed = read_filters(filters, kinds=kinds, as_of=as_of)
         answers = self._ranked(query, _reach_of(max_tokens), allowed, beside, speaker)
         budget = worth_tokens(answers.ranked, answers.corpus, max_tokens)
+        answers = _telling_first(answers)
         found = self._shown(answers, _within(answers, budget), allowed, max_tokens)
         block = pack(
             found.hits,
@@ -300,11 +303,7 @@ class Recaller:
             max_tokens=max_tokens,
             best=max((each.score for each in ranked), default=0.0),
             asks_agent=answers.question.asks_agent,
-            names=frozenset(
-                word for entry in answers.entries for word in words(entry.speaker).split()
-            )
-            if max_tokens
-            else frozenset(),
+            names=_names_of({entry.speaker for entry in answers.entries}),
             # Who speaks and what a thing is called comes again and again: redacted once.
             redact=self._redact or cache(self._runtime.redactor().keyed(self._space).redact),
             at=answers.question.asked_at,
@@ -424,6 +423,16 @@ class Recallers:
 def _reach_of(max_tokens: int) -> int:
     """How many hits a context may be packed from."""
     return max(CONTEXT_HITS, min(max_tokens // LINE_TOKENS_MIN, CONTEXT_HITS_MAX))
+
+
+def _telling_first(answers: _Answers) -> _Answers:
+    """The same, with records further down in which a person only asks another something.
+
+    What somebody asks an agent tells what they are after.
+    """
+    entries = answers.entries
+    ranked = [asking(each) if _is_question(entries[each.at]) else each for each in answers.ranked]
+    return replace(answers, ranked=sorted(ranked, key=lambda each: (-each.score, each.turn)))
 
 
 def _within(answers: _Answers, max_tokens: int) -> Sequence[Ranked]:
@@ -572,8 +581,7 @@ def _reach(limit: int) -> Reach:
     if limit <= min(REACH.loaded.values()):
         return REACH
     loaded = {kind: max(count, limit) for kind, count in REACH.loaded.items()}
-    beside = max(REACH.beside, limit // 2)
-    return replace(REACH, loaded=loaded, beside=beside, postings=max(REACH.postings, 8 * limit))
+    return replace(REACH, loaded=loaded, postings=max(REACH.postings, 8 * limit))
 
 
 def _says_something(entry: Entry) -> bool:
@@ -637,6 +645,10 @@ def _is_persons_page(hit: Hit) -> bool:
     return hit.kind is EntryKind.DOCUMENT and hit.trust is Trust.USER
 
 
+def _is_question(entry: Entry) -> bool:
+    return _is_record(entry) and bool(entry.speaker) and only_asks(entry.text)
+
+
 def _is_record(entry: Entry) -> bool:
     return entry.kind is EntryKind.RECORD
 
@@ -653,10 +665,14 @@ def _sources(entry: Entry) -> tuple[Source, ...]:
     return entry.sources
 
 
+def _names_of(speakers: Iterable[str]) -> frozenset[str]:
+    return frozenset(word for speaker in speakers for word in words(speaker).split())
+
+
 def _worth(answers: _Answers) -> dict[str, float]:
     """What each word of a question tells of a part of a text; whose names it has tells nothing."""
     terms, space = answers.question.terms, answers.corpus
-    speakers = {words(entry.speaker) for entry in answers.entries if entry.speaker}
+    speakers = {words(name) for name in {entry.speaker for entry in answers.entries} if name}
     named = {term.stem for term in terms if speakers_asked((term,), speakers, space.holders)}
     return {
         term.stem: rarity(space.holders.get(term.stem, 0), space.entries)

@@ -245,6 +245,14 @@ def says_nothing(text: str, names: Collection[str] = ()) -> bool:
     )
 
 
+def only_asks(text: str) -> bool:
+    """Whether somebody only asked something: that tells little about them."""
+    return text.rstrip().endswith("?") and all(
+        sentence.rstrip().endswith("?") or says_nothing(sentence)
+        for sentence in SENTENCE.findall(text)
+    )
+
+
 def without_small_talk(
     text: str, asked: Collection[str], names: Collection[str], *, is_to_agent: bool
 ) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -223,16 +223,12 @@ class Comparison:
     def nearest(
         self,
         limit: int,
-        allowed: Collection[EntryKey] | None = None,
         kinds: Collection[str] | None = None,
     ) -> list[tuple[str, int, float]]:
         """The entries most alike, best first: kind, key, similarity."""
         if self._query is None or limit < 1:
             return []
         parts: list[Part] = [(place, None) for place in range(len(self._chunks))]
-        if allowed is not None:
-            wanted = in_order(codes_by_entry(self._kinds, allowed))
-            parts = [(place, chunk.rows_of(wanted)) for place, chunk in enumerate(self._chunks)]
         if kinds is not None:
             parts = self._of_kinds(parts, kinds)
         return self._best(self._shortlisted(parts, self._query, limit), self._query, limit)
@@ -368,11 +364,6 @@ class SpaceVectors:
         held = sum(chunk.nbytes for chunk in self._chunks)
         return held + (room.spare_bytes if room is not None else 0)
 
-    def catch_up(self, rows_after: Callable[[int], Iterable[VectorRow]]) -> None:
-        """Take what came after `last_key`. Of threads that come at once, one reads it."""
-        with self._writing:
-            self._extend(rows_after(self._last_key))
-
     def extend(self, rows: Iterable[VectorRow]) -> None:
         """Take vectors, in the order of their keys. An entry's older vector goes.
 
@@ -392,25 +383,6 @@ class SpaceVectors:
             raise InvalidValue(f"a query here has {self.dimensions} numbers of four bytes")
         numbers = np.frombuffer(query, dtype="<f4").astype(np.float32, copy=False)
         return Comparison(numbers if numbers.any() else None, self._chunks, self._kinds)
-
-    def search(
-        self,
-        query: bytes,
-        limit: int,
-        allowed: Collection[EntryKey] | None = None,
-        kinds: Collection[str] | None = None,
-    ) -> list[tuple[str, int, float]]:
-        """The entries most similar to a query, best first: kind, key, similarity.
-
-        `allowed` limits them to entries that were found otherwise, `kinds` to those of some kinds.
-        """
-        return self.compared(query).nearest(limit, allowed, kinds)
-
-    def similarities(self, query: bytes, entries: Iterable[EntryKey]) -> dict[EntryKey, float]:
-        """How similar entries are to a query; those without a vector are left out."""
-        asked = list(entries)
-        found = zip(asked, self.compared(query).of(asked), strict=True)
-        return {entry: value for entry, value in found if value is not None}
 
     def usual(self) -> tuple[float, float]:
         """What two of the vectors have in common, as a rule: the mean, and the spread around it.

@@ -50,3 +50,14 @@ def test_a_long_answer_of_the_agent_is_shown_where_it_is_asked_for(tmp_path: Pat
         assert wide.count("near the river") > 2 * narrow.count("near the river") > 0
         others = shown("Which hostels in Porto are near the river?", 2000)
         assert others.count("near the river") < wide.count("near the river")
+
+
+def test_who_only_asks_stands_below_who_tells(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", settings=recollect.Settings()) as memory:
+        space = memory.space()
+        space.session("one").append("user", "Which guitar strings do you like?", name="Ana")
+        space.session("two").append("user", "I put new strings on the old guitar.", name="Ana")
+        question = "Which guitar strings does Ana like?"
+        assert space.recall(question)[0].text.endswith("?")
+        best = space.context(question).citations[0].hit
+        assert best.text == "I put new strings on the old guitar."
