@@ -362,6 +362,7 @@ class Output:
     value: Any
     lines: str | Iterable[str] = ()
     notes: str | Iterable[str] = ()  # on standard error, and only for people
+    before: str = ""  # a note that stands above the lines
     exit_code: int = 0
 
 
@@ -473,6 +474,8 @@ def say(target: Target, answer: Output) -> None:
     if target.as_json:
         write_json(answer.value)
         return
+    for line in _each(answer.before):
+        note(line)
     for line in _each(answer.lines):
         write(line)
     for line in _each(answer.notes):

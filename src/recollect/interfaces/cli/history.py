@@ -319,13 +319,13 @@ def history(
     newest = None if every else limit or SHOWN
     records, left_out = _read(session, newest, rotations=rotations)
     summary = "" if session is None else session.summary
-    notes = ""
+    before = notes = ""
     if left_out:
-        notes = f"{counted(left_out, 'earlier record')} not shown; --all shows every one."
+        before = f"{counted(left_out, 'earlier record')} not shown; --all shows every one."
     elif not records and not summary:
         where = f"under {one_line(key)!r} in space {at.quoted_space}"
         notes = f'Nothing was said {where} yet. Say it: recollect append {one_line(key)} "Hello"'
-    return Output(records, _record_lines(records, summary), notes)
+    return Output(records, _record_lines(records, summary), notes, before=before)
 
 
 def _read(

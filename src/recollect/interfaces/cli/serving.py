@@ -193,7 +193,7 @@ def create(
     )
     opens = "every space" if key.space is None else f"space {one_line(key.space)!r}"
     told = f"Key {key.id} opens {opens} ({key.scope.value}). Its secret, shown only now:"
-    return Output(view(key) | {"secret": secret}, secret, told)
+    return Output(view(key) | {"secret": secret}, secret, before=told)
 
 
 @command(keys)
@@ -340,7 +340,7 @@ def mcp(
     if config_for is not None:
         made = snippet(config_for, [*_program(), "mcp", *_arguments(at, config_for, served)])
         value = {"agent": made.agent, "where": made.place, "text": made.text}
-        return Output(value, made.text, made.place)
+        return Output(value, made.text, before=made.place)
     level = logging.INFO if verbose else logging.WARNING
     with logged(level, as_json=at.as_json), _without_collecting():
         memory, terms = _prepared(at, served, is_http=address is not None)
