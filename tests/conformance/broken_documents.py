@@ -306,7 +306,7 @@ MUTED_DOCUMENTS: dict[str, str] = {
     "find_deleted_document": "a_deleted_page_is_not_there",
     "find_referrers": "a_page_that_is_referred_to_is_not_deleted",
     "list_purgeable": "a_purge_removes_everything",
-    "provenances_naming": "a_forgotten_session_is_no_ground",
+    "documents_made_from": "a_forgotten_session_is_no_ground",
 }
 # Without these nothing works at all, or only the bytes of a file would notice.
 # Without the index nothing is found, which other cases notice; merged, it has the same words.

@@ -31,11 +31,11 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"leases", "sweeps", "processing", "runtime"}),
     frozenset({"extraction", "phase1"}),
     frozenset({"session", "worker"}),
-    frozenset({"documents", "adapters", "recall", "context", "topics"}),
+    frozenset({"documents", "adapters", "recall", "context", "topics", "pages"}),
     frozenset({"agents", "facts"}),
     frozenset({"consolidation"}),
     frozenset({"pipeline", "space", "operations", "forgetting"}),
-    frozenset({"memory", "resolver", "verbs", "awaiting", "aio"}),
+    frozenset({"memory", "resolver", "verbs", "coroutines", "aio"}),
     frozenset({"importers"}),
     frozenset({"hooks", "compat"}),
     frozenset({"__init__"}),  # the public names: only the interfaces may start from them
@@ -50,9 +50,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.pipeline", "recollect.agents.handover"),
         ("recollect.pipeline", "recollect.agents.loop"),
         ("recollect.pipeline", "recollect.agents.memory_agent"),
-        ("recollect.pipeline", "recollect.agents.organiser_facts"),
         ("recollect.pipeline", "recollect.agents.runner"),
-        ("recollect.pipeline", "recollect.agents.withdrawing"),
         ("recollect.pipeline", "recollect.consolidation.agent"),
         ("recollect.pipeline", "recollect.consolidation.files"),
         ("recollect.pipeline", "recollect.consolidation.generations"),
@@ -66,6 +64,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.pipeline", "recollect.extraction.opening"),
         ("recollect.pipeline", "recollect.extraction.plan"),
         ("recollect.pipeline", "recollect.extraction.spend"),
+        ("recollect.pipeline", "recollect.pages.filing"),
         ("recollect.pipeline", "recollect.processing"),
         ("recollect.pipeline", "recollect.status"),
         ("recollect.pipeline", "recollect.worker"),
@@ -113,6 +112,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.documents.tree", "recollect.documents.publish"),  # files, when they are wanted
         ("recollect.documents.tree", "recollect.documents.load"),
         ("recollect.documents.tree", "recollect.documents.shelf"),
+        ("recollect.documents.tree", "recollect.pages.filing"),  # brings the words of topics
         ("recollect.stems", "snowballstemmer"),  # when something is searched
         ("recollect.models.opening", "recollect.models.http"),  # brings the HTTP client
         # A hook loads as little as it can: an agent waits for it.

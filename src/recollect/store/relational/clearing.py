@@ -195,6 +195,7 @@ def _drop_rest(c: Connection, space: str, now: datetime) -> tuple[str, ...]:
     c.run("drop_generations", names)
     c.run("drop_generation_documents", names)
     c.run("drop_tombstones", names)
+    c.run("drop_all_inputs", names)
     c.run("drop_usages", names)
     c.run("drop_calls", names)
     c.run("drop_imported", names)

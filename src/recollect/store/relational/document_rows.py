@@ -25,6 +25,7 @@ from recollect.store.relational.database import Connection, Row
 def purge_documents(c: Connection, space: str, keys: Sequence[int]) -> None:
     """Remove documents with their versions; what referred to them refers to nothing."""
     names = [{"space": space, "key": key} for key in keys]
+    c.run_many("drop_inputs", names)
     c.run_many("free_references", names)
     c.run_many("purge_document", names)
 

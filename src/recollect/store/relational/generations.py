@@ -32,8 +32,8 @@ from recollect.generation import (
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows, selecting
 from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.document_edits import apply_edits
 from recollect.store.relational.document_rows import note_purge, purge_deleted
-from recollect.store.relational.documents import apply_edits
 from recollect.store.relational.jobs import make_due, note_change
 from recollect.store.relational.text import storable
 
@@ -91,6 +91,24 @@ class RelationalGenerations:
             assert generation is not None, "there is something to restore"
             _finish(c, space, completed, now)
             return generation
+
+        return self._database.write(space, job)
+
+    def amend(self, space: str, draft: GenerationDraft, now: datetime, new_id: NewId) -> bool:
+        names = {"space": space, "number": draft.selection.generation}
+
+        def job(c: Connection) -> bool:
+            c.run("lock_memory", {"space": space})
+            current = c.row("get_consolidation", {"space": space})
+            if current is None or current[3] != draft.selection.generation:
+                return False
+            _put_documents(c, draft, draft.selection.generation, now, new_id)
+            counted = c.row("count_generation", {"space": space})
+            assert counted is not None
+            how = {"made_by": storable(draft.made_by), "documents": counted[0]}
+            c.run("amend_generation", {**names, **how})
+            c.run("amend_digest", {"space": space, "digest": draft.digest})
+            return True
 
         return self._database.write(space, job)
 
@@ -277,7 +295,13 @@ def _put_documents(
         if known is not None and not is_gone and known[0] == document.version:
             continue
         changed += 1
-        closed = c.row("close_document", names)
+        closed = c.row("opened_document", names)
+        if closed is None:
+            closed = c.row("close_document", names)
+        else:  # the generation is amended: nothing has what it said before
+            gone = _erase_version(c, space, (document.id, closed[1], number))
+            if gone:
+                note_purge(c, space, gone)
         if is_gone:
             continue
         session_id = sessions.get(document.path, None if closed is None else closed[0])

@@ -632,6 +632,8 @@ CREATE TABLE derived_inputs (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX idx_derived_inputs_input ON derived_inputs (space, input_kind, input_id);
+-- Facts that are to come on a page, below the key of where they stood.
+CREATE INDEX idx_derived_inputs_unfiled ON derived_inputs (space) WHERE kind = 'unfiled';
 
 -- What a model was told: the question, the settings and a digest of each block, its lines by
 -- reference.
@@ -896,7 +898,7 @@ CREATE TABLE vectors (
     entry_key INTEGER NOT NULL,
     model TEXT NOT NULL,
     vector BLOB NOT NULL,
-    UNIQUE (model, kind, entry_key)
+    UNIQUE (space, model, kind, entry_key)
 ) STRICT;
 
 CREATE INDEX idx_vectors_entry ON vectors (kind, entry_key);

@@ -386,16 +386,6 @@ SELECT d.key, d.deleted_at, d.version, (
     SELECT count(*) FROM document_versions v WHERE v.space = :space AND v.document_key = d.key)
 FROM documents d WHERE d.space = :space AND d.deleted_at IS NOT NULL AND {is_inside};
 
--- name: provenances_naming (sqlite)
-SELECT {grounds} FROM document_versions v
-WHERE v.space = :space AND v.provenance <> '' AND EXISTS (
-    SELECT 1 FROM json_each(:patterns) p WHERE v.provenance LIKE p.value ESCAPE '\');
-
--- name: provenances_naming (postgres)
-SELECT {grounds} FROM document_versions v
-WHERE v.space = :space AND v.provenance <> '' AND v.provenance LIKE ANY (
-    ARRAY(SELECT w FROM json_array_elements_text(CAST(:patterns AS json)) w));
-
 -- fragment: grounds
 v.document_key, v.version, v.provenance, v.author_kind, v.author, v.reason
 
