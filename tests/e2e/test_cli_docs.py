@@ -447,7 +447,7 @@ def test_purging_asks_on_a_terminal_and_needs_yes_elsewhere(
         os.write(ours, answer)
         printed, asked = running.communicate(timeout=30)
     os.close(ours)
-    assert b"Purge ~/memory/people/ben, all below it and every version? This cannot" in asked
+    assert b"Purge ~/memory/people/ben, everything below it and every version? This cannot" in asked
     assert running.returncode == (0 if is_gone else 1)
     assert printed == (b"Purged ~/memory/people/ben: 1 document, 1 version.\n" if is_gone else b"")
     assert (run("docs", "history", "people/ben", *store).exit_code == 1) is is_gone

@@ -46,7 +46,7 @@ from recollect.benchmarks.verdicts import (
     results_of,
 )
 from recollect.errors import InvalidValue
-from recollect.interfaces.cli.commands import Answer, Opt, Target, command, group, say
+from recollect.interfaces.cli.commands import Opt, Output, Target, command, group, say
 from recollect.interfaces.cli.output import (
     NONE,
     cost,
@@ -114,7 +114,9 @@ class ChosenData:
     limit_questions: Annotated[
         int | None, Opt("At most N questions of each file, from all over it.", "N", at_least=1)
     ] = None
-    plot: Annotated[Path | None, Opt("Also draw the most important figures.", "FILE.svg")] = None
+    plot: Annotated[
+        Path | None, Opt("Also draw the most important figures.", "FILE.svg", is_file=True)
+    ] = None
 
     def read(self, *, has_unanswerable: bool = False) -> list[DataSet]:
         files = find_files(self.data, None if self.split is None else Split(self.split))
@@ -184,8 +186,8 @@ def _rounded(figures: Any) -> dict[str, float]:
 # Recall
 
 
-@command(bench, summary="How much of what questions need is found, and put into a block.")
-def recall(at: Target, *, chosen: ChosenData) -> Answer:
+@command(bench)
+def recall(at: Target, *, chosen: ChosenData) -> Output:
     """Append every turn of public conversations to a store, ask every question of it, and measure
     how much of the evidence is found, and how much of it is put into a block for a model.
 
@@ -231,7 +233,7 @@ def recall(at: Target, *, chosen: ChosenData) -> Answer:
         for number, result in enumerate(results)
         for line in (*[""][: number > 0], *_result_lines(result))
     )
-    return Answer(value, lines)
+    return Output(value, lines)
 
 
 def _elsewhere(sets: Sequence[DataSet], data: DataSet) -> list[Any]:
@@ -387,10 +389,11 @@ class AnswerOptions:
         Opt(
             "Where every answer and verdict is kept. A second run continues from what is there.",
             "FILE.jsonl",
+            is_file=True,
         ),
     ]
     arms: Annotated[
-        tuple[Arm, ...] | str,
+        Sequence[Arm] | str,
         Opt("What is answered from: recollect, fts5, neighbours, whole.", "LIST", read=read_arms),
     ] = "recollect,fts5,neighbours"
     budget: Annotated[
@@ -417,7 +420,7 @@ class AnswerOptions:
     dry_run: Annotated[bool, Opt("Show what it would cost, and ask no model.")] = False
 
 
-@command(bench, summary="How well a model answers from notes, as another one judges.")
+@command(bench)
 def answers(at: Target, *, chosen: ChosenData, run: AnswerOptions) -> None:
     """Have one model answer the questions of public data from notes alone, and another judge.
 
@@ -442,7 +445,7 @@ def answers(at: Target, *, chosen: ChosenData, run: AnswerOptions) -> None:
     """
     at.ignores_space("every conversation has a space of its own")
     settings, arms = at.settings(), run.arms
-    assert isinstance(arms, tuple)
+    assert not isinstance(arms, str)
     one = _respondent(settings, run.answerer, run.answerer_price, run.concurrency)
     two = _respondent(settings, run.judge, run.judge_price, run.concurrency)
     if run.max_cost is not None and not (one.has_price and two.has_price):
@@ -471,7 +474,7 @@ def answers(at: Target, *, chosen: ChosenData, run: AnswerOptions) -> None:
     results = results_of(outcome.judged, arms)
     chosen.draw(panels_of_answers(results))
     value = _answers_view(results, outcome, plan, spending.spent)
-    say(at, Answer(value, _answers_lines(results, outcome, plan, spending.spent)))
+    say(at, Output(value, _answers_lines(results, outcome, plan, spending.spent)))
     if outcome.stopped_by is not None:
         raise outcome.stopped_by
 

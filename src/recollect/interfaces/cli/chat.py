@@ -160,17 +160,17 @@ def _chat(at: Target, memory: recollect.Memory, agent: Descriptor, options: Chat
         )
         ending = _talked(talk, options)
         finish(talk, ending, is_to_end=options.is_to_end, is_learning=not options.no_learn)
-        if ending is Ending.LEFT:
+        if ending is ChatEnding.LEFT:
             return is_terminal and not interrupts.is_told_to_leave
         return is_terminal or not talk.failed
 
 
-def _talked(talk: Talk, options: ChatOptions) -> Ending:
+def _talked(talk: Talk, options: ChatOptions) -> ChatEnding:
     system, place = talk.partner.system, talk.partner.place
     if options.once is not None:
         system.start(learn=False)
         talk.say(options.once)
-        return Ending.LEFT if talk.interrupts.is_any else Ending.ENDED
+        return ChatEnding.LEFT if talk.interrupts.is_any else ChatEnding.ENDED
     before = place.state
     if before is not None and before.queued:
         waits = counted(before.queued, "message")
@@ -186,7 +186,7 @@ def _talked(talk: Talk, options: ChatOptions) -> Ending:
 def _partner(
     at: Target, memory: recollect.Memory, agent: Descriptor, options: ChatOptions
 ) -> Partner:
-    place = Place(
+    place = ChatPlace(
         memory=memory,
         agent=agent,
         space_name=at.space_name,
@@ -208,7 +208,7 @@ PROGRESS_LOOKED_AT = 50  # sessions, the most recently begun first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ChatPlace:
     """A conversation of an agent. Nothing is made in the store before something is said in it."""
 
     memory: Memory
@@ -262,7 +262,7 @@ class Place:
 class Partner:
     """The agent as somebody talks to it."""
 
-    place: Place
+    place: ChatPlace
     system: AgentSystem
 
     def say(self, text: str) -> Ticket:
@@ -284,10 +284,10 @@ class StoppedWaitingError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class AnswerWait:
     """How long to wait, and who can stop it. `timeout` none: for ever."""
 
-    place: Place
+    place: ChatPlace
     voice: Voice
     interrupts: Interrupts
     clock: Clock
@@ -359,7 +359,7 @@ STOPPED = "Stopped waiting. The answer may still come, and is shown then; Ctrl-C
 ONCE_MORE = "Ctrl-C once more leaves, and the session stays open; Ctrl-D ends it."
 
 
-class Ending(Enum):
+class ChatEnding(Enum):
     """How a talk ended."""
 
     ENDED = "ended"  # the input, or by /quit
@@ -380,30 +380,30 @@ class Talk:
     _late: list[Ticket] = field(default_factory=list)  # not answered while somebody waited
     _shown: set[str] = field(default_factory=set)  # turns that were
 
-    def run(self) -> Ending:
+    def run(self) -> ChatEnding:
         while True:
             self.show_late()
             try:
                 line = self.interrupts.read(self.lines)
             except KeyboardInterrupt:
                 if self._is_left():
-                    return Ending.LEFT
+                    return ChatEnding.LEFT
                 self.voice.note("", ONCE_MORE)
                 continue
             if line is None:
-                return Ending.ENDED
+                return ChatEnding.ENDED
             if line.strip():
                 self.interrupts.count = 0
-                if self._heed(line) is Ending.ENDED:
-                    return Ending.ENDED
+                if self._heed(line) is ChatEnding.ENDED:
+                    return ChatEnding.ENDED
                 if self.interrupts.is_any and self._is_left():
-                    return Ending.LEFT
+                    return ChatEnding.LEFT
 
     def _is_left(self) -> bool:
         is_wanted = self.interrupts.is_told_to_leave or self.interrupts.count > 1
         return is_wanted or not self.lines.is_terminal
 
-    def _heed(self, line: str) -> Ending | None:
+    def _heed(self, line: str) -> ChatEnding | None:
         text = line.strip()
         if not text.startswith("/"):
             self.say(line)
@@ -413,7 +413,7 @@ class Talk:
             return None
         name, _, rest = text.partition(" ")
         if name == "/quit":
-            return Ending.ENDED
+            return ChatEnding.ENDED
         commands: dict[str, Callable[[], None]] = {
             "/new": self._new,
             "/status": self._status,
@@ -468,7 +468,7 @@ class Talk:
         self.voice.answer(reply)
 
     def _await(self, ticket: Ticket, then: Callable[[Reply], None]) -> None:
-        waiting = Waiting(
+        waiting = AnswerWait(
             place=self.partner.place,
             voice=self.voice,
             interrupts=self.interrupts,
@@ -547,10 +547,10 @@ class Talk:
 LEARN_STEP_SECONDS = 0.1
 
 
-def finish(talk: Talk, ending: Ending, *, is_to_end: bool, is_learning: bool) -> None:
+def finish(talk: Talk, ending: ChatEnding, *, is_to_end: bool, is_learning: bool) -> None:
     """Stop the agent; then, if so wished, end the session and learn from it."""
     place, voice = talk.partner.place, talk.voice
-    if ending is Ending.LEFT:
+    if ending is ChatEnding.LEFT:
         _leave(talk)
         return
     talk.partner.system.stop()
@@ -589,7 +589,7 @@ def _leave(talk: Talk) -> None:
     voice.note("The session stays open.")
 
 
-def _learned(interrupts: Interrupts, place: Place, session_id: str) -> bool:
+def _learned(interrupts: Interrupts, place: ChatPlace, session_id: str) -> bool:
     """Whether all of a session was learned from in the time there is. Ctrl-C skips it."""
     interrupts.count = 0
     worker = place.memory.worker()
@@ -607,7 +607,7 @@ def _learned(interrupts: Interrupts, place: Place, session_id: str) -> bool:
         worker.stop(0 if interrupts.is_any else None)
 
 
-def _in_words(place: Place, voice: Voice, session_id: str, *, is_learned: bool) -> str:
+def _in_words(place: ChatPlace, voice: Voice, session_id: str, *, is_learned: bool) -> str:
     if not is_learned:
         return (
             "The session has ended. What was said becomes memory when a worker runs:"

@@ -10,12 +10,25 @@ import functools
 import inspect
 import os
 import pwd
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, Self, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    BinaryIO,
+    Literal,
+    Self,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import click
 
@@ -24,12 +37,14 @@ from recollect import config
 from recollect.errors import InvalidSetting, InvalidValue, NotFound, RecollectError
 from recollect.interfaces.cli.groups import TARGET_NAMES, CommandGroup, Completer, target_options
 from recollect.interfaces.cli.output import json_line, note, one_line, write, write_json
-from recollect.interfaces.views import without_none
 from recollect.observing.actors import acting
-from recollect.space import Space
 from recollect.store.address import path_of, without_password
 
+if TYPE_CHECKING:
+    from recollect.space import Space
+
 Reader = Callable[[str], Any]
+_CLAUSE = re.compile(r"[.:;] ")  # where the part of a help that a list shows ends
 
 
 # Parameters
@@ -51,6 +66,7 @@ class Opt:
     hidden: bool = False
     clamp: bool = False
     exists: bool = False  # a path that has to be there
+    is_file: bool = False  # a path that cannot be a directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +79,7 @@ class Arg:
     choices: Iterable[str] = ()
     at_least: float | None = None
     exists: bool = False
-    is_file: bool = False  # and cannot be a directory
+    is_file: bool = False
 
 
 def parameters_of(function: Callable[..., Any]) -> list[click.Parameter]:
@@ -111,7 +127,7 @@ def _parameter(name: str, default: Any, hint: Any) -> click.Parameter:
     if get_origin(hint) is not Annotated:
         hint = Annotated[hint, Arg()]
     kind, *extras = get_args(hint)
-    kind, _ = without_none(kind)
+    kind = _without_none(kind)
     spec = next(each for each in reversed(extras) if isinstance(each, Opt | Arg))
     is_many = get_origin(kind) is tuple and get_args(kind)[-1] is Ellipsis
     if is_many:
@@ -131,6 +147,12 @@ def _parameter(name: str, default: Any, hint: Any) -> click.Parameter:
             given["nargs"] = -1
         return click.Argument([name], **given)
     return _option(name, kind, spec, given, is_many=is_many)
+
+
+def _without_none(hint: Any) -> Any:
+    if get_origin(hint) not in (Union, UnionType):
+        return hint
+    return next(each for each in get_args(hint) if each is not NoneType)
 
 
 def _option(
@@ -168,8 +190,7 @@ def _type(kind: Any, spec: Opt | Arg) -> Any:
         ranged: Any = click.IntRange if kind is int else click.FloatRange
         return ranged(spec.at_least, at_most, clamp=clamp)
     if kind is Path:
-        is_file = getattr(spec, "is_file", False)
-        return click.Path(exists=spec.exists, dir_okay=not is_file, path_type=Path)
+        return click.Path(exists=spec.exists, dir_okay=not spec.is_file, path_type=Path)
     return click.File("rb") if kind is BinaryIO else str
 
 
@@ -335,12 +356,13 @@ def _agent_name(agent: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Output:
     """What a command answers: a value for programs, lines for people, and advice beside them."""
 
     value: Any
     lines: str | Iterable[str] = ()
     notes: str | Iterable[str] = ()  # on standard error, and only for people
+    before: str = ""  # a note that stands above the lines
     exit_code: int = 0
 
 
@@ -364,22 +386,21 @@ def command(
     of: click.Group | None = None,
     *,
     name: str = "",
-    summary: str = "",
     makes_store: bool = False,
     kind: type[click.Command] = click.Command,
-) -> Callable[[Callable[..., Answer | None]], click.Command]:
+) -> Callable[[Callable[..., Output | None]], click.Command]:
     """A command of a function that takes a Target and what its annotations ask for.
 
     `makes_store` has it open a store that is not there yet. The name is that of the function.
     """
 
-    def make(function: Callable[..., Answer | None]) -> click.Command:
+    def make(function: Callable[..., Output | None]) -> click.Command:
         made = kind(
             name or function.__name__.rstrip("_").replace("_", "-"),
             callback=_run(function, makes_store=makes_store),
             params=[*parameters_of(function), *target_options()],
             help=help_of(function),
-            short_help=summary or None,
+            short_help=_first_sentence(function),
         )
         if of is not None:
             of.add_command(made)
@@ -396,7 +417,12 @@ def help_of(function: Callable[..., Any]) -> str:
     )
 
 
-def _run(function: Callable[..., Answer | None], *, makes_store: bool) -> Callable[..., None]:
+def _first_sentence(function: Callable[..., Any]) -> str:
+    paragraph = " ".join((inspect.getdoc(function) or "").partition("\n\n")[0].split())
+    return f"{_CLAUSE.split(paragraph)[0].rstrip('.')}."
+
+
+def _run(function: Callable[..., Output | None], *, makes_store: bool) -> Callable[..., None]:
     @functools.wraps(function)
     def run(**given: Any) -> None:
         context = click.get_current_context()
@@ -443,11 +469,13 @@ def error_view(error: RecollectError) -> dict[str, Any]:
     }
 
 
-def say(target: Target, answer: Answer) -> None:
+def say(target: Target, answer: Output) -> None:
     """Print an answer."""
     if target.as_json:
         write_json(answer.value)
         return
+    for line in _each(answer.before):
+        note(line)
     for line in _each(answer.lines):
         write(line)
     for line in _each(answer.notes):

@@ -8,7 +8,7 @@ from typing import Annotated
 import click
 from click.shell_completion import FishComplete, ShellComplete, ZshComplete
 
-from recollect.interfaces.cli.commands import Answer, Arg, Target, command
+from recollect.interfaces.cli.commands import Arg, Output, Target, command
 from recollect.interfaces.cli.output import note, write
 
 VARIABLE = "_RECOLLECT_COMPLETE"
@@ -56,7 +56,7 @@ INSTRUCTIONS = {
 @command()
 def completion(
     _target: Target, shell: Annotated[str, Arg("SHELL", choices=tuple(INSTRUCTIONS))]
-) -> Answer | None:
+) -> Output | None:
     """Print a completion script for SHELL: bash (4.4 or newer), zsh or fish.
 
     Tab then completes commands, options and their values, and the names in a store: spaces, session

@@ -15,7 +15,7 @@ from recollect.documents.publish import Publication
 from recollect.documents.shelf import Conflict
 from recollect.documents.tree import Documents, Links, OnReferences
 from recollect.errors import DocumentReferenced, NotFound, UnloadedEdits
-from recollect.interfaces.cli.commands import Answer, Arg, Opt, Target, command, group
+from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, group
 from recollect.interfaces.cli.facts import source_in_words
 from recollect.interfaces.cli.groups import known_paths
 from recollect.interfaces.cli.output import (
@@ -85,7 +85,7 @@ def _documents(at: Target) -> Documents:
 # Reading
 
 
-@command(docs, summary="Show the tree.")
+@command(docs)
 def tree(
     at: Target,
     path: MaybePath = None,
@@ -97,7 +97,7 @@ def tree(
     after: Annotated[
         str | None, Opt("The next page: what comes after it.", "PATH", read=read_tree_path)
     ] = None,
-) -> Answer:
+) -> Output:
     """Show the documents below PATH, or all of ~/memory.
 
     Examples:
@@ -116,7 +116,7 @@ def tree(
     elif not nodes and after is None:
         example = f'recollect docs write people/ana "Ana lives in Lisbon."{at.arguments}'
         notes = f"No documents in space {at.quoted_space} yet. Write one: {example}"
-    return Answer(nodes, _tree_lines(nodes, root.count("/")), notes)
+    return Output(nodes, _tree_lines(nodes, root.count("/")), notes)
 
 
 def _tree_lines(nodes: Sequence[Node], root_depth: int) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _about(title: str, description: str, path: str) -> str:
     return f"  {': '.join(words)}" if words else ""
 
 
-@command(docs, summary="Show a document, or an earlier version of it.")
+@command(docs)
 def read(
     at: Target,
     path: TreePath,
@@ -144,7 +144,7 @@ def read(
         int | None, Opt("Version N instead of the current one.", "N", at_least=1)
     ] = None,
     body: Annotated[bool, Opt("Only its text, without the head.")] = False,
-) -> Answer:
+) -> Output:
     """Show a document by its path, by a path it had before it was moved, or by its id.
 
     Examples:
@@ -164,8 +164,8 @@ def read(
         lines = _version_lines(found)
     if body:
         # A line end of two characters is no danger, and part of the text.
-        return Answer(None, ["\r\n".join(harmless(each) for each in found.body.split("\r\n"))])
-    return Answer(found, lines)
+        return Output(None, ["\r\n".join(harmless(each) for each in found.body.split("\r\n"))])
+    return Output(found, lines)
 
 
 def _document_lines(document: Document, at: Target) -> Iterator[str]:
@@ -225,7 +225,7 @@ def _by(author: Author, reason: str) -> str:
 # Writing
 
 
-@command(docs, summary="Write a document, or a new version of it.", makes_store=True)
+@command(docs, makes_store=True)
 def write(
     at: Target,
     path: TreePath,
@@ -253,7 +253,7 @@ def write(
         ),
     ] = None,
     reason: Reason = "",
-) -> Answer:
+) -> Output:
     """Write a document, or a new version of it; missing parents are created.
 
     TEXT that is - or missing is read from standard input. Title, description, tags and links stay
@@ -284,14 +284,14 @@ def write(
     return _did("Wrote" if document.version > 1 else "Created", document)
 
 
-def _did(what: str, document: Document) -> Answer:
-    return Answer(document, f"{what} {one_line(document.path)}, version {document.version}.")
+def _did(what: str, document: Document) -> Output:
+    return Output(document, f"{what} {one_line(document.path)}, version {document.version}.")
 
 
-@command(docs, summary="Add to the end of a document.")
+@command(docs)
 def append(
     at: Target, path: TreePath, text: Text = None, *, expect: Expect = None, reason: Reason = ""
-) -> Answer:
+) -> Output:
     """Add TEXT to the end of a document, as a paragraph of its own.
 
     TEXT that is - or missing is read from standard input.
@@ -306,7 +306,7 @@ def append(
     return _did("Wrote", document)
 
 
-@command(docs, summary="Replace a passage of a document.")
+@command(docs)
 def patch(
     at: Target,
     path: TreePath,
@@ -319,7 +319,7 @@ def patch(
     new_file: Annotated[BinaryIO | None, Opt("The replacement, in a file.", "F")] = None,
     expect: Expect = None,
     reason: Reason = "",
-) -> Answer:
+) -> Output:
     """Replace a passage that occurs in a document exactly once.
 
     Examples:
@@ -342,10 +342,10 @@ def _one_of(name: str, text: str | None, file: BinaryIO | None) -> str:
     return text if text is not None else read_file(file, may_be_empty=True) if file else ""
 
 
-@command(docs, summary="Move a document with everything below it; links follow.")
+@command(docs)
 def move(
     at: Target, path: TreePath, to: TreePath, *, expect: Expect = None, reason: Reason = ""
-) -> Answer:
+) -> Output:
     """Move a document with everything below it; its id, links and history stay.
 
     Links to it keep working, and its old path leads to the new one.
@@ -358,10 +358,10 @@ def move(
     document = _documents(at).move(before.path, to, expected_version=expect, reason=reason)
     if document.version == before.version:
         return _did("Unchanged:", document)
-    return Answer(document, f"Moved {one_line(before.path)} to {one_line(document.path)}.")
+    return Output(document, f"Moved {one_line(before.path)} to {one_line(document.path)}.")
 
 
-@command(docs, summary="Delete a document; it can be restored.")
+@command(docs)
 def delete(
     at: Target,
     path: TreePath,
@@ -376,7 +376,7 @@ def delete(
     ] = OnReferences.REFUSE.value,
     expect: Expect = None,
     reason: Reason = "",
-) -> Answer:
+) -> Output:
     """Delete a document. It can be restored; purge removes it for good.
 
     Refused while other documents refer to it or stand below it, unless an option says what becomes
@@ -395,10 +395,10 @@ def delete(
         ways = "--below, --references leave, --references unlink"
         raise DocumentReferenced(f"{error}. Options for it: {ways}") from error
     back = f"recollect docs restore {document.id}{at.arguments}"
-    return Answer(document, f"Deleted {one_line(document.path)}. Bring it back: {back}")
+    return Output(document, f"Deleted {one_line(document.path)}. Bring it back: {back}")
 
 
-@command(docs, summary="Bring back a deleted document or an earlier version.")
+@command(docs)
 def restore(
     at: Target,
     path: TreePath,
@@ -408,7 +408,7 @@ def restore(
     ] = None,
     expect: Expect = None,
     reason: Reason = "",
-) -> Answer:
+) -> Output:
     """Bring back a deleted document, with what was deleted together with it, or an older version.
 
     Examples:
@@ -423,14 +423,14 @@ def restore(
 # Versions, search and links
 
 
-@command(docs, summary="List deleted documents that can be restored.")
+@command(docs)
 def deleted(
     at: Target,
     path: MaybePath = None,
     *,
     limit: Limit = SHOWN,
     after: Annotated[str | None, Opt("The next page: what comes after it.", "ID")] = None,
-) -> Answer:
+) -> Output:
     """List what was deleted at PATH and below it, or in all of ~/memory; the last first.
 
     Examples:
@@ -444,7 +444,7 @@ def deleted(
         notes = more(at, f"docs deleted --after {gone[-1].id}")
     elif not gone and after is None:
         notes = "Nothing was deleted there, or it was purged."
-    return Answer(gone, _deleted_lines(gone), notes)
+    return Output(gone, _deleted_lines(gone), notes)
 
 
 def _deleted_lines(gone: Sequence[DeletedDocument]) -> Iterator[str]:
@@ -452,7 +452,7 @@ def _deleted_lines(gone: Sequence[DeletedDocument]) -> Iterator[str]:
     return table(DELETED_HEADERS, rows) if rows else iter(())
 
 
-@command(docs, summary="List the versions of a document.")
+@command(docs)
 def history(
     at: Target,
     path: TreePath,
@@ -461,7 +461,7 @@ def history(
     before: Annotated[
         int | None, Opt("The next page: the versions before this one.", "N", at_least=1)
     ] = None,
-) -> Answer:
+) -> Output:
     """List the versions of a document, newest first; also of one that was deleted.
 
     Examples:
@@ -486,13 +486,13 @@ def history(
         page = "" if limit == VERSIONS else f" --limit {limit}"
         last = f"--before {versions[-1].number}{page}"
         notes = f"There is more: recollect docs history {shlex.quote(path)} {last}{at.arguments}"
-    return Answer(versions, table(VERSION_HEADERS, rows) if rows else (), notes)
+    return Output(versions, table(VERSION_HEADERS, rows) if rows else (), notes)
 
 
-@command(docs, summary="Show what changed between two versions.")
+@command(docs)
 def diff(
     at: Target, path: TreePath, a: Number, b: Annotated[int | None, Arg(at_least=1)] = None
-) -> Answer:
+) -> Output:
     """Show what changed from version A to version B, or to the newest one.
 
     Examples:
@@ -504,7 +504,7 @@ def diff(
         text = _documents(at).diff(path, a, newest)
     notes = "" if text else f"Versions {a} and {newest} say the same."
     value = {"path": path, "from": a, "to": newest, "diff": text}
-    return Answer(value, diff_lines(text) if text else (), notes)
+    return Output(value, diff_lines(text) if text else (), notes)
 
 
 def diff_lines(diff: str) -> Iterator[str]:
@@ -513,7 +513,7 @@ def diff_lines(diff: str) -> Iterator[str]:
         yield click.style(harmless(line), fg=colours.get(line[:1]))
 
 
-@command(docs, summary="Find documents by their words.")
+@command(docs)
 def search(
     at: Target,
     words: Annotated[Words, Arg()],
@@ -523,7 +523,7 @@ def search(
         Opt("Only there and below it.", "PATH", read=read_tree_path, complete=known_paths),
     ] = None,
     limit: Limit = 10,
-) -> Answer:
+) -> Output:
     """Find documents with any of the WORDS in title, description or text, the best first.
 
     Examples:
@@ -533,7 +533,7 @@ def search(
     where = None if below is None else find_document(at.space, below).path
     found = _documents(at).search(" ".join(words), limit, below=where)
     notes = "" if found else f"Nothing found. See all: recollect docs tree{at.arguments}"
-    return Answer(found, (line for each in found for line in _found_lines(each)), notes)
+    return Output(found, (line for each in found for line in _found_lines(each)), notes)
 
 
 def _found_lines(document: Document) -> Iterator[str]:
@@ -543,7 +543,7 @@ def _found_lines(document: Document) -> Iterator[str]:
         yield f"    {shortened(document.body, 2 * DESCRIPTION_CHARS)}"
 
 
-@command(docs, summary="Show links in both directions, broken links and orphans.")
+@command(docs)
 def links(
     at: Target,
     path: MaybePath = None,
@@ -551,7 +551,7 @@ def links(
     broken: Annotated[bool, Opt("All links that lead to no document.")] = False,
     orphans: Annotated[bool, Opt("All documents that no other one mentions.")] = False,
     limit: Annotated[int, limit_of("broken links or orphans")] = 100,
-) -> Answer:
+) -> Output:
     """Show what a document refers to and what refers to it; or what is wrong with the links.
 
     A link in a text is [[path]] or [[path|words to show]]. One to a document that does not exist
@@ -567,14 +567,14 @@ def links(
     if path is not None:
         document = find_document(at.space, path)
         found = _documents(at).links(document.path)
-        return Answer({"path": document.path, **view(found)}, _link_lines(found))
+        return Output({"path": document.path, **view(found)}, _link_lines(found))
     if broken:
         bad = _documents(at).broken_links(limit)
         lines = (f"{one_line(each.source)} → {_referred(each.target, each)}" for each in bad)
-        return Answer(bad, lines, "" if bad else "Every link leads to a document.")
+        return Output(bad, lines, "" if bad else "Every link leads to a document.")
     alone = _documents(at).orphans(limit)
     notes = "" if alone else "Every document is mentioned by another one."
-    return Answer(alone, map(one_line, alone), notes)
+    return Output(alone, map(one_line, alone), notes)
 
 
 def _link_lines(found: Links) -> Iterator[str]:
@@ -592,7 +592,7 @@ def _referred(path: str, reference: Reference) -> str:
 # Files
 
 
-@command(docs, summary="Write the tree as Markdown files.")
+@command(docs)
 def publish(
     at: Target,
     directory: Directory,
@@ -613,7 +613,7 @@ def publish(
             " kept beside it, hidden, under a name ending in -edited."
         ),
     ] = False,
-) -> Answer:
+) -> Output:
     """Write the tree as Markdown files into DIRECTORY, which is created if necessary.
 
     It changes in one step: readers see the tree before or after, never half of it. Only files that
@@ -642,7 +642,7 @@ def publish(
         f"Edits that were not loaded are kept in {_quoted(each)} until you remove it."
         for each in published.kept_aside
     ]
-    return Answer(published, _published_in_words(published), kept)
+    return Output(published, _published_in_words(published), kept)
 
 
 def _published_in_words(published: Publication) -> str:
@@ -653,7 +653,7 @@ def _published_in_words(published: Publication) -> str:
     return f"Published {documents} to {where}: {', '.join(counts)}."
 
 
-@command(docs, summary="Load what was edited in those files.", makes_store=True)
+@command(docs, makes_store=True)
 def load(
     at: Target,
     directory: Directory,
@@ -670,7 +670,7 @@ def load(
     allow_deletions: Annotated[
         bool, Opt("Even if all documents would be deleted, or more than half and more than 10.")
     ] = False,
-) -> Answer:
+) -> Output:
     """Load what people changed in DIRECTORY: new files, edits, moves and deletions.
 
     What was published is the base: edits on both sides are merged. Where both changed the same
@@ -688,7 +688,7 @@ def load(
     value = {"dry_run": dry_run, **view(loading)}
     lines = _loading_lines(loading, dry_run=dry_run)
     is_done = not loading.conflicts and not loading.problems
-    return Answer(value, lines, _advice(at, directory, loading), exit_code=0 if is_done else 1)
+    return Output(value, lines, _advice(at, directory, loading), exit_code=0 if is_done else 1)
 
 
 def _loading_lines(loading: Loading, *, dry_run: bool) -> Iterator[str]:
@@ -738,8 +738,8 @@ def _quoted(directory: str) -> str:
     return shlex.quote(one_line(directory))
 
 
-@command(docs, summary="Remove a document for good, with every version.")
-def purge(at: Target, path: TreePath, *, yes: Yes = False) -> Answer:
+@command(docs)
+def purge(at: Target, path: TreePath, *, yes: Yes = False) -> Output:
     """Remove for good what stands or stood at PATH and below it, with every version.
 
     Nothing of it can be restored. Links to it from elsewhere are broken from then on.
@@ -760,7 +760,7 @@ def purge(at: Target, path: TreePath, *, yes: Yes = False) -> Answer:
         raise NotFound(f"nothing stands or stood at {path!r} in space {at.space_name!r}{stands}")
     counts = f"{counted(purged.documents, 'document')}, {counted(purged.versions, 'version')}"
     read = "The store is in use; its log keeps the bytes until the next write."
-    return Answer(
+    return Output(
         {"space": at.space_name, "path": where, **view(purged)},
         f"Purged {one_line(where)}: {counts}.",
         "" if purged.is_clean else read,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import click
 
 from recollect.errors import NotFound
-from recollect.interfaces.cli.commands import Answer, Arg, Opt, Target, command, group
+from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, group
 from recollect.interfaces.cli.groups import known_keys
 from recollect.interfaces.cli.output import NONE, counted, labelled, moment, one_line
 from recollect.interfaces.cli.parameters import (
@@ -74,7 +74,7 @@ def list_(
     every: Annotated[bool, Opt("Include what is superseded, over or not valid yet.")] = False,
     limit: Limit = 50,
     after: After = None,
-) -> Answer:
+) -> Output:
     """List the facts that hold, newest first.
 
     Examples:
@@ -101,8 +101,8 @@ def list_(
     return _listed(at.space, found, notes)
 
 
-def _listed(space: Space, found: Sequence[Fact], notes: str) -> Answer:
-    return Answer(found, facts_lines(found, space), notes)
+def _listed(space: Space, found: Sequence[Fact], notes: str) -> Output:
+    return Output(found, facts_lines(found, space), notes)
 
 
 def _nothing_narrower(at: Target) -> str:
@@ -134,7 +134,7 @@ def search(
     after: Annotated[
         str | None, Opt("With --metadata, the next page: those after this one.", "ID")
     ] = None,
-) -> Answer:
+) -> Output:
     """Find facts with any of the WORDS, the best first.
 
     Examples:
@@ -165,7 +165,7 @@ def add(
     tags: Tags = (),
     metadata: Metadata = (),
     fact_id: Annotated[str | None, Opt("Its id; replaces what has this id.", "ID", "--id")] = None,
-) -> Answer:
+) -> Output:
     """Add a fact by hand. The same statement is stored only once.
 
     TEXT that is - or missing is read from standard input. Secrets in it are replaced by
@@ -182,7 +182,7 @@ def add(
     return _one("Stored", at.space.facts.add(given))
 
 
-@command(facts, summary="Change what a fact says.")
+@command(facts)
 def edit(
     at: Target,
     fact_id: FactId,
@@ -190,7 +190,7 @@ def edit(
     *,
     tags: Annotated[tuple[str, ...], Opt("Replaces its tags.", "T", "--tag")] = (),
     metadata: Annotated[Pairs, Opt("Replaces its metadata.", "KEY=VALUE", read=read_pair)] = (),
-) -> Answer:
+) -> Output:
     """Change what a fact says, its tags or its metadata; no extraction changes it afterwards.
 
     TEXT that is - is read from standard input. Its history keeps what it said before.
@@ -209,12 +209,12 @@ def edit(
     return _one("Changed", changed)
 
 
-def _one(did: str, fact: Fact, value: Any = None) -> Answer:
-    return Answer(value or fact, f"{did} fact {one_line(fact.id)}: {one_line(fact.content)}")
+def _one(did: str, fact: Fact, value: Any = None) -> Output:
+    return Output(value or fact, f"{did} fact {one_line(fact.id)}: {one_line(fact.content)}")
 
 
 @command(facts)
-def delete(at: Target, fact_id: FactId) -> Answer:
+def delete(at: Target, fact_id: FactId) -> Output:
     """Delete a fact. Its session does not bring it back, and what it superseded holds again.
 
     Its history stays; to erase that too, use recollect forget --fact.
@@ -227,19 +227,19 @@ def delete(at: Target, fact_id: FactId) -> Answer:
     return _one("Deleted", fact, {"space": at.space_name, "deleted": fact})
 
 
-@command(facts, summary="Show one fact and the words it comes from.")
-def show(at: Target, fact_id: FactId) -> Answer:
+@command(facts)
+def show(at: Target, fact_id: FactId) -> Output:
     """Show everything known about one fact, and the words it comes from.
 
     Example:
       recollect facts show 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10 --json
     """
     fact = find_fact(at.space, fact_id)
-    return Answer(fact, _fact_in_full(fact, at))
+    return Output(fact, _fact_in_full(fact, at))
 
 
-@command(facts, summary="Show the changes of a fact.")
-def history(at: Target, fact_id: FactId) -> Answer:
+@command(facts)
+def history(at: Target, fact_id: FactId) -> Output:
     """Show the changes of a fact, oldest first; also of one that was deleted.
 
     Example:
@@ -251,7 +251,7 @@ def history(at: Target, fact_id: FactId) -> Answer:
             f"there was never a fact {fact_id!r} in space {at.space_name!r};"
             " recollect facts lists them"
         )
-    return Answer(changes, (line for change in changes for line in _change_lines(change)))
+    return Output(changes, (line for change in changes for line in _change_lines(change)))
 
 
 @group(lists="list")
@@ -268,7 +268,7 @@ def quarantine() -> None:
     """
 
 
-def _list_quarantined(at: Target, *, limit: Limit = 50, after: After = None) -> Answer:
+def _list_quarantined(at: Target, *, limit: Limit = 50, after: After = None) -> Output:
     """List what is in quarantine, newest first.
 
     Examples:
@@ -288,8 +288,8 @@ def _list_quarantined(at: Target, *, limit: Limit = 50, after: After = None) -> 
 command(quarantine, name="list")(_list_quarantined)
 
 
-@command(quarantine, summary="Approve a fact: it may be put into prompts.")
-def approve(at: Target, fact_id: FactId) -> Answer:
+@command(quarantine)
+def approve(at: Target, fact_id: FactId) -> Output:
     """Approve a fact: it becomes a person's word, and may be put into prompts.
 
     Its history records this. It still goes when the session it comes from is forgotten.
@@ -302,7 +302,7 @@ def approve(at: Target, fact_id: FactId) -> Answer:
 
 
 @command(quarantine)
-def reject(at: Target, fact_id: FactId) -> Answer:
+def reject(at: Target, fact_id: FactId) -> Output:
     """Delete a fact. Its session does not bring it back.
 
     Its history stays; to erase that too, use recollect forget --fact ID.

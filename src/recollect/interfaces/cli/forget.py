@@ -12,7 +12,7 @@ from recollect.descriptors import agent_label
 from recollect.domain import SessionState
 from recollect.errors import NotFound
 from recollect.forgetting import ERASE, KEEP, read_record
-from recollect.interfaces.cli.commands import Answer, Opt, Target, command, read_agent
+from recollect.interfaces.cli.commands import Opt, Output, Target, command, read_agent
 from recollect.interfaces.cli.groups import known_keys, known_paths
 from recollect.interfaces.cli.output import counted, one_line, progress_bar, shortened
 from recollect.interfaces.cli.parameters import (
@@ -80,7 +80,7 @@ def forget(
         ),
     ] = KEEP,
     yes: Yes = False,
-) -> Answer:
+) -> Output:
     """Erase one thing for good: a session, a record, a fact, a document, or many at once.
 
     Everything that rests on it alone goes with it: facts, summaries, lines on pages, whole pages
@@ -112,7 +112,7 @@ def forget(
     if state is not None and value == state.key and state.rotation > 1:
         earlier = f"Earlier sessions of {one_line(state.key)!r} stay"
         notes.insert(0, f"{earlier}; recollect sessions lists them.")
-    return Answer(receipt, [f"Forgot {words}.", _receipt_in_words(receipt)], notes)
+    return Output(receipt, [f"Forgot {words}.", _receipt_in_words(receipt)], notes)
 
 
 def _left(receipt: Receipt) -> Iterator[str]:

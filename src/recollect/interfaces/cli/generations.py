@@ -29,7 +29,7 @@ from recollect.generation import (
     Selection,
     Waiting,
 )
-from recollect.interfaces.cli.commands import Answer, Arg, Opt, Target, command, group
+from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, group
 from recollect.interfaces.cli.docs import diff_lines
 from recollect.interfaces.cli.output import (
     NONE,
@@ -71,7 +71,7 @@ def generations() -> None:
     """
 
 
-@command(generations, summary="List generations.")
+@command(generations)
 def list_(
     at: Target,
     *,
@@ -79,7 +79,7 @@ def list_(
     before: Annotated[
         int | None, Opt("The next page: those before this one.", "N", at_least=1)
     ] = None,
-) -> Answer:
+) -> Output:
     """List generations, newest first: when and by whom they were made, and of what.
 
     ADDED, RETAINED and REMOVED count memories, one for each session.
@@ -108,7 +108,7 @@ def list_(
         notes = more(at, f"generations list --before {found[-1].number}")
     elif not found and before is None:
         notes = _none_yet(at)
-    return Answer(found, table(HEADERS, rows) if rows else (), notes)
+    return Output(found, table(HEADERS, rows) if rows else (), notes)
 
 
 def _none_yet(at: Target) -> str:
@@ -125,7 +125,7 @@ def _note_on(generation: Generation) -> str:
     return "; ".join(filter(None, (shortened(generation.note, NOTE_CHARS), gone)))
 
 
-@command(generations, summary="Show a generation and its documents.")
+@command(generations)
 def show(
     at: Target,
     number: Annotated[int | None, Arg("[N]", at_least=1)] = None,
@@ -133,7 +133,7 @@ def show(
     limit: Annotated[
         int, Opt("At most N of its documents.", "N", at_least=0, at_most=LIST_MAX)
     ] = 50,
-) -> Answer:
+) -> Output:
     """Show generation N, or the current one: how it was made, and which documents it has.
 
     Each is listed in the version it has in that generation: recollect docs read PATH --version V
@@ -170,7 +170,7 @@ def show(
 
     left = len(versions) - limit
     notes = f"… and {counted(left, 'document')} more (--limit)" if left > 0 else ""
-    return Answer({**view(found), "has": has}, lines(), notes)
+    return Output({**view(found), "has": has}, lines(), notes)
 
 
 def _find(at: Target, number: int | None) -> Generation:
@@ -192,14 +192,14 @@ def _documents_of(at: Target, generation: Generation) -> list[tuple[Version, str
     return sorted(found, key=lambda pair: pair[0].path)
 
 
-@command(generations, summary="Show what changed between two generations.")
+@command(generations)
 def diff(
     at: Target,
     older: Annotated[int, Arg("A", at_least=1)],
     newer: Annotated[int | None, Arg("[B]", at_least=1)] = None,
     *,
     paths: Annotated[bool, Opt("Only name the documents that differ.")] = False,
-) -> Answer:
+) -> Output:
     """Show what changed from generation A to generation B, or to the current one.
 
     Examples:
@@ -225,11 +225,11 @@ def diff(
     if not changes:
         notes.insert(0, f"Generations {ends[0].number} and {ends[1].number} say the same.")
     value = {"from": ends[0].number, "to": ends[1].number, "changes": changes}
-    return Answer(value, lines(), notes)
+    return Output(value, lines(), notes)
 
 
-@command(generations, summary="Restore a generation as the newest one.")
-def rollback(at: Target, number: Number) -> Answer:
+@command(generations)
+def rollback(at: Target, number: Number) -> Output:
     """Restore generation N as the newest generation.
 
     It stays until something is learned or forgotten, when the next one is made of everything there
@@ -247,11 +247,11 @@ def rollback(at: Target, number: Number) -> Answer:
         notes = f"It stays until something is learned or forgotten. Keep it: {keep}"
     changed = counted(made.changed, "document")
     done = f"Restored generation {number} as generation {made.number}: {changed} changed."
-    return Answer(made, done, notes)
+    return Output(made, done, notes)
 
 
-@command(generations, summary="Make no more generations until resumed.")
-def pause(at: Target) -> Answer:
+@command(generations)
+def pause(at: Target) -> Output:
     """Make no more generations of a space until it is resumed; one under way is abandoned.
 
     Sessions are distilled as before. What is forgotten still leaves the handbook at once.
@@ -263,11 +263,11 @@ def pause(at: Target) -> Answer:
     state = at.space.generations.state()
     done = f"Consolidation of space {at.quoted_space} is paused since {moment(state.paused_at)}."
     resume = f"Resume it: recollect generations resume{at.arguments}"
-    return Answer(view(state, at.memory.clock.now()), done, resume)
+    return Output(view(state, at.memory.clock.now()), done, resume)
 
 
-@command(generations, summary="Make generations again.")
-def resume(at: Target) -> Answer:
+@command(generations)
+def resume(at: Target) -> Output:
     """Make generations of a space again; if something changed meanwhile, the next one is due.
 
     Example:
@@ -281,7 +281,7 @@ def resume(at: Target) -> Answer:
     if was_paused and state.changed > state.consolidated:
         notes = f"Something changed meanwhile. Now: recollect consolidate{at.arguments}"
     done = f"{what} is resumed." if was_paused else f"{what} was not paused."
-    return Answer(view(state, at.memory.clock.now()), done, notes)
+    return Output(view(state, at.memory.clock.now()), done, notes)
 
 
 # The next generation
@@ -314,7 +314,7 @@ def consolidate(
     *,
     now: Annotated[bool, Opt("Even if nothing changed, and after failures.")] = False,
     dry_run: Annotated[bool, Opt("Only show what would be selected and written.")] = False,
-) -> Answer:
+) -> Output:
     """Make the next generation of a space's memory from what its sessions came to.
 
     The best memories are selected and compared with those of the last generation. What is new is
@@ -337,7 +337,7 @@ def consolidate(
         return _preview(at) if dry_run else _consolidate(at, is_now=now)
 
 
-def _consolidate(at: Target, *, is_now: bool) -> Answer:
+def _consolidate(at: Target, *, is_now: bool) -> Output:
     memory, own = at.memory, at.space.generations
     memory.pipeline.notice_edits(at.space.name)
     before = own.state()
@@ -368,7 +368,7 @@ def _consolidate(at: Target, *, is_now: bool) -> Answer:
         "directory": directory,
         "state": view(state, memory.clock.now()),
     }
-    return Answer(value, lines, notes, exit_code=1 if outcome in UNDONE else 0)
+    return Output(value, lines, notes, exit_code=1 if outcome in UNDONE else 0)
 
 
 def _reason_not_to(
@@ -476,14 +476,14 @@ WHY_REMOVED = {
 T = TypeVar("T")
 
 
-def _preview(at: Target) -> Answer:
+def _preview(at: Target) -> Output:
     preview = at.space.generations.preview()
     selection = preview.selection
     ids = {each.session_id for each in selection.picks}
     ids |= {each.session_id for each in selection.removed}
     found = (at.space.sessions.get(session_id) for session_id in sorted(ids))
     keys = {state.id: state.key for state in found if state is not None}
-    return Answer(_preview_view(preview, keys), preview_lines(preview, keys))
+    return Output(_preview_view(preview, keys), preview_lines(preview, keys))
 
 
 def _preview_view(preview: Preview, keys: Mapping[str, str]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from recollect import collection
 from recollect.descriptors import agent_label
 from recollect.domain import MarkUnit, Mode, Record, SessionState
 from recollect.errors import InvalidMessage, InvalidValue, RecollectError
-from recollect.interfaces.cli.commands import Answer, Arg, Opt, Target, command, read_agent
+from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, read_agent
 from recollect.interfaces.cli.groups import known_keys
 from recollect.interfaces.cli.output import (
     counted,
@@ -99,7 +99,7 @@ def append(
             "FILE",
         ),
     ] = None,
-) -> Answer:
+) -> Output:
     """Add a message to the session behind KEY.
 
     The message is stored durably when the command returns. TEXT that is - or missing is read from
@@ -137,7 +137,7 @@ def append(
     value = records if messages is not None else {**view(records[0]), "session": state}
     if not at.memory.runtime.store_of(session.agent)[1]:
         off = f"Memory is off for {one_line(agent_label(state.agent_id))}: nothing was kept."
-        return Answer(value, (), off)
+        return Output(value, (), off)
     stored = [record for record in records if record.seq]
     is_known = append_key is not None and all(each.created_at < started for each in stored)
     lines, notes = _stored_in_words(stored, state, settings, is_known=is_known), []
@@ -146,7 +146,7 @@ def append(
     elif len(stored) < len(records):
         lost = counted(len(records) - len(stored), "message")
         notes = [f"Forgotten, and not stored again under this key: {lost}."]
-    return Answer(value, lines if stored else (), notes)
+    return Output(value, lines if stored else (), notes)
 
 
 def _expect_alone(text: str | None, given: Mapping[str, object]) -> None:
@@ -303,7 +303,7 @@ def history(
     rotations: Annotated[
         bool, Opt("Include what was said under KEY before a reset or compaction.")
     ] = False,
-) -> Answer:
+) -> Output:
     """Show what was said in the session behind KEY, oldest first.
 
     Tool calls and their results are shortened; --json has everything. A key nobody has used is
@@ -319,13 +319,13 @@ def history(
     newest = None if every else limit or SHOWN
     records, left_out = _read(session, newest, rotations=rotations)
     summary = "" if session is None else session.summary
-    notes = ""
+    before = notes = ""
     if left_out:
-        notes = f"{counted(left_out, 'earlier record')} not shown; --all shows every one."
+        before = f"{counted(left_out, 'earlier record')} not shown; --all shows every one."
     elif not records and not summary:
         where = f"under {one_line(key)!r} in space {at.quoted_space}"
         notes = f'Nothing was said {where} yet. Say it: recollect append {one_line(key)} "Hello"'
-    return Answer(records, _record_lines(records, summary), notes)
+    return Output(records, _record_lines(records, summary), notes, before=before)
 
 
 def _read(

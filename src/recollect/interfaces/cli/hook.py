@@ -231,7 +231,7 @@ def _given(payload: str | None) -> bytes:
 def _attend(
     at: Target, event: Event, options: HookOptions, given: bytes, deadline: Deadline
 ) -> None:
-    """Answer at once, then send somebody for the rest."""
+    """Output at once, then send somebody for the rest."""
     try:
         if event.moment in ASKING:
             _tell(at, event, options, deadline)
@@ -324,9 +324,9 @@ def _capture(at: Target, event: Event, options: HookOptions, tell: Callable[[str
 
 
 for _agent, _summary in (
-    (Agent.CLAUDE_CODE, "What Claude Code calls: SessionStart, UserPromptSubmit, Stop, …"),
-    (Agent.CODEX, "What Codex calls: its hooks, or its `notify` with PAYLOAD."),
-    (Agent.GEMINI_CLI, "What Gemini CLI calls: SessionStart, BeforeAgent, AfterAgent, …"),
-    (Agent.GENERIC, "For any other agent: an object with event, session, cwd, prompt, messages."),
+    (Agent.CLAUDE_CODE, "What Claude Code calls (SessionStart, UserPromptSubmit, Stop, …)."),
+    (Agent.CODEX, "What Codex calls (its hooks, or its `notify` with PAYLOAD)."),
+    (Agent.GEMINI_CLI, "What Gemini CLI calls (SessionStart, BeforeAgent, AfterAgent, …)."),
+    (Agent.GENERIC, "For any other agent (an object with event, session, cwd, prompt, messages)."),
 ):
     _add_agent(_agent, _summary)

@@ -24,7 +24,7 @@ from recollect.hooks.installing import (
     settings_file,
 )
 from recollect.hooks.places import absolute
-from recollect.interfaces.cli.commands import Answer, Arg, Opt, Target, command
+from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command
 from recollect.interfaces.cli.output import harmless, one_line, write
 from recollect.interfaces.cli.parameters import DryRun
 from recollect.store.address import without_password
@@ -36,7 +36,7 @@ InProject = Annotated[
 ]
 
 
-@command(summary="Write the hooks into an agent's settings.")
+@command()
 def install(
     at: Target,
     agent: AgentName,
@@ -45,7 +45,7 @@ def install(
     dry_run: DryRun = False,
     yes: Annotated[bool, Opt("Do not ask.")] = False,
     learn: Annotated[bool, Opt("Learn from sessions as soon as they end.")] = False,
-) -> Answer:
+) -> Output:
     """Let AGENT call `recollect hook` at its turning points.
 
     Everything else in its settings stays as it is, byte for byte; the original file is kept beside
@@ -64,7 +64,7 @@ def install(
     return _carry_out(at, plan, dry_run=dry_run, yes=yes, done="Installed in")
 
 
-@command(summary="Remove the hooks, and nothing else.")
+@command()
 def uninstall(
     at: Target,
     agent: AgentName,
@@ -72,7 +72,7 @@ def uninstall(
     project: InProject = False,
     dry_run: DryRun = False,
     yes: Annotated[bool, Opt("Do not ask.")] = False,
-) -> Answer:
+) -> Output:
     """Remove the hooks of `recollect` from AGENT's settings, and nothing else.
 
     Examples:
@@ -132,7 +132,7 @@ def _program() -> list[str]:
     return [beside] if beside else [sys.executable, "-P", "-m", "recollect"]
 
 
-def _carry_out(at: Target, plan: Plan, *, dry_run: bool, yes: bool, done: str) -> Answer:
+def _carry_out(at: Target, plan: Plan, *, dry_run: bool, yes: bool, done: str) -> Output:
     diff, path = list(_diff(plan)), one_line(str(plan.path))
     lines, notes = [f"{path}: nothing to change."], list[str]()
     is_wanted = plan.changes and not dry_run
@@ -149,7 +149,7 @@ def _carry_out(at: Target, plan: Plan, *, dry_run: bool, yes: bool, done: str) -
     if backup is not None:
         notes.append(f"As it was: {one_line(str(backup))}")
     value = {"path": plan.path, "changed": is_wanted, "diff": diff, "backup": backup}
-    return Answer(value, lines, notes)
+    return Output(value, lines, notes)
 
 
 def _diff(plan: Plan) -> list[str]:

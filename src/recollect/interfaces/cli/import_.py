@@ -20,7 +20,7 @@ from recollect.importers.items import MARKDOWN, NAMES, ImportReport, Progress, S
 from recollect.importers.markdown import ImportingNotes
 from recollect.importers.running import Importing
 from recollect.importers.watching import INTERVAL_SECONDS, Watching
-from recollect.interfaces.cli.commands import Answer, Arg, Opt, Target, command, say
+from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, say
 from recollect.interfaces.cli.output import counted, json_line, note, one_line, progress_bar, write
 from recollect.interfaces.cli.running import logged, stop_signals, terminated_like_interrupted
 from recollect.interfaces.cli.work import plan_totals, plan_view
@@ -89,7 +89,7 @@ def import_(
         value = report_view(report)
         if plan is not None:
             value["work"] = plan_view(plan, with_prompts=False)
-        say(at, Answer(value, _report_lines(report, plan, memory.settings)))
+        say(at, Output(value, _report_lines(report, plan, memory.settings)))
         if report.is_not_understood:
             raise InvalidValue(f"nothing in it was understood: {report.source} does not write this")
         if work:
@@ -149,7 +149,7 @@ def _tried(
 
 def _imported_notes(
     at: Target, memory: recollect.Memory, paths: Sequence[Path], *, dry_run: bool
-) -> Answer:
+) -> Output:
     if not paths:
         raise NotFound("notes have no usual place: name the folder to read")
     with _shown(at) as show:
@@ -157,7 +157,7 @@ def _imported_notes(
         for folder in paths:
             importing.run(folder)
     lines = _import_lines(importing.report, is_dry=dry_run)
-    return Answer(report_view(importing.report), lines)
+    return Output(report_view(importing.report), lines)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import click
 
 from recollect.descriptors import UserAgent, read_descriptor
 from recollect.errors import InvalidValue
-from recollect.interfaces.cli.commands import Answer, Arg, Opt, Target, command, read_agent
+from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, read_agent
 from recollect.interfaces.cli.facts import source_in_words
 from recollect.interfaces.cli.groups import known_keys
 from recollect.interfaces.cli.output import counted, harmless, one_line, shortened
@@ -176,7 +176,7 @@ def recall(
     speaker: Speaker = None,
     narrowing: Narrowing,
     explain: Annotated[bool, Opt("Show what each score is made of, and the sources.")] = False,
-) -> Answer:
+) -> Output:
     """Find what is remembered about QUERY: facts, documents, summaries and messages.
 
     Any text is a query, a question too; names of people and times ("last spring") count. A QUERY
@@ -208,7 +208,7 @@ def recall(
                 yield from hit_lines(rank, hit, keys)
 
     nothing = f"Nothing in space {at.quoted_space} matches.{narrowing.nothing_found}"
-    return Answer(hits, lines(), "" if hits else nothing)
+    return Output(hits, lines(), "" if hits else nothing)
 
 
 @command()
@@ -234,7 +234,7 @@ def context(
     explain: Annotated[
         bool, Opt("Explain on standard error why it is in there, and what is not.")
     ] = False,
-) -> Answer:
+) -> Output:
     """Print what is remembered about QUERY as a block for a prompt, and nothing else.
 
     An empty QUERY is answered with a recap: of the project that --project names, else of the
@@ -266,7 +266,7 @@ def context(
         notes = f"Nothing in space {at.quoted_space} matches.{narrowing.nothing_found}"
     elif not block:
         notes = "What was found is not suitable here. See why: --explain"
-    return Answer(block, harmless(block.text), notes)
+    return Output(block, harmless(block.text), notes)
 
 
 # Hits as people read them

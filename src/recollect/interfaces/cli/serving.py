@@ -20,7 +20,7 @@ from click.core import ParameterSource
 from recollect.collection import check_label, check_space
 from recollect.errors import InvalidSetting, InvalidValue, MissingExtra, NotFound
 from recollect.importers.projects import project_of
-from recollect.interfaces.cli.commands import Answer, Arg, Opt, Target, command, group
+from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, group
 from recollect.interfaces.cli.output import moment, note, one_line, table, write_json
 from recollect.interfaces.cli.running import logged
 from recollect.interfaces.http.bearer import make_key
@@ -176,7 +176,7 @@ def create(
         int | None,
         Opt("Valid for N days. Default: until it is revoked.", "N", at_least=1, at_most=36_500),
     ] = None,
-) -> Answer:
+) -> Output:
     """Create a key called NAME and print its secret, once.
 
     Only the secret goes to standard output, so that it can be passed on.
@@ -193,7 +193,7 @@ def create(
     )
     opens = "every space" if key.space is None else f"space {one_line(key.space)!r}"
     told = f"Key {key.id} opens {opens} ({key.scope.value}). Its secret, shown only now:"
-    return Answer(view(key) | {"secret": secret}, secret, told)
+    return Output(view(key) | {"secret": secret}, secret, before=told)
 
 
 @command(keys)
@@ -202,7 +202,7 @@ def list_(
     *,
     limit: Annotated[int, Opt("At most N keys.", "N", at_least=1, at_most=LIST_MAX)] = LIST_MAX,
     after: Annotated[str, Opt("The next page: those after this one.", "ID")] = "",
-) -> Answer:
+) -> Output:
     """List keys, oldest first, including expired and revoked ones; never a secret.
 
     Examples:
@@ -214,7 +214,7 @@ def list_(
     nothing = f"No keys. Create one: recollect keys create NAME{at.arguments} --space NAME"
     headers = ("ID", "NAME", "SPACE", "SCOPE", "CREATED", "EXPIRES", "REVOKED", "LAST USED")
     rows = [_key_row(key) for key in shown]
-    return Answer(shown, table(headers, rows) if rows else (), "" if rows else nothing)
+    return Output(shown, table(headers, rows) if rows else (), "" if rows else nothing)
 
 
 def _key_row(key: ApiKey) -> tuple[str, ...]:
@@ -223,7 +223,7 @@ def _key_row(key: ApiKey) -> tuple[str, ...]:
 
 
 @command(keys)
-def revoke(at: Target, key_id: Annotated[str, Arg()]) -> Answer:
+def revoke(at: Target, key_id: Annotated[str, Arg()]) -> Output:
     """Revoke a key for good; the next request with it is refused.
 
     Example:
@@ -231,7 +231,7 @@ def revoke(at: Target, key_id: Annotated[str, Arg()]) -> Answer:
     """
     if not at.memory.store.api_keys.revoke(key_id, at.memory.clock.now()):
         raise NotFound(f"no active key {key_id!r}; recollect keys lists them")
-    return Answer({"id": key_id, "revoked": True}, f"Key {one_line(key_id)} is revoked.")
+    return Output({"id": key_id, "revoked": True}, f"Key {one_line(key_id)} is revoked.")
 
 
 # MCP
@@ -297,7 +297,7 @@ def mcp(
         ),
     ] = None,
     spaces: Annotated[
-        tuple[str, ...] | None,
+        Sequence[str] | None,
         Opt(
             "With --http: these spaces as well, each at /spaces/NAME/mcp.", "A,B", read=read_spaces
         ),
@@ -313,7 +313,7 @@ def mcp(
         ),
     ] = None,
     verbose: Annotated[bool, Opt("Log more on standard error.")] = False,
-) -> Answer | None:
+) -> Output | None:
     """Give an agent this memory over the Model Context Protocol.
 
     The agent starts this command itself and talks to it over standard input and output; --config
@@ -340,7 +340,7 @@ def mcp(
     if config_for is not None:
         made = snippet(config_for, [*_program(), "mcp", *_arguments(at, config_for, served)])
         value = {"agent": made.agent, "where": made.place, "text": made.text}
-        return Answer(value, made.text, made.place)
+        return Output(value, made.text, before=made.place)
     level = logging.INFO if verbose else logging.WARNING
     with logged(level, as_json=at.as_json), _without_collecting():
         memory, terms = _prepared(at, served, is_http=address is not None)

@@ -13,7 +13,7 @@ from recollect.agency import AgentState, Life
 from recollect.descriptors import agent_label, from_cache_key, is_remembered
 from recollect.domain import JobState, MarkCause, Mode, Range, Record, SessionState
 from recollect.errors import UsageError
-from recollect.interfaces.cli.commands import Answer, Opt, Target, command, group
+from recollect.interfaces.cli.commands import Opt, Output, Target, command, group
 from recollect.interfaces.cli.facts import standing
 from recollect.interfaces.cli.history import digest
 from recollect.interfaces.cli.output import (
@@ -72,7 +72,7 @@ def list_(
     after: Annotated[str | None, page_after("sessions")] = None,
     marked: Annotated[bool, Opt("Only marked ones, the lowest mark first.")] = False,
     all_agents: AllAgents = False,
-) -> Answer:
+) -> Output:
     """List the sessions of a space, newest first.
 
     RECORDS is the number of the last record, MARK how far the session is marked, CURSOR how far it
@@ -97,7 +97,7 @@ def list_(
     elif not found and after is None:
         example = f'recollect append telegram:42:main "Hello"{at.arguments}'
         notes = f"No sessions in space {at.quoted_space} yet. Add one: {example}"
-    return Answer(found, table(HEADERS, [_row(state) for state in found]) if found else (), notes)
+    return Output(found, table(HEADERS, [_row(state) for state in found]) if found else (), notes)
 
 
 def _pages(
@@ -142,7 +142,7 @@ def _mark(state: SessionState) -> str:
 # Changes by hand
 
 
-@command(sessions, summary="Mark a session for learning.")
+@command(sessions)
 def mark(
     at: Target,
     key_or_id: KeyOrId,
@@ -151,7 +151,7 @@ def mark(
     upto: Annotated[
         int | None, Opt("Up to record N. Default: the last one.", "N", at_least=1)
     ] = None,
-) -> Answer:
+) -> Output:
     """Mark a session, so that workers learn from it. A mark only rises until it is processed.
 
     Examples:
@@ -165,14 +165,14 @@ def mark(
     return _did("Marked", at.space.sessions.get(before.id) or before)
 
 
-@command(sessions, summary="Mark a session and start an empty one under its key.")
+@command(sessions)
 def reset(
     at: Target,
     key_or_id: KeyOrId,
     *,
     agent: Agent = None,
     reason: Annotated[str | None, Opt("Kept with the session that ends.", "WHY")] = None,
-) -> Answer:
+) -> Output:
     """Mark a session and start an empty one under the same key.
 
     Example:
@@ -181,8 +181,8 @@ def reset(
     return _did("Began", _current(at, key_or_id, agent).reset(reason))
 
 
-@command(sessions, summary="Mark a session whose agent has gone idle.")
-def sleep(at: Target, key_or_id: KeyOrId, *, agent: Agent = None) -> Answer:
+@command(sessions)
+def sleep(at: Target, key_or_id: KeyOrId, *, agent: Agent = None) -> Output:
     """Mark a session without ending it: its agent has gone idle, and may resume it later.
 
     Example:
@@ -191,8 +191,8 @@ def sleep(at: Target, key_or_id: KeyOrId, *, agent: Agent = None) -> Answer:
     return _did("Marked", _current(at, key_or_id, agent).sleep())
 
 
-@command(sessions, summary="Mark a session and close it.")
-def end(at: Target, key_or_id: KeyOrId, *, agent: Agent = None) -> Answer:
+@command(sessions)
+def end(at: Target, key_or_id: KeyOrId, *, agent: Agent = None) -> Output:
     """Mark a session and close it; the next message to its key opens a new one.
 
     Example:
@@ -211,21 +211,21 @@ def _current(at: Target, key_or_id: str, agent: str | None) -> Session:
     return session
 
 
-def _did(what: str, state: SessionState) -> Answer:
+def _did(what: str, state: SessionState) -> Output:
     name = f"session {state.id} of {one_line(state.key)}"
     if state.invalidated_at is not None:
-        return Answer(state, f"{what} {name}, mark {_mark(state)}.")
+        return Output(state, f"{what} {name}, mark {_mark(state)}.")
     if what != "Marked":
-        return Answer(state, f"{what} {name}.")
+        return Output(state, f"{what} {name}.")
     is_learned = state.remembered and not state.ephemeral and state.mode is Mode.ENABLED
     why = "all of it has been processed" if is_learned else _state(state)
-    return Answer(state, f"Nothing to mark in {name}: {why}.")
+    return Output(state, f"Nothing to mark in {name}: {why}.")
 
 
 # One session in full
 
 
-@command(sessions, summary="Show one session, and the facts beside their records.")
+@command(sessions)
 def show(
     at: Target,
     key_or_id: KeyOrId,
@@ -234,7 +234,7 @@ def show(
     limit: Annotated[
         int, Opt("The facts of at most N places in the session; --json has all.", "N", at_least=0)
     ] = 50,
-) -> Answer:
+) -> Output:
     """Show one session: its state, its results, and the facts beside their records.
 
     It lists which records were read by whom, in how many attempts and at what cost; what was made
@@ -266,7 +266,7 @@ def show(
         yield from _call_lines(calls)
 
     found = {"ranges": ranges, "extraction": extraction, "facts": facts, "calls": calls}
-    return Answer({**view(state), "records": count, **found}, lines())
+    return Output({**view(state), "records": count, **found}, lines())
 
 
 def _values(state: SessionState, count: int) -> Iterator[str]:
@@ -406,7 +406,7 @@ def agents(
     *,
     limit: Annotated[int, limit_of("agents")] = 100,
     all_agents: AllAgents = False,
-) -> Answer:
+) -> Output:
     """List the agents that live in a store, those that are awake first.
 
     Each is listed with its state, its session, its queue, its next signal and what went wrong; over
@@ -424,7 +424,7 @@ def agents(
         notes = f"There are more: recollect agents --limit {len(found)}{at.arguments}"
     elif not found:
         notes = f"No agents here yet. Talk to one: recollect chat{at.arguments}"
-    return Answer(found[:limit], agent_lines(found[:limit], at.memory.clock.now(), at.scope), notes)
+    return Output(found[:limit], agent_lines(found[:limit], at.memory.clock.now(), at.scope), notes)
 
 
 _COLOURS = {Life.ACTIVE: "green", Life.SLEEPING: "cyan", Life.DEAD: "red"}

@@ -23,7 +23,7 @@ from recollect.domain import (
     SessionState,
 )
 from recollect.errors import InvalidValue
-from recollect.interfaces.cli.commands import Answer, Arg, Opt, Target, command
+from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command
 from recollect.interfaces.cli.generations import (
     Consolidation,
     consolidation_lines,
@@ -88,7 +88,7 @@ def status(
         ),
     ] = 20,
     all_agents: AllAgents = False,
-) -> Answer:
+) -> Output:
     """Show what is due and what waits, over all spaces or, with --space, in one.
 
     A marked session is due for processing: its state, the next attempt and the last error are
@@ -112,7 +112,7 @@ def status(
       recollect status --store postgresql://localhost/memory --space alice --json
     """
     overview = _read(at.memory, at.scope, limit, all_agents=all_agents)
-    return Answer({"space": at.scope, **_overview_view(overview)}, _overview_lines(overview, at))
+    return Output({"space": at.scope, **_overview_view(overview)}, _overview_lines(overview, at))
 
 
 def _read(memory: recollect.Memory, space: str | None, limit: int, *, all_agents: bool) -> Overview:
@@ -434,7 +434,7 @@ def retry(
     session_id: Annotated[str | None, Arg()] = None,
     *,
     everything: Annotated[bool, Opt("Everything that is parked or paused.", name="--all")] = False,
-) -> Answer:
+) -> Output:
     """Make what is parked or paused due again: one session, those of a space, or all.
 
     A session is parked when it failed too often, or in a way that another attempt would not fix. It
@@ -470,7 +470,7 @@ def retry(
         if not revived:
             job, now = _job_of(at, session_id), memory.clock.now()
             notes = f"It is neither parked nor paused, but {job.state}: {one_line(job.why(now))}."
-    return Answer(
+    return Output(
         {"space": space, "session_id": session_id, "revived": revived},
         f"{counted(revived, 'job')} {'is' if revived == 1 else 'are'} due again.",
         notes,
@@ -487,7 +487,7 @@ def _job_of(at: Target, key: str) -> Job:
 
 
 @command(makes_store=True)
-def sweep(at: Target) -> Answer:
+def sweep(at: Target) -> Output:
     """Mark every session that has unprocessed records and has been idle.
 
     This catches what a process that died had no time to mark, after idle_sweep_seconds (10 minutes
@@ -502,7 +502,7 @@ def sweep(at: Target) -> Answer:
     marked = at.memory.sweep_idle(at.scope)
     idle = at.memory.settings.idle_sweep_seconds
     where = "all spaces" if at.scope is None else f"space {one_line(at.scope)!r}"
-    return Answer(
+    return Output(
         {"space": at.scope, "marked": marked, "idle_sweep_seconds": idle},
         f"Marked {counted(marked, 'session')} in {where} (idle for {idle:g} s or more).",
     )

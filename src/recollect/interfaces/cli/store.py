@@ -13,7 +13,7 @@ import click
 from recollect.clock import SystemClock
 from recollect.config import Described, Settings, described
 from recollect.errors import NotFound
-from recollect.interfaces.cli.commands import Answer, Arg, Opt, Target, command
+from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command
 from recollect.interfaces.cli.output import (
     NONE,
     counted,
@@ -49,7 +49,7 @@ def _progress(at: Target) -> Iterator[None]:
 
 
 @command()
-def spaces(at: Target) -> Answer:
+def spaces(at: Target) -> Output:
     """List the spaces of a store with their sessions, records, facts and documents.
 
     Superseded facts and deleted items do not count. With --space only that one.
@@ -73,7 +73,7 @@ def spaces(at: Target) -> Answer:
     ]
     headers = ("SPACE", "SESSIONS", "RECORDS", "FACTS", "DOCUMENTS", "SINCE")
     nothing = "No space holds anything yet; recollect append makes one."
-    return Answer({"spaces": found}, table(headers, rows) if rows else (), "" if found else nothing)
+    return Output({"spaces": found}, table(headers, rows) if rows else (), "" if found else nothing)
 
 
 # Archives
@@ -91,7 +91,7 @@ def _contents(counts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 @command()
-def export(at: Target, path: NewFile) -> Answer:
+def export(at: Target, path: NewFile) -> Output:
     """Write everything that is remembered into a new archive, PATH: all spaces, or one (--space).
 
     The archive is a zip: JSON Lines for every kind of row (sessions, records, facts and their
@@ -110,14 +110,14 @@ def export(at: Target, path: NewFile) -> Answer:
     with _progress(at):
         done = memory.export(path, at.named_space)
     what = f"{done.size_bytes:,} bytes), {_contents(done.spaces)}"
-    return Answer(
+    return Output(
         {"path": done.path, "size_bytes": done.size_bytes, "spaces": done.spaces},
         f"Wrote {one_line(str(done.path))} ({what}.",
     )
 
 
 @command(makes_store=True)
-def load(at: Target, path: NewFile) -> Answer:
+def load(at: Target, path: NewFile) -> Output:
     """Load an archive that recollect export wrote: all its spaces or, with --space, one.
 
     The archive is checked before anything is written; one that was truncated or changed is refused.
@@ -137,7 +137,7 @@ def load(at: Target, path: NewFile) -> Answer:
     lines += [
         f"Space {one_line(name)!r} was already there, unchanged." for name in done.already_there
     ]
-    return Answer(
+    return Output(
         {"path": done.path, "spaces": done.spaces, "already_there": done.already_there}, lines
     )
 
@@ -145,7 +145,7 @@ def load(at: Target, path: NewFile) -> Answer:
 @command()
 def migrate(
     at: Target, *, to: Annotated[str, Opt("The store to copy everything into.", "URL")]
-) -> Answer:
+) -> Output:
     """Copy a whole store into another one, from SQLite to PostgreSQL or the other way round.
 
     The other store must be empty, or hold what an interrupted migration from here left there: run
@@ -162,7 +162,7 @@ def migrate(
     memory = at.memory
     with _progress(at):
         done = memory.migrate(to)
-    return Answer(
+    return Output(
         {
             "source": done.source,
             "target": done.target,
@@ -177,7 +177,7 @@ def migrate(
 
 
 @command()
-def backup(at: Target, path: NewFile) -> Answer:
+def backup(at: Target, path: NewFile) -> Output:
     """Copy the store into PATH, a new file, while others go on reading and writing.
 
     A store on SQLite becomes a database file, which is checked before it gets its name. A store on
@@ -195,7 +195,7 @@ def backup(at: Target, path: NewFile) -> Answer:
     with _progress(at):
         done = back_up(store, path)
     what = f"{done.kind}, {done.size_bytes:,} bytes, {counted(done.spaces, 'space')}"
-    return Answer(
+    return Output(
         {
             "path": done.path,
             "kind": done.kind,
@@ -214,7 +214,7 @@ def restore(
     replace: Annotated[
         bool, Opt("Replace an existing store, which is kept under another name.")
     ] = False,
-) -> Answer:
+) -> Output:
     """Create the store that --store names from the backup PATH: a database file or an archive.
 
     An existing store is never overwritten. With --replace a file that nobody has open is kept as
@@ -234,7 +234,7 @@ def restore(
     lines = [f"Restored {one_line(done.store)} with {counted(done.spaces, 'space')}."]
     if done.kept is not None:
         lines.append(f"The previous store is kept as {one_line(str(done.kept))}.")
-    return Answer(
+    return Output(
         {
             "path": done.path,
             "kind": done.kind,
@@ -252,7 +252,7 @@ def restore(
 @command()
 def doctor(
     at: Target, *, repair: Annotated[bool, Opt("Repair what can be repaired safely.")] = False
-) -> Answer:
+) -> Output:
     """Check a whole store: its files, its references, its indexes, its links and its jobs.
 
     The exit code is 1 if something is wrong; a note is only worth knowing. --repair rebuilds
@@ -275,7 +275,7 @@ def doctor(
         "findings": [_finding_view(each) for each in found.findings],
         "repaired": [_finding_view(each) for each in found.repaired],
     }
-    return Answer(value, _diagnosis_lines(found), exit_code=0 if found.is_sound else 1)
+    return Output(value, _diagnosis_lines(found), exit_code=0 if found.is_sound else 1)
 
 
 def _finding_view(finding: Finding) -> dict[str, Any]:
@@ -327,7 +327,7 @@ def audit(
     limit: Annotated[
         int, Opt("At most N entries, the newest.", "N", at_least=1, at_most=ENTRIES_MAX)
     ] = 50,
-) -> Answer:
+) -> Output:
     """Show who did what, newest first: in one space with --space, else in all of them.
 
     The setting audit decides what is recorded: off (the default), writes, or all, which includes
@@ -354,7 +354,7 @@ def audit(
             "Nothing is being recorded: set audit to writes or all (RECOLLECT_AUDIT=writes)."
         )
     headers = ("AT", "ACTOR", "SPACE", "VERB", "OUTCOME", "TARGETS")
-    return Answer(
+    return Output(
         found, table(headers, [_audit_row(each) for each in found]) if found else (), notes
     )
 
@@ -376,7 +376,7 @@ def _audit_row(entry: AuditEntry) -> tuple[str, ...]:
 
 
 @command()
-def config(at: Target) -> Answer:
+def config(at: Target) -> Output:
     """Show every setting: its value, where it comes from, its default and its bounds.
 
     An option wins over RECOLLECT_… in the environment, which wins over recollect.toml or
@@ -408,7 +408,7 @@ def config(at: Target) -> Answer:
         )
         for name, on in settings.agents.items()
     ]
-    return Answer(
+    return Output(
         _settings_view(settings),
         table(("SETTING", "VALUE", "FROM", "DEFAULT", "BOUNDS"), rows),
         f"Commands without --store open {one_line(_opened(settings))}.",
@@ -484,7 +484,7 @@ def _settings_view(settings: Settings) -> dict[str, Any]:
 
 
 @command()
-def verbs(_at: Target) -> Answer:
+def verbs(_at: Target) -> Output:
     """List every operation, and where it can be found.
 
     Each is a method in Python, and a coroutine of the same name in recollect.aio. SCOPE is what a
@@ -516,4 +516,4 @@ def verbs(_at: Target) -> Answer:
         return (verb.name, verb.scope, verb.effect, *(", ".join(each) or NONE for each in places))
 
     rows = [row(verb) for verb in VERBS]
-    return Answer(value, table(("VERB", "SCOPE", "EFFECT", "COMMAND", "HTTP", "MCP"), rows))
+    return Output(value, table(("VERB", "SCOPE", "EFFECT", "COMMAND", "HTTP", "MCP"), rows))

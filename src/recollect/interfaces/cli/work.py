@@ -20,7 +20,7 @@ from recollect.descriptors import agent_label
 from recollect.domain import JobKind
 from recollect.errors import InvalidValue, RecollectError, StoreError
 from recollect.ids import Ids
-from recollect.interfaces.cli.commands import Answer, Opt, Target, command
+from recollect.interfaces.cli.commands import Opt, Output, Target, command
 from recollect.interfaces.cli.groups import known_keys
 from recollect.interfaces.cli.output import (
     counted,
@@ -72,7 +72,7 @@ def work(
         bool, Opt("Only show what would be read and sent, and what it may cost.")
     ] = False,
     show_prompts: Annotated[bool, Opt("With --dry-run: the first prompt of each.")] = False,
-) -> Answer:
+) -> Output:
     """Process what is due now, then stop: for a schedule, or where no worker runs.
 
     First it looks for what became due unnoticed, as a worker does now and then: idle sessions
@@ -106,13 +106,13 @@ def work(
         if dry_run:
             plan = _planned(memory.plan(space, all=everything, again=again), session_id)
             lines = _plan_lines(plan, memory.settings, with_prompts=show_prompts)
-            return Answer(plan_view(plan, with_prompts=show_prompts), lines)
+            return Output(plan_view(plan, with_prompts=show_prompts), lines)
         if again and not memory.request_again(space, session_id) and session is not None:
             note("There is nothing to go through again: it was not processed, or it is due.")
         return _worked(at, everything=everything)
 
 
-def _worked(at: Target, *, everything: bool) -> Answer:
+def _worked(at: Target, *, everything: bool) -> Output:
     memory, space, notes = at.memory, at.scope, list[str]()
     before, first_id = _facts_of_sessions(memory, space), Ids(memory.clock).new()
     with progress_line(lambda: _sessions_to_go(memory, space), as_json=at.as_json):
@@ -128,7 +128,7 @@ def _worked(at: Target, *, everything: bool) -> Answer:
         notes.append(f"{counted(left, 'session')} {does} still marked; why: recollect status")
     elif report.failed or report.postponed:
         notes.append("What failed or waits, and why: recollect status")
-    return Answer(
+    return Output(
         view(report) | {"new_facts": facts, "still_marked": left},
         _report_in_words(report, facts),
         notes,
@@ -290,7 +290,7 @@ def worker(
     metrics_host: Annotated[str, Opt("Where --metrics-port listens.", "NAME")] = "127.0.0.1",
     verbose: Annotated[bool, Opt("Also log what is read, not only the results.")] = False,
     quiet: Annotated[bool, Opt("Log only what goes wrong.")] = False,
-) -> Answer:
+) -> Output:
     """Process sessions as they are marked, until stopped.
 
     Any number of workers, on any number of machines, may share a store: each session is processed
@@ -346,7 +346,7 @@ def worker(
             grace = settings.worker_grace_seconds
             note(f"Stopping ({received.name}), within {grace:g} s; once more ends it at once.")
         running.stop()
-    return Answer({"owner": running.owner, "stopped_by": received.name}, (), "Stopped.")
+    return Output({"owner": running.owner, "stopped_by": received.name}, (), "Stopped.")
 
 
 METRICS_PATH = "/metrics"
