@@ -30,8 +30,8 @@ from recollect.consolidation.validation import (
     Limits,
     Problem,
     losses,
+    missing_from,
     problems,
-    unsaid,
 )
 from recollect.context.assembly import Limits as Room
 from recollect.context.assembly import assemble
@@ -73,7 +73,7 @@ CUT = (
     "document_append, a piece in each answer."
 )
 NOTE_CHARS_MAX = 500
-TOLD_CHARS_MAX = 600
+ADDED_CHARS_MAX = 600
 ERROR_PROBLEMS = 3  # that an error names
 
 READING = frozenset({"document_read", "document_tree", "document_search"})
@@ -110,8 +110,8 @@ class AgentBrief:
     was removed, and the raw memories of both. What is `added` is what the handbook does not say
     yet, in the order in which it is to be read. `pages` is where the summaries stand, by session;
     `evidence` gives what sessions came to; `is_lost` says that the claim is held by nobody here any
-    more; `changed` is told of every page that the model writes; `is_persons` tells whether a person
-    gave an order.
+    more; `changed` is called after every page that the model writes; `is_persons` says whether a
+    person gave an order.
     """
 
     selection: Selection
@@ -148,7 +148,7 @@ class ConsolidationAgent:
 
     @property
     def name(self) -> str:
-        """Who makes generations here: the model and the version of what it is told."""
+        """Who makes generations here: the model and the version of its prompt."""
         return f"{self.model.name}/consolidation-{self._prompt('consolidation').version}"
 
     def run(self, changeset: Changeset, brief: AgentBrief) -> AgentReport:
@@ -314,7 +314,7 @@ class _Run:
         For a repair it starts anew from the request: what it did stands in the pages, and what it
         read on the way would only take up the room.
         """
-        said = [self.agent.request(self.brief, self._told(), self._lines())]
+        said = [self.agent.request(self.brief, self._opening(), self._lines())]
         if found:
             said.append(self.agent.repair(found))
         history = [self._record(NewRecord(role=Role.USER, content=text)) for text in said]
@@ -328,19 +328,19 @@ class _Run:
 
     def problems(self) -> list[Problem]:
         """What is wrong with the pages as they are now, once people's own lines are in them."""
-        self._keep_told()
+        self._keep_added()
         grounds = self.brief.grounds
         limits = self.agent.page_limits
         found = problems(self.changeset, grounds, redact=self.redact, limits=limits)
         return found if self.is_first else [*found, *losses(self.changeset, grounds)]
 
-    def _keep_told(self) -> None:
-        """Put what people wrote back into the handbook where the model left it out, if it fits."""
+    def _keep_added(self) -> None:
+        """Put what people added back into the handbook where the model left it out, if it fits."""
         page = self.changeset.find(MEMORY)
         if page is None or not page.body.strip():
             return
-        told = map(shown, self.brief.grounds.by_hand[:LINES_MAX])
-        missing = [f"- {self.redact(each)}" for each in unsaid(page.body, told)]
+        added = map(shown, self.brief.grounds.by_hand[:LINES_MAX])
+        missing = [f"- {self.redact(each)}" for each in missing_from(page.body, added)]
         heading = f"## {BY_HAND}"
         head, _, rest = page.body.partition(f"{heading}\n\n")
         for count in range(len(missing), 0, -1):
@@ -351,9 +351,9 @@ class _Run:
                 self.brief.changed()
                 return
 
-    # what the model is told
+    # what the model is asked
 
-    def _told(self) -> str:
+    def _opening(self) -> str:
         if self.is_first:
             return f"This is a first run: write the handbook from all that is selected.{self.part}"
         number = self.brief.selection.generation
@@ -375,7 +375,7 @@ class _Run:
         if is_beginning and brief.grounds.by_hand:
             yield f"\n{BY_HAND}, without a session. Keep these word for word; they need no link:\n"
             yield from _bounded(
-                lambda told: f"- {one_line(told, TOLD_CHARS_MAX)}", brief.grounds.by_hand
+                lambda each: f"- {one_line(each, ADDED_CHARS_MAX)}", brief.grounds.by_hand
             )
         for path in (MEMORY, SUMMARY):
             yield f"\n{self._page(path)}"
@@ -407,17 +407,17 @@ class _Run:
     def _limits(self) -> str:
         """What this part may take, so that nobody has to find out by running into it."""
         limits = self.agent.limits
-        told = (
+        text = (
             f"{self._left()} One answer may have {limits.reply_tokens:,} tokens, about "
             f"{CHARS_PER_TOKEN * limits.reply_tokens:,} characters with all its calls; a longer "
             "one is cut off and lost. Write a long page with document_append, in several answers."
         )
         if self.part.is_last:
-            return told
+            return text
         page, most = self.changeset.find(MEMORY), self.agent.page_limits.memory_bytes
         room = ROOM_SHARE * most - (0 if page is None else len(page.body.encode()))
         grows = max(0, int(room * self.part.share))
-        return f"{told} In this part {MEMORY} may grow by {grows:,} bytes."
+        return f"{text} In this part {MEMORY} may grow by {grows:,} bytes."
 
     def _left(self) -> str:
         limits = self.agent.limits
@@ -526,7 +526,7 @@ def _removed_line(removed: Removed) -> str:
 
 
 def definitions() -> tuple[ToolDefinition, ...]:
-    """The tools as a model is told of them."""
+    """The tools as they are described to a model."""
     documents = (
         ToolDefinition(
             name=each["name"], description=each["description"], parameters=each["input_schema"]
@@ -543,7 +543,7 @@ def tools_over(
     is_persons: Callable[[str], bool],
     after: Callable[[str], str],
 ) -> Iterator[Tool]:
-    """The tools over one staged copy; told of what may have changed it.
+    """The tools over one staged copy; `changed` is called after what may have changed it.
 
     Orders that `is_persons` does not know to be a person's are not written. `after` is what is said
     of a page behind the result of a call that wrote it.

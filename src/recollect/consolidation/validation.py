@@ -1,7 +1,7 @@
 """Says what is wrong with a generation that is about to be published, whoever made it.
 
 Owns the half of G9 that looks before anything is kept: what has to be there is there and within its
-limits, every link leads somewhere, and no secret is told. What a model wrote is also held to its
+limits, every link leads somewhere, and no secret is shown. What a model wrote is also held to its
 sources: every claim names one that exists, and nothing of what was removed is left (G11); what is
 rendered says nothing else. Reads the staged tree and changes nothing; what it reads is bounded by
 the limits and by what was removed, not by what exists.
@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
-from typing import Self
 
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, shown
 from recollect.document import Document, Node
@@ -323,7 +322,7 @@ def _too_long(page: Document, size: str, most: str) -> Problem:
 
 def _sources(examined: _Examined) -> Iterator[Problem]:
     by_hand = examined.grounds.by_hand
-    known = Sayings.of([*by_hand, *map(shown, by_hand)])
+    known = [spoken(text) for text in dict.fromkeys((*by_hand, *map(shown, by_hand)))]
     for page in examined.claiming:
         cited = [link.start for link in find_links(page.body) if examined.source(link.path)]
         without = [
@@ -333,7 +332,7 @@ def _sources(examined: _Examined) -> Iterator[Problem]:
             if block.is_claim
             and not (block.is_step and page is not examined.memory)
             and bisect_left(cited, block.start) == bisect_left(cited, end)
-            and not known.are_quoted(block.text)
+            and not is_quoted(block.text, known)
         ]
         if without:
             yield Problem(
@@ -393,7 +392,7 @@ def _links(examined: _Examined) -> Iterator[Problem]:
 
 def _secrets(examined: _Examined, redact: Callable[[str], str]) -> Iterator[Problem]:
     for page in (*examined.spoken, *((examined.raw,) if examined.raw else ())):
-        if redact(_told(page)) != _told(page):
+        if redact(_text(page)) != _text(page):
             yield Problem(text=f"{page.path} holds what looks like a secret: take it out")
 
 
@@ -401,7 +400,7 @@ def _forgotten(examined: _Examined) -> Iterator[Problem]:
     grounds = examined.grounds
     if not grounds.removed:
         return
-    pages = {page.path: _told(page) for page in examined.spoken}
+    pages = {page.path: _text(page) for page in examined.spoken}
     ids = {each.session_id for each in grounds.removed}
     for path, text in pages.items():
         named = len(ids.intersection(_ID.findall(text)))
@@ -424,10 +423,10 @@ def _gone_texts(grounds: Grounds) -> Iterator[str]:
     for each in grounds.removed:
         page = None if each.path is None else grounds.before.find(each.path)
         if page is not None:
-            yield _told(page)
+            yield _text(page)
 
 
-def _told(page: Document) -> str:
+def _text(page: Document) -> str:
     return "\n".join((page.title, page.description, " ".join(page.tags), page.body))
 
 
@@ -551,41 +550,24 @@ def echoes(
     return {name: passages for name, passages in found.items() if passages}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sayings:
-    """Texts as they are known again where a line quotes them."""
-
-    texts: tuple[str, ...]  # their words
-    passages: frozenset[str]  # runs of those, or all of a short text
-
-    @classmethod
-    def of(cls, texts: Iterable[str]) -> Self:
-        spoken = [list(_spoken(text)) for text in texts]
-        passages: set[str] = set()
-        for tokens in spoken:
-            whole = [" ".join(tokens)] if len(tokens) >= SAYING_WORDS_MIN else []
-            passages.update([run for _, run in _runs(tokens)] or whole)
-        said = tuple(f" {' '.join(tokens)} " for tokens in spoken if tokens)
-        return cls(texts=said, passages=frozenset(passages))
-
-    def are_quoted(self, line: str) -> bool:
-        """Whether a line says something of them, or nothing but a part of one."""
-        if not self.texts:
-            return False
-        tokens = list(_spoken(line))
-        is_saying = any(
-            " ".join(tokens[at : at + size]) in self.passages
-            for at in range(len(tokens))
-            for size in range(SAYING_WORDS_MIN, _length(tokens[at]) + 1)
-        )
-        bare = " ".join(_spoken(without_remarks(line)))
-        return is_saying or (bool(bare) and any(f" {bare} " in each for each in self.texts))
+def is_quoted(line: str, texts: Iterable[str]) -> bool:
+    """Whether a line says one of the texts, or nothing but a part of one; each as `spoken`."""
+    said, bare = spoken(line), spoken(without_remarks(line))
+    return any(
+        (text in said and text.count(" ") > SAYING_WORDS_MIN) or (bare.strip() and bare in text)
+        for text in texts
+    )
 
 
-def unsaid(body: str, texts: Iterable[str]) -> list[str]:
+def spoken(text: str) -> str:
+    """The words of a text between blanks, so that one is found in another."""
+    return f" {' '.join(_spoken(text))} "
+
+
+def missing_from(body: str, texts: Iterable[str]) -> list[str]:
     """Those of the texts that a body does not say word for word."""
-    said = f" {' '.join(_spoken(body))} "
-    return [text for text in texts if f" {' '.join(_spoken(text))} " not in said]
+    said = spoken(body)
+    return [text for text in texts if spoken(text) not in said]
 
 
 def _spoken(text: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -37,6 +38,7 @@ from recollect.errors import (
     StoreForked,
     StoreUnavailable,
 )
+from recollect.ids import Ids
 from recollect.store.address import without_password
 from recollect.store.pgvector import PgVectorIndex, make_ready
 from recollect.store.postgres_errors import translate
@@ -46,6 +48,7 @@ from recollect.store.postgres_statements import (
     PostgresConnection,
     PreparingConnection,
     Statement,
+    as_it_stands,
     statement,
 )
 from recollect.store.postgres_whole import PostgresWhole
@@ -64,16 +67,11 @@ from recollect.store.whole import Access
 T = TypeVar("T")
 
 ROLE = "recollect_app"
+NO_ROLE = "none"
+_OPERATOR = statement("SET LOCAL recollect.operator = 'on'")
 ENCODING = "UTF8"  # of the database
 PARTITIONS_MAX = 64  # of each table
 ATTEMPTS_MAX = 5  # runs of one job that lost a deadlock or a serialisation conflict
-_SCOPE = statement(
-    "SELECT set_config('search_path', %(schema)s, true), set_config('role', %(role)s, true),"
-    " set_config('recollect.space', %(space)s, true),"
-    " set_config('recollect.operator', %(operator)s, true),"
-    # Whoever freezes in the middle of a transaction lets go of its locks, so that others take over.
-    " set_config('idle_in_transaction_session_timeout', '60s', true)"
-)
 WRITE = statement("BEGIN")
 READ = statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 STOP_SECONDS = 2.0  # that a listener that is told to stop may take
@@ -93,6 +91,7 @@ class PostgresDatabase:
         self._location = without_password(url)
         self._closed = False
         self._forked = False
+        self._common: tuple[Statement, ...] = ()
         try:
             with psycopg.connect(
                 self._conninfo, autocommit=True, connect_timeout=max(2, int(timeout_seconds))
@@ -100,6 +99,9 @@ class PostgresDatabase:
                 _check_encoding(connection, self._location)
                 self._version = self._migrate(connection, clock)
                 self._role = _application_role(connection)
+                partitions = self._partitions_of(connection)
+                self._common = tuple(map(statement, _common(self._schema, self._role, partitions)))
+                self._check_policies(connection, Ids(clock).new())
         except psycopg.Error as error:
             # What libpq itself says quotes the URL as it took it apart, and the password with it.
             cause = None if error.sqlstate is None else error
@@ -201,13 +203,9 @@ class PostgresDatabase:
     def _begin(self, statements: PostgresConnection, begin: Statement, space: str | None) -> None:
         """Let a transaction see one space. It begins with the first thing that is asked of it."""
         statements.put(begin)
-        scope = {
-            "schema": self._schema,
-            "role": self._role,
-            "space": space or "",
-            "operator": "on" if space is None else "",
-        }
-        statements.put(_SCOPE, scope)
+        for each in self._common:
+            statements.put(each)
+        statements.put(_OPERATOR if space is None else _seen(space))
 
     def _finish(
         self, statements: PostgresConnection, connection: PreparingConnection, begin: Statement
@@ -263,13 +261,11 @@ class PostgresDatabase:
             with psycopg.connect(self._conninfo) as connection:
                 connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
                 connection.read_only = access is Access.READ
-                connection.execute(
-                    # Whoever waits for the other side of a copy is idle for as long as that takes.
-                    "SELECT set_config('search_path', %s, true), set_config('role', %s, true),"
-                    " set_config('recollect.operator', 'on', true),"
-                    " set_config('idle_in_transaction_session_timeout', '0', true)",
-                    (self._schema, self._role),
-                )
+                for each in _common(self._schema, self._role):
+                    connection.execute(each.encode())
+                # Whoever waits for the other side of a copy is idle for as long as that takes.
+                connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+                connection.execute(_OPERATOR.text)
                 yield PostgresWhole(connection, self._location)
                 if access is Access.WRITE:
                     connection.execute(WAKE.text)  # jobs may have come with it
@@ -322,6 +318,30 @@ class PostgresDatabase:
                 )
                 _grant(connection, self._schema)
         return max(version, newest_version("postgres"))
+
+    def _check_policies(self, connection: psycopg.Connection[Any], space: str) -> None:
+        """Refuse a store that does not show a space its own rows and no others.
+
+        Whatever stands between us and the tables (a router, another policy) may drop what a
+        transaction says of itself.
+        """
+        try:
+            with connection.transaction(force_rollback=True):
+                for each in _common(self._schema, self._role):
+                    connection.execute(each.encode())
+                connection.execute(_seen(space).text)
+                connection.execute(
+                    "INSERT INTO spaces (space, created_at) VALUES (%s, 0)", (space,)
+                )
+                found = connection.execute("SELECT space FROM spaces").fetchall()
+        except pg.ReadOnlySqlTransaction:
+            return  # a replica; whoever writes to its server has checked this
+        if found != [(space,)]:
+            raise StoreDenied(
+                f"{self._location}: under row-level security a space with one row sees"
+                f" {len(found)}; look for policies that are not ours, and for a pooler or router"
+                " that does not pass on SET LOCAL"
+            )
 
     def _partitions_of(self, connection: psycopg.Connection[Any]) -> int:
         row = connection.execute(
@@ -397,6 +417,37 @@ class _Listener(threading.Thread):
         self.join(timeout=STOP_SECONDS)
         self._tell.close()
         self._told.close()
+
+
+def _common(schema: str, role: str, partitions: int = 0) -> Iterator[str]:
+    """What every transaction says of itself.
+
+    What is to hold on other nodes as well is a statement of its own: routers pass on SET LOCAL, and
+    no set_config. The rest is said at once, whatever the session has as its default.
+    """
+    local = {
+        "search_path": sql.Identifier(schema).as_string(),
+        "recollect.space": "",
+        "recollect.operator": "",
+        # Whoever freezes in a transaction lets go of its locks, so that others take over.
+        "idle_in_transaction_session_timeout": "60s",
+    }
+    if partitions:
+        # Otherwise the server plans for all partitions each time, which takes longer than the rest.
+        local["plan_cache_mode"] = "force_generic_plan"
+    values = (f"set_config('{name}', {_quoted(value)}, true)" for name, value in local.items())
+    yield f"SELECT {', '.join(values)}"
+    yield f"SET LOCAL ROLE {'NONE' if role == NO_ROLE else sql.Identifier(role).as_string()}"
+
+
+@lru_cache(maxsize=1024)
+def _seen(space: str) -> Statement:
+    """The one space that a transaction may see."""
+    return as_it_stands(f"SET LOCAL recollect.space = {_quoted(space)}")
+
+
+def _quoted(value: str) -> str:
+    return sql.Literal(value).as_string().strip()
 
 
 def split_options(url: str, default_schema: str) -> tuple[str, str, int]:
@@ -500,7 +551,7 @@ def _application_role(connection: psycopg.Connection[Any]) -> str:
         raise StoreDenied(
             f"this user bypasses row-level security; create the role {ROLE} and grant it to them"
         )
-    return "none"
+    return NO_ROLE
 
 
 _open_databases: weakref.WeakSet[PostgresDatabase] = weakref.WeakSet()

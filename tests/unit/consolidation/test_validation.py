@@ -19,11 +19,12 @@ from recollect.consolidation.validation import (
     Grounds,
     Limits,
     Problem,
-    Sayings,
     blocks,
     echoes,
+    is_quoted,
     losses,
     problems,
+    spoken,
 )
 from recollect.document import Author, AuthorKind
 from recollect.documents.changeset import Changeset
@@ -503,12 +504,12 @@ def test_scripts_without_blanks_are_compared_by_their_characters() -> None:
 
 
 def test_what_is_quoted_is_known_by_its_words() -> None:
-    known = Sayings.of(["Bob is left-handed", "In srv/app, use tabs", "Vegetarian"])
-    assert known.are_quoted("- **Bob** is left-handed, they say (2026)")
-    assert known.are_quoted("- Use tabs (inferred) (2026-05-01)")
-    assert known.are_quoted("- Vegetarian (2026-05-01)")
-    assert not known.are_quoted("- Bob is right-handed, and no vegetarian")
-    assert not Sayings.of([]).are_quoted("anything at all")
+    known = [spoken(each) for each in ("Bob is left-handed", "In srv/app, use tabs", "Vegetarian")]
+    assert is_quoted("- **Bob** is left-handed, they say (2026)", known)
+    assert is_quoted("- Use tabs (inferred) (2026-05-01)", known)
+    assert is_quoted("- Vegetarian (2026-05-01)", known)
+    assert not is_quoted("- Bob is right-handed, and no vegetarian", known)
+    assert not is_quoted("anything at all", [])
 
 
 # what rules write
