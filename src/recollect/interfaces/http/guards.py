@@ -48,7 +48,6 @@ class GuardedProtocol(H11Protocol):
 
     _deadline: asyncio.TimerHandle | None = None  # of the head of a request
     _unread: asyncio.TimerHandle | None = None  # of what was sent and nobody has read
-    _head_bytes = 0
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(JoinedWrites(transport))  # type: ignore[arg-type]  # it is one
@@ -62,19 +61,9 @@ class GuardedProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         if self._deadline is None and not self._is_answering():
             self._wait_for_head()  # the next request has begun
-        is_next = self._is_answering() and not self.cycle.more_body
-        is_unwanted = self._is_draining()
         super().data_received(data)
-        if is_next:
-            self._head_bytes += len(data)
-            if self._head_bytes > HEAD_BYTES_MAX:
-                self.flow.pause_reading()  # until what came before is answered
-        elif self._is_answering():
+        if self._is_answering():
             self._stop_waiting()
-        elif self._deadline is not None and not is_unwanted:
-            self._head_bytes += len(data)
-            if self._head_bytes > HEAD_BYTES_MAX and not self.transport.is_closing():
-                self.send_400_response("The head of the request is too large.")
 
     def send_400_response(self, msg: str) -> None:
         """Say what is wrong with a request, unless the client took it for the answer to another."""
@@ -109,7 +98,6 @@ class GuardedProtocol(H11Protocol):
         return is_over and self.conn.their_state in (h11.SEND_BODY, h11.ERROR)
 
     def _wait_for_head(self) -> None:
-        self._head_bytes = 0
         self._deadline = self.loop.call_later(HEAD_SECONDS, self._leave)
 
     def _stop_waiting(self) -> None:

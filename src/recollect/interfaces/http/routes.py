@@ -460,11 +460,7 @@ _APPEND = operation(
     statuses=(201,),
     takes_append_key=True,
     problems=frozenset({409}),
-)(
-    with_signature(
-        _append, {"messages": (Messages, inspect.Parameter.empty), **_CONVERSATION.taken()}
-    )
-)
+)(with_signature(_append, _TAKEN))
 
 
 @operation(f"POST {_SESSION}/records/many", answer=_RECORDS, statuses=(201,), takes_append_key=True)
