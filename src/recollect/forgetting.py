@@ -15,7 +15,7 @@ from typing import Any
 from recollect import collection
 from recollect.descriptors import Descriptor, cache_key, read_descriptor
 from recollect.domain import Record
-from recollect.errors import InvalidValue, NotFound, UsageError
+from recollect.errors import InvalidValue, NotFound
 from recollect.knowledge import FactQuery, ForgettableSession, Receipt, SessionsMeant
 from recollect.pipeline import Pipeline
 from recollect.progress import tell
@@ -55,7 +55,7 @@ class Wanted:
 def forget(
     runtime: Runtime, pipeline: Pipeline, space: str, wanted: Wanted, *, pages: str = KEEP
 ) -> Receipt:
-    """Erase for good. NotFound: there is no such thing here. UsageError: not exactly one.
+    """Erase for good. NotFound: there is no such thing here. InvalidValue: not exactly one.
 
     `pages` says what becomes of pages that people wrote on what is forgotten: keep, or erase.
     """
@@ -98,7 +98,9 @@ def _one_of(wanted: Wanted) -> str:
         given.append("everything")
     if len(given) != 1:
         known = ", ".join((*names, "everything"))
-        raise UsageError(f"say one thing that is to be forgotten, of {known}: {given or 'nothing'}")
+        raise InvalidValue(
+            f"forget takes exactly one of {known} (got {', '.join(given) or 'none'})"
+        )
     return given[0]
 
 

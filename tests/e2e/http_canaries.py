@@ -15,7 +15,7 @@ import httpx2
 
 from recollect.compat.mem0_scopes import memory_id
 from recollect.interfaces.http.bearer import make_key
-from recollect.interfaces.http.operations import Operation, Reach
+from recollect.interfaces.http.operations import KeyReach, Operation
 from recollect.store.key_protocol import Scope
 from tests.e2e.http_world import EXAMPLES, STREAMS, Call, World, path_of, send
 
@@ -112,7 +112,7 @@ def with_no_key(world: World, seen: Seen) -> None:
 
 def with_another_key(world: World, owner: str, seen: Seen) -> None:
     """Every route of a space with every key of the others: as if the space were not there."""
-    routes = [route for route in world.api.operations if route.reach is Reach.SPACE]
+    routes = [route for route in world.api.operations if route.reach is KeyReach.SPACE]
     calls = {route.name: example(world, route, owner) for route in routes}
     before = everything(world)
     for other in sorted(CANARIES.keys() - {owner}):
@@ -250,7 +250,7 @@ def with_own_key(world: World, seen: Seen) -> None:
 
     async def talk(client: httpx2.AsyncClient) -> None:
         for route in world.api.operations:
-            if route.name in STREAMS or route.reach is Reach.STORE:
+            if route.name in STREAMS or route.reach is KeyReach.STORE:
                 continue
             response = await send(client, route, "alice", EXAMPLES[route.name](world, "alice"))
             seen.note(route.name, response)
@@ -279,7 +279,7 @@ def of_the_store(world: World, seen: Seen) -> None:
     async def talk(client: httpx2.AsyncClient) -> None:
         nothing = told(await client.get("/v1/nothing"))
         for route in world.api.operations:
-            if route.reach is Reach.STORE:
+            if route.reach is KeyReach.STORE:
                 response = await send(client, route, "alice", Call())
                 seen.note(route.name, response)
                 seen.expect(told(response) == nothing, f"{route.name} is there for a space's key")

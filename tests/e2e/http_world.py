@@ -14,7 +14,7 @@ import httpx2
 
 import recollect
 from recollect.compat.mem0_scopes import memory_id
-from recollect.interfaces.http.app import Api, Limits
+from recollect.interfaces.http.app import Api, ServerLimits
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.http.operations import Operation
 from recollect.knowledge import Fact, Trust
@@ -22,7 +22,7 @@ from recollect.store.key_protocol import Scope
 
 T = TypeVar("T")
 
-UNLIMITED = Limits(rate_per_second=0, poll_seconds=0.01)
+UNLIMITED = ServerLimits(rate_per_second=0, poll_seconds=0.01)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Call:
 class World:
     """A memory behind an API in this process; each space is full of its own canary."""
 
-    def __init__(self, memory: recollect.Memory, limits: Limits = UNLIMITED) -> None:
+    def __init__(self, memory: recollect.Memory, limits: ServerLimits = UNLIMITED) -> None:
         self.memory = memory
         self.api = Api(memory, limits)
         self.app = self.api.beside()

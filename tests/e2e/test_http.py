@@ -23,7 +23,7 @@ from click.testing import CliRunner
 import recollect
 from recollect.interfaces.cli.serving import keys
 from recollect.interfaces.http import guards
-from recollect.interfaces.http.app import Api, Limits
+from recollect.interfaces.http.app import Api, ServerLimits
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.http.server import Server, listening
 from recollect.store.key_protocol import Scope
@@ -52,7 +52,7 @@ class Served:
 
 
 @contextmanager
-def served(store: Path, limits: Limits) -> Iterator[Served]:
+def served(store: Path, limits: ServerLimits) -> Iterator[Served]:
     with recollect.open(store) as memory, listening("127.0.0.1", 0) as listener:
         api = Api(memory, limits)
         server = Server(api.beside(), api.stop)
@@ -68,7 +68,9 @@ def served(store: Path, limits: Limits) -> Iterator[Served]:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Served]:
-    limits = Limits(rate_per_second=0, body_seconds=0.2, body_bytes_max=100_000, poll_seconds=0.01)
+    limits = ServerLimits(
+        rate_per_second=0, body_seconds=0.2, body_bytes_max=100_000, poll_seconds=0.01
+    )
     with served(tmp_path / "m.db", limits) as made:
         yield made
 
@@ -214,7 +216,7 @@ GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
 
 @pytest.fixture
 def parsed(tmp_path: Path) -> Iterator[Served]:
-    with served(tmp_path / "m.db", Limits(rate_per_second=0, body_bytes_max=100_000)) as made:
+    with served(tmp_path / "m.db", ServerLimits(rate_per_second=0, body_bytes_max=100_000)) as made:
         yield made
 
 
@@ -331,7 +333,7 @@ def data(lines: Iterator[str]) -> Any:
 
 
 def test_a_key_has_so_many_requests_and_no_other_key_suffers(tmp_path: Path) -> None:
-    with served(tmp_path / "m.db", Limits(rate_per_second=0.001, burst=3)) as here:
+    with served(tmp_path / "m.db", ServerLimits(rate_per_second=0.001, burst=3)) as here:
         with here.client() as http:
             answers = [http.get("/v1/spaces") for _ in range(4)]
             assert [answer.status_code for answer in answers] == [200, 200, 200, 429]

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 import recollect
 from recollect.interfaces.http.app import OPERATIONS, Api
 from recollect.interfaces.http.openapi import description, documented
-from recollect.interfaces.http.operations import Operation, Reach, Repeat
+from recollect.interfaces.http.operations import KeyReach, Operation, Repeat
 from recollect.store.key_protocol import Scope
 from tests.crash.worker_child import dump
 from tests.e2e.http_world import EXAMPLES, STREAMS, Call, World, path_of, send
@@ -84,7 +84,7 @@ def test_a_key_does_no_more_than_its_scope_allows(world: World) -> None:
 
         async def talk(client: httpx2.AsyncClient, scope: Scope = scope) -> None:
             for route in all_routes(world):
-                if route.reach is Reach.STORE or scope.includes(route.scope):
+                if route.reach is KeyReach.STORE or scope.includes(route.scope):
                     continue
                 response = await send(client, route, SPACE, Call())
                 assert response.status_code == 403, route.name

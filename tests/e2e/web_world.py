@@ -13,7 +13,7 @@ import anyio
 import httpx2
 
 import recollect
-from recollect.interfaces.http.app import Limits
+from recollect.interfaces.http.app import ServerLimits
 from recollect.interfaces.web.site import COOKIE, Site
 from recollect.store.key_protocol import Scope
 from tests.e2e.http_world import UNLIMITED, World
@@ -24,7 +24,7 @@ FORM = "application/x-www-form-urlencoded"
 class PagedWorld(World):
     """The same, with the pages beside the API."""
 
-    def __init__(self, memory: recollect.Memory, limits: Limits = UNLIMITED) -> None:
+    def __init__(self, memory: recollect.Memory, limits: ServerLimits = UNLIMITED) -> None:
         super().__init__(memory, limits)
         self.app = self.api.beside(Site(self.api, memory).routes())
 

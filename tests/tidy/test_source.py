@@ -35,7 +35,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"agents", "facts"}),
     frozenset({"consolidation"}),
     frozenset({"pipeline", "space", "operations", "forgetting"}),
-    frozenset({"memory", "resolver", "verbs", "awaiting", "aio"}),
+    frozenset({"memory", "resolver", "verbs", "coroutines", "aio"}),
     frozenset({"importers"}),
     frozenset({"hooks", "compat"}),
     frozenset({"__init__"}),  # the public names: only the interfaces may start from them

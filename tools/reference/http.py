@@ -6,7 +6,7 @@ from itertools import groupby
 
 from recollect.interfaces.http.app import OPERATIONS
 from recollect.interfaces.http.openapi import chapter, documented
-from recollect.interfaces.http.operations import SPACE, Operation, Reach, Repeat
+from recollect.interfaces.http.operations import SPACE, KeyReach, Operation, Repeat
 from recollect.interfaces.http.problems import TITLES
 from tools.reference.layout import page, table
 
@@ -47,7 +47,7 @@ def render() -> str:
 def _row(route: Operation) -> tuple[str, ...]:
     path = route.path.removeprefix(SPACE) if route.path.startswith(f"{SPACE}/") else route.path
     path = f"…{path}" if path != route.path else path
-    scope = route.scope.value + {Reach.STORE: ", all spaces"}.get(route.reach, "")
+    scope = route.scope.value + {KeyReach.STORE: ", all spaces"}.get(route.reach, "")
     retry = [] if route.repeat is Repeat.PLAIN else [f"`{route.repeat.value}`"]
     retry += ["`If-Match`"] if route.is_conditional else []
     return f"`{route.method} {path}`", route.summary, scope, _taken(route), ", ".join(retry)

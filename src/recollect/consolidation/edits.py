@@ -20,9 +20,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from recollect.config.settings import folder_of
-from recollect.consolidation.claims import without_remarks
 from recollect.consolidation.pages import MEMORY, SUMMARY, shown
 from recollect.consolidation.statements import Section
+from recollect.consolidation.validation import without_remarks
 from recollect.document import Content
 from recollect.documents import manifest as manifests
 from recollect.documents.files import UNFINISHED, Folder, target_of

@@ -77,12 +77,12 @@ def summary_path(memo: Memo) -> str:
 def summary_page(memo: Memo, path: str) -> Page:
     """What a session came to, below what is known about it."""
     extraction = memo.extraction
-    told = evidence(_without_title(extraction.rollout_summary), below=1)
+    text = evidence(_without_title(extraction.rollout_summary), below=1)
     return Page(
         path=path,
         title=title_of(memo),
         description=_description(memo),
-        body="\n\n".join(part for part in (_head(memo), told) if part),
+        body="\n\n".join(part for part in (_head(memo), text) if part),
         sources=(_source(memo),),
     )
 
@@ -101,9 +101,9 @@ def summarized(memo: Memo, path: str) -> SummarizedSession:
 def title_of(memo: Memo) -> str:
     """What its summary is called, else what is known of it."""
     extraction = memo.extraction
-    told = _title(extraction.rollout_summary)
+    heading_text = _title(extraction.rollout_summary)
     described = read_outline(extraction.raw_memory).front.get("description", "")
-    for text in (told, described, (extraction.rollout_slug or "").replace("-", " ")):
+    for text in (heading_text, described, (extraction.rollout_slug or "").replace("-", " ")):
         if title := label(text, TITLE_CHARS_MAX // 2):
             return title
     return f"Session of {_day(memo.began_at)}"
@@ -145,15 +145,15 @@ def raw_memories(
 
 def _left_out(count: int, *, is_all: bool) -> str:
     older = "" if is_all else " older"
-    told = f"1{older} memory is" if count == 1 else f"{count:,}{older} memories are"
+    count_text = f"1{older} memory is" if count == 1 else f"{count:,}{older} memories are"
     whose = "its summary is" if count == 1 else "their summaries are"
-    return f"{told} left out here; {whose} below {SUMMARIES}."
+    return f"{count_text} left out here; {whose} below {SUMMARIES}."
 
 
 def raw_memory(memo: Memo) -> str:
     """What a session came to, below its title and what is known about it."""
-    told, text = _read_raw(memo)
-    return "\n\n".join(filter(None, (title_of(memo), "\n".join(told), text)))
+    front_lines, text = _read_raw(memo)
+    return "\n\n".join(filter(None, (title_of(memo), "\n".join(front_lines), text)))
 
 
 def subject_of(memo: Memo) -> tuple[str, str]:
@@ -165,16 +165,16 @@ def subject_of(memo: Memo) -> tuple[str, str]:
 def _raw(memo: Memo, path: str | None) -> str:
     title = f"{_day(memo.extraction.source_updated_at)} {title_of(memo)}"
     name = link(path, title) if path else label(title)
-    told, text = _read_raw(memo)
+    front_lines, text = _read_raw(memo)
     session = f"- session: {shown(memo.extraction.session_id)}"
-    head = "\n".join([f"## {name}", "", session, *told])
+    head = "\n".join([f"## {name}", "", session, *front_lines])
     return f"{head}\n\n{text}" if text else head
 
 
 def _read_raw(memo: Memo) -> tuple[list[str], str]:
     front, memory = _parted(memo.extraction.raw_memory)
-    told = [f"- {key}: {shown(front[key])}" for key in _FRONT_KEYS if front.get(key)]
-    return told, evidence(_cut(memory, MEMORY_BYTES_MAX), below=2)
+    front_lines = [f"- {key}: {shown(front[key])}" for key in _FRONT_KEYS if front.get(key)]
+    return front_lines, evidence(_cut(memory, MEMORY_BYTES_MAX), below=2)
 
 
 def _parted(raw_memory: str) -> tuple[Mapping[str, str], str]:
@@ -195,14 +195,14 @@ def _cut(text: str, bytes_max: int) -> str:
 
 def _head(memo: Memo) -> str:
     first, last = _day(memo.began_at), _day(memo.extraction.source_updated_at)
-    told = {
+    known = {
         "session": memo.extraction.session_id,
         "key": memo.key,
         "agent": memo.agent_id,
         "project": memo.project or "",
         "day": str(first) if first >= last else f"{first} to {last}",
     }
-    lines = [(name, shown(value)) for name, value in told.items()]
+    lines = [(name, shown(value)) for name, value in known.items()]
     return "\n".join(f"- {name}: {value}" for name, value in lines if value)
 
 

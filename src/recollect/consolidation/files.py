@@ -41,7 +41,7 @@ FOLDER = "memories"
 USUAL_FILE = "memory.db"
 EDITED = "-edited"  # in the names of what was kept aside
 SPACES_MAX = 100  # whose files one sweep writes
-EDITS_TOLD = 10  # of those that were not taken up
+EDITS_NAMED = 10  # of those that were not taken up
 
 _GONE = "-gone"
 
@@ -110,7 +110,7 @@ class MemoryFiles:
         if directory is None:
             return ()
         places = [directory, *_beside(directory)]
-        return _told_left_over(space, [*filter(_is_left, places), *take_away(directory)])
+        return _report_left_over(space, [*filter(_is_left, places), *take_away(directory)])
 
     def withdraw(self, space: str, *, is_published: bool) -> tuple[str, ...]:
         """Let no file say what was just forgotten, nor what is kept beside them.
@@ -131,7 +131,7 @@ class MemoryFiles:
         abandoned = [each for each in _beside(directory) if each in kept or _is_abandoned(each)]
         left = [] if is_current else [directory]
         left += [*filter(_is_left, abandoned), *take_away(directory)]
-        return _told_left_over(space, left)
+        return _report_left_over(space, left)
 
     def _write(self, space: str, number: int | None) -> bool:
         directory = self.directory(space)
@@ -152,7 +152,7 @@ class MemoryFiles:
             return False
         if made is None:
             return False
-        _tell_left(space, left, made)
+        _report_left(space, left, made)
         return True
 
     def write_missing(self, space: str | None = None) -> int:
@@ -165,7 +165,7 @@ class MemoryFiles:
     # what people wrote
 
     def noticed(self) -> list[str]:
-        """The spaces whose files were edited here since anybody looked; each edit is told once."""
+        """The spaces whose files were edited since anybody looked; each edit is reported once."""
         return self._watch.noticed(in_turn=True)
 
     def noticed_in(self, space: str | None) -> list[str]:
@@ -215,7 +215,7 @@ def _is_there(place: Path) -> bool:
     return place.is_symlink() or place.exists()
 
 
-def _told_left_over(space: str, left: Sequence[Path]) -> tuple[str, ...]:
+def _report_left_over(space: str, left: Sequence[Path]) -> tuple[str, ...]:
     names = tuple(map(str, left))
     if names:
         _log.warning(
@@ -224,17 +224,17 @@ def _told_left_over(space: str, left: Sequence[Path]) -> tuple[str, ...]:
     return names
 
 
-def _tell_left(space: str, left: Sequence[Problem], made: Publication) -> None:
+def _report_left(space: str, left: Sequence[Problem], made: Publication) -> None:
     """Say which edits were not taken up, and where they are from now on."""
     kept = [each for each in made.kept_aside if f".recollect-{made.generation}-edited" in each]
     if not left and not kept:
         return
-    told = "; ".join(f"{each.file}: {each.reason}" for each in left[:EDITS_TOLD])
-    more = f"; and {len(left) - EDITS_TOLD} more" if len(left) > EDITS_TOLD else ""
+    reasons = "; ".join(f"{each.file}: {each.reason}" for each in left[:EDITS_NAMED])
+    more = f"; and {len(left) - EDITS_NAMED} more" if len(left) > EDITS_NAMED else ""
     where = f"; they are kept in {', '.join(kept)}" if kept else ""
     _log.warning(
         "edits in the files of space %r were not taken up: %s%s%s",
-        *(space, told or "made in the last moment", more, where),
+        *(space, reasons or "made in the last moment", more, where),
     )
 
 

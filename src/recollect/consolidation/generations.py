@@ -102,8 +102,8 @@ class Generations:
             if before.get(each) != after.get(each)
         ]
         # What was restored is another version, and says the same.
-        told = [each for each in changes if each.text or each.change is not DocumentChange.CHANGED]
-        return sorted(told, key=lambda change: change.path)
+        real = [each for each in changes if each.text or each.change is not DocumentChange.CHANGED]
+        return sorted(real, key=lambda change: change.path)
 
     def _of(self, generation: Generation) -> builtins.list[GenerationDocument]:
         return self._store.generations.documents(self._space, generation.number)

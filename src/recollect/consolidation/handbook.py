@@ -52,7 +52,7 @@ INTRODUCTION = (
     "then the newest."
 )
 NOTHING_KNOWN = "Nothing is known yet."
-CONFLICTS, SESSIONS = "Conflicts", "Sessions"
+CONFLICTS, SESSIONS, INDEX = "Conflicts", "Sessions", "In the handbook"
 DISAGREE = "These do not agree, and nothing says which is right; the newer stands first."
 TOPIC_CHARS_MAX = 100
 SUMMARY_LINE_CHARS_MAX = 240  # whatever is longer is left out: half a rule is another one
@@ -132,8 +132,8 @@ def handbook(
     newest = sorted(sessions, key=lambda each: (each.day, each.path, each.title), reverse=True)
     skills = _skills(statements, limits)
     known = _Known(statements=statements, skills=skills, sessions=newest, limits=limits)
-    told = replace(known, statements=believed(statements))
-    return (_memory(known), _summary(told), *(each.page for each in skills))
+    trusted = replace(known, statements=believed(statements))
+    return (_memory(known), _summary(trusted), *(each.page for each in skills))
 
 
 def emptied() -> tuple[Page, ...]:
@@ -227,8 +227,8 @@ def _project(
     skills = [
         link(each.page.path, each.page.title) for each in known.skills if each.of == topic.slug
     ]
-    told = [f"It is in {where}."] if where else []
-    lead = " ".join([*told, *(f"What worked there: {each}." for each in skills)])
+    place = [f"It is in {where}."] if where else []
+    lead = " ".join([*place, *(f"What worked there: {each}." for each in skills)])
     for section in _OF_A_PROJECT:
         within = [each for each in statements if each.section is section]
         if within:
@@ -338,15 +338,17 @@ def _summary(known: _Known) -> Page:
     general = [each for each in known.statements if each.topic is None]
     shares = (
         ("About the person", _facts(general, Section.ABOUT), 0.2),
-        ("Preferences and instructions", _wishes(known.statements), 0.4),
-        ("People", _named_topics(known, TopicKind.PEOPLE), 0.55),
-        ("Projects", _named_topics(known, TopicKind.PROJECTS), 0.7),
+        ("People", _named_topics(known, TopicKind.PEOPLE), 0.35),
+        ("Projects", _named_topics(known, TopicKind.PROJECTS), 0.5),
+        ("Preferences and instructions", _wishes(known.statements), 0.7),
         ("Open threads", _facts(general, Section.OPEN), 0.8),
         ("Last sessions", _last_sessions(known), 0.92),
-        ("In the handbook", _index(known), 1.0),
+        (INDEX, _index(known), 1.0),
     )
     body, used = "", list[_Entry]()
     for heading, entries, share in shares:
+        if heading == INDEX and sum(len(each.statements) for each in used) == len(known.statements):
+            break  # all of it stands here
         text = opening = f"{body}\n\n## {heading}\n" if body else f"## {heading}\n"
         for each in entries:
             if len(text) + 1 + len(each.text) <= share * known.limits.summary_chars:
@@ -410,15 +412,15 @@ def _index(known: _Known) -> Iterable[_Entry]:
         section: sum(each.section is section and each.topic is None for each in known.statements)
         for section in Section
     }
-    told = [f"{section.value.lower()} ({count})" for section, count in counted.items() if count]
+    parts = [f"{section.value.lower()} ({count})" for section, count in counted.items() if count]
     people = [label(topic.name) for topic, _ in known.by_topic(TopicKind.PEOPLE)]
-    told += [f"people: {_names(people)}"] if people else []
+    parts += [f"people: {_names(people)}"] if people else []
     projects = len({each.project.slug for each in known.statements if each.project})
-    told += [f"{projects:,} project{'' if projects == 1 else 's'}"] if projects else []
+    parts += [f"{projects:,} project{'' if projects == 1 else 's'}"] if projects else []
     skills = [each.page.title for each in known.skills]
-    told += [f"skills: {_names(skills)}"] if skills else []
-    if told:
-        text = "; ".join(told)
+    parts += [f"skills: {_names(skills)}"] if skills else []
+    if parts:
+        text = "; ".join(parts)
         yield _Entry(text=f"- {text[:1].upper()}{text[1:]}.")
 
 
@@ -484,8 +486,8 @@ class _Craft:
 
     @property
     def digits(self) -> str:
-        told = self.place or (self.project.slug if self.project else self.tool)
-        return sha256(told.encode(errors="surrogatepass")).hexdigest()[:8]
+        text = self.place or (self.project.slug if self.project else self.tool)
+        return sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
 
     @property
     def where(self) -> str:
@@ -496,11 +498,11 @@ class _Craft:
 
     def is_pitfall(self, lesson: Statement) -> bool:
         """Whether a lesson is about the same project or tool, and about the same commands."""
-        known = {word for step in self.steps for word in _telling(step, self.place)}
+        known = {word for step in self.steps for word in _command_words(step, self.place)}
         return (
             (lesson.project.slug if lesson.project else "")
             == (self.project.slug if self.project else "")
-            and bool(known.intersection(_telling(lesson, self.place)))
+            and bool(known.intersection(_command_words(lesson, self.place)))
             and (self.project is not None or tool_of(lesson.claim.text) == self.tool)
         )
 
@@ -577,15 +579,15 @@ def _ascii(text: str) -> str:
     return _NOT_NAME.sub("-", plain.lower()).strip("-")[:longest].strip("-")
 
 
-def _telling(statement: Statement, place: str) -> list[str]:
+def _command_words(statement: Statement, place: str) -> list[str]:
     """The words of the commands that a statement quotes, else all its words."""
     text = without_place(statement.claim.text, place)
     return search_terms(" ".join(_CODE.findall(text)) or text)
 
 
 def _skill_page(name: str, craft: _Craft, pitfalls: Sequence[Statement], limits: Limits) -> Page:
-    told = [craft.steps[: limits.steps], pitfalls[: limits.steps]]
-    steps, failed = ("\n".join(each.line() for each in lines) for lines in told)
+    parts = [craft.steps[: limits.steps], pitfalls[: limits.steps]]
+    steps, failed = ("\n".join(each.line() for each in lines) for lines in parts)
     blocks = [f"## When\n\nUse it when {craft.where}.", f"## Steps\n\n{steps}"]
     blocks += [f"## Pitfalls\n\n{failed}"] if failed else []
     kinds = list(dict.fromkeys(kind for kind in map(_kind, craft.steps) if kind))[:KINDS_MAX]
@@ -594,5 +596,5 @@ def _skill_page(name: str, craft: _Craft, pitfalls: Sequence[Statement], limits:
     description = (
         f"Use when {craft.where}. {what}{count} that worked in {len(craft.sessions)} sessions."
     )
-    entries = [_Entry(text="", statements=(each,)) for lines in told for each in lines]
+    entries = [_Entry(text="", statements=(each,)) for lines in parts for each in lines]
     return _page(skill_path(name), name, description, "\n\n".join(blocks), entries, "skill")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -43,6 +43,7 @@ from recollect.extraction.digest import one_line
 from recollect.generation import (
     BY_RULES,
     Generation,
+    GenerationDocument,
     GenerationDraft,
     Outdated,
     Published,
@@ -63,7 +64,7 @@ FORGETTING = "forgetting:"  # the role of who has a job to withdraw what was for
 POLL_SECONDS = 0.02
 POLLS_MAX = 500  # while others forget something else
 AGAIN_SECONDS = 1.0  # after somebody changed the pages that were to be replaced
-PROBLEMS_TOLD = 3  # of a generation that cannot be published
+PROBLEMS_NAMED = 3  # of a generation that cannot be published
 INSTEAD = f"{BY_RULES} instead of "  # before the name of who failed to make a generation
 INSTEAD_LOOKED_AT = 20  # generations
 DAY_SECONDS = 86_400.0
@@ -133,13 +134,13 @@ class Consolidator:
         is_there = was_edited or inputs.selection.generation > 0
         if is_there and isinstance(made, Published) and made.generation is None:
             self.refresh_files(space)  # what could not be taken up, and what somebody took away
-        return self._told(space, made)
+        return self._report(space, made)
 
     def _shown(self, claim: Claim) -> AbstractContextManager[Show]:
         """Where a model is looked at while it writes; rules are done before anybody looks."""
         return (nowhere if self.agent is None else self.staged_files)(claim.key, claim.token)
 
-    def _told(self, space: str, made: Published | Outdated | StaleClaim) -> WorkReport:
+    def _report(self, space: str, made: Published | Outdated | StaleClaim) -> WorkReport:
         match made:
             case StaleClaim():
                 return WorkReport(stale=1)
@@ -170,6 +171,45 @@ class Consolidator:
         elif self.agent is not None:
             self.store.generations.note_edits(space, self.clock.now())
         return Withdrawn(has_generation=True, left=() if is_done else (MEMORY, SUMMARY, RAW))
+
+    def amend(self, space: str, fact_id: str) -> bool:
+        """Render the current generation without what does not hold any more, under its number.
+
+        Nothing is added to it; what a model wrote it writes anew when its turn comes. `fact_id` is
+        the fact that was changed or deleted. Whether anything was amended.
+        """
+        states, now = self.store.generations.states(space, 1, "", None), self.clock.now()
+        number = states[0].generation if states else 0
+        pages = self.store.generations.documents(space, number) if number else []
+        facts = self._facts_on(space, pages)
+        if fact_id not in facts:
+            return False
+        made = self.store.generations.get(space, number)
+        inputs = Inputs.read(self.store.generations, space, self.settings, now)
+        if made is None or inputs.rest_of(facts, made.made_at) == facts:
+            return False
+        stage = self._stage(inputs.of(pages))
+        stage.render()
+        is_rendered = self.agent is None
+        draft = self._drafted(
+            stage,
+            made_by=BY_RULES if is_rendered else f"{BY_RULES} after a correction",
+            digest=stage.inputs.digest(BY_RULES) if is_rendered else "",
+        )
+        try:
+            is_amended = self.store.generations.amend(space, draft, now, self.ids.new)
+        except (StaleVersion, DocumentExists, DocumentReferenced, NotFound) as error:
+            _log.info("%s: the next generation leaves out what was corrected: %s", space, error)
+            return False
+        if is_amended:
+            self.refresh_files(space)
+        return is_amended
+
+    def _facts_on(self, space: str, pages: Iterable[GenerationDocument]) -> set[str]:
+        """The facts that pages rest on; those of sessions have their own."""
+        held = self.held(space)
+        own = (each for each in pages if each.session_id is None)
+        return {fact for each in own for fact in held.version(each.document_id, each.version).facts}
 
     def leave_out(self, space: str) -> None:
         """Take a session that was switched off out of what a model wrote, as if it were forgotten.
@@ -309,7 +349,7 @@ class Consolidator:
     ) -> GenerationDraft:
         """A generation by rules that says which model did not make it, and why."""
         space, now = inputs.selection.space, self.clock.now()
-        told = self.redactor().keyed(space).redact(f"{type(error).__name__}: {error}")
+        text = self.redactor().keyed(space).redact(f"{type(error).__name__}: {error}")
         _log.warning("%s: %s failed, so its memory is consolidated by rules", space, name)
         is_first = not inputs.selection.generation
         seconds = DAY_SECONDS if has_failed else self.settings.backoff_seconds_max
@@ -320,7 +360,7 @@ class Consolidator:
         return self._drafted_by_rules(
             inputs,
             made_by=BY_RULES if is_first else f"{INSTEAD}{name}",
-            note=one_line(f"{name} did not make this: {told}", REASON_CHARS_MAX),
+            note=one_line(f"{name} did not make this: {text}", REASON_CHARS_MAX),
             again_at=now + timedelta(seconds=seconds),
         )
 
@@ -409,11 +449,11 @@ class Consolidator:
         )
 
     def _check(self, stage: Stage, *, is_rendered: bool = False) -> None:
-        """Nothing is published that is not whole; what is wrong is told without its words."""
+        """Nothing is published that is not whole; what is wrong is named without its words."""
         space = stage.inputs.selection.space
         redact = self.redactor().keyed(space).redact
         grounds = self._grounds(stage, is_rendered=is_rendered)
         found = problems(stage.changeset, grounds, redact=redact)
         if found:
-            told = "; ".join(problem.text for problem in found[:PROBLEMS_TOLD])
-            raise InvalidOutput(f"the generation cannot be published: {told}")
+            listed = "; ".join(problem.text for problem in found[:PROBLEMS_NAMED])
+            raise InvalidOutput(f"the generation cannot be published: {listed}")

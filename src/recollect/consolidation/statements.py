@@ -119,12 +119,12 @@ class Statement:
     def line(self, *, is_at_home: bool = True) -> str:
         """An item of a list, with the day it was said last; not at home it says where it holds."""
         count = len(self.sessions)
-        told = (
+        remarks = (
             "" if is_at_home and self.topic else self.scope,
             str(self.day),
             f"{count:,} sessions" if count > 1 else "",
         )
-        return f"- {self.words(is_at_home=is_at_home)} ({', '.join(filter(None, told))})"
+        return f"- {self.words(is_at_home=is_at_home)} ({', '.join(filter(None, remarks))})"
 
 
 def file_away(

@@ -52,6 +52,7 @@ CHARS_PER_TOKEN_MAX = 8  # nobody reads further than this for what is cut anyway
 SENTENCE_SHARE_MIN = 0.4  # a cut at a sentence leaves so much of what a cut at a word would
 NAME_CHARS_MAX = 60
 REPLACED_CHARS_MAX = 160
+WEAK_SHARE = 0.5  # of the best score: a fact with less stands last
 REPLY_WORDS_MAX = 12  # a shorter answer to a question brings the question along
 
 CUT = "…"
@@ -101,10 +102,12 @@ def pack(
 
     `standings` are by the ids of facts. `max_facts` bounds facts, the budget all the rest.
     """
+    most = max(ITEM_TOKENS_MIN, max_tokens // ITEM_SHARE)
     limits = _Limits(
         tokens=max_tokens,
         facts=max_facts,
-        item_tokens=max(ITEM_TOKENS_MIN, min(per_item_tokens, max_tokens // ITEM_SHARE)),
+        item_tokens=min(per_item_tokens, most),
+        record_tokens=most,
         count=count_tokens,
         names=frozenset(word for hit in hits for word in words(hit.speaker).split()),
     )
@@ -122,7 +125,8 @@ def pack(
 class _Limits:
     tokens: int
     facts: int
-    item_tokens: int
+    item_tokens: int  # of a passage
+    record_tokens: int  # of what somebody said: how much of it is shown depends on its score
     count: CountTokens
     names: frozenset[str] = frozenset()  # of those who speak, each word without case and accents
 
@@ -211,7 +215,7 @@ def _item(
         case EntryKind.RECORD:
             if says_nothing(hit.text, limits.names):
                 return Reason.EMPTY
-            text = extract(hit.text, limits.item_tokens, limits.count)
+            text = extract(hit.text, limits.record_tokens, limits.count)
         case EntryKind.SUMMARY | EntryKind.DOCUMENT:
             left = lines_beyond(hit.text, facts)
             if facts and hit.text.strip() and not left:
@@ -534,7 +538,12 @@ class _Packing:
 
 
 def _in_order(lines: Sequence[_Item]) -> list[_Item]:
-    """Facts, then passages, each by rank; then what was said, session by session."""
+    """Facts, then passages, each by rank; then what was said, session by session.
+
+    Facts that fit much less than the best line stand last: "What's my name?" is not answered with
+    somebody else's.
+    """
+    best = max((line.hit.score for line in lines), default=0.0)
     first: dict[_Day, int] = {}
     for line in sorted(lines, key=lambda line: line.rank):
         if line.day is not None:
@@ -543,7 +552,8 @@ def _in_order(lines: Sequence[_Item]) -> list[_Item]:
     def order(line: _Item) -> tuple[int, int, int]:
         if line.day is not None:
             return 2, first[line.day], line.hit.sources[0].seq
-        return int(line.hit.kind is not EntryKind.FACT), line.rank, 0
+        is_weak = line.hit.score < WEAK_SHARE * best
+        return (3 if is_weak else 0) if line.hit.kind is EntryKind.FACT else 1, line.rank, 0
 
     return sorted(lines, key=order)
 

@@ -224,7 +224,7 @@ FLOOR_SHARE = 4  # one in so many candidates is too unlike the question to count
 
 # What the best entry scores for a question without an answer: in a space of so many entries, and
 # how much more in a larger one. Measured by asking one development file's questions of the other.
-CHANCE_SCORE = 0.55
+CHANCE_SCORE = 0.5
 CHANCE_ENTRIES = 600
 CHANCE_GROWTH = 0.12
 CHANCE_SHARE = 0.9  # from here up to that score a budget opens

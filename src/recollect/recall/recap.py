@@ -41,7 +41,7 @@ from recollect.recall.pack import (
     longest,
 )
 from recollect.recall.passages import without_notes
-from recollect.recall.statements import Likeness, Wording, lines_beyond
+from recollect.recall.statements import Likeness, Wording, lines_beyond, says_nothing, without_links
 from recollect.recall.usage import mark_of
 from recollect.recollection import (
     Citation,
@@ -151,7 +151,11 @@ def read_past(
     title = title or (tasks[0].title if tasks else session.slug.replace("-", " "))
     lines = [*_lines_of(session.raw_memory[-MEMORY_CHARS_MAX:]), *prose]
     left = dict.fromkeys(filter(None, map(_left_in, _sentences(lines))))
-    rest = [_capital(each) for each in _sentences(prose) if not _left_in(each)]
+    rest = [
+        _capital(each)
+        for each in _sentences(prose)
+        if not _left_in(each) and not says_nothing(each.partition(": ")[2] or each)
+    ]
     more = fit(lines_beyond("\n".join(asked[-ASKED_MAX:]), known)).splitlines() if asked else []
     title, said = fit(title), fit("\n".join(rest)[:PROSE_CHARS_MAX]).splitlines()
     if more:
@@ -306,7 +310,9 @@ class _Packing:
             _Section("Standing instructions", 0.4, lines(recap.instructions), max_facts),
             _Section("Last sessions", 0.85, [line for line in sessions if line.text]),
             _Section("Open", 1.0, [*self._open(standing, item), *lines(recap.plans)], max_facts),
-            _Section("Known here", 1.0, lines(recap.known), max_facts),
+            _Section(
+                "Known here" if recap.project else "Known", 1.0, lines(recap.known), max_facts
+            ),
         )
 
     def _open(self, standing: Sequence[Sequence[Task]], item: int) -> Iterator[_Line]:
@@ -404,13 +410,14 @@ class _Packing:
 
     def _with_summary(self) -> str:
         """The block with as much of the summary as there is room for; nothing without room."""
-        if not self._recap.summary.strip():
+        summary = lines_beyond(self._recap.summary, [line.text for line in self._taken()])
+        if not summary.strip():
             return ""
         room = self._tokens - self._count(self._text())
         for share in range(room, 0, -max(1, room // SUMMARY_TRIES)):
-            summary = _within(self._recap.summary, share, self._count)
-            text = self._text(summary)
-            if summary and self._count(text) <= self._tokens:
+            shown = _within(summary, share, self._count)
+            text = self._text(shown)
+            if shown and self._count(text) <= self._tokens:
                 return text
         return ""
 
@@ -630,7 +637,7 @@ class Recapper:
         if found is None or (allowed.as_of is not None and found.updated_at > allowed.as_of):
             return ""
         chars_max = CHARS_PER_TOKEN_MAX * tokens
-        text = redact(without_notes(found.body)[: chars_max + SUMMARY_CHARS_MIN])
+        text = redact(without_links(without_notes(found.body))[: chars_max + SUMMARY_CHARS_MIN])
         if len(found.body) > chars_max:
             text = text[: min(chars_max, max(len(text) - SUMMARY_CHARS_MIN, 0))]
         # Whoever writes this page has left out orders that no person gave.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -105,6 +105,7 @@ COVERED_MIN = 0.8  # of the words of a line or a sentence: those that a fact has
 PLEASANTRY_CHARS = 80
 CLAUSE_MIN = 0.6  # of a clause's words: those of a statement that it makes
 LEFT_WORDS_MIN = 2  # that say something, of what is left when a part does not hold
+MATTER_MIN = 0.5  # of a text, that is no request
 REST_WORDS_MIN = 5  # that say something, beside what facts say of a record
 WORDS_MAX = 2000
 STANDS_FOR_MAX = 3  # records that a fact's source may name to stand for each of them
@@ -117,20 +118,32 @@ _CLAUSE = re.compile(
 )
 _HEADING = re.compile(r"(#{1,6}) ")
 _NOTHING = re.compile(r"^outcome: uncertain$", re.MULTILINE)  # of a session, and nobody asks for it
+_LINK = re.compile(r"\s*[-*+] \[\[[^\]\n]*\]\](?::[^\n]*)?\s*|See also: [^\n]*")
 _LABEL_LEVEL = 7  # of a line that ends in a colon, below all headings
 _PERSON = frozenset({"user"})  # "I" in a record, "the user" in what was made of it
+
+# A question that is a wish, and tells nothing about who has it: "Do you have any ideas?"
+_REQUEST = re.compile(
+    r"\W*(?:(?:also|and|but|by the way|meanwhile|now|okay|ok|so|well)\b,?\s+)*"
+    r"(?:(?:are|can|could|do|will|would)\s+you|what\s+(?:do|would)\s+you"
+    r"|any\s+(?:other\s+)?(?:advice|ideas?|recommendations?|suggestions?|thoughts?|tips?))\b"
+    r"[^?]*\?\s*\Z",
+    re.IGNORECASE,
+)
 
 # What people say to each other without saying anything, besides stop words.
 _PLEASANTRIES = frozenset(
     map(
         stem,
         """
-        absolutely agree agreed ah aha alright amazing anytime appreciate aw awesome bye care catch
-        cheers congrats congratulations cool definitely enjoy exactly excellent fantastic fine gonna
-        good goodbye goodnight gotcha great ha haha hear hello hey hi hmm hope hugs interesting know
-        later lol lot luck makes morning much nice night nope now oh ok okay perfect please pleasure
-        problem really right see sense soon sorry sounds sure take talk thank thanks think thx time
-        totally tomorrow true understood welcome well wow yay yeah yep yes yup
+        absolutely agree agreed ah aha alright amazing anytime appreciate aw awesome bye
+        care catch cheers congrats congratulations cool definitely doin doing enjoy exactly
+        excellent fantastic fine go going gonna good goodbye goodnight gotcha great ha haha
+        hear hello helpful hey hi hmm hope hugs interesting keep know later lol long lot
+        luck makes morning much nice night nope noted now oh ok okay perfect please pleasure
+        problem really right see sense sharing soon sorry sounds sure take talk telling
+        thank thanks think thx time tomorrow totally true understood way welcome well
+        worries wow ya yay yeah yep yes yup
         """.split(),  # noqa: SIM905
     )
 )
@@ -232,6 +245,29 @@ def says_nothing(text: str, names: Collection[str] = ()) -> bool:
     )
 
 
+def without_small_talk(
+    text: str, asked: Collection[str], names: Collection[str], *, is_to_agent: bool
+) -> str:
+    """What somebody said without greetings, thanks and nods, whomever they name.
+
+    Of a message to an agent also without requests that have none of the stems that are asked for,
+    unless it is mostly that. A text of nothing but small talk stays as it is.
+    """
+    sentences = SENTENCE.findall(text)
+    kept = [sentence for sentence in sentences if not says_nothing(sentence, names)] or sentences
+    text = text if len(kept) == len(sentences) else "".join(kept).strip()
+    if not is_to_agent:
+        return text
+    rest = "".join(
+        sentence for sentence in kept if not _REQUEST.match(sentence) or _has_any(sentence, asked)
+    ).strip()
+    return rest if len(rest) >= MATTER_MIN * len(text) else text
+
+
+def _has_any(sentence: str, asked: Collection[str]) -> bool:
+    return any(stem(word) in asked for word in words(sentence).split())
+
+
 def sentences_beyond(text: str, facts: Sequence[str]) -> str:
     """What somebody said without the sentences that one of these facts says.
 
@@ -296,13 +332,23 @@ def lines_beyond(text: str, facts: Sequence[str]) -> str:
     covered = [(_said(fact), denies(fact)) for fact in facts]
     if not covered and _NOTHING.search(text) is None:
         return text
+    return _without(text, lambda line: _is_covered(line, covered) or bool(_NOTHING.match(line)))
+
+
+def without_links(text: str) -> str:
+    """A text of many lines without those that only lead to a page."""
+    return _without(text, lambda line: bool(_LINK.fullmatch(line)))
+
+
+def _without(text: str, is_left_out: Callable[[str], bool]) -> str:
+    """The lines that are not left out, and the headings that something follows."""
     kept: list[str] = []
     above: list[tuple[int, str]] = []  # headings that nothing has followed yet
     for line in text.splitlines():
         level = _level(line)
         if level is not None:
             above = [each for each in above if each[0] < level]
-        if _is_covered(line, covered) or _NOTHING.match(line):
+        if is_left_out(line):
             continue
         if level is not None:
             above.append((level, line))

@@ -102,6 +102,8 @@ def dates(text: str, said_on: date, facing: Facing, language: str) -> tuple[When
 def _readings(row: Row, view: View) -> Iterator[tuple[int, Reading]]:
     """Every time of a text with its place, from left to right."""
     may_start = grammar(row.lexicon).start
+    if grammar(row.lexicon).telling.search(row.shape) is None:
+        return
     place = stop = 0
     for _ in range(TRIES_MAX):
         found = may_start.search(row.shape, place)

@@ -161,6 +161,11 @@ _UNIT = "( {fortnight} | {unit} | {units} )"
 _NAME = "( {holiday} | {weekday} | {month} | {season} )"
 _BOUND = "( {since} | {after} | {before} | {until} ) about? the?"
 _FROM = "( {between} | from ) about?"
+_TELLING = (
+    *("day", "year", "digits", "unit", "units", "fortnight", "part", "away", "tonight", "clock"),
+    *("month", "weekday", "weekday_short", "season", "holiday", "quarter", "decade", "years"),
+    *("stamp", "date", "month_day", "iso_week", "year_month", "month_year"),
+)
 _DETAIL = "( ( of_day the? )? {part} | comma? ( at | about )? {clock} )"
 
 
@@ -280,7 +285,7 @@ def _counted(at: Match) -> tuple[int, int, Precision]:
 
 @_reads(
     f"the? ( {{rolling}} | {{next}} ) {_COUNT} {_UNIT} (?! of )",
-    f"the? {_COUNT} ( {{rolling}} | {{next}} ) {_UNIT} (?! of )",
+    f"the? {_COUNT} ( {{rolling_after}} | {{next:next_after}} ) {_UNIT} (?! of )",
     "the {rolling} {unit} (?! of )",
     "the? {rolling_alone} {unit} (?! of )",
 )
@@ -593,6 +598,8 @@ class Grammar:
             pattern.pattern
             for pattern in (self.bound, self.between, *dict(self.plain + self.related))
         )
+        telling = "".join(map(lexicon.roles, _TELLING))
+        self.telling = re.compile(f"[{telling}]")  # without one of these no words are a time
         self.start = re.compile(re.sub(r"\?P<\w+>", "?:", either))  # where any of them may begin
 
     def _compiled(self, readers: Iterable[Reader]) -> list[tuple[re.Pattern[str], Reader]]:

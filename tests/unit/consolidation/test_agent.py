@@ -18,13 +18,15 @@ import recollect
 from recollect.agents.loop import LoopLimits
 from recollect.clock import ManualClock
 from recollect.consolidation.agent import (
+    ALLOWED,
+    DELETING,
     LINES_MAX,
     PURPOSE,
     AgentBrief,
     AgentReport,
     ConsolidationAgent,
+    definitions,
 )
-from recollect.consolidation.agent_tools import ALLOWED, DELETING, definitions
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, skill_path
 from recollect.consolidation.validation import Grounds
 from recollect.document import Author, AuthorKind

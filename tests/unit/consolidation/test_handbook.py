@@ -195,12 +195,6 @@ def test_a_summary_says_who_it_is_about_what_they_want_and_what_is_open() -> Non
 - The user lives in Porto.
 - The user seems to work at night. (inferred)
 
-## Preferences and instructions
-
-- The user prefers tea over coffee.
-- The user instructs: "Answer in English."
-- The user prefers short commit messages. (in shop-api)
-
 ## People
 
 - Eva – the user's sister: The user's sister Eva lives in Berlin.
@@ -209,6 +203,12 @@ def test_a_summary_says_who_it_is_about_what_they_want_and_what_is_open() -> Non
 
 - shop-api (/srv/shop-api): The user instructs: "Never touch the migrations." What worked: \
 working-in-shop-api.
+
+## Preferences and instructions
+
+- The user prefers tea over coffee.
+- The user instructs: "Answer in English."
+- The user prefers short commit messages. (in shop-api)
 
 ## Open threads
 

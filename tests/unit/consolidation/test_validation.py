@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import recollect
-from recollect.consolidation.claims import Sayings, blocks, echoes
 from recollect.consolidation.handbook import handbook
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, skill_path
 from recollect.consolidation.validation import (
@@ -20,8 +19,12 @@ from recollect.consolidation.validation import (
     Grounds,
     Limits,
     Problem,
+    blocks,
+    echoes,
+    is_quoted,
     losses,
     problems,
+    spoken,
 )
 from recollect.document import Author, AuthorKind
 from recollect.documents.changeset import Changeset
@@ -501,12 +504,12 @@ def test_scripts_without_blanks_are_compared_by_their_characters() -> None:
 
 
 def test_what_is_quoted_is_known_by_its_words() -> None:
-    known = Sayings.of(["Bob is left-handed", "In srv/app, use tabs", "Vegetarian"])
-    assert known.are_quoted("- **Bob** is left-handed, they say (2026)")
-    assert known.are_quoted("- Use tabs (inferred) (2026-05-01)")
-    assert known.are_quoted("- Vegetarian (2026-05-01)")
-    assert not known.are_quoted("- Bob is right-handed, and no vegetarian")
-    assert not Sayings.of([]).are_quoted("anything at all")
+    known = [spoken(each) for each in ("Bob is left-handed", "In srv/app, use tabs", "Vegetarian")]
+    assert is_quoted("- **Bob** is left-handed, they say (2026)", known)
+    assert is_quoted("- Use tabs (inferred) (2026-05-01)", known)
+    assert is_quoted("- Vegetarian (2026-05-01)", known)
+    assert not is_quoted("- Bob is right-handed, and no vegetarian", known)
+    assert not is_quoted("anything at all", [])
 
 
 # what rules write

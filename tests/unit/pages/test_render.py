@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -103,10 +104,10 @@ def test_the_same_facts_give_the_same_pages_whatever_their_order() -> None:
     ],
     ids=["superseded", "expired", "its day has passed"],
 )
-def test_what_no_longer_holds_is_said_of_earlier(end: dict[str, object], line: str) -> None:
+def test_what_no_longer_holds_is_said_of_earlier(end: dict[str, Any], line: str) -> None:
     tags = end.pop("tags", ("detail",))
     assert isinstance(tags, tuple)
-    over = filed("The user lives in Bern.", *tags, project=None, **end)
+    over = filed("The user lives in Bern.", *tags, **end)
     body = "\n".join(bodies(over).values())
     assert body == f"## Earlier\n\n- The user lives in Bern. (2026-01-05, {line})"
 
@@ -125,11 +126,11 @@ def test_a_long_page_has_headings_and_a_full_one_goes_on_by_topic() -> None:
     details = [filed(f"The user owns {n} books.", "detail") for n in range(PAGE_FACTS_MAX)]
     events = [filed(f"The user saw {n} birds.", "event") for n in range(5)]
     later = [replace_time(each, days=1) for each in events]
-    body = bodies(*events, *details[:50])["~/memory/profile"]
-    assert body.index("## Details") < body.index("## Events")
-    found = bodies(*details, *later)
-    assert set(found) == {"~/memory/profile", "~/memory/profile/events"}
-    assert "##" not in found["~/memory/profile/events"]
+    found = bodies(*events, *details[:50])["~/memory/profile"]
+    assert found.index("## Details") < found.index("## Events")
+    pages = bodies(*details, *later)
+    assert set(pages) == {"~/memory/profile", "~/memory/profile/events"}
+    assert "##" not in pages["~/memory/profile/events"]
 
 
 def replace_time(given: FiledFact, days: int) -> FiledFact:

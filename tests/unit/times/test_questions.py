@@ -135,6 +135,7 @@ RELATIVE = [
     ("next week", "2023-06-19", "2023-06-26", Precision.WEEK),
     ("the week before last", "2023-05-29", "2023-06-05", Precision.WEEK),
     ("last month", "2023-05-01", "2023-06-01", Precision.MONTH),
+    ("since I turned 32 last month", "2023-05-01", "2023-06-01", Precision.MONTH),
     ("this month", "2023-06-01", "2023-07-01", Precision.MONTH),
     ("next month", "2023-07-01", "2023-08-01", Precision.MONTH),
     ("last quarter", "2023-01-01", "2023-04-01", Precision.QUARTER),

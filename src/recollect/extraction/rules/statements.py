@@ -204,7 +204,8 @@ class Listener:
     def _stated(self, sentence: str) -> Iterator[str]:
         """What a sentence states: all of it, or the clause of a question that is no question."""
         if "?" not in sentence:
-            yield sentence
+            asked = self._book.phrase("asked_to").match(sentence)
+            yield sentence if asked is None else asked[1].strip()
             return
         for phrase in ("asked_to", "before_question", "presupposed"):
             clause = self._book.phrase(phrase).search(sentence)

@@ -120,7 +120,7 @@ def serve(
     level = logging.INFO if verbose else logging.WARNING
     with logged(level, as_json=at.as_json), at.open(metrics=True) as memory:
         burst = max(1, round(2 * rate))
-        limits = app.Limits(body_bytes_max=body_bytes_max, rate_per_second=rate, burst=burst)
+        limits = app.ServerLimits(body_bytes_max=body_bytes_max, rate_per_second=rate, burst=burst)
         if work:
             memory.worker().start()
 

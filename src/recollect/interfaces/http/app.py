@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, unquote
 
 from starlette.convertors import Convertor, register_url_convertor
@@ -36,8 +36,8 @@ from recollect.ids import Ids
 from recollect.interfaces.http import mem0, routes
 from recollect.interfaces.http.bearer import Authenticator
 from recollect.interfaces.http.limits import (
-    Done,
     DoneOnce,
+    DoneRequest,
     First,
     OtherRequest,
     Rate,
@@ -48,8 +48,9 @@ from recollect.interfaces.http.metrics import TEXT_TYPE, Metrics
 from recollect.interfaces.http.openapi import IDEMPOTENCY_CHARS_MAX, description
 from recollect.interfaces.http.operations import (
     AdmittedRequest,
+    Guarded,
+    KeyReach,
     Operation,
-    Reach,
     Reader,
     Repeat,
     operation,
@@ -58,7 +59,7 @@ from recollect.interfaces.http.problems import (
     JSON_TYPE,
     NO_KEY,
     NOTHING_HERE,
-    Answer,
+    HttpAnswer,
     Refusal,
     problem_for,
     refusal,
@@ -67,7 +68,6 @@ from recollect.interfaces.views import view
 from recollect.memory import DEFAULT_SPACE, Memory
 from recollect.observing.actors import acting
 from recollect.store.key_protocol import ApiKey
-from recollect.store.key_protocol import Scope as KeyScope
 
 EAGER_BYTES = 65_536  # more than this is read only for those who have a key
 PARAMETERS_MAX = 50
@@ -95,7 +95,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ServerLimits:
     """What the server allows; every one of them is a bound."""
 
     body_bytes_max: int = 8_388_608
@@ -122,31 +122,13 @@ class RawSegment(Convertor[str]):
 register_url_convertor("segment", RawSegment())
 
 
-class Guarded(Protocol):
-    """What stands at a path: something that says who may ask for it, by which method."""
-
-    @property
-    def method(self) -> str: ...
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def scope(self) -> KeyScope: ...
-
-    @property
-    def reach(self) -> Reach: ...
-
-
 G = TypeVar("G", bound=Guarded)
 
 
 def by_path(guarded: Iterable[G]) -> dict[str, dict[str, G]]:
     """What stands at each path, by method; what is written out goes before what may be anything."""
     found: dict[str, dict[str, G]] = {}
-    for each in sorted(
-        guarded, key=lambda each: [part[:1] == "{" for part in each.path.split("/")]
-    ):
+    for each in sorted(guarded, key=_places_last):
         methods = found.setdefault(each.path, {})
         assert each.method not in methods, f"two operations are {each.method} {each.path}"
         methods[each.method] = each
@@ -184,16 +166,20 @@ def allowed(methods: Mapping[str, G], places: Mapping[str, str], method: str, ke
     if not methods:
         raise Refusal(NOTHING_HERE)
     space = places.get("space")
-    is_closed = next(iter(methods.values())).reach is Reach.STORE and key.space is not None
+    is_closed = next(iter(methods.values())).reach is KeyReach.STORE and key.space is not None
     if is_closed or (space is not None and not key.opens(space)):
         raise Refusal(NOTHING_HERE)
     found = methods.get(method)
     if found is None:
         there = ", ".join(sorted(methods))
-        raise refusal(405, "method-not-allowed", f"there is: {there}", Allow=there)
+        raise refusal(
+            405, "method-not-allowed", f"this path allows {there} (got {method})", Allow=there
+        )
     if not key.scope.includes(found.scope):
         raise refusal(
-            403, "scope", f"this key is for {key.scope.value}, and it takes {found.scope.value}"
+            403,
+            "scope",
+            f"a key of scope {found.scope.value} is required (this one has {key.scope.value})",
         )
     return found
 
@@ -204,7 +190,7 @@ class Head:
 
     method: str
     template: str
-    methods: Mapping[str, Operation]
+    methods: Mapping[str, Any]  # what stands at its path
     places: Mapping[str, str]
     path: str  # as it was sent
     query: bytes
@@ -213,7 +199,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class AnsweredRequest:
     """What came of a request, and whose it was."""
 
     response: Response
@@ -224,9 +210,9 @@ class Api:
     """Answers everything below /v1 and /mem0, /healthz and /metrics."""
 
     def __init__(
-        self, memory: Memory, limits: Limits | None = None, agents: Sequence[str] = ()
+        self, memory: Memory, limits: ServerLimits | None = None, agents: Sequence[str] = ()
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or ServerLimits()
         self.metrics = Metrics()
         self.operations = (*OPERATIONS, *self._own())
         self._is_over = False
@@ -247,12 +233,12 @@ class Api:
         self._router = router({HEALTH: self._at(HEALTH, {}), **paths}, self._at(UNMATCHED, {}))
 
     def _own(self) -> tuple[Operation, Operation]:
-        @operation("GET /v1/openapi.json", answer=dict[str, Any], reach=Reach.OWN)
+        @operation("GET /v1/openapi.json", answer=dict[str, Any], reach=KeyReach.OWN)
         def openapi(_: AdmittedRequest) -> dict[str, Any]:
             """This description."""
             return description(self.operations)
 
-        @operation("GET /metrics", answer=str, reach=Reach.STORE, media_type=TEXT_TYPE)
+        @operation("GET /metrics", answer=str, reach=KeyReach.STORE, media_type=TEXT_TYPE)
         def metrics(request: AdmittedRequest) -> str:
             """What the server has done, for Prometheus."""
             return self.metrics.text(request.memory)
@@ -280,7 +266,7 @@ class Api:
 
     def _at(self, template: str, methods: Mapping[str, Operation]) -> ASGIApp:
         """The application at a path."""
-        return At(partial(self._serve, template, methods))
+        return AsgiApp(partial(self._serve, template, methods))
 
     async def _serve(
         self,
@@ -303,48 +289,45 @@ class Api:
             request_id=asked if _REQUEST_ID.fullmatch(asked) else self._ids.new(),
         )
         answered = await self._answered(head, receive)
-        response, seconds = answered.response, ticks() - began
-        method = self.counted(head.method, template, response.status_code, seconds)
-        _log.info(
-            "%s %s %d %.1f ms request=%s key=%s",
-            method,
-            template,
-            response.status_code,
-            seconds * 1000,
-            head.request_id,
-            answered.key_id,
-        )
+        response = answered.response
+        self.note(head, response.status_code, began, key_id=answered.key_id)
         response.headers["x-request-id"] = head.request_id
         for name, value in NO_STORE.items():
             response.headers[name] = value
         await response(scope, receive, send)
 
-    def counted(self, method: str, template: str, status: int, seconds: float) -> str:
-        """Count a request; its method as figures have it."""
-        method = method if method in METHODS else "OTHER"
-        self.metrics.count(method, template, status, seconds)
-        return method
+    def note(self, head: Head, status: int, began: float, *, key_id: str | None = None) -> None:
+        """Count a request, and log it without its content."""
+        method, seconds = head.method if head.method in METHODS else "OTHER", ticks() - began
+        self.metrics.count(method, head.template, status, seconds)
+        words = "%s %s %d %.1f ms request=%s key=%s"
+        _log.info(words, method, head.template, status, seconds * 1000, head.request_id, key_id)
 
-    async def _answered(self, head: Head, receive: Receive) -> Answered:
+    async def _answered(self, head: Head, receive: Receive) -> AnsweredRequest:
         try:
             if "content-length" in head.headers and "transfer-encoding" in head.headers:
                 # Whoever stands before this server may have read it otherwise.
-                raise refusal(400, "framing", "a body has one length", Connection="close")
+                raise refusal(
+                    400,
+                    "framing",
+                    "a request must not have both Content-Length and Transfer-Encoding",
+                    Connection="close",
+                )
             if head.template == HEALTH:
-                return Answered(response=await self.run(self._health))
+                return AnsweredRequest(response=await self.run(self._health))
             if is_much(head.headers):  # whoever sends much has to show a key first
                 await self.run(partial(self._admitted, head))
             body = await self.received(head.headers, receive)
             return await self.run(partial(self._answer, head, body))
         except Exception as error:  # the same as in a thread: it becomes an answer
-            return Answered(response=problem_for(error, head.request_id).answer().response())
+            return AnsweredRequest(response=problem_for(error, head.request_id).answer().response())
 
     def _health(self) -> Response:
         try:
             self._memory.store.api_keys.list("", 0)
         except RecollectError:
-            return Answer(content={"status": "store unreachable"}, status=503).response()
-        return Answer(content={"status": "ok"}).response()
+            return HttpAnswer(content={"status": "store unreachable"}, status=503).response()
+        return HttpAnswer(content={"status": "ok"}).response()
 
     async def received(self, headers: Mapping[str, str], receive: Receive) -> bytes:
         """A body within the limits of size and time. Refusal: it is not, or not all came."""
@@ -361,7 +344,7 @@ class Api:
                 while more:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise refusal(400, "left", "the client left in the middle of the body")
+                        raise refusal(400, "left", "the connection was closed within the body")
                     chunk = message.get("body", b"")
                     more = message.get("more_body", False)
                     total += len(chunk)
@@ -369,13 +352,13 @@ class Api:
                         raise _too_large(limit)
                     chunks.append(chunk)
         except TimeoutError as error:
-            raise refusal(408, "slow", "the body did not come in time") from error
+            raise refusal(408, "slow", "the body was not received in time") from error
         return b"".join(chunks)
 
     async def run(self, job: Callable[[], T]) -> T:
         """What a job returns that is run in a thread. Refusal: too many wait for one."""
         if self._under_way >= self.limits.threads + self.limits.waiting_max:
-            raise refusal(503, "busy", "too many requests wait", Retry_After="1")
+            raise refusal(503, "busy", "too many requests are waiting; try again", Retry_After="1")
         self._under_way += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, job)
@@ -384,7 +367,7 @@ class Api:
 
     # In a thread.
 
-    def _answer(self, head: Head, body: bytes) -> Answered:
+    def _answer(self, head: Head, body: bytes) -> AnsweredRequest:
         """The answer; whatever goes wrong becomes one."""
         key_id = None
         try:
@@ -394,7 +377,7 @@ class Api:
                 response = self._answer_to(head, key, body)
         except Exception as error:  # the one place that nothing passes
             response = problem_for(error, head.request_id).answer().response()
-        return Answered(response=response, key_id=key_id)
+        return AnsweredRequest(response=response, key_id=key_id)
 
     def _admitted(self, head: Head) -> ApiKey:
         """Whose request it is. Refusal: nobody's."""
@@ -414,27 +397,30 @@ class Api:
             return self._handled(head, key, found, body).response()
         place = place_of(key.id, f"{head.method} {head.path}?{head.query.decode('latin-1')}", asked)
         match self._done.begin(place, body):
-            case Done() as before:
+            case DoneRequest() as before:
                 return self._handled_again(head, key, found, found.again, before).response()
             case UnderWay():
                 raise refusal(
-                    409, "under-way", "the first one is still being answered", Retry_After="1"
+                    409,
+                    "under-way",
+                    "the first request with this Idempotency-Key is still being answered",
+                    Retry_After="1",
                 )
             case OtherRequest():
                 raise refusal(
-                    422, "idempotency-key-reused", "this Idempotency-Key came with another body"
+                    422, "idempotency-key-reused", "this Idempotency-Key was used with another body"
                 )
             case First():
                 pass
-        done: Done | None = None
+        done: DoneRequest | None = None
         try:
             answer = self._handled(head, key, found, body)
-            done = Done(status=answer.status, ids=answer.ids)
+            done = DoneRequest(status=answer.status, ids=answer.ids)
             return answer.response()
         finally:
             self._done.keep(place, done)
 
-    def _handled(self, head: Head, key: ApiKey, found: Operation, body: bytes) -> Answer:
+    def _handled(self, head: Head, key: ApiKey, found: Operation, body: bytes) -> HttpAnswer:
         request = self._request(head, key, found)
         given = _read_arguments(head, found, body)
         try:
@@ -445,8 +431,8 @@ class Api:
             raise refusal(412, "document-exists", str(error)) from error
 
     def _handled_again(
-        self, head: Head, key: ApiKey, found: Operation, again: Reader, done: Done
-    ) -> Answer:
+        self, head: Head, key: ApiKey, found: Operation, again: Reader, done: DoneRequest
+    ) -> HttpAnswer:
         """What the first request made, as it stands now. Gone: it does not any more."""
         try:
             made = again(self._request(head, key, found), done.ids)
@@ -487,7 +473,7 @@ class Api:
         is no room for one more stream of this key.
         """
         if self._streams.total() >= STREAMS_MAX or self._streams[key_id] >= STREAMS_OF_KEY_MAX:
-            raise refusal(503, "streams", "too many streams are open", Retry_After="30")
+            raise refusal(503, "streams", "too many event streams are open", Retry_After="30")
         return self._changes(key_id, look)
 
     async def _changes(self, key_id: str, look: Callable[[], Any]) -> AsyncIterator[str]:
@@ -515,7 +501,7 @@ class Api:
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class AsgiApp:
     """An application; Starlette takes a function for one of a request and a response."""
 
     serve: Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -555,7 +541,7 @@ def is_much(headers: Mapping[str, str]) -> bool:
 
 
 def _too_large(limit: int) -> Exception:
-    return refusal(413, "too-large", f"a body has at most {limit:,} bytes")
+    return refusal(413, "too-large", f"the body must be at most {limit:,} bytes")
 
 
 def _read_arguments(head: Head, found: Operation, body: bytes) -> dict[str, Any]:
@@ -567,7 +553,7 @@ def _read_arguments(head: Head, found: Operation, body: bytes) -> dict[str, Any]
     if found.inputs.body is not None:
         return {**given, **found.inputs.read_body(_json(head, body) if body else {})}
     if body:
-        raise InvalidValue("body: this takes none")
+        raise InvalidValue("body: must be empty here")
     return given
 
 
@@ -580,10 +566,12 @@ def _query(head: Head) -> dict[str, str]:
             errors="strict",
         )
     except ValueError as error:
-        raise InvalidValue("query: cannot be read") from error
+        raise InvalidValue(
+            f"query: cannot be read (at most {PARAMETERS_MAX} parameters, URL-encoded UTF-8)"
+        ) from error
     query = dict(given)
     if len(query) < len(given):
-        raise InvalidValue("query: a parameter is there twice")
+        raise InvalidValue("query: a parameter was given twice")
     return query
 
 
@@ -620,7 +608,7 @@ def _check_depth(content: Any) -> None:
     while layer:
         depth += 1
         if depth > NESTED_MAX:
-            raise InvalidValue(f"body: nested more than {NESTED_MAX} deep")
+            raise InvalidValue(f"body: must not be nested more than {NESTED_MAX} levels deep")
         layer = [
             below
             for each in layer

@@ -12,7 +12,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from recollect.interfaces.http.problems import PROBLEM_TYPE, Problem
+from recollect.interfaces.http.problems import PROBLEM_TYPE, HttpProblem
 
 HEAD_SECONDS = 15.0
 HEAD_BYTES_MAX = 65_536
@@ -80,7 +80,7 @@ class GuardedProtocol(H11Protocol):
         """Say what is wrong with a request, unless the client took it for the answer to another."""
         if self._is_draining():
             self._leave()
-        elif self._is_answering() and not self._is_at_fault():
+        elif self._is_answering() and (not self.cycle.more_body or self.cycle.response_started):
             self.cycle.keep_alive = False  # what came before is answered, and that is the end
         elif not self.transport.is_closing():
             self.transport.write(_refusal(msg))
@@ -99,10 +99,6 @@ class GuardedProtocol(H11Protocol):
 
     def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
-
-    def _is_at_fault(self) -> bool:
-        """Whether what is wrong belongs to the request that is read, and nothing is sent yet."""
-        return self.cycle.more_body and not self.cycle.response_started
 
     def _is_draining(self) -> bool:
         """Whether the rest of a body comes that nobody wants: its request has been answered.
@@ -147,11 +143,6 @@ class GuardedProtocol(H11Protocol):
 
 def _refusal(detail: str) -> bytes:
     """An answer to what is no request that an application could be asked."""
-    body = Problem(status=400, kind="malformed", detail=detail).answer().encoded()
-    head = (
-        "HTTP/1.1 400 Bad Request",
-        f"content-type: {PROBLEM_TYPE}",
-        f"content-length: {len(body)}",
-        "connection: close",
-    )
-    return "\r\n".join((*head, "", "")).encode() + body
+    body = HttpProblem(status=400, kind="malformed", detail=detail).answer().encoded()
+    head = f"content-type: {PROBLEM_TYPE}\r\ncontent-length: {len(body)}\r\nconnection: close"
+    return f"HTTP/1.1 400 Bad Request\r\n{head}\r\n\r\n".encode() + body

@@ -16,19 +16,19 @@ from recollect.errors import NotFound
 from recollect.interfaces.http.operations import (
     AdmittedRequest,
     Json,
+    KeyReach,
     Limit,
     Moment,
     Operation,
-    Reach,
     given_fields,
     operation,
 )
-from recollect.interfaces.http.problems import NOTHING_HERE, Answer, Refusal
+from recollect.interfaces.http.problems import NOTHING_HERE, HttpAnswer, Refusal
 
 PREFIX = "/mem0"
 ALL, ONE = f"{PREFIX}/memories", f"{PREFIX}/memories/{{memory}}"
 PENDING = "pending"  # among the ids of what was added: more is learned later
-OWN: dict[str, Any] = {"reach": Reach.OWN}
+OWN: dict[str, Any] = {"reach": KeyReach.OWN}
 DONE = {"message": str}
 
 
@@ -171,13 +171,13 @@ def _missing(memory: str) -> NotFound:
     again=read_added,
     **OWN,
 )
-def _mem0_add(request: AdmittedRequest, body: NewMemories) -> Answer:
+def _mem0_add(request: AdmittedRequest, body: NewMemories) -> HttpAnswer:
     """mem0: learn from what was said, or with `infer` false keep it word for word."""
     given = given_fields(body)
     messages = given.pop("messages")
     added = request.mem0.add(messages, **_own(request, given))
     ids = [each["id"] for each in added["results"]]
-    return Answer(content=added, ids=(*ids, *([PENDING] if "pending" in added else [])))
+    return HttpAnswer(content=added, ids=(*ids, *([PENDING] if "pending" in added else [])))
 
 
 @operation(f"GET {ALL}", answer={"results": list[OneMemory]}, **OWN)

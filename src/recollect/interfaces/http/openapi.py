@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 import recollect
 from recollect.collection import KEY_BYTES_MAX
-from recollect.interfaces.http.operations import Count, Operation, Reach, Repeat
+from recollect.interfaces.http.operations import Count, KeyReach, Operation, Repeat
 from recollect.interfaces.http.problems import PROBLEM_TYPE, TITLES
 from recollect.interfaces.views import shape_of
 from recollect.store.key_protocol import Scope
@@ -71,7 +71,7 @@ def _problems(operation: Operation) -> frozenset[int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class DescribedOperation:
     """The schemas of an operation."""
 
     operation: Operation
@@ -90,7 +90,7 @@ def description(operations: Sequence[Operation]) -> dict[str, Any]:
     paths: dict[str, Any] = {"/healthz": {"get": _health(schemas[1])}}
     for number, each in enumerate(operations):
         answer, parameters, body = schemas[2 + 3 * number : 5 + 3 * number]
-        described = Described(
+        described = DescribedOperation(
             operation=each,
             answer=answer,
             parameters=components.pop(parameters["$ref"].rpartition("/")[2]),
@@ -163,7 +163,7 @@ def _health(schema: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _operation(described: Described) -> dict[str, Any]:
+def _operation(described: DescribedOperation) -> dict[str, Any]:
     operation = described.operation
     content = {operation.media_type: {"schema": described.answer}}
     answer = {"description": operation.summary, "content": content}
@@ -198,13 +198,13 @@ def chapter(operation: Operation) -> str:
 
 
 def _who(operation: Operation) -> str:
-    whose = "of all spaces" if operation.reach is Reach.STORE else "that sees the space"
-    whose = "of any space" if operation.reach is Reach.OWN else whose
+    whose = "of all spaces" if operation.reach is KeyReach.STORE else "that sees the space"
+    whose = "of any space" if operation.reach is KeyReach.OWN else whose
     wider = [scope.value for scope in Scope if scope.includes(operation.scope)]
     return f"Needs a key {whose}, of scope {' or '.join(wider)}."
 
 
-def _parameters(described: Described) -> list[dict[str, Any]]:
+def _parameters(described: DescribedOperation) -> list[dict[str, Any]]:
     places = described.operation.inputs.places
     return [
         {

@@ -34,12 +34,13 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from recollect import collection
 from recollect.agents.reply import Reply
 from recollect.clock import from_micros, to_micros
+from recollect.collection import StableKey
 from recollect.compat.mem0 import Memory as Mem0Memory
 from recollect.document import DeletedDocument, Node, Version
 from recollect.domain import Record, SessionState
 from recollect.errors import InvalidValue, RecollectError
 from recollect.generation import Generation
-from recollect.interfaces.http.problems import JSON_TYPE, Answer
+from recollect.interfaces.http.problems import JSON_TYPE, HttpAnswer
 from recollect.interfaces.views import view
 from recollect.knowledge import Fact, Unchanged
 from recollect.memory import Memory
@@ -65,7 +66,7 @@ Handler = Callable[..., Any]  # of a request and what was sent with it
 Reader = Callable[..., Any]  # of a request and the ids of what was made
 
 
-class Place(Enum):
+class ParameterPlace(Enum):
     """Where a parameter is, if its method says otherwise."""
 
     QUERY = "query"
@@ -104,7 +105,7 @@ class Repeat(Enum):
     ONCE = "once"  # a retry does nothing, for a while, and is answered with what the first one made
 
 
-class Reach(Enum):
+class KeyReach(Enum):
     """Whose keys open an operation."""
 
     SPACE = "space"  # those of the space in the path
@@ -116,17 +117,23 @@ LISTED: Mapping[str, Verb] = {place: verb for verb in VERBS for place in verb.ht
 
 
 @dataclass(frozen=True, kw_only=True)
-class Operation:
-    """One method on one path. Scope and name are those of its verb in the list."""
+class Guarded:
+    """One method on one path, and who may ask for it."""
 
     method: str
     path: str
-    handler: Handler
     name: str
+    handler: Handler
+    scope: Scope = Scope.READ
+    reach: KeyReach = KeyReach.SPACE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation(Guarded):
+    """A verb of the list over HTTP: its name and scope are the verb's."""
+
     summary: str
-    scope: Scope
     answer: Any  # the type of what is answered, or types by field
-    reach: Reach = Reach.SPACE
     statuses: tuple[int, ...] = (200,)
     media_type: str = JSON_TYPE
     takes_append_key: bool = False
@@ -141,18 +148,18 @@ class Operation:
         return Repeat.APPEND if self.takes_append_key else Repeat.PLAIN
 
     @cached_property
-    def inputs(self) -> Inputs:
+    def inputs(self) -> OperationInputs:
         places = re.findall(r"{(\w+)}", self.path)
         has_body = self.method in ("POST", "PUT", "PATCH")
-        return Inputs(self.handler, self.name, places, has_body=has_body)
+        return OperationInputs(self.handler, self.name, places, has_body=has_body)
 
-    def answered(self, value: Any, now: datetime) -> Answer:
+    def answered(self, value: Any, now: datetime) -> HttpAnswer:
         """What its handler returned, as an answer; a version becomes an ETag."""
-        if isinstance(value, Answer):
+        if isinstance(value, HttpAnswer):
             return value
         named = getattr(value, "id", None) or getattr(value, "number", None)
         version = getattr(value, "version", None)
-        return Answer(
+        return HttpAnswer(
             content=view(value, now) if hasattr(value, "__dataclass_fields__") else value,
             status=self.statuses[0],
             media_type=self.media_type,
@@ -177,7 +184,7 @@ def operation(
             name=name or verb.name.replace(".", "_"),
             summary=" ".join((handler.__doc__ or verb.says).split()),
             scope=verb.scope,
-            answer=without(returned, Answer),
+            answer=without(returned, HttpAnswer),
             **more,
         )
 
@@ -236,7 +243,8 @@ class MethodCall:
             may_be_none = type(None) in get_args(self.hints[name])
             is_left_out = value is UNSET or (value is None and not may_be_none)
             if not is_left_out:
-                filled[name] = tuple(value) if isinstance(value, list) else value
+                is_key = isinstance(value, list) and self.hints[name] == StableKey
+                filled[name] = tuple(value) if is_key else value
         return getattr(owner, self._name)(**filled)
 
 
@@ -381,7 +389,7 @@ _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 _WITHIN = {"<=": "at most", ">=": "at least"}
 
 
-class Inputs:
+class OperationInputs:
     """The structs of a handler's parameters and body; `query` and `fields` say what they need."""
 
     def __init__(
@@ -452,11 +460,11 @@ def given_fields(body: Struct) -> Json:
 
 
 def _is_in_body(name: str, hints: Json, places: Sequence[str]) -> bool:
-    return name not in places and Place.QUERY not in get_args(hints[name])
+    return name not in places and ParameterPlace.QUERY not in get_args(hints[name])
 
 
 def _field(parameter: inspect.Parameter, hints: Json) -> Any:
-    hint = without(hints[parameter.name], Place.QUERY)
+    hint = without(hints[parameter.name], ParameterPlace.QUERY)
     if parameter.default is parameter.empty:
         return parameter.name, hint
     return parameter.name, hint, parameter.default

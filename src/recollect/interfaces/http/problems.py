@@ -51,32 +51,32 @@ _STATUSES: tuple[tuple[type[errors.RecollectError], int], ...] = (
     (errors.RecollectError, 500),
 )
 TITLES = {
-    400: "The request cannot be read",
-    401: "A key is needed",
-    403: "Not with this key",
-    404: "There is no such thing",
-    405: "Not in this way",
-    408: "The request took too long",
-    409: "It does not go with what is there",
-    410: "It was there and is gone",
-    412: "It has changed meanwhile",
+    400: "Bad request",
+    401: "A key is required",
+    403: "Not allowed with this key",
+    404: "Not found",
+    405: "Method not allowed",
+    408: "Request timed out",
+    409: "Conflict with the current state",
+    410: "No longer there",
+    412: "Changed in the meantime",
     413: "Too large",
-    415: "Only JSON is understood",
-    422: "The request asks for what cannot be",
+    415: "Unsupported media type",
+    422: "Invalid request",
     429: "Too many requests",
-    500: "The server has failed",
-    502: "A language model has failed",
-    503: "Not now",
+    500: "Internal error",
+    502: "The language model failed",
+    503: "Temporarily unavailable",
     504: "No answer yet",
     507: "The store is full",
 }
 _IN_TIME = frozenset({429, 503, 504})
 _RETRY_HELPS = _IN_TIME | {408}
-_OPERATORS_WORDS = "the operator of this server can find out more with the request's id"
+_OPERATORS_WORDS = "the server's log says more under this request's id (X-Request-Id)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class HttpAnswer:
     """An answer: content that becomes JSON, or text as it is."""
 
     content: Any
@@ -110,7 +110,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class HttpProblem:
     """What went wrong, as an answer says it: always with who can mend it, and if a retry helps."""
 
     status: int
@@ -119,7 +119,7 @@ class Problem:
     more: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def answer(self) -> Answer:
+    def answer(self) -> HttpAnswer:
         content = {
             "type": UNKNOWN + self.kind,
             "title": TITLES[self.status],
@@ -129,7 +129,7 @@ class Problem:
             "mended_by": _mended_by(self.status).value,
             **self.more,
         }
-        return Answer(
+        return HttpAnswer(
             status=self.status, content=content, media_type=PROBLEM_TYPE, headers=self.headers
         )
 
@@ -137,29 +137,31 @@ class Problem:
 class Refusal(Exception):
     """Ends the handling of a request with a problem of HTTP itself; it stays in this package."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: HttpProblem) -> None:
         super().__init__(problem.kind)
         self.problem = problem
 
 
 def refusal(status: int, kind: str, detail: str, **headers: str) -> Refusal:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Refusal(Problem(status=status, kind=kind, detail=detail, headers=named))
+    return Refusal(HttpProblem(status=status, kind=kind, detail=detail, headers=named))
 
 
 # The same for a space that is not there, one that is somebody else's, and a path that is neither:
 # whoever is not let in learns nothing.
-NOTHING_HERE = Problem(status=404, kind="not-found", detail="there is nothing here for this key")
-NO_KEY = Problem(
+NOTHING_HERE = HttpProblem(
+    status=404, kind="not-found", detail="there is nothing here for this key"
+)
+NO_KEY = HttpProblem(
     status=401,
     kind="unauthorized",
     detail="send a valid key as Authorization: Bearer …",
     headers={"WWW-Authenticate": "Bearer"},
 )
-FAILED = Problem(status=500, kind="failed", detail=_OPERATORS_WORDS)
+FAILED = HttpProblem(status=500, kind="failed", detail=_OPERATORS_WORDS)
 
 
-def problem_of(error: errors.RecollectError) -> Problem:
+def problem_of(error: errors.RecollectError) -> HttpProblem:
     """An error as an answer tells it."""
     status = next(status for kind, status in _STATUSES if isinstance(error, kind))
     more: dict[str, Any] = {
@@ -169,7 +171,7 @@ def problem_of(error: errors.RecollectError) -> Problem:
     if isinstance(error, errors.StaleVersion):
         more["current_version"] = error.current
     is_callers = isinstance(error, errors.UsageError) and status < 500
-    return Problem(
+    return HttpProblem(
         status=status,
         kind=_dashed(type(error).__name__),
         detail=str(error) if is_callers else _OPERATORS_WORDS,
@@ -178,7 +180,7 @@ def problem_of(error: errors.RecollectError) -> Problem:
     )
 
 
-def problem_for(error: Exception, request_id: str) -> Problem:
+def problem_for(error: Exception, request_id: str) -> HttpProblem:
     """The problem to answer with. What only the operator can mend is logged, without its words."""
     if isinstance(error, Refusal):
         return error.problem

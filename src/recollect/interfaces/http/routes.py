@@ -44,17 +44,15 @@ from recollect.interfaces.http.operations import (
     Count,
     Cursor,
     Json,
+    KeyReach,
     Kinds,
     Limit,
     MethodCall,
-    Moment,
     Number,
     Operation,
     Outcome,
-    Place,
-    Reach,
+    ParameterPlace,
     cursor_behind,
-    given_fields,
     operation,
     page,
     paged,
@@ -62,9 +60,9 @@ from recollect.interfaces.http.operations import (
     with_signature,
     without,
 )
-from recollect.interfaces.http.problems import EVENT_STREAM, Answer
+from recollect.interfaces.http.problems import EVENT_STREAM, HttpAnswer
 from recollect.interfaces.views import public_receipt, public_status, view
-from recollect.knowledge import Fact, Receipt, Source
+from recollect.knowledge import Fact, Source
 from recollect.memory import Memory
 from recollect.observing.actors import ACTOR_CHARS_MAX
 from recollect.recall.usage import named_hit
@@ -72,7 +70,7 @@ from recollect.recollection import Citation, Context, EntryKind, Hit, Omission
 from recollect.session import Session
 from recollect.status import Status
 from recollect.sweeps import sweep_idle
-from recollect.verbs import VERBS
+from recollect.verbs import VERBS, Verb
 
 PAGE, LONG_PAGE, GENERATIONS_PAGE = 50, 100, 20
 NOWHERE = 0  # the seq of a record that was forgotten and is not stored again
@@ -87,7 +85,7 @@ _PATH = Meta(
     max_length=PATH_CHARS_MAX, description="As in ~/memory/people/Ana, or the document's id."
 )
 Path = Annotated[str, _PATH]
-NamedPath = Annotated[str, _PATH, Place.QUERY]
+NamedPath = Annotated[str, _PATH, ParameterPlace.QUERY]
 Query = Annotated[str, Meta(max_length=10_000)]
 Question = Annotated[str, Meta(max_length=100_000)]
 Actor = Annotated[str, Meta(max_length=ACTOR_CHARS_MAX)]
@@ -195,15 +193,9 @@ def _method(  # noqa: PLR0913 - what HTTP adds to a method
         filled=(*_FILLED, *filled, verb.pages),
         defaults={} if limit is None else {"limit": limit},
     )
-    taken, returned = call.taken(), call.hints["return"]
-    if owner == "session":
-        taken = {"session": (str, None), **taken}
-    for place in re.findall(r"{(\w+)}", verb.http[0]):
-        if place in taken:  # what stands in a path is always given
-            taken[place] = (without(taken[place][0], type(None)), inspect.Parameter.empty)
+    returned = call.hints["return"]
     is_paged = bool(verb.pages and many and pages)
-    if is_paged:
-        taken["cursor"] = (Cursor | None, None)
+    taken = _taken(call, verb, is_paged=is_paged)
     mark = without(call.hints[verb.pages], type(None)) if is_paged else None
     is_conditional = "expected_version" in call.parameters
 
@@ -213,7 +205,11 @@ def _method(  # noqa: PLR0913 - what HTTP adds to a method
             filled["expected_version"] = request.expected_version
         if is_paged and given["cursor"] is not None:
             filled[verb.pages] = read_mark(given["cursor"], mark, request.space.name)
-        value = call(_owner(owner, request, given), given, **filled)
+        if more.get("takes_append_key"):
+            given["key"] = given["key"] or request.idempotency_key
+            value = call(_conversation(request, given["session"]), given, **filled)
+        else:
+            value = call(_owner(owner, request, given), given, **filled)
         if missing and not value:
             raise NotFound(missing.format(**given))
         if then is not None:
@@ -229,6 +225,17 @@ def _method(  # noqa: PLR0913 - what HTTP adds to a method
         **{"problems": problems, **more},
     )
     return made(with_signature(handle, taken))
+
+
+def _taken(call: MethodCall, verb: Verb, *, is_paged: bool) -> dict[str, tuple[Any, Any]]:
+    """The parameters of a request; what stands in the path is always given."""
+    taken = call.taken()
+    if verb.name.startswith("session."):
+        taken = {"session": (str, None), **taken}
+    for place in re.findall(r"{(\w+)}", verb.http[0]):
+        if place in taken:
+            taken[place] = (without(taken[place][0], type(None)), inspect.Parameter.empty)
+    return {**taken, "cursor": (Cursor | None, None)} if is_paged else taken
 
 
 def _shown(value: Any, many: str, as_field: str) -> Any:
@@ -247,10 +254,15 @@ def _state(request: AdmittedRequest, given: Mapping[str, Any], _: object) -> Ses
     return _found(request, given["session"])
 
 
-def _written(_: AdmittedRequest, __: object, document: Document) -> Answer:
+def _appended_record(_: AdmittedRequest, __: object, record: Record) -> Record:
+    _check_there([record])
+    return record
+
+
+def _written(_: AdmittedRequest, __: object, document: Document) -> HttpAnswer:
     status = 201 if document.version == 1 else 200
     headers = {"ETag": f'"{document.version}"'}
-    return Answer(content=view(document), status=status, headers=headers)
+    return HttpAnswer(content=view(document), status=status, headers=headers)
 
 
 def _consolidation(request: AdmittedRequest, _: object, __: object) -> ConsolidationState:
@@ -263,6 +275,7 @@ _KEYED: Mapping[str, Any] = {
     "agent": Annotated[str | Json, Meta(description="A name or a descriptor.")],
     "source": str | None,
 }
+_PARTS = list[Any]
 _WHOLE_QUERY = {"query": "query"}  # in a body a name is written out
 
 _SESSIONS = (
@@ -273,6 +286,15 @@ _SESSIONS = (
         then=lambda _, __, session: session.state,
         again=True,
         problems=frozenset({409}),
+    ),
+    _method(
+        "session.append",
+        bounds={"parts": _PARTS, "tool_calls": _PARTS, "content": str | _PARTS},
+        filled=("attachments",),
+        then=_appended_record,
+        statuses=(201,),
+        takes_append_key=True,
+        problems=frozenset(),
     ),
     _method("sessions.list", many="sessions"),
     _method("sessions.find_invalidated", many="sessions"),
@@ -369,26 +391,23 @@ _RECALL = (
 
 _OPERATING = (
     _method("memory.audit", many="audit", limit=LONG_PAGE),
+    _method(
+        "space.forget",
+        bounds={
+            "record": Annotated[str, Meta(description="As in session_id:seq.")],
+            "document": Annotated[str, Meta(description="A path, with all that is below it.")],
+            "pages": Annotated[
+                Literal["keep", "erase"],
+                Meta(description="What becomes of pages that people or other agents wrote on it."),
+            ],
+        },
+        then=lambda _, __, receipt: public_receipt(receipt),
+    ),
     _method("memory.retry", as_field="revived", names={"key": "session"}),
 )
 
 
 # What is more than one method.
-
-
-class SentMessage(Struct, kw_only=True, forbid_unknown_fields=True):
-    """One message."""
-
-    role: str
-    content: str | list[Any] | None = None
-    parts: list[Any] | None = None
-    tool_calls: list[Any] | None = None
-    tool_call_id: str | None = None
-    is_error: bool = False
-    name: str | None = None
-    at: Moment | None = None
-    key: str | None = None
-    metadata: Json | None = None
 
 
 _ENVELOPE = {"message", "at", "key", "metadata"}
@@ -446,17 +465,6 @@ _APPEND = operation(
         _append, {"messages": (Messages, inspect.Parameter.empty), **_CONVERSATION.taken()}
     )
 )
-
-
-@operation(f"POST {_SESSION}/records", statuses=(201,), takes_append_key=True)
-def _append_record(request: AdmittedRequest, session: str, body: SentMessage) -> Record:
-    """Append one message to the conversation; it is stored when this answers."""
-    given = given_fields(body)
-    role, content = given.pop("role"), given.pop("content", None)
-    given.setdefault("key", request.idempotency_key)
-    record = _conversation(request, session).append(role, content, **given)
-    _check_there([record])
-    return record
 
 
 @operation(f"POST {_SESSION}/records/many", answer=_RECORDS, statuses=(201,), takes_append_key=True)
@@ -558,23 +566,7 @@ class NamedSpace(Struct, forbid_unknown_fields=True):
     name: str
 
 
-class Forgetting(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What is to be forgotten: one of these."""
-
-    session: str | None = None
-    record: Annotated[str | None, Meta(description="As in session_id:seq.")] = None
-    fact: str | None = None
-    document: Annotated[str | None, Meta(description="A path, with all that is below it.")] = None
-    agent: str | Json | None = None
-    source: str | None = None
-    everything: bool = False
-    pages: Annotated[
-        Literal["keep", "erase"],
-        Meta(description="What becomes of pages that people or other agents wrote on it."),
-    ] = "keep"
-
-
-@operation("GET /v1/spaces", answer=paged("spaces", NamedSpace), reach=Reach.OWN)
+@operation("GET /v1/spaces", answer=paged("spaces", NamedSpace), reach=KeyReach.OWN)
 def _spaces(
     request: AdmittedRequest, limit: Limit = LONG_PAGE, cursor: Cursor | None = None
 ) -> Json:
@@ -615,9 +607,9 @@ def _jobs(request: AdmittedRequest, limit: Limit = LONG_PAGE) -> Json:
 
 
 @operation(f"GET {SPACE}/events", name="events", answer=str, media_type="text/event-stream")
-def _events(request: AdmittedRequest) -> Answer:
+def _events(request: AdmittedRequest) -> HttpAnswer:
     """What changes, as it does: server-sent events named `status`."""
-    return Answer(content=request.changes(), media_type=EVENT_STREAM)
+    return HttpAnswer(content=request.changes(), media_type=EVENT_STREAM)
 
 
 @operation(
@@ -638,18 +630,6 @@ def _work(request: AdmittedRequest, all: bool = False, again: bool = False) -> J
         "again": memory.request_again(space) if again else 0,
         "consolidations": memory.store.generations.hurry(space),
     }
-
-
-@operation(f"POST {SPACE}/forget", answer=Receipt)
-def _forget(request: AdmittedRequest, body: Forgetting) -> Json:
-    """Erase one of these for good, with all that rests on it alone."""
-    given = given_fields(body)
-    pages = given.pop("pages")
-    wanted = {name: each for name, each in given.items() if each is not False}
-    if len(wanted) != 1:
-        named = ", ".join(name for name in body.__struct_fields__ if name != "pages")
-        raise InvalidValue(f"body: name exactly one of what is to be forgotten: {named}")
-    return public_receipt(request.space.forget(**wanted, pages=pages))
 
 
 class Hosts:
@@ -731,7 +711,7 @@ def _post_message(
     text: str,
     key: Annotated[str, _KEY] | None = None,
     wait_seconds: Annotated[int, _SECONDS] = 0,
-) -> Answer:
+) -> HttpAnswer:
     """Say something to an agent; its answer, if it comes while this waits."""
     message_id, outcome = request.post(
         agent,
@@ -742,7 +722,7 @@ def _post_message(
         seconds=wait_seconds,
     )
     status = 202 if outcome is None else 200
-    return Answer(content=_outcome(message_id, outcome), status=status)
+    return HttpAnswer(content=_outcome(message_id, outcome), status=status)
 
 
 @operation(f"GET {_MESSAGES}/{{message}}", answer=_OUTCOME, problems=frozenset({410}))
@@ -776,7 +756,6 @@ def _outcome(message_id: str, outcome: Outcome) -> Json:
 
 OPERATIONS: tuple[Operation, ...] = (
     _APPEND,
-    _append_record,
     _append_records,
     _records,
     *_SESSIONS,
@@ -794,6 +773,5 @@ OPERATIONS: tuple[Operation, ...] = (
     _jobs,
     _events,
     _work,
-    _forget,
     *_OPERATING,
 )

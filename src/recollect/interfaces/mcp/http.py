@@ -124,7 +124,7 @@ def serve_http(
     say_ready: Callable[[str], None],
 ) -> None:
     """Serve until a signal says to stop. InvalidValue: it cannot listen there."""
-    host, port = address
+    host, _ = address
     if token is None and not is_loopback(host):
         raise InvalidValue(
             f"{host} can be reached from elsewhere: give a token (--token, RECOLLECT_MCP_TOKEN), or"

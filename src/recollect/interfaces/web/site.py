@@ -7,7 +7,6 @@ from a page of the same visit and from the same site.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -26,7 +25,8 @@ from recollect.ids import Ids
 from recollect.interfaces.http.app import (
     UNMATCHED,
     Api,
-    At,
+    AsgiApp,
+    Head,
     allowed,
     by_path,
     is_much,
@@ -38,25 +38,15 @@ from recollect.interfaces.http.problems import (
     EVENT_STREAM,
     NOTHING_HERE,
     TITLES,
-    Answer,
-    Problem,
+    HttpAnswer,
+    HttpProblem,
     Refusal,
     problem_for,
     refusal,
 )
-from recollect.interfaces.web import (
-    documents,
-    facts,
-    generations,
-    jobs,
-    overview,
-    quarantine,
-    recalling,
-    sessions,
-    spaces,
-)
+from recollect.interfaces.web import documents, facts, operating, sessions
 from recollect.interfaces.web.rendering import STATIC, Renderer, files
-from recollect.interfaces.web.view import HOME, Asked, Live, Moved, Page, View
+from recollect.interfaces.web.view import HOME, Answer, Asked, Live, Moved, PageView, WebPage
 from recollect.interfaces.web.visits import VISIT_LASTS, Visit, Visits
 from recollect.memory import DEFAULT_SPACE, Memory
 from recollect.observing.actors import acting
@@ -92,34 +82,20 @@ _TITLES = {  # where the API's own words would be wrong on a page
 }
 
 
-VIEWS: tuple[View, ...] = (
-    *spaces.VIEWS,
-    *overview.VIEWS,
+VIEWS: tuple[PageView, ...] = (
     *sessions.VIEWS,
     *facts.VIEWS,
-    *quarantine.VIEWS,
     *documents.VIEWS,
-    *generations.VIEWS,
-    *recalling.VIEWS,
-    *jobs.VIEWS,
+    *operating.VIEWS,
 )
-BY_NAME: Mapping[str, View] = {view.name: view for view in VIEWS}
-
-_log = logging.getLogger(__name__)
+BY_NAME: Mapping[str, PageView] = {view.name: view for view in VIEWS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageRequest:
-    """A request for a page, as it came in."""
+class PageRequest(Head):
+    """A request for a page."""
 
-    method: str
-    path: str
-    views: Mapping[str, View]  # at this path, by method
-    places: Mapping[str, str]
-    query: bytes
-    headers: Headers
     is_secure: bool
-    request_id: str
     body: bytes = b""
 
     @property
@@ -162,13 +138,13 @@ class Site:
         sent = {**scope, "raw_path": path or HOME.encode(), "is_front_door": not path}
         await self._router(sent, receive, send)
 
-    def _at(self, template: str, views: Mapping[str, View]) -> At:
-        return At(partial(self._serve, template, views))
+    def _at(self, template: str, views: Mapping[str, PageView]) -> AsgiApp:
+        return AsgiApp(partial(self._serve, template, views))
 
     async def _serve(
         self,
         template: str,
-        views: Mapping[str, View],
+        views: Mapping[str, PageView],
         scope: Connection,
         receive: Receive,
         send: Send,
@@ -177,7 +153,8 @@ class Site:
         request = PageRequest(
             method=scope["method"],
             path=FRONT_DOOR if scope["is_front_door"] else scope["path"],
-            views=views,
+            template=template,
+            methods=views,
             places=scope.get("path_params", {}),
             query=scope["query_string"],
             headers=headers,
@@ -186,16 +163,7 @@ class Site:
             request_id=self._ids.new(),
         )
         response = await self._answered(request, receive)
-        seconds, status = ticks() - began, response.status_code
-        method = self._api.counted(request.method, template, status, seconds)
-        _log.info(
-            "%s %s %d %.1f ms request=%s",
-            method,
-            template,
-            status,
-            seconds * 1000,
-            request.request_id,
-        )
+        self._api.note(request, response.status_code, began)
         response.headers["cache-control"] = "no-store"
         await response(scope, receive, send)
 
@@ -247,7 +215,7 @@ class Site:
 
     def _page_for(self, request: PageRequest, visit: Visit, key: ApiKey) -> Response:
         self._rate.check(key.id)
-        view = allowed(request.views, request.places, _looked(request.method), key)
+        view = allowed(request.methods, request.places, _looked(request.method), key)
         form = _form(request)
         if view.method == "POST":
             _check_is_ours(request, visit, form)
@@ -261,15 +229,16 @@ class Site:
             form=form,
             is_fragment=request.is_fragment,
         )
-        match view.handler(asked):
+        made: Answer = view.handler(asked)
+        match made:
             case Live() as live:
                 changes = self._changes(request, live)
-                answer = Answer(content=changes, media_type=EVENT_STREAM, headers=HEADERS)
+                answer = HttpAnswer(content=changes, media_type=EVENT_STREAM, headers=HEADERS)
                 return answer.response()
             case Moved(to=to, said=said):
                 visit.said = said
                 return _moved(to)
-            case Page() as page:
+            case WebPage() as page:
                 is_part = page.fragment is not None and request.is_fragment
                 return self._page(
                     page.fragment if is_part and page.fragment else page.template,
@@ -304,7 +273,7 @@ class Site:
         return _html(made.encode(errors="replace"), status, headers)
 
     def _failed(
-        self, problem: Problem, request: PageRequest, known: tuple[Visit, ApiKey] | None
+        self, problem: HttpProblem, request: PageRequest, known: tuple[Visit, ApiKey] | None
     ) -> Response:
         content = {"problem": problem, "title": _TITLES.get(problem.kind, TITLES[problem.status])}
         template = "_problem.html" if request.is_fragment else "problem.html"
@@ -326,7 +295,9 @@ class Site:
         if request.method in ("GET", "HEAD"):
             return self._page("sign_in.html", {"following": following, "is_wrong": False})
         if request.method != "POST":
-            raise refusal(405, "method-not-allowed", "there is: GET, POST", Allow="GET, POST")
+            raise refusal(
+                405, "method-not-allowed", "this path allows GET, POST", Allow="GET, POST"
+            )
         _check_same_site(request)
         form = _form(request)
         token = self._visits.begin(form.get("key", ""))

@@ -898,7 +898,7 @@ CREATE TABLE vectors (
     entry_key INTEGER NOT NULL,
     model TEXT NOT NULL,
     vector BLOB NOT NULL,
-    UNIQUE (model, kind, entry_key)
+    UNIQUE (space, model, kind, entry_key)
 ) STRICT;
 
 CREATE INDEX idx_vectors_entry ON vectors (kind, entry_key);

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.interfaces.web.plots import days_until, plot
+from recollect.interfaces.web.operating import days_until, plot
 from recollect.interfaces.web.rendering import Renderer, ago, files, moment, static
 from recollect.interfaces.web.site import BY_NAME, VIEWS
 

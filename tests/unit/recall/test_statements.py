@@ -8,7 +8,7 @@ import pytest
 
 from recollect.knowledge import Trust
 from recollect.recall.pack import Reason, pack
-from recollect.recall.statements import lines_beyond
+from recollect.recall.statements import lines_beyond, without_links, without_small_talk
 from recollect.recollection import Context, EntryKind, Hit
 from tests.unit.recall.found import NOW, hit
 
@@ -120,3 +120,29 @@ def test_a_page_says_only_what_the_facts_above_it_do_not() -> None:
     told = replace(page, text=page.text.splitlines()[0])
     assert [each.reason for each in packed(COLOUR, told).omitted] == [Reason.COVERED]
     assert packed(told, COLOUR).text.count("teal") == 1, "wherever it stands"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Hey Mel! How're ya doin'? I took up pottery in May.", "I took up pottery in May."),
+        ("I repaired the old bicycle. Do you have any tips?", "I repaired the old bicycle."),
+        ("We row on Mondays. Could you find a boat?", "We row on Mondays. Could you find a boat?"),
+        ("Rain. Can you recommend any restaurants that are open late?", None),
+        ("Thanks! Great!", None),
+        ("What a storm that was! The roof is gone.", None),
+    ],
+)
+def test_small_talk_is_left_out_of_what_says_more(text: str, left: str | None) -> None:
+    kept = without_small_talk(text, {"boat"}, {"mel"}, is_to_agent=True)
+    assert kept == (text if left is None else left)
+
+
+def test_a_request_to_a_person_is_no_small_talk() -> None:
+    text = "I repaired the old bicycle. Do you have any tips?"
+    assert without_small_talk(text, (), (), is_to_agent=False) == text
+
+
+def test_an_index_of_links_is_left_out_with_its_heading() -> None:
+    page = "## Known\n- Ana rows.\n\n## Pages\n\n- [[~/memory/MEMORY|The handbook]]: people (2)"
+    assert without_links(page) == "## Known\n- Ana rows."
