@@ -11,6 +11,7 @@ from recollect.clock import ManualClock
 from recollect.document import Author, AuthorKind
 from recollect.documents.scope import Holder
 from recollect.errors import NotAllowed, NotFound
+from recollect.knowledge import FactEdit
 from recollect.space import Space
 
 ANA = "~/memory/people/ana"
@@ -128,6 +129,18 @@ def test_the_same_again_makes_no_version(memory: recollect.Memory, space: Space)
     assert len({each.session_id for each in after.sources}) == 2, "it rests on both"
 
 
+def test_what_nobody_came_to_render_is_rendered_by_the_next_work(
+    memory: recollect.Memory, space: Space
+) -> None:
+    """As after a crash between a change and the rendering: the page is empty, never stale."""
+    edit = FactEdit(content="Ana lives in Braga.")
+    fact = fact_about(space, "Porto")
+    assert memory.store.facts.update("a", fact.id, edit, memory.clock.now()) is not None
+    assert body(space) == ""
+    memory.work()
+    assert ("Braga" in body(space), "vegetarian" in body(space)) == (True, True)
+
+
 # who owns a page
 
 
@@ -138,8 +151,10 @@ def test_a_rendered_page_is_not_edited_in_places_and_says_what_to_do(space: Spac
         space.documents.patch(ANA, line, "- Ana lives in Braga.")
     with pytest.raises(NotAllowed, match="add a fact"):
         space.documents.append(ANA, "Ana sings.")
-    with pytest.raises(NotAllowed, match="stays where it is"):
+    with pytest.raises(NotAllowed, match="stays while they do"):
         space.documents.move(ANA, "~/memory/people/anna")
+    with pytest.raises(NotAllowed, match="delete those"):
+        space.documents.delete(ANA)
 
 
 @pytest.mark.parametrize("kind", [AuthorKind.PERSON, AuthorKind.AGENT])

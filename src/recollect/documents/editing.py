@@ -216,11 +216,7 @@ class Editor(Reader):
         """Move a document with all that stands below it; what referred to it still does."""
         expected = check_expected(expected_version)
         document = self.read(path)
-        if document.is_rendered and document.facts:
-            raise NotAllowed(
-                f"{document.path} is rendered from facts and stays where it is: write the whole "
-                "page to make it yours, and move that"
-            )
+        _check_authored(document)
         source, target = read_path(document.path), read_place(to)
         self.holder.check_uproot(source)
         self.holder.check_uproot(target)  # nor is anything put in the place of a root
@@ -250,6 +246,7 @@ class Editor(Reader):
         if references not in set(OnReferences):
             raise InvalidValue(f"references is one of {', '.join(OnReferences)}: {references!r}")
         document = self.read(path)
+        _check_authored(document)
         source = read_path(document.path)
         self.holder.check_uproot(source)
         edits: list[Edit] = []
@@ -418,6 +415,15 @@ class Editor(Reader):
 
     def _redactor(self) -> Redactor:
         return self._runtime.redactor().keyed(self._space)
+
+
+def _check_authored(document: Document) -> None:
+    """Whether a page may leave its place: one that is rendered is there while its facts are."""
+    if document.is_rendered and document.facts:
+        raise NotAllowed(
+            f"{document.path} is rendered from {len(document.facts):,} facts and stays while they "
+            "do: delete those, or write the whole page to make it yours"
+        )
 
 
 def refusal(

@@ -20,6 +20,7 @@ from recollect.agency import DocumentChanges
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
 from recollect.document import (
+    BY_RENDERING,
     Because,
     Content,
     Delete,
@@ -309,6 +310,8 @@ class Editing:
             self.c.run("purge_usages", {"space": self.space, "key": key})
             purge_documents(self.c, self.space, [key])
             self.c.run("raise_versions", {"space": self.space, "version": version})
+        if document(row).is_rendered:  # whoever deletes it has written nothing
+            self.because = BY_RENDERING
         together = {**where, "deleted_with": row[0], "event": DocumentEvent.DELETED.value}
         self.c.run("delete_documents", {**together, **self._who()})
         self.c.run("insert_deleted_versions", {**together, "now": self.now})
