@@ -27,8 +27,8 @@ from recollect.consolidation.validation import (
     LIMITS,
     TEMPLATE_LINK,
     Grounds,
-    Limits,
-    Problem,
+    PageProblem,
+    WrittenLimits,
     losses,
     missing_from,
     problems,
@@ -144,7 +144,7 @@ class ConsolidationAgent:
     ledger: Ledger
     budget: Budget
     limits: LoopLimits
-    page_limits: Limits = LIMITS
+    page_limits: WrittenLimits = LIMITS
 
     @property
     def name(self) -> str:
@@ -211,7 +211,7 @@ class ConsolidationAgent:
             lines="\n".join(lines),
         )
 
-    def repair(self, found: Sequence[Problem]) -> str:
+    def repair(self, found: Sequence[PageProblem]) -> str:
         listed = "\n".join(f"{number}. {each}" for number, each in enumerate(found, start=1))
         return self._prompt("consolidation-repair").fill(problems=listed)
 
@@ -224,7 +224,7 @@ class ConsolidationAgent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _Batch:
     """Some of the new memories, which are shown and folded in at once.
 
     `share` is what they are of all that is not folded in yet. After several parts there is one
@@ -262,7 +262,7 @@ class _Run:
     began_at: datetime
     is_first: bool = field(init=False)
     part_tokens: int = field(init=False)  # what the memories of one part may take
-    part: _Part = _Part()
+    part: _Batch = _Batch()
     records: int = 0
     turns: int = 0
     tokens: int = 0
@@ -276,7 +276,7 @@ class _Run:
         most = agent.limits.tokens // PART_TOKENS_SHARE
         self.part_tokens = max(LINE_TOKENS, min(most, budget.history_tokens // PART_WINDOW_SHARE))
 
-    def parts(self) -> list[_Part]:
+    def parts(self) -> list[_Batch]:
         """The new memories in parts that fit; one part where all of them do, or there are none."""
         batches: list[list[Pick]] = [[]]
         sizes = [0]
@@ -291,8 +291,8 @@ class _Run:
         parts = []
         for at, picks in enumerate(batches):
             share = sizes[at] / max(1, sum(sizes[at:]))
-            parts.append(_Part(number=at + 1, of=count, picks=tuple(picks), share=share))
-        return parts if count == 1 else [*parts, _Part(number=count, of=count)]
+            parts.append(_Batch(number=at + 1, of=count, picks=tuple(picks), share=share))
+        return parts if count == 1 else [*parts, _Batch(number=count, of=count)]
 
     def _evidence(self, picks: Sequence[Pick]) -> Iterator[tuple[Pick, str]]:
         """What sessions came to, each no longer than a part."""
@@ -302,13 +302,13 @@ class _Run:
             for pick in page:
                 yield pick, texts.get(pick.session_id, "")[: CHARS_PER_TOKEN * self.part_tokens]
 
-    def begin(self, part: _Part) -> LoopResult:
+    def begin(self, part: _Batch) -> LoopResult:
         """Let the model work on a part, which has the budgets of a run of its own."""
         self.part, self.began_at = part, self.agent.clock.now()
         self.turns = self.tokens = self.tool_bytes = 0
         return self.asked(())
 
-    def asked(self, found: Sequence[Problem]) -> LoopResult:
+    def asked(self, found: Sequence[PageProblem]) -> LoopResult:
         """Let the model work until it says that it is done, with what is left of the budgets.
 
         For a repair it starts anew from the request: what it did stands in the pages, and what it
@@ -326,7 +326,7 @@ class _Run:
             )
         return result
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[PageProblem]:
         """What is wrong with the pages as they are now, once people's own lines are in them."""
         self._keep_added()
         grounds = self.brief.grounds
@@ -490,7 +490,7 @@ class _Run:
         )
 
 
-def _check_valid(found: Sequence[Problem]) -> None:
+def _check_valid(found: Sequence[PageProblem]) -> None:
     """Without quotes: an error is kept where what was forgotten must not come back."""
     if found:
         named = "; ".join(each.text for each in found[:ERROR_PROBLEMS])

@@ -21,8 +21,8 @@ from recollect.consolidation.pages import (
     LIMITS,
     MEMORY,
     SUMMARY,
-    Limits,
     Page,
+    RenderLimits,
     distinct_facts,
     distinct_sources,
     label,
@@ -76,7 +76,7 @@ class _Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _PagePart:
     """Entries below a heading, and how many statements did not fit. `lead` stands above them."""
 
     heading: str
@@ -90,7 +90,7 @@ class _Part:
         """What it takes beside its entries, at most."""
         return len(f"{self.heading}{self.under}{self.lead}".encode()) + 80
 
-    def shortened(self, count: int) -> _Part:
+    def shortened(self, count: int) -> _PagePart:
         left = sum(len(entry.statements) for entry in self.entries[count:])
         return replace(self, entries=self.entries[:count], left=self.left + left)
 
@@ -102,7 +102,7 @@ class _Known:
     statements: Sequence[Statement]
     skills: Sequence[_Skill]
     sessions: Sequence[SummarizedSession]  # the newest first
-    limits: Limits
+    limits: RenderLimits
 
     def by_topic(self, kind: TopicKind) -> list[tuple[Topic, list[Statement]]]:
         """Topics with what is known of them, in the order of the best of that."""
@@ -122,7 +122,7 @@ def handbook(
     sessions: Iterable[SummarizedSession] = (),
     *,
     today: date | None = None,
-    limits: Limits = LIMITS,
+    limits: RenderLimits = LIMITS,
 ) -> tuple[Page, ...]:
     """MEMORY, memory_summary and a page per skill.
 
@@ -173,14 +173,14 @@ def _memory(known: _Known) -> Page:
     )
 
 
-def _says(part: _Part) -> bool:
+def _says(part: _PagePart) -> bool:
     return bool(part.entries or part.left)
 
 
-def _parts(known: _Known) -> Iterable[_Part]:
+def _parts(known: _Known) -> Iterable[_PagePart]:
     general = [each for each in known.statements if each.dispute is None and each.topic is None]
 
-    def of(section: Section) -> _Part:
+    def of(section: Section) -> _PagePart:
         return _part([each for each in general if each.section is section], heading=section.value)
 
     yield from map(of, _BEFORE_PEOPLE)
@@ -198,12 +198,12 @@ def _parts(known: _Known) -> Iterable[_Part]:
     yield _sessions(rest, known.limits, heading=SESSIONS)
 
 
-def _part(statements: Iterable[Statement], *, heading: str, under: str = "") -> _Part:
+def _part(statements: Iterable[Statement], *, heading: str, under: str = "") -> _PagePart:
     entries = (_Entry(text=each.line(), statements=(each,)) for each in statements)
-    return _Part(heading=heading, under=under, entries=tuple(entries))
+    return _PagePart(heading=heading, under=under, entries=tuple(entries))
 
 
-def _people(known: _Known) -> Iterable[_Part]:
+def _people(known: _Known) -> Iterable[_PagePart]:
     people, limit = known.by_topic(TopicKind.PEOPLE), known.limits.people
     for topic, statements in people[:limit]:
         yield _part(statements, heading=Section.PEOPLE.value, under=_who(topic))
@@ -220,7 +220,7 @@ def _project(
     statements: Sequence[Statement],
     sessions: Sequence[SummarizedSession],
     known: _Known,
-) -> Iterable[_Part]:
+) -> Iterable[_PagePart]:
     """What is done in a project, what failed there, what else is known, and its sessions."""
     entity = _entity(topic)
     heading, where = f"Project {project_name(entity)}", project_place(entity)
@@ -247,8 +247,8 @@ def _is_of(session: SummarizedSession, topic: Topic) -> bool:
 
 
 def _sessions(
-    sessions: Sequence[SummarizedSession], limits: Limits, *, heading: str, under: str = ""
-) -> _Part:
+    sessions: Sequence[SummarizedSession], limits: RenderLimits, *, heading: str, under: str = ""
+) -> _PagePart:
     entries = (
         _Entry(
             text=f"- {link(each.path, _named(each))}{'' if under else _where(each)}",
@@ -256,7 +256,7 @@ def _sessions(
         )
         for each in sessions[: limits.sessions]
     )
-    return _Part(heading=heading, under=under, entries=tuple(entries))
+    return _PagePart(heading=heading, under=under, entries=tuple(entries))
 
 
 def _named(session: SummarizedSession, chars_max: int = TOPIC_CHARS_MAX) -> str:
@@ -269,12 +269,12 @@ def _where(session: SummarizedSession) -> str:
     return f" in {label(place_parts(session.project)[-1])}" if session.project else ""
 
 
-def _left_out(topics: Sequence[tuple[Topic, list[Statement]]]) -> _Part:
+def _left_out(topics: Sequence[tuple[Topic, list[Statement]]]) -> _PagePart:
     """What is known of those that there is no room for."""
-    return _Part(heading="", entries=(), left=sum(len(known) for _, known in topics))
+    return _PagePart(heading="", entries=(), left=sum(len(known) for _, known in topics))
 
 
-def _conflicts(known: _Known) -> _Part:
+def _conflicts(known: _Known) -> _PagePart:
     on: dict[tuple[str, str], list[Statement]] = {}
     for each in known.statements:
         if each.dispute is not None:
@@ -288,11 +288,11 @@ def _conflicts(known: _Known) -> _Part:
         about = shown(topic.replace(":", " "), TOPIC_CHARS_MAX) or "one thing"
         text = "\n".join([f"- On {about}:", *lines])
         entries.append(_Entry(text=text, statements=tuple(newest)))
-    part = _Part(heading=CONFLICTS, lead=DISAGREE, entries=tuple(entries))
+    part = _PagePart(heading=CONFLICTS, lead=DISAGREE, entries=tuple(entries))
     return part.shortened(known.limits.conflicts)
 
 
-def _fitting(parts: Sequence[_Part], limits: Limits) -> list[_Part]:
+def _fitting(parts: Sequence[_PagePart], limits: RenderLimits) -> list[_PagePart]:
     """The parts with as many entries as there is room for: of each its first, then its second …"""
     rounds = sorted(
         (turn, number)
@@ -310,7 +310,7 @@ def _fitting(parts: Sequence[_Part], limits: Limits) -> list[_Part]:
     return [part.shortened(kept[number]) for number, part in enumerate(parts)]
 
 
-def _blocks(parts: Sequence[_Part]) -> Iterable[str]:
+def _blocks(parts: Sequence[_PagePart]) -> Iterable[str]:
     heading = ""
     for part in parts:
         if not part.entries:
@@ -507,7 +507,7 @@ class _Craft:
         )
 
 
-def _skills(statements: Sequence[Statement], limits: Limits) -> list[_Skill]:
+def _skills(statements: Sequence[Statement], limits: RenderLimits) -> list[_Skill]:
     """The skills that procedures come to, by name; of too many those that were of most use."""
     best = sorted((each for each in _crafts(statements) if each.is_skill), key=lambda c: c.by_use)
     same: dict[str, list[_Craft]] = {}
@@ -585,7 +585,9 @@ def _command_words(statement: Statement, place: str) -> list[str]:
     return search_terms(" ".join(_CODE.findall(text)) or text)
 
 
-def _skill_page(name: str, craft: _Craft, pitfalls: Sequence[Statement], limits: Limits) -> Page:
+def _skill_page(
+    name: str, craft: _Craft, pitfalls: Sequence[Statement], limits: RenderLimits
+) -> Page:
     parts = [craft.steps[: limits.steps], pitfalls[: limits.steps]]
     steps, failed = ("\n".join(each.line() for each in lines) for lines in parts)
     blocks = [f"## When\n\nUse it when {craft.where}.", f"## Steps\n\n{steps}"]

@@ -57,7 +57,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class RenderLimits:
     """How much the handbook, the summary and the skills hold."""
 
     memory_bytes: int = 40_000
@@ -72,7 +72,7 @@ class Limits:
     last_sessions: int = 8  # in the summary
 
 
-LIMITS = Limits()
+LIMITS = RenderLimits()
 
 
 def skill_path(name: str) -> str:

@@ -63,7 +63,7 @@ _SOURCES = re.compile(r"(?:^|\s)Sources: ?\[\[")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class WrittenLimits:
     """How much a generation may say."""
 
     summary_chars: int = 4_000
@@ -73,7 +73,7 @@ class Limits:
     skills: int = 50
 
 
-LIMITS = Limits()
+LIMITS = WrittenLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class Grounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class PageProblem:
     """What is wrong, and what to do about it, in a sentence that quotes nobody.
 
     `quotes` are the passages that are meant: for whoever mends them, and never for a log.
@@ -113,8 +113,8 @@ def problems(
     grounds: Grounds,
     *,
     redact: Callable[[str], str],
-    limits: Limits = LIMITS,
-) -> list[Problem]:
+    limits: WrittenLimits = LIMITS,
+) -> list[PageProblem]:
     """Everything that keeps a staged generation from being published; the first of too many."""
     examined = _Examined(staged=staged, grounds=grounds)
     found = chain(
@@ -129,7 +129,7 @@ def problems(
     return list(islice(found, PROBLEMS_MAX))
 
 
-def losses(staged: Changeset, grounds: Grounds) -> list[Problem]:
+def losses(staged: Changeset, grounds: Grounds) -> list[PageProblem]:
     """Whether most of what a handbook rested on is gone from it, although it is still selected.
 
     What a model was talked into; rules may have found better things to say.
@@ -141,7 +141,7 @@ def losses(staged: Changeset, grounds: Grounds) -> list[Problem]:
     if len(known) < CITED_MIN or 2 * len(lost) <= len(known):
         return []
     return [
-        Problem(
+        PageProblem(
             text=f"{MEMORY} and the skills cited {len(known):,} summaries that are still selected, "
             f"and {len(lost):,} of them are cited no more: read these pages again as they were, "
             "and put back what they taught"
@@ -233,18 +233,18 @@ class _Examined:
 # what is there
 
 
-def _touched(staged: Changeset) -> Iterator[Problem]:
+def _touched(staged: Changeset) -> Iterator[PageProblem]:
     for edit in staged.edits:
         for path in (edit.path, edit.to):
             if path and not is_of_consolidation(read_path(path)):
-                yield Problem(text=f"{path} belongs to agents and people: leave it as it is")
+                yield PageProblem(text=f"{path} belongs to agents and people: leave it as it is")
 
 
-def _required(examined: _Examined, limits: Limits) -> Iterator[Problem]:
+def _required(examined: _Examined, limits: WrittenLimits) -> Iterator[PageProblem]:
     pages = {MEMORY: examined.memory, SUMMARY: examined.summary, RAW: examined.raw}
     for path, page in pages.items():
         if examined.grounds.selected and (page is None or not page.body.strip()):
-            yield Problem(text=f"{path} is missing or says nothing: write it")
+            yield PageProblem(text=f"{path} is missing or says nothing: write it")
     memory, summary = examined.memory, examined.summary
     if memory is not None and _size(memory) > limits.memory_bytes:
         yield _too_long(memory, f"{_size(memory):,} bytes", f"{limits.memory_bytes:,}")
@@ -252,21 +252,23 @@ def _required(examined: _Examined, limits: Limits) -> Iterator[Problem]:
         yield _too_long(summary, f"{len(summary.body):,} characters", f"{limits.summary_chars:,}")
 
 
-def _skills(examined: _Examined, limits: Limits) -> Iterator[Problem]:
+def _skills(examined: _Examined, limits: WrittenLimits) -> Iterator[PageProblem]:
     named = {stored_path(page.path).slugs[-2]: page for page in examined.skills}
     folders = [each for each in examined.skill_nodes if len(_below_skills(each)) == 1]
     if len(folders) > limits.skills:
-        yield Problem(
+        yield PageProblem(
             text=f"there are {len(folders):,} skills, and at most {limits.skills} may be kept: "
             "delete the least useful, or merge those that belong together"
         )
     for folder in folders:
         (name,) = _below_skills(folder)
         if name not in named:
-            yield Problem(text=f"{folder.path} has no page {SKILL}: write it, or delete the skill")
+            yield PageProblem(
+                text=f"{folder.path} has no page {SKILL}: write it, or delete the skill"
+            )
     for node in examined.skill_nodes:
         if len(_below_skills(node)) > 1 and not _is_skill(node):
-            yield Problem(
+            yield PageProblem(
                 text=f"{node.path} is not where skills are kept: a skill is one page, "
                 f"{SKILLS}/<name>/{SKILL}; put what it says there and delete the rest"
             )
@@ -274,20 +276,22 @@ def _skills(examined: _Examined, limits: Limits) -> Iterator[Problem]:
         yield from _skill(name, page, examined, limits)
 
 
-def _skill(name: str, page: Document, examined: _Examined, limits: Limits) -> Iterator[Problem]:
+def _skill(
+    name: str, page: Document, examined: _Examined, limits: WrittenLimits
+) -> Iterator[PageProblem]:
     if _SKILL_NAME.fullmatch(name) is None:
-        yield Problem(
+        yield PageProblem(
             text=f"{page.path}: a skill's name has 1 to 64 letters a to z, digits and dashes; "
             "write it under such a name and delete this one"
         )
     if page.title != name:
-        yield Problem(text=f"{page.path}: its title has to be its name, {name}")
+        yield PageProblem(text=f"{page.path}: its title has to be its name, {name}")
     if not page.description.strip():
-        yield Problem(text=f"{page.path} has no description: say in one when to use the skill")
+        yield PageProblem(text=f"{page.path} has no description: say in one when to use the skill")
     if not page.body.strip():
-        yield Problem(text=f"{page.path} says nothing: write it, or delete the skill")
+        yield PageProblem(text=f"{page.path} says nothing: write it, or delete the skill")
     elif not (examined.grounds.is_rendered or any(map(examined.source, _linked(page)))):
-        yield Problem(
+        yield PageProblem(
             text=f"{page.path} cites no summary: link those in which the procedure worked, as in "
             f"{TEMPLATE_LINK}, or delete the skill"
         )
@@ -311,8 +315,8 @@ def _size(page: Document) -> int:
     return len(page.body.encode())
 
 
-def _too_long(page: Document, size: str, most: str) -> Problem:
-    return Problem(
+def _too_long(page: Document, size: str, most: str) -> PageProblem:
+    return PageProblem(
         text=f"{page.path} has {size}, and may have {most}: shorten it, the least useful first"
     )
 
@@ -320,7 +324,7 @@ def _too_long(page: Document, size: str, most: str) -> Problem:
 # what it rests on
 
 
-def _sources(examined: _Examined) -> Iterator[Problem]:
+def _sources(examined: _Examined) -> Iterator[PageProblem]:
     by_hand = examined.grounds.by_hand
     known = [spoken(text) for text in dict.fromkeys((*by_hand, *map(shown, by_hand)))]
     for page in examined.claiming:
@@ -335,7 +339,7 @@ def _sources(examined: _Examined) -> Iterator[Problem]:
             and not is_quoted(block.text, known)
         ]
         if without:
-            yield Problem(
+            yield PageProblem(
                 text=f"{page.path}: {_counted(len(without), 'claim')} without a source: end each, "
                 f"or the part below its heading, with links to the summaries it was taken from, as "
                 f"in {TEMPLATE_LINK}, or take it out",
@@ -362,7 +366,7 @@ def _linked(page: Document) -> Iterator[DocumentPath]:
     return (link.path for link in find_links(page.body))
 
 
-def _links(examined: _Examined) -> Iterator[Problem]:
+def _links(examined: _Examined) -> Iterator[PageProblem]:
     for page in examined.spoken:
         linked = {path.key: path for path in _linked(page)}
         linked |= {path.key: path for path in map(read_path, page.links)}
@@ -374,13 +378,13 @@ def _links(examined: _Examined) -> Iterator[Problem]:
             elif examined.is_gone(target):
                 removed.append(path.text)
         if nowhere:
-            yield Problem(
+            yield PageProblem(
                 text=f"{page.path}: {_counted(len(nowhere), 'link')} to what is not there: mend "
                 "each, or take it out",
                 quotes=_quoted(nowhere),
             )
         if removed:
-            yield Problem(
+            yield PageProblem(
                 text=f"{page.path}: {_counted(len(removed), 'link')} to memories that were "
                 "removed: take them out, and with them every claim that no other source bears out",
                 quotes=_quoted(removed),
@@ -390,13 +394,13 @@ def _links(examined: _Examined) -> Iterator[Problem]:
 # what it must not say
 
 
-def _secrets(examined: _Examined, redact: Callable[[str], str]) -> Iterator[Problem]:
+def _secrets(examined: _Examined, redact: Callable[[str], str]) -> Iterator[PageProblem]:
     for page in (*examined.spoken, *((examined.raw,) if examined.raw else ())):
         if redact(_text(page)) != _text(page):
-            yield Problem(text=f"{page.path} holds what looks like a secret: take it out")
+            yield PageProblem(text=f"{page.path} holds what looks like a secret: take it out")
 
 
-def _forgotten(examined: _Examined) -> Iterator[Problem]:
+def _forgotten(examined: _Examined) -> Iterator[PageProblem]:
     grounds = examined.grounds
     if not grounds.removed:
         return
@@ -405,12 +409,12 @@ def _forgotten(examined: _Examined) -> Iterator[Problem]:
     for path, text in pages.items():
         named = len(ids.intersection(_ID.findall(text)))
         if named:
-            yield Problem(
+            yield PageProblem(
                 text=f"{path} names {_counted(named, 'session')} that was removed: take the id out"
             )
     found = echoes(pages, _gone_texts(grounds), lambda: chain(grounds.by_hand, grounds.kept()))
     for path, passages in found.items():
-        yield Problem(
+        yield PageProblem(
             text=f"{path}: {_counted(len(passages), 'passage')} that only removed memories said: "
             "take out what no kept summary bears out, and say the rest in the words of one that is "
             "kept",

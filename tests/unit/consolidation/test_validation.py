@@ -17,8 +17,8 @@ from recollect.consolidation.validation import (
     PROBLEMS_MAX,
     QUOTES_MAX,
     Grounds,
-    Limits,
-    Problem,
+    PageProblem,
+    WrittenLimits,
     blocks,
     echoes,
     is_quoted,
@@ -110,12 +110,12 @@ class Staged:
             by_hand=self.told,
         )
 
-    def problems(self, selected: int = 2, limits: Limits | None = None) -> list[Problem]:
+    def problems(self, selected: int = 2, limits: WrittenLimits | None = None) -> list[PageProblem]:
         grounds = self.grounds(selected)
         redact = self.documents._redactor().redact
-        return problems(self.changeset, grounds, redact=redact, limits=limits or Limits())
+        return problems(self.changeset, grounds, redact=redact, limits=limits or WrittenLimits())
 
-    def only(self, limits: Limits | None = None) -> Problem:
+    def only(self, limits: WrittenLimits | None = None) -> PageProblem:
         (found,) = self.problems(limits=limits)
         return found
 
@@ -171,13 +171,13 @@ def test_what_agents_and_people_wrote_is_not_touched(memory: recollect.Memory) -
 @pytest.mark.parametrize(
     ("path", "body", "limits"),
     [
-        (SUMMARY, "word " * 801, Limits()),
-        (MEMORY, "é " * 33_000, Limits(memory_bytes=65_536)),
-        (SUMMARY, "four words are enough", Limits(summary_chars=20)),
+        (SUMMARY, "word " * 801, WrittenLimits()),
+        (MEMORY, "é " * 33_000, WrittenLimits(memory_bytes=65_536)),
+        (SUMMARY, "four words are enough", WrittenLimits(summary_chars=20)),
     ],
 )
 def test_a_page_that_is_too_long_is_a_problem(
-    staged: Staged, path: str, body: str, limits: Limits
+    staged: Staged, path: str, body: str, limits: WrittenLimits
 ) -> None:
     staged.good().write(path, body)
     found = [each.text for each in staged.problems(limits=limits)]
@@ -233,8 +233,8 @@ def test_there_are_only_so_many_skills(staged: Staged) -> None:
     staged.good()
     for number in range(3):
         staged.skill(f"skill-{number}")
-    assert staged.problems(limits=Limits(skills=3)) == []
-    assert "there are 3 skills" in staged.only(Limits(skills=2)).text
+    assert staged.problems(limits=WrittenLimits(skills=3)) == []
+    assert "there are 3 skills" in staged.only(WrittenLimits(skills=2)).text
 
 
 # sources
