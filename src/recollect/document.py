@@ -341,11 +341,12 @@ class FiledFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageState:
-    """What is at a path: nothing, a page somebody wrote, or one that has these facts."""
+    """What is at a path: nothing, a page somebody wrote, or one that has so many facts."""
 
     is_there: bool = False
     is_authored: bool = False
-    facts: tuple[FiledFact, ...] = ()
+    facts: int = 0
+    size: int = 0  # of its text, in characters
 
 
 class PagesOfFacts(Protocol):
@@ -355,6 +356,8 @@ class PagesOfFacts(Protocol):
     def facts(self) -> Sequence[FiledFact]: ...
 
     def page(self, place: Place) -> PageState: ...
+
+    def facts_on(self, place: Place) -> Sequence[FiledFact]: ...
 
     def below(self, place: Place) -> Sequence[tuple[str, str, str]]:
         """The pages directly below a path: their paths, titles and descriptions."""

@@ -51,12 +51,12 @@ class Facts:
         runtime: Runtime,
         store: Store,
         space: str,
-        changed: Callable[[str], None],
+        changed: Callable[[str, str], None],
     ) -> None:
         self._runtime = runtime
         self._store = store
         self._space = space
-        self._changed = changed  # renders the pages of a space that a fact was on
+        self._changed = changed  # renders the pages of a space that a fact, by its id, was on
 
     def add(
         self,
@@ -84,7 +84,7 @@ class Facts:
         now = self._runtime.now()
         stored = self._store.facts.add(self._space, checked, now, self._runtime.ids.new)
         if checked.id:  # it may have replaced one that is on a page
-            self._changed(self._space)
+            self._changed(self._space, checked.id)
         return stored
 
     def get(self, fact_id: str) -> Fact | None:
@@ -117,7 +117,7 @@ class Facts:
         stored = self._store.facts.update(self._space, fact_id, edit, self._runtime.now())
         if stored is None:
             raise _not_found(fact_id)
-        self._changed(self._space)
+        self._changed(self._space, fact_id)
         return stored
 
     def delete(self, fact_id: str) -> None:
@@ -128,7 +128,7 @@ class Facts:
         fact_id = collection.check_id(fact_id)
         if not self._store.facts.delete(self._space, fact_id, self._runtime.now()):
             raise _not_found(fact_id)
-        self._changed(self._space)
+        self._changed(self._space, fact_id)
 
     def list(
         self,
@@ -222,7 +222,7 @@ class Facts:
         stored = self._store.facts.approve(self._space, fact.id, fact.content, now)
         if stored is None:
             raise NotQuarantined(f"fact {fact.id!r} has just been changed: read it again")
-        self._changed(self._space)
+        self._changed(self._space, fact.id)
         return stored
 
     def reject(self, fact_id: str) -> None:

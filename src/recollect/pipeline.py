@@ -64,7 +64,7 @@ class Pipeline:
 
     def facts(self, space: str) -> Facts:
         """A space's facts; the pages that were written from one follow what becomes of it."""
-        return Facts(self._runtime, self._runtime.store, space, self.render_pages)
+        return Facts(self._runtime, self._runtime.store, space, self._fact_changed)
 
     def generations(self, space: str) -> Generations:
         from recollect.consolidation.generations import Generations
@@ -381,6 +381,17 @@ class Pipeline:
         from recollect.pages.filing import render_all
 
         render_all(self._runtime, self._runtime.store, space, SPACES_AT_ONCE)
+
+    def _fact_changed(self, space: str, fact_id: str) -> None:
+        """Render the pages that a fact was on, MEMORY with its summary and skills included."""
+        self.render_pages(space)
+        self.amend(space, fact_id)
+
+    def amend(self, space: str, fact_id: str) -> None:
+        """Render the current generation of a space, if any, as a fact was changed or deleted."""
+        states = self._runtime.store.generations.states(space, 1, "", None)
+        if any(each.generation for each in states):
+            self.consolidator().amend(space, fact_id)
 
     def leave_out(self, space: str) -> None:
         """Render the pages without what a session said whose mode forbids it.

@@ -294,14 +294,13 @@ def test_a_session_that_is_switched_off_leaves_and_comes_back(
 
 
 def test_a_fact_that_a_person_deletes_leaves_at_once(opened: Open) -> None:
-    """G11: without a cooldown."""
+    """G11: without a cooldown, and without a worker."""
     here = opened(consolidation_cooldown_seconds=3600)
     here.learned("a", HOME)
     here.learned("b", COLOUR)
     here.tick()
     (fact,) = [each for each in here.space.facts.list() if "Lisbon" in each.content]
     here.space.facts.delete(fact.id)
-    assert here.tick() == 1
     assert "Lisbon" not in here.body(MEMORY)
     assert "Lisbon" not in here.body(SUMMARY)
     assert "teal" in here.body(MEMORY)
@@ -566,6 +565,35 @@ def test_what_was_switched_off_does_not_come_back_by_a_rollback(here: Here, mode
     assert "tea over" in here.body(MEMORY), "what the rollback left out is news again"
 
 
+def test_what_is_corrected_or_deleted_leaves_memory_at_once_and_under_its_number(
+    here: Here,
+) -> None:
+    """G11: nothing that does not hold any more waits for the next generation."""
+    here.learned("a", HOME, COLOUR, DRINK)
+    here.tick()
+    here.learned("b", "I work at Acme.")
+    for words, change in (("Lisbon", "Alice lives in Porto."), ("teal", None)):
+        fact = next(each for each in here.space.facts.list() if words in each.content)
+        if change is None:
+            here.space.facts.delete(fact.id)
+        else:
+            here.space.facts.update(fact.id, content=change)
+        for path in (MEMORY, SUMMARY):
+            assert words not in here.body(path)
+        assert words not in here.files()["MEMORY.md"]
+    assert "Alice lives in Porto." in here.body(MEMORY)
+    assert "tea over coffee" in here.body(MEMORY)
+    assert "Acme" not in here.body(MEMORY), "new things come with the next generation"
+    (current,) = here.space.generations.list()
+    assert (current.number, current.is_whole) == (1, True)
+    here.clock.advance(10)
+    here.tick()
+    assert "Acme" in here.body(MEMORY)
+    here.space.generations.rollback(1)
+    assert "Porto" in here.body(MEMORY)
+    assert "Lisbon" not in here.body(MEMORY)
+
+
 def test_what_was_corrected_since_does_not_come_back_by_a_rollback(here: Here) -> None:
     here.learned("a", HOME, COLOUR)
     here.tick()
@@ -680,11 +708,12 @@ def test_a_link_in_the_place_of_the_directory_is_not_followed(here: Here, tmp_pa
 # what is recalled
 
 
-def test_to_no_question_the_answer_has_the_summary(here: Here) -> None:
+def test_to_no_question_the_answer_says_what_is_known_once(here: Here) -> None:
     here.learned("a", DRINK)
     here.tick()
     block = here.space.context("")
-    assert "prefers tea over coffee" in block.text.partition("## Summary\n")[2]
+    assert block.text.count("prefers tea over coffee") == 1
+    assert "[[" not in block.text
     assert "## Relevant Memory" not in block.text
 
 

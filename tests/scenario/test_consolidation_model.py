@@ -357,6 +357,26 @@ def test_what_the_model_wrote_is_written_again_after_something_was_forgotten(ope
     assert "Lisbon" not in prompt
 
 
+def test_what_the_model_wrote_is_rendered_at_once_where_a_fact_was_deleted(opened: Open) -> None:
+    """G11: whoever wrote it, it rests on what it was written from; the model writes it anew."""
+    here = opened(keeper, consolidation_cooldown_seconds=600)
+    here.learned("a", HOME)
+    here.learned("b", COLOUR)
+    here.tick()
+    asked = len(here.server.requests)
+    home = next(each for each in here.space.facts.list() if "Lisbon" in each.content)
+    here.space.facts.delete(home.id)
+    assert "Lisbon" not in here.body(MEMORY)
+    assert "Lisbon" not in here.body(SUMMARY)
+    assert "teal" in here.body(MEMORY)
+    assert len(here.server.requests) == asked, "rules rendered it"
+    assert (here.space.generations.get().number, len(here.space.generations.list())) == (1, 1)
+    here.clock.advance(601)
+    assert here.tick() == 1
+    assert "This is a first run" in here.server.requests[asked].prompt
+    assert here.space.generations.get().made_by.startswith("openai:scripted/")
+
+
 def test_a_line_that_a_person_adds_to_the_handbook_outlives_a_model_that_drops_it(
     opened: Open,
 ) -> None:

@@ -80,7 +80,6 @@ def test_a_line_that_was_changed_or_struck_is_answered_and_the_command_changes_i
             here.space.facts.update(fact.id, content=fact.content.replace("teal", "green"))
         else:
             here.space.facts.delete(fact.id)
-    consolidated(here, files)
     for name, path in (("MEMORY.md", MEMORY), ("memory_summary.md", SUMMARY)):
         assert "green" in here.body(path)
         assert "teal" not in here.body(path)

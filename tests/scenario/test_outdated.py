@@ -165,11 +165,11 @@ def test_what_a_person_took_back_is_not_told_of_the_past(moved: recollect.Space)
 
 
 def test_a_page_of_memory_does_not_bring_back_what_was_taken_back(moved: recollect.Space) -> None:
-    """At once, though the page itself follows with the next generation of memory."""
+    """Nor does it say it any more itself."""
     assert "walnuts" in moved.documents.read("MEMORY").body
     moved.facts.update(fact_with(moved, "walnuts").id, content="The user is allergic to hazelnuts.")
     moved.facts.delete(fact_with(moved, "teal").id)
-    assert "walnuts" in moved.documents.read("MEMORY").body
+    assert "walnuts" not in moved.documents.read("MEMORY").body
     for question in (ASKED, "walnuts", "What is my favourite colour?", "teal"):
         for kinds in (None, ["document"], ["document", "summary"]):
             told = moved.context(question, kinds=kinds).text

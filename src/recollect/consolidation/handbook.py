@@ -52,7 +52,7 @@ INTRODUCTION = (
     "then the newest."
 )
 NOTHING_KNOWN = "Nothing is known yet."
-CONFLICTS, SESSIONS = "Conflicts", "Sessions"
+CONFLICTS, SESSIONS, INDEX = "Conflicts", "Sessions", "In the handbook"
 DISAGREE = "These do not agree, and nothing says which is right; the newer stands first."
 TOPIC_CHARS_MAX = 100
 SUMMARY_LINE_CHARS_MAX = 240  # whatever is longer is left out: half a rule is another one
@@ -343,10 +343,12 @@ def _summary(known: _Known) -> Page:
         ("Preferences and instructions", _wishes(known.statements), 0.7),
         ("Open threads", _facts(general, Section.OPEN), 0.8),
         ("Last sessions", _last_sessions(known), 0.92),
-        ("In the handbook", _index(known), 1.0),
+        (INDEX, _index(known), 1.0),
     )
     body, used = "", list[_Entry]()
     for heading, entries, share in shares:
+        if heading == INDEX and sum(len(each.statements) for each in used) == len(known.statements):
+            break  # all of it stands here
         text = opening = f"{body}\n\n## {heading}\n" if body else f"## {heading}\n"
         for each in entries:
             if len(text) + 1 + len(each.text) <= share * known.limits.summary_chars:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -43,6 +43,7 @@ from recollect.extraction.digest import one_line
 from recollect.generation import (
     BY_RULES,
     Generation,
+    GenerationDocument,
     GenerationDraft,
     Outdated,
     Published,
@@ -170,6 +171,45 @@ class Consolidator:
         elif self.agent is not None:
             self.store.generations.note_edits(space, self.clock.now())
         return Withdrawn(has_generation=True, left=() if is_done else (MEMORY, SUMMARY, RAW))
+
+    def amend(self, space: str, fact_id: str) -> bool:
+        """Render the current generation without what does not hold any more, under its number.
+
+        Nothing is added to it; what a model wrote it writes anew when its turn comes. `fact_id` is
+        the fact that was changed or deleted. Whether anything was amended.
+        """
+        states, now = self.store.generations.states(space, 1, "", None), self.clock.now()
+        number = states[0].generation if states else 0
+        pages = self.store.generations.documents(space, number) if number else []
+        facts = self._facts_on(space, pages)
+        if fact_id not in facts:
+            return False
+        made = self.store.generations.get(space, number)
+        inputs = Inputs.read(self.store.generations, space, self.settings, now)
+        if made is None or inputs.rest_of(facts, made.made_at) == facts:
+            return False
+        stage = self._stage(inputs.of(pages))
+        stage.render()
+        is_rendered = self.agent is None
+        draft = self._drafted(
+            stage,
+            made_by=BY_RULES if is_rendered else f"{BY_RULES} after a correction",
+            digest=stage.inputs.digest(BY_RULES) if is_rendered else "",
+        )
+        try:
+            is_amended = self.store.generations.amend(space, draft, now, self.ids.new)
+        except (StaleVersion, DocumentExists, DocumentReferenced, NotFound) as error:
+            _log.info("%s: the next generation leaves out what was corrected: %s", space, error)
+            return False
+        if is_amended:
+            self.refresh_files(space)
+        return is_amended
+
+    def _facts_on(self, space: str, pages: Iterable[GenerationDocument]) -> set[str]:
+        """The facts that pages rest on; those of sessions have their own."""
+        held = self.held(space)
+        own = (each for each in pages if each.session_id is None)
+        return {fact for each in own for fact in held.version(each.document_id, each.version).facts}
 
     def leave_out(self, space: str) -> None:
         """Take a session that was switched off out of what a model wrote, as if it were forgotten.

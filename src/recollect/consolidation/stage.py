@@ -68,16 +68,25 @@ class Inputs:
 
     def of(self, pages: Iterable[GenerationDocument]) -> Inputs:
         """The same for the sessions of an earlier generation: others are removed from it."""
-        sessions = {each.session_id for each in pages}
-        kept = tuple(each for each in self.selection.picks if each.session_id in sessions)
-        others = (each for each in self.selection.picks if each.session_id not in sessions)
+        sessions, now = {each.session_id for each in pages}, self.selection
         over = (
             Removed(session_id=each.session_id, because=RemovedBecause.UNSELECTED, path=each.path)
-            for each in others
+            for each in now.picks
+            if each.session_id not in sessions
         )
-        removed = (*self.selection.removed, *over)
-        selection = replace(self.selection, added=(), retained=kept, removed=removed)
+        selection = replace(
+            now,
+            added=tuple(each for each in now.added if each.session_id in sessions),
+            retained=tuple(each for each in now.retained if each.session_id in sessions),
+            removed=(*now.removed, *over),
+        )
         return replace(self, selection=selection)
+
+    def rest_of(self, facts: Iterable[str], since: datetime) -> set[str]:
+        """Those of some facts that hold, and say what they said at some time."""
+        known = {each.fact.id: each.fact for each in self.standings}
+        found = (known[each] for each in facts if each in known)
+        return {each.id for each in found if each.updated_at is None or each.updated_at <= since}
 
     @property
     def grounds(self) -> tuple[Sequence[Source], Sequence[str]]:

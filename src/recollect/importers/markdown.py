@@ -26,7 +26,7 @@ from recollect.documents.checking import (
 )
 from recollect.documents.front_matter import FENCE, Front, heading, parse
 from recollect.documents.links import find_links
-from recollect.documents.paths import SLUG_CHARS_MAX, DocumentPath, slug_key
+from recollect.documents.paths import SLUG_CHARS_MAX, DocumentPath, memory_root, slug_key
 from recollect.errors import InvalidPath, InvalidValue, NotFound, StaleVersion, TooLarge
 from recollect.importers.fields import digest, unknown
 from recollect.importers.folders import LogFile, find_files, open_regular, place_of
@@ -167,7 +167,7 @@ class Notes:
     """
 
     def __init__(self, names: Iterable[str], *, folder: str) -> None:
-        top = DocumentPath((NOTES,))
+        top = memory_root().child(NOTES)
         self.root = top.child(_slug(folder, top))
         self._paths = _places(sorted(set(names)), self.root)
         self._by_name: dict[str, list[str]] = {}

@@ -20,6 +20,7 @@ from recollect.document import (
     Content,
     FiledFact,
     PagesOfFacts,
+    PageState,
     Write,
 )
 from recollect.documents.paths import KEY_SEPARATOR, DocumentPath, memory_root
@@ -41,8 +42,8 @@ from recollect.topics.subjects import (
     tag_of,
 )
 
-PAGE_FACTS_MAX = 100
-PAGE_BYTES_MAX = 16_384
+PAGE_FACTS_MAX = 60
+PAGE_CHARS_MAX = 16_000
 LINE_CHARS_MAX = 1000
 EARLIER_MAX = 10
 SECTIONED_MIN = 8  # lines; shorter pages have no headings
@@ -100,7 +101,7 @@ def render(pages: PagesOfFacts, now: datetime) -> list[Write]:
         claim = claims[filed.fact.id]
         if shown(claim.text) and not is_quarantined(claim.text, claim.trust):
             arranged.add(filed, claim)
-    return [*arranged.folders(), *(page.write(now) for page in arranged.pages())]
+    return list(arranged.writes(now))
 
 
 def body_of(kind: TopicKind, facts: Iterable[FiledFact], now: datetime) -> str:
@@ -148,26 +149,29 @@ def _escaped(text: str) -> str:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Page:
-    """A page in the making: its facts are those it has, and those that come."""
+    """A page in the making: what is there, and the facts that come to it."""
 
     path: DocumentPath
+    state: PageState
     subject: Entity
     suffix: str  # of its title, where it is one of several
     names: Directory
-    facts: dict[str, FiledFact] = field(default_factory=dict)
-    size: int = 0
+    new: dict[str, FiledFact] = field(default_factory=dict)
+    new_size: int = 0
 
     def add(self, filed: FiledFact) -> None:
-        if filed.fact.id not in self.facts:
-            self.size += _size(filed)
-        self.facts[filed.fact.id] = filed
+        self.new[filed.fact.id] = filed
+        self.new_size += _size(filed)
 
     def has_room(self, filed: FiledFact) -> bool:
-        is_small = self.size + _size(filed) <= PAGE_BYTES_MAX
-        return not self.facts or (is_small and len(self.facts) < PAGE_FACTS_MAX)
+        count = self.state.facts + len(self.new)
+        size = self.state.size + self.new_size + _size(filed)
+        return not count or (count < PAGE_FACTS_MAX and size <= PAGE_CHARS_MAX)
 
-    def write(self, now: datetime) -> Write:
-        facts = [self.facts[each] for each in sorted(self.facts)]
+    def write(self, known: Iterable[FiledFact], now: datetime) -> Write:
+        """The whole page, with the facts that it has already."""
+        found = {each.fact.id: each for each in known} | self.new
+        facts = [found[each] for each in sorted(found)]
         content = Content(
             title=shown(self.subject.name) + self.suffix,
             description=self._description(facts),
@@ -202,8 +206,14 @@ class _Arranged:
     def add(self, filed: FiledFact, claim: Claim) -> None:
         self._page_for(filed, claim).add(filed)
 
-    def pages(self) -> Iterator[_Page]:
-        return (page for _, page in sorted(self._pages.items()) if page.facts)
+    def pages(self) -> list[_Page]:
+        """Those that something comes to, what stands above others first."""
+        return [page for _, page in sorted(self._pages.items()) if page.new]
+
+    def writes(self, now: datetime) -> Iterator[Write]:
+        yield from self.folders()
+        for page in self.pages():
+            yield page.write(self._given.facts_on(page.path.place), now)
 
     def folders(self) -> Iterator[Write]:
         """The pages above people and projects, where they are missing."""
@@ -217,7 +227,7 @@ class _Arranged:
         subject = subject_of(claim, self._names)
         own = _path_of(subject)
         base = own.child(BESIDE) if self._given.page(own.place).is_authored else own
-        for path in chain(_where_it_stood(filed, base), [base], _further(base, claim)):
+        for path in chain(_where_it_stood(filed, base), [base], self._further(base, claim)):
             page = self._opened(path, subject, "" if path == base else f": {path.slug}")
             if page is not None and page.has_room(filed):
                 return page
@@ -225,17 +235,23 @@ class _Arranged:
 
     def _opened(self, path: DocumentPath, subject: Entity, suffix: str) -> _Page | None:
         """The page at a path; none: it is somebody else's."""
-        known = self._pages.get(path.key)
-        if known is not None:
-            return known
-        state = self._given.page(path.place)
-        if state.is_authored:
-            return None
-        page = _Page(path=path, subject=subject, suffix=suffix, names=self._names)
-        for filed in state.facts:
-            page.add(filed)
-        self._pages[path.key] = page
-        return page
+        if path.key not in self._pages:
+            state = self._given.page(path.place)
+            if state.is_authored:
+                return None
+            self._pages[path.key] = _Page(
+                path=path, state=state, subject=subject, suffix=suffix, names=self._names
+            )
+        return self._pages[path.key]
+
+    def _further(self, base: DocumentPath, claim: Claim) -> Iterator[DocumentPath]:
+        """The pages on which one that is full goes on, by what they say; from the last there is."""
+        slug = _slug(_HEADING[tag_of(claim)])
+        known = [path.rpartition("/")[2] for path, _, _ in self._given.below(base.place)]
+        known += [page.path.slug for page in self._pages.values() if page.path.parent == base]
+        numbers = [_number(each, slug) for each in known]
+        last = max((number for number in numbers if number), default=1)
+        yield from (base.child(_numbered(slug, number)) for number in count(last))
 
 
 def _known(pages: PagesOfFacts) -> Known:
@@ -266,11 +282,16 @@ def _where_it_stood(filed: FiledFact, base: DocumentPath) -> Iterator[DocumentPa
         yield base.child(slug)
 
 
-def _further(base: DocumentPath, claim: Claim) -> Iterator[DocumentPath]:
-    """The pages on which one that is full goes on, by what they say."""
-    slug = _slug(_HEADING[tag_of(claim)])
-    yield base.child(slug)
-    yield from (base.child(f"{slug}-{number}") for number in count(2))
+def _numbered(slug: str, number: int) -> str:
+    return slug if number == 1 else f"{slug}-{number}"
+
+
+def _number(name: str, slug: str) -> int:
+    """Which of the pages of a topic has a name; 0: it is none of them."""
+    digits = name.removeprefix(f"{slug}-")
+    if name == slug:
+        return 1
+    return int(digits) if digits != name and digits.isdecimal() and len(digits) < 6 else 0
 
 
 def _write(path: DocumentPath, content: Content, because: Because) -> Write:
@@ -357,7 +378,7 @@ def _sources(facts: Iterable[FiledFact]) -> tuple[Source, ...]:
 
 
 def _size(filed: FiledFact) -> int:
-    return min(len(filed.fact.content.encode(errors="replace")), LINE_CHARS_MAX) + 20
+    return min(len(filed.fact.content), LINE_CHARS_MAX) + 20
 
 
 def _day(at: datetime) -> date:

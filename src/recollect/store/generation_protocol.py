@@ -68,6 +68,14 @@ class Generations(Protocol):
         """Make a generation current by hand; a run under way is void."""
         ...
 
+    def amend(self, space: str, draft: GenerationDraft, now: datetime, new_id: NewId) -> bool:
+        """Let the current generation say something else, under its number.
+
+        Nothing is consumed, and what only it said before is erased. False: it is not current any
+        more. StaleVersion and the like: as `publish`.
+        """
+        ...
+
     def list(self, space: str, limit: int, before: int | None) -> builtins.list[Generation]:
         """A page of generations, the newest first."""
         ...

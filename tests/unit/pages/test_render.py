@@ -24,10 +24,15 @@ class Given:
 
     facts: Sequence[FiledFact]
     pages: Mapping[str, PageState] = field(default_factory=dict)
+    there: Mapping[str, Sequence[FiledFact]] = field(default_factory=dict)
     known: Sequence[tuple[str, str, str]] = ()
 
     def page(self, place: Place) -> PageState:
-        return self.pages.get(place.text, PageState())
+        facts = len(self.there.get(place.text, ()))
+        return self.pages.get(place.text, PageState(is_there=bool(facts), facts=facts))
+
+    def facts_on(self, place: Place) -> Sequence[FiledFact]:
+        return self.there.get(place.text, ())
 
     def below(self, place: Place) -> Sequence[tuple[str, str, str]]:
         return [each for each in self.known if each[0].rpartition("/")[0] == place.text]
@@ -121,7 +126,7 @@ def test_a_long_page_has_headings_and_a_full_one_goes_on_by_topic() -> None:
     details = [filed(f"The user owns {n} books.", "detail") for n in range(PAGE_FACTS_MAX)]
     events = [filed(f"The user saw {n} birds.", "event") for n in range(5)]
     later = [replace_time(each, days=1) for each in events]
-    found = bodies(*events, *details[:90])["~/memory/profile"]
+    found = bodies(*events, *details[:50])["~/memory/profile"]
     assert found.index("## Details") < found.index("## Events")
     pages = bodies(*details, *later)
     assert set(pages) == {"~/memory/profile", "~/memory/profile/events"}
@@ -138,9 +143,16 @@ def test_a_page_that_somebody_wrote_has_its_facts_on_one_below_it() -> None:
 
 
 def test_what_is_on_a_page_stays_there_and_what_is_new_comes_to_it() -> None:
-    there = {"~/memory/profile": PageState(is_there=True, facts=(HOME,))}
     new = filed("The user has a dog.", "detail")
-    assert "Porto" in bodies(new, pages=there)["~/memory/profile"]
+    assert "Porto" in bodies(new, there={"~/memory/profile": [HOME]})["~/memory/profile"]
+
+
+def test_a_full_page_is_left_alone_and_the_last_of_its_topic_is_gone_on_with() -> None:
+    full = PageState(is_there=True, facts=PAGE_FACTS_MAX)
+    pages = {f"~/memory/profile{end}": full for end in ("", "/details", "/details-2")}
+    known = [(f"~/memory/profile/{slug}", slug, "") for slug in ("details", "details-2")]
+    found = bodies(filed("The user has a dog.", "detail"), pages=pages, known=known)
+    assert list(found) == ["~/memory/profile/details-3"]
 
 
 def test_a_person_who_has_a_page_is_known_by_a_name_alone() -> None:

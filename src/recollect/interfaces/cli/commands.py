@@ -50,6 +50,7 @@ class Opt:
     envvar: str | None = None
     hidden: bool = False
     clamp: bool = False
+    exists: bool = False  # a path that has to be there
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ class Arg:
     complete: Completer | None = None
     choices: Iterable[str] = ()
     at_least: float | None = None
-    is_file: bool = False  # a path of a file that has to be there
+    exists: bool = False
+    is_file: bool = False  # and cannot be a directory
 
 
 def parameters_of(function: Callable[..., Any]) -> list[click.Parameter]:
@@ -167,7 +169,7 @@ def _type(kind: Any, spec: Opt | Arg) -> Any:
         return ranged(spec.at_least, at_most, clamp=clamp)
     if kind is Path:
         is_file = getattr(spec, "is_file", False)
-        return click.Path(exists=is_file, dir_okay=not is_file, path_type=Path)
+        return click.Path(exists=spec.exists, dir_okay=not is_file, path_type=Path)
     return click.File("rb") if kind is BinaryIO else str
 
 

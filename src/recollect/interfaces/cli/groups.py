@@ -143,10 +143,9 @@ class RootGroup(CommandGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._summaries:
             return super().get_command(ctx, cmd_name)
-        module = importlib.import_module(f"{PACKAGE}.{self._modules.get(cmd_name, cmd_name)}")
-        command = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_", None)
-        if not isinstance(command, click.Command):
-            command = module.command
+        name = self._modules.get(cmd_name, cmd_name)
+        module = importlib.import_module(name if "." in name else f"{PACKAGE}.{name}")
+        command = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
         assert isinstance(command, click.Command)
         command.short_help = self._summaries[cmd_name]
         others = ", ".join(f"recollect {other}" for other in self._see_also[cmd_name])
@@ -213,11 +212,3 @@ def _asks_for_json(args: Sequence[str]) -> bool:
     """Before the line is read, which may be what goes wrong."""
     words = list(args)
     return "--json" in (words[: words.index("--")] if "--" in words else words)
-
-
-class ListingGroup(CommandGroup):
-    """Until all groups are made of functions."""
-
-    def lists_by(self, verb: click.Command) -> None:
-        self.invoke_without_command, self.no_args_is_help = True, False
-        self._list_by(verb)

@@ -105,6 +105,7 @@ MODULES = {
     "sweep": "status",
     "worker": "work",
     "consolidate": "generations",
+    "bench": "recollect.benchmarks.commands",
     "import": "import_",
     "watch": "import_",
     "serve": "serving",

@@ -121,8 +121,8 @@ def _folded(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> Iterator[
     from rich.text import Text
 
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for header in headers:
-        made.add_column(Text(header), overflow="fold")
+    for position, header in enumerate(headers):
+        made.add_column(Text(header), overflow="fold", no_wrap=position == 0)  # ids stay whole
     for row in cells:
         made.add_row(*map(Text, row))
     console = Console(color_system=None, emoji=False, markup=False, highlight=False)
@@ -180,6 +180,7 @@ def _plain(value: Any) -> Any:
 
 PROGRESS_SECONDS = 1.0
 WHAT_CHARS = 60
+_DIGITS = re.compile(r"\d+")
 Show = Callable[[str, int | None, int | None], None]
 
 
@@ -210,7 +211,7 @@ def progress_bar(*, as_json: bool) -> Iterator[Show]:
         def show(said: str, done: int | None, whole: int | None) -> None:
             line = one_line(said)
             line = line if len(line) <= WHAT_CHARS else f"{line[:WHAT_CHARS]}…"
-            is_new = line != bar.tasks[0].description
+            is_new = _DIGITS.sub("", line) != _DIGITS.sub("", bar.tasks[0].description)
             far: dict[str, Any] = {} if done is None else {"completed": done, "total": whole}
             bar.update(task, description=line, refresh=is_new, **far)
 

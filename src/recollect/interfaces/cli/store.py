@@ -34,7 +34,7 @@ from recollect.store.address import without_password
 from recollect.store.audit_protocol import AuditEntry
 from recollect.verbs import VERBS, Verb
 
-NewFile = Annotated[Path, Arg("PATH")]
+NewFile = Annotated[Path, Arg("PATH", is_file=True)]
 WHOLE_STORE = "this concerns the whole store; recollect export takes one space"
 
 
@@ -209,7 +209,7 @@ def backup(at: Target, path: NewFile) -> Answer:
 @command()
 def restore(
     at: Target,
-    path: Annotated[Path, Arg("PATH", is_file=True)],
+    path: Annotated[Path, Arg("PATH", exists=True, is_file=True)],
     *,
     replace: Annotated[
         bool, Opt("Replace an existing store, which is kept under another name.")

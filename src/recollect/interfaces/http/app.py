@@ -172,10 +172,14 @@ def allowed(methods: Mapping[str, G], places: Mapping[str, str], method: str, ke
     found = methods.get(method)
     if found is None:
         there = ", ".join(sorted(methods))
-        raise refusal(405, "method-not-allowed", f"there is: {there}", Allow=there)
+        raise refusal(
+            405, "method-not-allowed", f"this path allows {there} (got {method})", Allow=there
+        )
     if not key.scope.includes(found.scope):
         raise refusal(
-            403, "scope", f"this key is for {key.scope.value}, and it takes {found.scope.value}"
+            403,
+            "scope",
+            f"a key of scope {found.scope.value} is required (this one has {key.scope.value})",
         )
     return found
 
@@ -303,7 +307,12 @@ class Api:
         try:
             if "content-length" in head.headers and "transfer-encoding" in head.headers:
                 # Whoever stands before this server may have read it otherwise.
-                raise refusal(400, "framing", "a body has one length", Connection="close")
+                raise refusal(
+                    400,
+                    "framing",
+                    "a request must not have both Content-Length and Transfer-Encoding",
+                    Connection="close",
+                )
             if head.template == HEALTH:
                 return AnsweredRequest(response=await self.run(self._health))
             if is_much(head.headers):  # whoever sends much has to show a key first
@@ -335,7 +344,7 @@ class Api:
                 while more:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise refusal(400, "left", "the client left in the middle of the body")
+                        raise refusal(400, "left", "the connection was closed within the body")
                     chunk = message.get("body", b"")
                     more = message.get("more_body", False)
                     total += len(chunk)
@@ -343,13 +352,13 @@ class Api:
                         raise _too_large(limit)
                     chunks.append(chunk)
         except TimeoutError as error:
-            raise refusal(408, "slow", "the body did not come in time") from error
+            raise refusal(408, "slow", "the body was not received in time") from error
         return b"".join(chunks)
 
     async def run(self, job: Callable[[], T]) -> T:
         """What a job returns that is run in a thread. Refusal: too many wait for one."""
         if self._under_way >= self.limits.threads + self.limits.waiting_max:
-            raise refusal(503, "busy", "too many requests wait", Retry_After="1")
+            raise refusal(503, "busy", "too many requests are waiting; try again", Retry_After="1")
         self._under_way += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, job)
@@ -392,11 +401,14 @@ class Api:
                 return self._handled_again(head, key, found, found.again, before).response()
             case UnderWay():
                 raise refusal(
-                    409, "under-way", "the first one is still being answered", Retry_After="1"
+                    409,
+                    "under-way",
+                    "the first request with this Idempotency-Key is still being answered",
+                    Retry_After="1",
                 )
             case OtherRequest():
                 raise refusal(
-                    422, "idempotency-key-reused", "this Idempotency-Key came with another body"
+                    422, "idempotency-key-reused", "this Idempotency-Key was used with another body"
                 )
             case First():
                 pass
@@ -461,7 +473,7 @@ class Api:
         is no room for one more stream of this key.
         """
         if self._streams.total() >= STREAMS_MAX or self._streams[key_id] >= STREAMS_OF_KEY_MAX:
-            raise refusal(503, "streams", "too many streams are open", Retry_After="30")
+            raise refusal(503, "streams", "too many event streams are open", Retry_After="30")
         return self._changes(key_id, look)
 
     async def _changes(self, key_id: str, look: Callable[[], Any]) -> AsyncIterator[str]:
@@ -529,7 +541,7 @@ def is_much(headers: Mapping[str, str]) -> bool:
 
 
 def _too_large(limit: int) -> Exception:
-    return refusal(413, "too-large", f"a body has at most {limit:,} bytes")
+    return refusal(413, "too-large", f"the body must be at most {limit:,} bytes")
 
 
 def _read_arguments(head: Head, found: Operation, body: bytes) -> dict[str, Any]:
@@ -541,7 +553,7 @@ def _read_arguments(head: Head, found: Operation, body: bytes) -> dict[str, Any]
     if found.inputs.body is not None:
         return {**given, **found.inputs.read_body(_json(head, body) if body else {})}
     if body:
-        raise InvalidValue("body: this takes none")
+        raise InvalidValue("body: must be empty here")
     return given
 
 
@@ -554,10 +566,12 @@ def _query(head: Head) -> dict[str, str]:
             errors="strict",
         )
     except ValueError as error:
-        raise InvalidValue("query: cannot be read") from error
+        raise InvalidValue(
+            f"query: cannot be read (at most {PARAMETERS_MAX} parameters, URL-encoded UTF-8)"
+        ) from error
     query = dict(given)
     if len(query) < len(given):
-        raise InvalidValue("query: a parameter is there twice")
+        raise InvalidValue("query: a parameter was given twice")
     return query
 
 
@@ -594,7 +608,7 @@ def _check_depth(content: Any) -> None:
     while layer:
         depth += 1
         if depth > NESTED_MAX:
-            raise InvalidValue(f"body: nested more than {NESTED_MAX} deep")
+            raise InvalidValue(f"body: must not be nested more than {NESTED_MAX} levels deep")
         layer = [
             below
             for each in layer

@@ -50,7 +50,10 @@ class Rate:
         """Take a token. Refusal: there is none."""
         if wait := self.taken(key_id):
             raise refusal(
-                429, "too-many-requests", f"again in {wait} seconds", Retry_After=str(wait)
+                429,
+                "too-many-requests",
+                f"rate limit exceeded; try again in {wait} seconds",
+                Retry_After=str(wait),
             )
 
 

@@ -51,28 +51,28 @@ _STATUSES: tuple[tuple[type[errors.RecollectError], int], ...] = (
     (errors.RecollectError, 500),
 )
 TITLES = {
-    400: "The request cannot be read",
-    401: "A key is needed",
-    403: "Not with this key",
-    404: "There is no such thing",
-    405: "Not in this way",
-    408: "The request took too long",
-    409: "It does not go with what is there",
-    410: "It was there and is gone",
-    412: "It has changed meanwhile",
+    400: "Bad request",
+    401: "A key is required",
+    403: "Not allowed with this key",
+    404: "Not found",
+    405: "Method not allowed",
+    408: "Request timed out",
+    409: "Conflict with the current state",
+    410: "No longer there",
+    412: "Changed in the meantime",
     413: "Too large",
-    415: "Only JSON is understood",
-    422: "The request asks for what cannot be",
+    415: "Unsupported media type",
+    422: "Invalid request",
     429: "Too many requests",
-    500: "The server has failed",
-    502: "A language model has failed",
-    503: "Not now",
+    500: "Internal error",
+    502: "The language model failed",
+    503: "Temporarily unavailable",
     504: "No answer yet",
     507: "The store is full",
 }
 _IN_TIME = frozenset({429, 503, 504})
 _RETRY_HELPS = _IN_TIME | {408}
-_OPERATORS_WORDS = "the operator of this server can find out more with the request's id"
+_OPERATORS_WORDS = "the server's log says more under this request's id (X-Request-Id)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

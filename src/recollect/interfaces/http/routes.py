@@ -70,7 +70,7 @@ from recollect.recollection import Citation, Context, EntryKind, Hit, Omission
 from recollect.session import Session
 from recollect.status import Status
 from recollect.sweeps import sweep_idle
-from recollect.verbs import VERBS
+from recollect.verbs import VERBS, Verb
 
 PAGE, LONG_PAGE, GENERATIONS_PAGE = 50, 100, 20
 NOWHERE = 0  # the seq of a record that was forgotten and is not stored again
@@ -193,15 +193,9 @@ def _method(  # noqa: PLR0913 - what HTTP adds to a method
         filled=(*_FILLED, *filled, verb.pages),
         defaults={} if limit is None else {"limit": limit},
     )
-    taken, returned = call.taken(), call.hints["return"]
-    if owner == "session":
-        taken = {"session": (str, None), **taken}
-    for place in re.findall(r"{(\w+)}", verb.http[0]):
-        if place in taken:  # what stands in a path is always given
-            taken[place] = (without(taken[place][0], type(None)), inspect.Parameter.empty)
+    returned = call.hints["return"]
     is_paged = bool(verb.pages and many and pages)
-    if is_paged:
-        taken["cursor"] = (Cursor | None, None)
+    taken = _taken(call, verb, is_paged=is_paged)
     mark = without(call.hints[verb.pages], type(None)) if is_paged else None
     is_conditional = "expected_version" in call.parameters
 
@@ -231,6 +225,17 @@ def _method(  # noqa: PLR0913 - what HTTP adds to a method
         **{"problems": problems, **more},
     )
     return made(with_signature(handle, taken))
+
+
+def _taken(call: MethodCall, verb: Verb, *, is_paged: bool) -> dict[str, tuple[Any, Any]]:
+    """The parameters of a request; what stands in the path is always given."""
+    taken = call.taken()
+    if verb.name.startswith("session."):
+        taken = {"session": (str, None), **taken}
+    for place in re.findall(r"{(\w+)}", verb.http[0]):
+        if place in taken:
+            taken[place] = (without(taken[place][0], type(None)), inspect.Parameter.empty)
+    return {**taken, "cursor": (Cursor | None, None)} if is_paged else taken
 
 
 def _shown(value: Any, many: str, as_field: str) -> Any:

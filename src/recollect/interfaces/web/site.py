@@ -295,7 +295,9 @@ class Site:
         if request.method in ("GET", "HEAD"):
             return self._page("sign_in.html", {"following": following, "is_wrong": False})
         if request.method != "POST":
-            raise refusal(405, "method-not-allowed", "there is: GET, POST", Allow="GET, POST")
+            raise refusal(
+                405, "method-not-allowed", "this path allows GET, POST", Allow="GET, POST"
+            )
         _check_same_site(request)
         form = _form(request)
         token = self._visits.begin(form.get("key", ""))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, assert_never
@@ -412,8 +413,8 @@ class Editing:
     def _note(self, key: int, event: DocumentEvent) -> None:
         names = {"space": self.space, "key": key, "event": event.value, "now": self.now}
         self.c.run("insert_document_version", names)
-        sources = self._remembered(self.because.sources)
-        put_inputs(self.c, {"space": self.space, "key": key}, sources, self.because.facts)
+        made_from = inputs_of(self._remembered(self.because.sources), self.because.facts)
+        put_inputs(self.c, {"space": self.space, "key": key}, made_from)
 
 
 def apply_edits(
@@ -446,17 +447,24 @@ def apply_edits(
     return made
 
 
+Input = tuple[str, str, int, int]  # a fact by its id, or the records of a session
+
+
+def inputs_of(sources: Sequence[Source], facts: Sequence[str]) -> set[Input]:
+    """What a version was made from."""
+    records = {("record", each.session_id, each.seq, each.seq_to) for each in sources}
+    return {("fact", each, 0, 0) for each in facts} | records
+
+
 def put_inputs(
-    c: Connection, document: Params, sources: Sequence[Source], facts: Sequence[str]
+    c: Connection, document: Params, inputs: AbstractSet[Input], query: str = "insert_input"
 ) -> None:
     """Note what the current version of a document was made from."""
-    inputs: list[tuple[str, str, int, int]] = [("fact", each, 0, 0) for each in facts]
-    inputs += [("record", each.session_id, each.seq, each.seq_to) for each in sources]
     c.run_many(
-        "insert_input",
+        query,
         [
             {**document, "input_kind": kind, "input_id": name, "seq": seq, "seq_to": seq_to}
-            for kind, name, seq, seq_to in dict.fromkeys(inputs)
+            for kind, name, seq, seq_to in sorted(inputs)
         ],
     )
 

@@ -94,6 +94,24 @@ class RelationalGenerations:
 
         return self._database.write(space, job)
 
+    def amend(self, space: str, draft: GenerationDraft, now: datetime, new_id: NewId) -> bool:
+        names = {"space": space, "number": draft.selection.generation}
+
+        def job(c: Connection) -> bool:
+            c.run("lock_memory", {"space": space})
+            current = c.row("get_consolidation", {"space": space})
+            if current is None or current[3] != draft.selection.generation:
+                return False
+            _put_documents(c, draft, draft.selection.generation, now, new_id)
+            counted = c.row("count_generation", {"space": space})
+            assert counted is not None
+            how = {"made_by": storable(draft.made_by), "documents": counted[0]}
+            c.run("amend_generation", {**names, **how})
+            c.run("amend_digest", {"space": space, "digest": draft.digest})
+            return True
+
+        return self._database.write(space, job)
+
     def list(self, space: str, limit: int, before: int | None) -> builtins.list[Generation]:
         page = {"space": space, "before": _EVERY if before is None else before, "limit": limit}
         found = self._database.read(space, lambda c: c.rows("list_generations", page))
@@ -277,7 +295,13 @@ def _put_documents(
         if known is not None and not is_gone and known[0] == document.version:
             continue
         changed += 1
-        closed = c.row("close_document", names)
+        closed = c.row("opened_document", names)
+        if closed is None:
+            closed = c.row("close_document", names)
+        else:  # the generation is amended: nothing has what it said before
+            gone = _erase_version(c, space, (document.id, closed[1], number))
+            if gone:
+                note_purge(c, space, gone)
         if is_gone:
             continue
         session_id = sessions.get(document.path, None if closed is None else closed[0])

@@ -30,7 +30,13 @@ from recollect.domain import JobKind, Outcome
 from recollect.knowledge import Source
 from recollect.store.relational.agent_rows import key_ref
 from recollect.store.relational.database import Connection, Row
-from recollect.store.relational.document_edits import SEPARATOR, Editing, inside, put_inputs
+from recollect.store.relational.document_edits import (
+    SEPARATOR,
+    Editing,
+    inputs_of,
+    inside,
+    put_inputs,
+)
 from recollect.store.relational.document_rows import (
     note_purge,
     provenance,
@@ -155,7 +161,7 @@ def _strip(c: Connection, space: str, taken: Taken, key: int, versions: Iterable
         c.run("set_document_provenance", changed)
     c.run("drop_inputs", own)
     for row in c.rows("grounds_of_document", own):
-        put_inputs(c, own, *read_provenance(row[2]))
+        put_inputs(c, own, inputs_of(*read_provenance(row[2])))
 
 
 def _made_from(c: Connection, space: str, taken: Taken) -> list[int]:

@@ -31,6 +31,7 @@ from recollect.store.relational.document_edits import (
     SEPARATOR,
     Editing,
     apply_edits,
+    inputs_of,
     inside,
     put_inputs,
 )
@@ -117,11 +118,14 @@ def _settle(c: Connection, space: str, write: Write, page: Document) -> None:
     assert row is not None
     own = {"space": space, "key": row[0]}
     grounds = provenance(write.because.sources, write.because.facts)
-    stated = {**own, "version": page.version, "provenance": grounds}
-    c.run("set_provenance", stated)
-    c.run("set_document_provenance", stated)
-    c.run("drop_inputs", own)
-    put_inputs(c, own, write.because.sources, write.because.facts)
+    if grounds != row[17]:
+        stated = {**own, "version": page.version, "provenance": grounds}
+        c.run("set_provenance", stated)
+        c.run("set_document_provenance", stated)
+    known = {(each[0], each[1], each[2], each[3]) for each in c.rows("inputs_of_page", own)}
+    wanted = inputs_of(write.because.sources, write.because.facts)
+    put_inputs(c, own, wanted - known)
+    put_inputs(c, own, known - wanted, "drop_input")
     c.run("erase_earlier_versions", own)
 
 
@@ -178,6 +182,10 @@ class _Pages:
             self._seen[place.key] = self._state(place)
         return self._seen[place.key]
 
+    def facts_on(self, place: Place) -> Sequence[FiledFact]:
+        where = {**self._asked, "path_key": place.key}
+        return [_filed(row) for row in self.c.rows("facts_of_page", where)]
+
     def below(self, place: Place) -> Sequence[tuple[str, str, str]]:
         where = {**inside(self.names["space"], place.key), "depth": place.depth + 1}
         return [
@@ -194,8 +202,9 @@ class _Pages:
         if not page.is_rendered:
             is_blank = not (page.body.strip() or page.description)  # it has others below it
             return PageState(is_there=True, is_authored=not is_blank)
-        found = self.c.rows("facts_of_page", {**self._asked, "key": row[0]})
-        return PageState(is_there=True, facts=tuple(map(_filed, found)))
+        counted = self.c.row("count_facts_of_page", {"space": space, "key": row[0]})
+        assert counted is not None
+        return PageState(is_there=True, facts=int(counted[0]), size=len(page.body))
 
     @property
     def _asked(self) -> Params:

@@ -151,6 +151,19 @@ UPDATE generation_documents SET last_generation = :generation - 1
 WHERE space = :space AND document_id = :document_id AND last_generation IS NULL
 RETURNING session_id, version;
 
+-- name: opened_document
+-- That this very generation has and none before it.
+SELECT g.session_id, g.version FROM generation_documents g
+WHERE g.space = :space AND g.document_id = :document_id AND g.first_generation = :generation
+    AND g.last_generation IS NULL;
+
+-- name: amend_generation
+UPDATE generations SET made_by = :made_by, documents = :documents
+WHERE space = :space AND number = :number;
+
+-- name: amend_digest
+UPDATE consolidations SET digest = :digest WHERE space = :space;
+
 -- name: open_document
 INSERT INTO generation_documents (space, document_id, first_generation, version, session_id)
 VALUES (:space, :document_id, :generation, :version, :session_id);

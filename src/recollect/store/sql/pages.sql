@@ -18,6 +18,16 @@ SELECT :space, 'document', d.id, :input_kind, :input_id, :seq, :seq_to, d.versio
 FROM documents d WHERE d.space = :space AND d.key = :key
 ON CONFLICT (space, kind, id, input_kind, input_id, seq, seq_to) DO NOTHING;
 
+-- name: drop_input
+DELETE FROM derived_inputs WHERE space = :space AND kind = 'document' AND id = (
+    SELECT d.id FROM documents d WHERE d.space = :space AND d.key = :key)
+    AND input_kind = :input_kind AND input_id = :input_id AND seq = :seq AND seq_to = :seq_to;
+
+-- name: inputs_of_page
+SELECT i.input_kind, i.input_id, i.seq, i.seq_to
+FROM derived_inputs i JOIN documents d ON d.id = i.id
+WHERE i.space = :space AND d.space = :space AND d.key = :key AND i.kind = 'document';
+
 -- name: drop_inputs
 DELETE FROM derived_inputs WHERE space = :space AND kind = 'document' AND id = (
     SELECT d.id FROM documents d WHERE d.space = :space AND d.key = :key);
@@ -97,8 +107,13 @@ ORDER BY u.id, f.id;
 SELECT {filed_fact}, d.path_key FROM derived_inputs i JOIN documents d ON d.id = i.id
 JOIN facts f ON f.id = i.input_id
 WHERE i.space = :space AND d.space = :space AND f.space = :space AND i.kind = 'document'
-    AND d.key = :key AND i.input_kind = 'fact' AND {held}
+    AND d.path_key = :path_key AND d.deleted_at IS NULL AND i.input_kind = 'fact' AND {held}
 ORDER BY f.id;
+
+-- name: count_facts_of_page
+SELECT count(*) FROM derived_inputs i JOIN documents d ON d.id = i.id
+WHERE i.space = :space AND d.space = :space AND d.key = :key AND i.kind = 'document'
+    AND i.input_kind = 'fact';
 
 -- name: unfiled_pages
 SELECT DISTINCT u.id FROM derived_inputs u
