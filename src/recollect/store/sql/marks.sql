@@ -28,7 +28,7 @@ UPDATE jobs SET
 WHERE space = :space AND kind = 'extract' AND key = :id AND state <> 'idle';
 
 -- name: find_invalidated
-SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
+SELECT {session} FROM sessions s JOIN session_keys k ON k.space = :space AND k.id = s.key_id
 WHERE s.space = :space AND s.invalidated_at IS NOT NULL
 ORDER BY s.invalidated_at, s.marked_at, s.id LIMIT :limit;
 
@@ -87,19 +87,21 @@ ORDER BY r.first_seq;
 
 -- name: insert_range
 INSERT INTO session_ranges (
-    session_id, pass, first_seq, last_seq, space, outcome, reason, extractor, attempt, input_tokens,
+    space, session_id, pass, first_seq, last_seq, outcome, reason, extractor, attempt, input_tokens,
     output_tokens, cost_micros, created_at
-) VALUES (
-    :id, (SELECT pass FROM sessions s WHERE s.space = :space AND s.id = :id), :first_seq, :last_seq,
-    :space, :outcome, :reason, :extractor, :attempt, :input_tokens, :output_tokens, :cost_micros, :now
-);
+) SELECT
+    s.space, s.id, s.pass, :first_seq, :last_seq, :outcome, :reason, :extractor,
+    CAST(:attempt AS BIGINT), CAST(:input_tokens AS BIGINT), CAST(:output_tokens AS BIGINT),
+    CAST(:cost_micros AS BIGINT), :now
+FROM sessions s WHERE s.space = :space AND s.id = :id;
 
 -- name: list_ranges
 -- Of the pass that counts, the newest.
 SELECT r.session_id, r.first_seq, r.last_seq, r.outcome, r.reason, r.created_at, r.pass, r.extractor,
     r.attempt, r.input_tokens, r.output_tokens, r.cost_micros
-FROM session_ranges r JOIN sessions s ON s.id = r.session_id AND s.pass = r.pass
-WHERE r.space = :space AND s.space = :space AND r.session_id = :id ORDER BY r.first_seq;
+FROM session_ranges r
+JOIN sessions s ON s.space = :space AND s.id = r.session_id AND s.pass = r.pass
+WHERE r.space = :space AND r.session_id = :id ORDER BY r.first_seq;
 
 -- name: lock_session (sqlite)
 SELECT last_seq, processed_until, pass, remembered, forgotten_at IS NOT NULL FROM sessions
@@ -163,25 +165,31 @@ WHERE id = ANY (ARRAY(
 RETURNING id, space;
 
 -- name: count_marked
+-- operator
 SELECT count(*) FROM sessions
 WHERE invalidated_at IS NOT NULL AND (:any_space OR space = :space);
 
 -- name: count_waiting
+-- operator
 SELECT count(*) FROM sessions WHERE waiting AND (:any_space OR space = :space);
 
 -- name: list_marked
+-- operator
 -- In the order in which they were first marked.
-SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
+SELECT {session} FROM sessions s JOIN session_keys k ON k.space = s.space AND k.id = s.key_id
 WHERE s.invalidated_at IS NOT NULL AND (:any_space OR s.space = :space)
 ORDER BY s.marked_at, s.id LIMIT :limit;
 
 -- name: list_waiting
-SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
+-- operator
+SELECT {session} FROM sessions s JOIN session_keys k ON k.space = s.space AND k.id = s.key_id
 WHERE s.waiting AND (:is_all OR ({unattended})) AND (:any_space OR s.space = :space)
 ORDER BY s.last_activity_at, s.id LIMIT :limit;
 
 -- name: waiting_newest
-SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
-WHERE s.waiting AND {unattended} AND s.id IN (
-    SELECT id FROM sessions WHERE waiting ORDER BY last_activity_at DESC, id LIMIT :rows)
+-- operator
+SELECT {session} FROM (
+    SELECT * FROM sessions WHERE waiting ORDER BY last_activity_at DESC, id LIMIT :rows) s
+JOIN session_keys k ON k.space = s.space AND k.id = s.key_id
+WHERE {unattended}
 ORDER BY s.last_activity_at DESC, s.id LIMIT :limit;

@@ -12,47 +12,59 @@ ON CONFLICT (model) DO UPDATE SET upto = embedded_records.upto RETURNING upto;
 UPDATE embedded_records SET upto = :upto WHERE model = :model;
 
 -- name: newest_record (sqlite)
+-- operator
 -- Its number, and between which transactions some may still be open: here none is.
 SELECT COALESCE(max(h.id), 0), 0, 0 FROM session_history h;
 
 -- name: newest_record (postgres)
+-- operator
 SELECT COALESCE(max(h.id), 0),
     CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT),
     CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS TEXT) AS BIGINT)
 FROM session_history h;
 
 -- name: first_unembedded
+-- operator
 SELECT h.id FROM session_history h WHERE h.id > :after AND NOT EXISTS (
-    SELECT 1 FROM vectors v WHERE v.kind = 'record' AND v.entry_key = h.id AND v.model = :model)
+    SELECT 1 FROM vectors v
+    WHERE v.space = h.space AND v.kind = 'record' AND v.entry_key = h.id AND v.model = :model)
 ORDER BY h.id LIMIT 1;
 
 -- name: unembedded_records
+-- operator
 -- In their order, from the first that may have none on.
 SELECT h.space, h.id, substr(h.content, 1, :chars_max), 0, s.remembered
-FROM session_history h JOIN sessions s ON s.id = h.session_id
+FROM session_history h JOIN sessions s ON s.space = h.space AND s.id = h.session_id
 WHERE h.id > :after AND (:any_space OR h.space = :space) AND NOT EXISTS (
-    SELECT 1 FROM vectors v WHERE v.kind = 'record' AND v.entry_key = h.id AND v.model = :model)
+    SELECT 1 FROM vectors v
+    WHERE v.space = h.space AND v.kind = 'record' AND v.entry_key = h.id AND v.model = :model)
 ORDER BY h.id LIMIT :limit;
 
 -- name: unembedded_facts
+-- operator
 SELECT f.space, f.key, f.content, 0 FROM facts f
 WHERE f.deleted_at IS NULL AND (:any_space OR f.space = :space) AND NOT EXISTS (
-    SELECT 1 FROM vectors v WHERE v.kind = 'fact' AND v.entry_key = f.key AND v.model = :model)
+    SELECT 1 FROM vectors v
+    WHERE v.space = f.space AND v.kind = 'fact' AND v.entry_key = f.key AND v.model = :model)
 ORDER BY f.key LIMIT :limit;
 
 -- name: unembedded_summaries
+-- operator
 SELECT e.space, e.key, substr(e.rollout_summary, 1, :chars_max), 0 FROM extractions e
 WHERE e.rollout_summary <> '' AND (:any_space OR e.space = :space) AND NOT EXISTS (
-    SELECT 1 FROM vectors v WHERE v.kind = 'summary' AND v.entry_key = e.key AND v.model = :model)
+    SELECT 1 FROM vectors v
+    WHERE v.space = e.space AND v.kind = 'summary' AND v.entry_key = e.key AND v.model = :model)
 ORDER BY e.key LIMIT :limit;
 
 -- name: unembedded_documents
+-- operator
 SELECT d.space, d.key, d.title || '. ' || d.description || ' ' || substr(d.body, 1, :chars_max),
     d.version
 FROM documents d
 WHERE d.deleted_at IS NULL AND (d.body <> '' OR d.description <> '') AND NOT {says_again}
     AND (:any_space OR d.space = :space) AND NOT EXISTS (
-    SELECT 1 FROM vectors v WHERE v.kind = 'document' AND v.entry_key = d.key AND v.model = :model)
+    SELECT 1 FROM vectors v
+    WHERE v.space = d.space AND v.kind = 'document' AND v.entry_key = d.key AND v.model = :model)
 ORDER BY d.key LIMIT :limit;
 
 -- name: lock_vectors
@@ -64,7 +76,8 @@ ON CONFLICT (space) DO UPDATE SET additions = vector_spaces.additions + 1;
 INSERT INTO vectors (space, kind, entry_key, model, vector)
 SELECT h.space, 'record', h.id, :model, :vector FROM session_history h
 WHERE h.space = :space AND h.id = :entry_key AND :text
-    = CASE WHEN (SELECT s.remembered FROM sessions s WHERE s.id = h.session_id)
+    = CASE WHEN (
+        SELECT s.remembered FROM sessions s WHERE s.space = :space AND s.id = h.session_id)
         THEN substr(h.content, 1, :chars_max) ELSE '' END
 {unless_it_goes} ON CONFLICT (space, model, kind, entry_key) DO NOTHING;
 
@@ -107,7 +120,7 @@ WHERE s.space = :space AND s.pruned_upto > :after
 UNION ALL
 SELECT d.key, d.kind, d.entry_key, EXISTS (
     SELECT 1 FROM vectors v
-    WHERE v.model = :model AND v.kind = d.kind AND v.entry_key = d.entry_key)
+    WHERE v.space = :space AND v.model = :model AND v.kind = d.kind AND v.entry_key = d.entry_key)
 FROM dropped_vectors d WHERE d.space = :space AND d.key > :after ORDER BY 1 LIMIT :limit;
 
 -- name: old_dropped
