@@ -61,7 +61,7 @@ def test_every_query_that_is_used_exists_and_every_one_that_exists_is_used() -> 
 def test_a_query_takes_the_same_parameters_in_both_dialects(name: str) -> None:
     found = parameters(SQLITE[name], "sqlite")
     assert found == parameters(POSTGRES[name], "postgres")
-    of_the_store = {"lock_claims", "next_signal", "steer", "models", "newest_record"}
+    of_the_store = {"next_signal", "steer", "models", "newest_record"}
     is_of_the_store = name in of_the_store | {"empty_index", "fill_index"}
     assert found or is_of_the_store, "a query without a parameter sees every space"
 
@@ -74,7 +74,7 @@ def test_a_query_has_nothing_a_driver_could_misread(name: str) -> None:
     for query in (SQLITE[name], POSTGRES[name]):
         assert "--" not in query
         assert ";" not in query
-        assert query.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE")
+        assert query.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 
 
 def without_clock(query: str) -> str:
@@ -89,16 +89,16 @@ def test_only_what_must_differ_differs() -> None:
         name for name in SQLITE if without_clock(as_postgres[name]) != without_clock(POSTGRES[name])
     }
     assert differing == {
-        *("lock_key", "lock_session", "lock_claim", "lock_claims", "hold_memory"),
+        *("lock_key", "lock_session", "lock_claim", "hold_memory"),
         *("lock_stuck", "lock_runs"),
         *(
             "mark_idle",
             "bound_activity",
             "list_waiting",
             "waiting_newest",
-            "claim_due",
-            "claim_expired",
-            "claim_consolidation",
+            "hold_first_due",
+            "hold_expired",
+            "lock_claims_of_space",
             "request_passes",
         ),
         *("put_record_vector", "put_fact_vector", "put_summary_vector", "put_document_vector"),
@@ -137,11 +137,10 @@ def test_only_what_must_differ_differs() -> None:
 def test_every_query_is_about_one_space_unless_it_says_otherwise() -> None:
     unbound = {name for name in SQLITE if "space" not in parameters(SQLITE[name], "sqlite")}
     operators = {"list_spaces", "waiting_newest", "store_progress"}
-    # A job that was claimed has its id and its token from then on.
-    claims = {"lock_claims", "park_exhausted", "count_running"}
-    by_id = {"renew_claim", "give_back", "fail_claim", "defer_claim"}
-    notes = {"note_progress"}
-    upkeep = {"ensure_recurring", "make_due", "finish_recurring", "finish_pass"}
+    # What could be claimed is looked for in all spaces, and claimed in one.
+    claims = {"clock", "count_running", "expired_claims", "spaces_with_due"}
+    claims |= {"next_due", "space_of_first_due"}
+    upkeep = {"ensure_recurring", "make_due"}
     properties = {"put_property", "get_property"}  # of the store itself
     # What has to be done is found in all spaces, and done in one after the other.
     indexing = {"wordless_facts", "wordless_extractions", "wordless_records", "aged_usages"}
@@ -149,13 +148,13 @@ def test_every_query_is_about_one_space_unless_it_says_otherwise() -> None:
     embedding = {"first_unembedded", "newest_record"}
     come_to = {"embedded_upto", "set_embedded_upto", "lock_embedded"}
     models = {"models", "use_model", "delete_vectors_of", "forget_model"} | come_to
-    # So is what comes later; a job that is revived is found by the name of its agent's key.
-    agents = {"next_signal", "revive_agent", "rest_agent"}
+    # So is what comes later.
+    agents = {"next_signal"}
     memories = {"prunable_memories"}
     keys = {"find_api_key", "list_api_keys", "revoke_api_key", "use_api_key"}
     # An entry has its id; those of all spaces are for the operator, and go when they are old.
     keys |= {"end_audit", "list_whole_audit", "prune_audit"}
-    of_the_store = operators | keys | claims | by_id | notes | upkeep | properties
+    of_the_store = operators | keys | claims | upkeep | properties
     assert unbound == of_the_store | indexing | embedding | models | agents | memories | {"steer"}
 
 
