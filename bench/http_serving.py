@@ -30,7 +30,7 @@ from recollect.interfaces.http.bearer import make_key
 from recollect.store.key_protocol import Scope
 
 GROUP = "HTTP"
-SERVE = "from recollect.interfaces.cli.serve import command; command()"
+SERVE = "from recollect.interfaces.cli.serving import serve; serve()"
 RECORDS = 1000
 CLIENTS = 200
 OVERHEAD_MS = 1.0

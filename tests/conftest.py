@@ -197,6 +197,21 @@ def lent_store_url(postgres_url: str, postgres_schemas: Schemas) -> Iterator[str
     postgres_schemas.take_back(name)
 
 
+@pytest.fixture(scope="session")
+def partitioned_schemas(postgres_url: str) -> Iterator[Schemas]:
+    schemas = Schemas(postgres_url, partitions="2")
+    yield schemas
+    schemas.close()
+
+
+@pytest.fixture
+def partitioned_store_url(postgres_url: str, partitioned_schemas: Schemas) -> Iterator[str]:
+    """The same in hash partitions by space."""
+    name = partitioned_schemas.lend()
+    yield url_with(postgres_url, schema=name, partitions="2")
+    partitioned_schemas.take_back(name)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def stores_in_memory_are_copied() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:

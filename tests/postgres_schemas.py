@@ -50,7 +50,8 @@ FROM (
 """
 _TABLES = """
 SELECT relname FROM pg_class
-WHERE relnamespace = %s::regnamespace AND relkind = 'r' AND relname <> 'schema_version'
+WHERE relnamespace = %s::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+    AND relname <> 'schema_version'
 """
 _SEQUENCES = """
 SELECT relname FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind = 'S'
@@ -65,8 +66,9 @@ LOCK_WAIT = "10s"
 class Schemas:
     """The schemas of one test process, lent to its tests one after the other."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, **options: str) -> None:
         self._url = url
+        self._options = options
         self._connection = psycopg.connect(url, autocommit=True)
         # Rows go without their triggers and foreign keys: all of them go.
         self._connection.execute("SET session_replication_role = 'replica'")
@@ -78,7 +80,8 @@ class Schemas:
         if self._free:
             return self._free.pop()
         name = f"lent_{secrets.token_hex(8)}"
-        open_store(url_with(self._url, schema=name), Settings(), ManualClock()).close()
+        url = url_with(self._url, schema=name, **self._options)
+        open_store(url, Settings(), ManualClock()).close()
         self._made[name] = self._shape(name)
         return name
 

@@ -93,7 +93,7 @@ def fuzz_run(url: str, requests: int) -> tuple[list[str], Seen]:
             began = time.monotonic()
             fuzz(world, seed, requests // len(SEEDS), seen)
             seconds = time.monotonic() - began
-            routes = len({route.name for route in world.api.routes} - STREAMS)
+            routes = len({route.name for route in world.api.operations} - STREAMS)
         lines.append(
             f"| {seed} | {seen.requests:,} | {len(seen.routes)} of {routes} | {statuses(seen)} "
             f"| {seconds:.0f} s | {told(seen)} |"

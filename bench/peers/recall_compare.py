@@ -18,7 +18,7 @@ from bench.report import Line, skipped
 from bench.settings import Run
 from bench.texts import SEED
 from bench.zipf import QUESTION_WORDS, Language
-from recollect.embedding.encoding import floats
+from recollect.embedding.protocol import floats
 from recollect_conformance.scripted_embedder import HashEmbedder
 
 TEXTS, QUESTIONS, DIMENSIONS = 10_000, 200, 64

@@ -23,7 +23,7 @@ from recollect_conformance.suite import FreshStore, Report, run
 with suppress(ImportError):  # an extra: who gives no PostgreSQL URL does not need it
     import psycopg
 
-    from recollect.store.postgres import split_schema
+    from recollect.store.postgres import split_options
 
 MEMORY = ":memory:"
 FILE = "sqlite:///"
@@ -60,7 +60,7 @@ def _in_postgres(url: str) -> FreshStore:
             yield open_again
         finally:
             if opened:
-                with psycopg.connect(split_schema(url, schema)[0], autocommit=True) as connection:
+                with psycopg.connect(split_options(url, schema)[0], autocommit=True) as connection:
                     connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE".encode())
 
     return fresh_store

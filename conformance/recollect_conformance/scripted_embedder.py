@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from operator import add
 
-from recollect.embedding.encoding import floats, unit_bytes
-from recollect.embedding.protocol import Embedded, never
+from recollect.embedding.protocol import Embedded, floats, never, unit_bytes
 from recollect_conformance.scripted import Step, raw, status
 from recollect_conformance.scripted_frames import MODEL, Received
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from recollect.memory import Memory, open
     from recollect.messages import Attachment, Role, ToolCall, ToolResult
-    from recollect.recall.citations import CitationStream, without_citations
+    from recollect.recall.usage import CitationStream, without_citations
     from recollect.recollection import Citation, Context, EntryKind, Filters, Hit, Omission
     from recollect.resolver import AgentMemories, open_agents
     from recollect.session import Session
@@ -102,7 +102,7 @@ _HOMES = {
     "knowledge": "Call Draft Extraction Fact FactChange FactTag NewFact Receipt Source Spent Trust",
     "memory": "Memory open",
     "messages": "Attachment Role ToolCall ToolResult",
-    "recall.citations": "CitationStream without_citations",
+    "recall.usage": "CitationStream without_citations",
     "recollection": "Citation Context EntryKind Filters Hit Omission",
     "resolver": "AgentMemories open_agents",
     "session": "Session",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from recollect.domain import JobKind, JobState, KeyRef, Record, SessionState
 
 if TYPE_CHECKING:
-    from recollect.document import Because, Edit, TreeLimits
+    from recollect.document import Because, Edit, Filing, TreeLimits
 
 IDLE = "idle"  # the signal that puts an agent to sleep
 POISON_PILL = "poison-pill"  # the signal that ends one that sleeps
@@ -118,11 +118,15 @@ class MoreWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentChanges:
-    """Edits to the document tree that are made together with what made them."""
+    """Edits to the document tree that are made together with what made them.
+
+    `instead_of` are facts that the edits say: they come off the pages that are rendered.
+    """
 
     edits: tuple[Edit, ...]
     because: Because
     limits: TreeLimits
+    instead_of: Filing | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

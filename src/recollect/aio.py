@@ -23,9 +23,9 @@ from recollect.agents.reply import Reply
 from recollect.agents.reply import Ticket as CoreTicket
 from recollect.agents.system import DEFAULT_KEY, AgentName
 from recollect.agents.system import AgentSystem as CoreAgentSystem
-from recollect.awaiting import Opening, Twin, answer_to, run_or_undo, twin_of
 from recollect.collection import StableKey
 from recollect.consolidation import generations
+from recollect.coroutines import Opening, Twin, answer_to, run_or_undo, twin_of
 from recollect.documents import changeset, tree
 
 if TYPE_CHECKING:

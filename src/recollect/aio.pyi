@@ -25,11 +25,11 @@ from recollect.agency import AgentState
 from recollect.agents.profile import AgentProfile, Hooks
 from recollect.agents.reply import Reply
 from recollect.agents.system import AgentName
-from recollect.awaiting import Opening
 from recollect.clock import Clock
 from recollect.collection import Message, StableKey
 from recollect.config import Settings
 from recollect.consolidation.run import Preview
+from recollect.coroutines import Opening
 from recollect.descriptors import DeliveryStrategy, Descriptor
 from recollect.document import Author, DeletedDocument, Document, Node, Purged, Reference, Version
 from recollect.documents.changeset import PreparedEdit

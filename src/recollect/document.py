@@ -6,12 +6,13 @@ document keeps its id when it moves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
-from recollect.knowledge import Source
+from recollect.knowledge import Fact, Source
 
 # As UTF-8, as text and as key. With the longest name of a space it is what an index of PostgreSQL
 # takes, whatever the letters.
@@ -19,9 +20,8 @@ PATH_BYTES_MAX = 1500
 
 MEMORY_WORKER = "memory-worker"  # who keeps pages in step with what is remembered
 MEMORY_AGENT = "/memory-agent/"  # what the names of memory-agents begin with
-# The reason of a version that a memory-agent's model wrote. It rests on its grounds as a whole: in
-# what rules write, every line names its own.
 WRITTEN_BY_MODEL = "written by the memory-agent's model"
+RENDERED = "rendered from facts"  # the reason of a page that follows its facts by itself
 
 
 class AuthorKind(StrEnum):
@@ -80,6 +80,14 @@ class Because:
     facts: tuple[str, ...] = ()
 
 
+BY_RENDERING = Because(author=Author(AuthorKind.AGENT, MEMORY_WORKER), reason=RENDERED)
+
+
+def is_rendered(author: Author, reason: str) -> bool:
+    """Whether a version of a page was rendered from facts: nobody edits it, it follows them."""
+    return (author, reason) == (BY_RENDERING.author, RENDERED)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """One node of the tree in its current version."""
@@ -104,6 +112,10 @@ class Document:
     @property
     def slug(self) -> str:
         return self.path.rpartition("/")[2]
+
+    @property
+    def is_rendered(self) -> bool:
+        return is_rendered(self.author, self.reason)
 
     @property
     def content(self) -> Content:
@@ -313,3 +325,54 @@ class TreeLimits:
     documents_max: int
     depth_max: int
     path_bytes_max: int = PATH_BYTES_MAX
+
+
+# Pages that are rendered from facts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiledFact:
+    """A fact that belongs on a page: its session's project, and the key of where it stood."""
+
+    fact: Fact
+    project: str | None = None
+    path_key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageState:
+    """What is at a path: nothing, a page somebody wrote, or one that has so many facts."""
+
+    is_there: bool = False
+    is_authored: bool = False
+    facts: int = 0
+    size: int = 0  # of its text, in characters
+
+
+class PagesOfFacts(Protocol):
+    """The pages of a space as a renderer sees them, and the facts that are to come on them."""
+
+    @property
+    def facts(self) -> Sequence[FiledFact]: ...
+
+    def page(self, place: Place) -> PageState: ...
+
+    def facts_on(self, place: Place) -> Sequence[FiledFact]: ...
+
+    def below(self, place: Place) -> Sequence[tuple[str, str, str]]:
+        """The pages directly below a path: their paths, titles and descriptions."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filing:
+    """How facts are rendered to pages: a pure function that is run in the store's transaction.
+
+    With a session its facts are filed as well, those of some of its records.
+    """
+
+    render: Callable[[PagesOfFacts], Sequence[Write]]
+    limits: TreeLimits
+    session_id: str = ""
+    first: int = 0
+    last: int = 0

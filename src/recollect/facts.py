@@ -51,12 +51,12 @@ class Facts:
         runtime: Runtime,
         store: Store,
         space: str,
-        corrected: Callable[[str, str, Fact | None], Callable[[], None]],
+        changed: Callable[[str], None],
     ) -> None:
         self._runtime = runtime
         self._store = store
         self._space = space
-        self._corrected = corrected  # tells the pages that were written from a fact
+        self._changed = changed  # renders the pages of a space that a fact was on
 
     def add(
         self,
@@ -82,7 +82,10 @@ class Facts:
                 raise InvalidValue(f"a fact is a statement or a Fact, not {type(fact).__name__}")
         checked = self._checked(given)
         now = self._runtime.now()
-        return self._store.facts.add(self._space, checked, now, self._runtime.ids.new)
+        stored = self._store.facts.add(self._space, checked, now, self._runtime.ids.new)
+        if checked.id:  # it may have replaced one that is on a page
+            self._changed(self._space)
+        return stored
 
     def get(self, fact_id: str) -> Fact | None:
         return self._store.facts.get(self._space, collection.check_id(fact_id))
@@ -114,8 +117,7 @@ class Facts:
         stored = self._store.facts.update(self._space, fact_id, edit, self._runtime.now())
         if stored is None:
             raise _not_found(fact_id)
-        if stored.source_count:
-            self._corrected(self._space, fact_id, stored)
+        self._changed(self._space)
         return stored
 
     def delete(self, fact_id: str) -> None:
@@ -123,14 +125,10 @@ class Facts:
 
         Its history stays; to have nothing left of it, forget the session it comes from.
         """
-        known = self.get(fact_id)
-        is_filed = known is not None and known.source_count
-        # First: who is stopped in between has the fact still, and deletes it again.
-        then = self._corrected(self._space, fact_id, None) if is_filed else None
+        fact_id = collection.check_id(fact_id)
         if not self._store.facts.delete(self._space, fact_id, self._runtime.now()):
             raise _not_found(fact_id)
-        if then is not None:
-            then()  # what it had superseded holds again
+        self._changed(self._space)
 
     def list(
         self,
@@ -224,6 +222,7 @@ class Facts:
         stored = self._store.facts.approve(self._space, fact.id, fact.content, now)
         if stored is None:
             raise NotQuarantined(f"fact {fact.id!r} has just been changed: read it again")
+        self._changed(self._space)
         return stored
 
     def reject(self, fact_id: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from recollect import collection
 from recollect.descriptors import Descriptor, cache_key, read_descriptor
 from recollect.domain import Record
-from recollect.errors import InvalidValue, NotFound, UsageError
+from recollect.errors import InvalidValue, NotFound
 from recollect.knowledge import FactQuery, ForgettableSession, Receipt, SessionsMeant
 from recollect.pipeline import Pipeline
 from recollect.progress import tell
@@ -55,7 +55,7 @@ class Wanted:
 def forget(
     runtime: Runtime, pipeline: Pipeline, space: str, wanted: Wanted, *, pages: str = KEEP
 ) -> Receipt:
-    """Erase for good. NotFound: there is no such thing here. UsageError: not exactly one.
+    """Erase for good. NotFound: there is no such thing here. InvalidValue: not exactly one.
 
     `pages` says what becomes of pages that people wrote on what is forgotten: keep, or erase.
     """
@@ -98,7 +98,9 @@ def _one_of(wanted: Wanted) -> str:
         given.append("everything")
     if len(given) != 1:
         known = ", ".join((*names, "everything"))
-        raise UsageError(f"say one thing that is to be forgotten, of {known}: {given or 'nothing'}")
+        raise InvalidValue(
+            f"forget takes exactly one of {known} (got {', '.join(given) or 'none'})"
+        )
     return given[0]
 
 
@@ -133,7 +135,7 @@ class _Task:
                 self.space, session_id, self.now, all_pages=self.all_pages
             )
             if receipt is not None:
-                return self._withdrawn(store, receipt, session_id)
+                return self._withdrawn(store, receipt)
         raise NotFound(f"space {self.space!r} has no session {session_id!r}")
 
     def record(self, record: str | Record) -> Receipt:
@@ -145,7 +147,7 @@ class _Task:
             )
             if receipt is not None:
                 # Pages name sessions: the pass over what is left files the rest again.
-                return self._withdrawn(store, receipt, session_id)
+                return self._withdrawn(store, receipt)
         raise NotFound(f"space {self.space!r} has no record {session_id}:{seq}")
 
     def fact(self, fact_id: str) -> Receipt:
@@ -154,7 +156,7 @@ class _Task:
         self.said.note(*(() if fact is None else (fact.content,)))
         receipt = store.erasure.forget_fact(self.space, fact_id, self.now, all_pages=self.all_pages)
         # Also of one that is gone: whoever forgot it may not have come to the pages and the files.
-        left = self.pipeline.withdraw(self.space, (fact_id,))
+        left = self.pipeline.withdraw(self.space)
         if receipt is None:
             raise NotFound(f"space {self.space!r} has no fact {fact_id!r}")
         return receipt.leaving(left)
@@ -164,7 +166,7 @@ class _Task:
         found = documents.find(path)
         self.said.note(*(() if found is None else (found.body,)))
         purged = documents.purge(path)
-        left = self.pipeline.withdraw(self.space, ())
+        left = self.pipeline.withdraw(self.space)
         if not purged.documents:
             raise NotFound(f"space {self.space!r} has no document {path!r}")
         receipt = Receipt(
@@ -213,11 +215,11 @@ class _Task:
         kept = self.runtime.store
         return [kept, *(each for each in self.runtime.stores if each is not kept)]
 
-    def _withdrawn(self, store: Store, receipt: Receipt, session_id: str) -> Receipt:
+    def _withdrawn(self, store: Store, receipt: Receipt) -> Receipt:
         """What agents without memory are told never comes to the pages."""
         if store is not self.runtime.store:
             return receipt
-        return receipt.leaving(self.pipeline.withdraw(self.space, (session_id,)))
+        return receipt.leaving(self.pipeline.withdraw(self.space))
 
     def _sessions(
         self, store: Store, meant: SessionsMeant, before: datetime, *, pages: bool = True
@@ -227,7 +229,6 @@ class _Task:
         Also off pages that an attempt before this one did not come to.
         """
         total, count = Receipt(space=self.space, at=self.now), 0
-        unwritten: tuple[str, ...] = ()
         for page in self._pages(store, meant, before):
             # Also where none is left: whoever forgot them may not have come to the files.
             left = [each.id for each in page if not each.is_forgotten]
@@ -239,13 +240,11 @@ class _Task:
                 store.erasure.forget_sessions(self.space, left, self.now, all_pages=all_pages)
             )
             if pages and store is self.runtime.store:
-                gone = [each.id for each in page]
-                unwritten += self.pipeline.withdraw(self.space, gone, publish=False)
+                self.pipeline.withdraw(self.space, publish=False)
             count += len(page)
             tell(f"{count:,} sessions forgotten", count)
         if count and pages and store is self.runtime.store:
-            unwritten += self.pipeline.withdraw(self.space, ())
-            total = total.leaving(unwritten)
+            total = total.leaving(self.pipeline.withdraw(self.space))
         return total, count
 
     def _pages(

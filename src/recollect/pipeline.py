@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from recollect.errors import (
     DocumentExists,
     ModelError,
-    Postponed,
     SpendCapReached,
 )
 from recollect.facts import Facts
@@ -26,7 +25,6 @@ from recollect.runtime import Runtime
 from recollect.sweeps import deliver_all_signals, drop_old_memories, sweep, work_off
 
 if TYPE_CHECKING:
-    from recollect.agents.organiser_facts import HoldingFacts
     from recollect.consolidation.agent import ConsolidationAgent
     from recollect.consolidation.files import MemoryFiles
     from recollect.consolidation.generations import Generations
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from recollect.extraction.plan import WorkPlan
     from recollect.extraction.run import ExtractionProcessor
     from recollect.extraction.spend import Budget
-    from recollect.knowledge import Fact
     from recollect.leases import Leaseholder
     from recollect.processing import Processor, WorkReport
     from recollect.status import Status
@@ -46,7 +43,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 EMBED_BATCHES_MAX = 100_000
-REDO_BY_RULES = 8  # times that a memory-agent files again what others have changed meanwhile
+SPACES_AT_ONCE = 100  # whose pages are rendered with one sweep
 
 
 class Pipeline:
@@ -67,7 +64,7 @@ class Pipeline:
 
     def facts(self, space: str) -> Facts:
         """A space's facts; the pages that were written from one follow what becomes of it."""
-        return Facts(self._runtime, self._runtime.store, space, self.correct)
+        return Facts(self._runtime, self._runtime.store, space, self.render_pages)
 
     def generations(self, space: str) -> Generations:
         from recollect.consolidation.generations import Generations
@@ -142,8 +139,7 @@ class Pipeline:
         embedder = self._runtime.embedder()
         if embedder is None:
             return 0
-        from recollect.embedding.background import embed_pending
-        from recollect.embedding.spend import EmbeddingTill
+        from recollect.embedding.background import EmbeddingTill, embed_pending
 
         till = EmbeddingTill(self._runtime.store.ledger, self._settings, self._clock)
         now = self._clock.now()
@@ -176,25 +172,32 @@ class Pipeline:
         from recollect.processing import LoggingProcessor
 
         path = self._settings.pipeline
+        has_reader = self._runtime.models.has_memory_agent
         extraction = self.extraction(budget) if path in ("extraction", "both") else None
+        if path == "memory-agent" and not has_reader:
+            # Nobody reads what was said, and pages are rendered from facts.
+            extraction = self.extraction(budget, by_rules=True)
         if path in ("extraction", "none"):
             return extraction or LoggingProcessor()
         from recollect.agents.handover import HandingProcessor
 
         return HandingProcessor(
             extraction=extraction,
-            reads_all=self._runtime.models.has_memory_agent,
+            reads_all=has_reader or path == "memory-agent",
             ensure_root=self._ensure_root,
         )
 
-    def extraction(self, budget: Budget | None = None) -> ExtractionProcessor:
-        """Phase 1, for one worker."""
+    def extraction(
+        self, budget: Budget | None = None, *, by_rules: bool = False
+    ) -> ExtractionProcessor:
+        """Phase 1, for one worker; by the extractor of the settings, or by rules."""
         from recollect.extraction.opening import open_processor
 
-        is_wanted = self._settings.extractor in ("auto", "model")
+        settings = replace(self._settings, extractor="rules") if by_rules else self._settings
+        is_wanted = settings.extractor in ("auto", "model")
         return open_processor(
             self._runtime.store,
-            self._settings,
+            settings,
             self._clock,
             self._runtime.redactor(),
             self._runtime.models.main() if is_wanted else None,
@@ -210,7 +213,7 @@ class Pipeline:
             embed_some=self.embed_some if self._runtime.has_embedder else None,
             run_agent=partial(self._run_memory_agent, budget),
             consolidate=consolidate if self._settings.consolidation == "on" else None,
-            upkeep=self._tend_files,
+            upkeep=self._tend_pages,
             space=space,
         )
 
@@ -245,7 +248,7 @@ class Pipeline:
             ids=ids,
             doer=doer,
             redact=self._runtime.redacted,
-            redo_max=1 if model is not None else REDO_BY_RULES,
+            redo_max=1,
         )
         return runner.run(claim, holder, lost)
 
@@ -332,10 +335,12 @@ class Pipeline:
         store, settings = self._runtime.store, self._settings
         deliver_all_signals(store, self._clock, settings, space)
         sweep(store, self._clock.now(), settings, space=space, all=all)
+        self.render_all_pages(space)
         self._memory_files().write_missing(space)
         self.notice_edits(space)
 
-    def _tend_files(self) -> None:
+    def _tend_pages(self) -> None:
+        self.render_all_pages()
         self._memory_files().write_missing()
         self._note_edits(self._memory_files().noticed())
 
@@ -347,82 +352,48 @@ class Pipeline:
         for space in spaces:
             self._runtime.store.generations.note_edits(space, self._clock.now())
 
-    def withdraw(
-        self, space: str, gone: Collection[str], *, publish: bool = True
-    ) -> tuple[str, ...]:
-        """Take what forgotten sessions and facts said off the pages of memory, whoever wrote them.
+    def withdraw(self, space: str, *, publish: bool = True) -> tuple[str, ...]:
+        """Render the pages that lost something that was forgotten.
 
-        `gone` are their ids; `publish` makes the pages and files of consolidation anew as well.
-        The pages and files that could not be are named.
+        `publish` makes the pages and files of consolidation anew as well. Those that could not be
+        are named.
         """
-        from recollect.agents.withdrawing import finish, withdraw
-
-        left: list[str] = []
-        facts, documents = self._holding_facts(space), self.documents(space)
-        try:
-            if gone:
-                withdraw(documents, gone, now=facts.now, holding=facts.on)
-        except Postponed as error:  # the rest is withdrawn all the same
-            _log.warning("pages of space %r may still say what was forgotten: %s", space, error)
-            left.append("~/memory")
+        self.render_pages(space)
         if not publish:
-            return tuple(left)
-        finish(documents)
+            return ()
         made = self.consolidator().withdraw(space)
         files = self._memory_files()
-        left += made.left
+        left = list(made.left)
         if made.left and (directory := files.directory(space)) is not None:
             left.append(str(directory))
         # Also where a generation has it all: a page may be gone that none has.
         left += files.withdraw(space, is_published=made.has_generation)
         return tuple(dict.fromkeys(left))
 
-    def correct(self, space: str, fact_id: str, fact: Fact | None) -> Callable[[], None]:
-        """Let the pages that memory-agents wrote follow a fact that somebody edits or deletes.
+    def render_pages(self, space: str) -> None:
+        """Render the topic pages of a space that are not what their facts are."""
+        from recollect.pages.filing import render_unfiled
 
-        None: it is about to be deleted. What comes back is to be called when it is.
-        """
-        from recollect.agents.withdrawing import correct, refile
+        render_unfiled(self._runtime, self._runtime.store, space)
 
-        def read() -> Fact | None:
-            return None if fact is None else self._runtime.store.facts.get(space, fact_id)
+    def render_all_pages(self, space: str | None = None) -> None:
+        """The same in a space or in all, also of what has ended since."""
+        from recollect.pages.filing import render_all
 
-        documents, facts = self.documents(space), self._holding_facts(space)
-        others = replace(facts, besides=fact_id)
-        was_filed = correct(documents, fact_id, read, now=facts.now, holding=others.on)
-        known = (
-            self._runtime.store.facts.get(space, fact_id) if was_filed and fact is None else None
-        )
-        if known is None or known.topic is None:
-            return lambda: None
-        return partial(refile, documents, known.topic, now=facts.now, holding=facts.on)
+        render_all(self._runtime, self._runtime.store, space, SPACES_AT_ONCE)
 
-    def leave_out(self, space: str, session_id: str) -> None:
-        """Take what a session said off the pages of memory: its mode forbids it.
+    def leave_out(self, space: str) -> None:
+        """Render the pages without what a session said whose mode forbids it.
 
         Rules publish a generation without it with the next work; what a model wrote does not wait
         for the model.
         """
-        from recollect.agents.withdrawing import leave_out
-
-        facts = self._holding_facts(space)
-        leave_out(
-            self.documents(space),
-            session_id,
-            now=facts.now,
-            standing=facts.of_session(session_id),
-            holding=facts.on,
-        )
+        self.render_pages(space)
         files = self._memory_files()
         directory = files.directory(space)
         if directory is not None and directory.exists():
             files.refresh(space)
         self.consolidator().leave_out(space)
-
-    def _holding_facts(self, space: str) -> HoldingFacts:
-        from recollect.agents.organiser_facts import HoldingFacts
-
-        return HoldingFacts(store=self._runtime.store, space=space, now=self._clock.now())
 
     def remove_files(self, space: str) -> tuple[str, ...]:
         """Take the published files of a space away; those that could not be are named."""

@@ -33,7 +33,7 @@ def _nobody_began(_session: Callable[[], SessionState], _now: datetime) -> None:
     return None
 
 
-def _nothing_left_out(_space: str, _session_id: str) -> None:
+def _nothing_left_out(_space: str) -> None:
     return None
 
 
@@ -54,7 +54,7 @@ class Runtime:
         self.clock = clock
         self.ids = Ids(clock)
         self.on_began: Callable[[Callable[[], SessionState], datetime], None] = _nobody_began
-        self.on_left_out: Callable[[str, str], None] = _nothing_left_out
+        self.on_left_out: Callable[[str], None] = _nothing_left_out
         brought = brought or Brought()
         self.models = Models(settings, clock, brought)
         self._store = store

@@ -412,7 +412,7 @@ class Session:
         if self._is_kept:
             state = self._store.sessions.set_mode(self._ref, Mode(mode), self._runtime.now())
             if state.processed_until is not None and not state.remembered:
-                self._runtime.on_left_out(state.space, state.id)
+                self._runtime.on_left_out(state.space)
 
 
 def _redacted(record: NewRecord, redactor: Redactor) -> NewRecord:

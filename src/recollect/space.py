@@ -147,7 +147,7 @@ class Space:
         """
         if isinstance(query, str) and not query.strip():
             # Not by way of recall, which takes longer to load: an agent waits for it.
-            from recollect.recall.recapping import Recapper
+            from recollect.recall.recap import Recapper
 
             recapper = Recapper(runtime=self._runtime, store=self._runtime.store, space=self.name)
             return recapper.context(

@@ -39,7 +39,7 @@ class Verb:
     scope: Scope
     effect: Effect
     is_idempotent: bool  # whether doing it twice is doing it once
-    summary: str = ""  # of what is no method
+    summary: str = ""  # of what is no method, or where its docstring speaks of Python
     http: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
@@ -230,6 +230,7 @@ VERBS: tuple[Verb, ...] = (
     _drop("session.purge", scope=A, http=f"POST {_SESSION}/purge", example="session.purge()"),
     _read(
         "sessions.list",
+        summary="Sessions, the newest first.",
         http=f"GET {S}/sessions",
         command=("sessions", "sessions list"),
         pages="before",
@@ -255,6 +256,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     _read(
         "sessions.calls",
+        summary="The model calls made for a session, the newest first.",
         http=f"GET {_SESSION}/calls",
         pages="before",
         example="alice.sessions.calls(session.id)",
@@ -325,6 +327,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     _read(
         "facts.list",
+        summary="Facts that hold, the newest first.",
         http=f"GET {S}/facts",
         command=("facts", "facts list"),
         tool="list_memories",
@@ -448,6 +451,7 @@ VERBS: tuple[Verb, ...] = (
     _read("documents.version", example='alice.documents.version("~/memory/people/ana", 1)'),
     _read(
         "documents.diff",
+        summary="What changed between two versions, as a unified diff.",
         http=f"GET {_PAGE}/diff",
         command="docs diff",
         example='alice.documents.diff("~/memory/people/ana", 1)',
@@ -493,6 +497,7 @@ VERBS: tuple[Verb, ...] = (
     # Generations of memory.
     _read(
         "generations.list",
+        summary="Generations of memory, the newest first.",
         http=f"GET {S}/generations",
         command=("generations", "generations list"),
         pages="before",

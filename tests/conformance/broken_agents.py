@@ -17,6 +17,7 @@ from recollect.agency import (
     Signal,
     Turn,
 )
+from recollect.document import Filing
 from recollect.domain import (
     BackedOff,
     CapReached,
@@ -50,10 +51,10 @@ class SplittingAgents(RelationalAgents):
         policy: MarkPolicy,
         now: datetime,
         new_id: NewId,
-        documents: DocumentChanges | None = None,
+        documents: DocumentChanges | Filing | None = None,
     ) -> list[Record] | StaleClaim:
         stored = super().finish(claim, turn, records, policy, now, new_id)
-        if documents is not None:
+        if isinstance(documents, DocumentChanges):
             space, given = claim.space, documents
             RelationalDocuments(self._database).apply(
                 space, given.edits, given.because, given.limits, now, new_id

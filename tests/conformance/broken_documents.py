@@ -297,7 +297,7 @@ MUTED_DOCUMENTS: dict[str, str] = {
     "put_redirects": "an_old_path_leads_to_a_page",
     "drop_redirects": "an_old_path_means_what_is_new_there",
     "purge_document": "a_purge_removes_everything",
-    "erase_deleted": "a_deleted_page_can_be_erased_alone",
+    "free_references": "a_link_is_released",
     "erase_version": "earlier_versions_can_be_erased",
     "erase_versions_before": "a_page_that_a_model_wrote_is_dropped",
     "set_provenance": "a_forgotten_session_is_no_ground",
@@ -306,7 +306,7 @@ MUTED_DOCUMENTS: dict[str, str] = {
     "find_deleted_document": "a_deleted_page_is_not_there",
     "find_referrers": "a_page_that_is_referred_to_is_not_deleted",
     "list_purgeable": "a_purge_removes_everything",
-    "provenances_naming": "a_forgotten_session_is_no_ground",
+    "documents_made_from": "a_forgotten_session_is_no_ground",
 }
 # Without these nothing works at all, or only the bytes of a file would notice.
 # Without the index nothing is found, which other cases notice; merged, it has the same words.

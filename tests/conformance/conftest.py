@@ -27,7 +27,7 @@ def catalogue(durable_store_url: str, tmp_path: Path) -> Iterator[Catalogue]:
 
         yield Catalogue(run, files)
         return
-    conninfo, schema = postgres.split_schema(durable_store_url, "")
+    conninfo, schema, _ = postgres.split_options(durable_store_url, "")
     with psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute(f'SET search_path TO "{schema}"'.encode())
 

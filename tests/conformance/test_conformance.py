@@ -63,13 +63,27 @@ def fresh_in_memory() -> Iterator[OpenStore]:
     yield open_in_memory
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.rows[0]}-{case.name}")
-def test_the_store_keeps_its_promise(store_url: str, case: Case) -> None:
+every_case = pytest.mark.parametrize(
+    "case", cases(), ids=lambda case: f"{case.rows[0]}-{case.name}"
+)
+
+
+def keep(case: Case, store_url: str) -> None:
     def open_again() -> Store:
         return open_store(store_url, Settings(), ManualClock())
 
     with closing(Harness(open_again, volatile=store_url == ":memory:")) as store:
         case.run(store)
+
+
+@every_case
+def test_the_store_keeps_its_promise(store_url: str, case: Case) -> None:
+    keep(case, store_url)
+
+
+@every_case
+def test_a_store_in_partitions_keeps_its_promise(partitioned_store_url: str, case: Case) -> None:
+    keep(case, partitioned_store_url)
 
 
 def test_the_suite_is_large_and_covers_the_rows_of_the_mission() -> None:

@@ -452,3 +452,62 @@ def test_a_user_who_bypasses_row_level_security_must_take_the_role(
         url = url_with(url_as(postgres_url, user), schema=postgres_schema)
         with pytest.raises(StoreDenied, match="bypasses row-level security"):
             open_at(url)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        "x'; SET LOCAL recollect.operator = 'on",
+        "x\\'; SET LOCAL recollect.operator = 'on",
+        "\\",
+        "''",
+        "%(space)s",
+        "$1",
+        '"ours"',
+        "ours\n",
+    ],
+)
+def test_a_space_is_quoted_where_a_transaction_names_it(
+    database: PostgresDatabase, space: str
+) -> None:
+    named = raw(
+        "SELECT current_setting('recollect.space'), current_setting('recollect.operator'),"
+        " (SELECT count(*) FROM sessions)"
+    )
+    assert database.read(space, named) == [(space, "", 0)]
+
+
+@pytest.mark.parametrize("setting", ["recollect.operator=on", f"recollect.space={THEIRS}"])
+def test_what_a_session_has_as_its_default_opens_nothing(lent_store_url: str, setting: str) -> None:
+    with closing(Harness(lambda: open_at(lent_store_url))) as store:
+        store.append(store.key(space=THEIRS))
+    with closing(open_at(url_with(lent_store_url, options=f"-c {setting}"))) as opened:
+        assert isinstance(opened, RelationalStore)
+        spaces = raw("SELECT space FROM sessions")
+        assert opened._database.read(OURS, spaces) == []
+        assert opened._database.read(None, spaces) == [(THEIRS,)]
+
+
+def test_a_store_that_does_not_show_a_space_its_own_rows_is_refused(
+    postgres_url: str, postgres_store_url: str
+) -> None:
+    open_at(postgres_store_url).close()
+    schema = postgres_store_url.partition("schema=")[2]
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        blind = "CREATE POLICY blind ON {} AS RESTRICTIVE FOR SELECT USING (false)"
+        connection.execute(sql.SQL(blind).format(sql.Identifier(schema, "spaces")))
+    with pytest.raises(StoreDenied, match=r"one row sees 0;.* SET LOCAL"):
+        open_at(postgres_store_url)
+
+
+def test_a_store_that_shows_a_space_the_rows_of_others_is_refused(
+    postgres_url: str, postgres_store_url: str
+) -> None:
+    with closing(Harness(lambda: open_at(postgres_store_url))) as store:
+        store.append(store.key())
+    schema = postgres_store_url.partition("schema=")[2]
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        wide = "CREATE POLICY wide ON {} FOR SELECT USING (true)"
+        connection.execute(sql.SQL(wide).format(sql.Identifier(schema, "spaces")))
+    with pytest.raises(StoreDenied, match="one row sees 2;"):
+        open_at(postgres_store_url)

@@ -182,7 +182,7 @@ def test_a_store_from_before_the_numbers_began_anew_is_refused_with_the_way_over
     if catalogue.is_sqlite:
         catalogue.run("PRAGMA application_id = 0x52434C54")
     else:
-        schema = postgres.split_schema(durable_store_url, "")[1]
+        schema = postgres.split_options(durable_store_url, "")[1]
         catalogue.run(f'CREATE SCHEMA "{schema}"')
     catalogue.run(CREATE_VERSION_TABLE)
     for version, name in enumerate(("collection", "jobs", "learning"), start=1):
@@ -207,7 +207,7 @@ def test_tables_of_another_program_are_refused_and_left_alone(
     durable_store_url: str, catalogue: Catalogue
 ) -> None:
     if not catalogue.is_sqlite:
-        schema = postgres.split_schema(durable_store_url, "")[1]
+        schema = postgres.split_options(durable_store_url, "")[1]
         catalogue.run(f'CREATE SCHEMA "{schema}"')
     catalogue.run("CREATE TABLE sessions (id BIGINT)")
     with pytest.raises(NotAStore):

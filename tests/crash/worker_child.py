@@ -35,7 +35,7 @@ import recollect.store.postgres
 from recollect import crashpoints
 from recollect.clock import ManualClock
 from recollect.domain import JobState, Outcome, SessionState
-from recollect.interfaces.cli.signals import told_to_stop
+from recollect.interfaces.cli.running import stop_signals, wait_for_stop
 from recollect.knowledge import Draft, FactQuery, NewFact, Trust
 from recollect.store.sqlite import SqliteDatabase
 from recollect.worker import Verdict, Work, Worker
@@ -130,9 +130,9 @@ def draft_of(work: Work, upto: int) -> Draft:
 
 def work_until_told(order: Order, journal: Journal) -> None:
     """A worker in the background, as `recollect worker` has it: SIGTERM stops it in good order."""
-    with told_to_stop() as wait_until_told:
+    with stop_signals() as wait:
         journal.write(ready=True)
-        work_and_wait(order, journal, wait_until_told)
+        work_and_wait(order, journal, lambda: wait_for_stop(wait))
 
 
 def work_and_wait(order: Order, journal: Journal, wait_until_told: Callable[[], object]) -> None:

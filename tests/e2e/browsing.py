@@ -12,8 +12,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 import recollect
 from recollect.interfaces.http.app import Api
-from recollect.interfaces.http.listening import listening
-from recollect.interfaces.http.server import Server
+from recollect.interfaces.http.server import Server, listening
 from recollect.interfaces.web.site import Site
 from tests.e2e.http_world import UNLIMITED
 
@@ -41,7 +40,7 @@ def launched(executable: str) -> Iterator[Browser]:
 def served(memory: recollect.Memory) -> Iterator[str]:
     """Where a memory is served with its pages, on a socket of this machine."""
     api = Api(memory, UNLIMITED)
-    server = Server(api, Site(api, memory).routes())
+    server = Server(api.beside(Site(api, memory).routes()), api.stop)
     with listening("127.0.0.1", 0) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

@@ -15,7 +15,7 @@ import httpx2
 
 from recollect.compat.mem0_scopes import memory_id
 from recollect.interfaces.http.bearer import make_key
-from recollect.interfaces.http.route import Reach, Route
+from recollect.interfaces.http.operations import KeyReach, Operation
 from recollect.store.key_protocol import Scope
 from tests.e2e.http_world import EXAMPLES, STREAMS, Call, World, path_of, send
 
@@ -51,7 +51,7 @@ def fill(world: World) -> None:
         world.fill(space, canary)
 
 
-def example(world: World, route: Route, space: str) -> Call:
+def example(world: World, route: Operation, space: str) -> Call:
     return Call() if route.name in STREAMS else EXAMPLES[route.name](world, space)
 
 
@@ -94,7 +94,7 @@ def with_no_key(world: World, seen: Seen) -> None:
     async def talk(client: httpx2.AsyncClient) -> None:
         answers = set()
         asked = [("GET", path, path) for path in paths]
-        asked += [(r.method, path_of(r, "alice", Call()), r.name) for r in world.api.routes]
+        asked += [(r.method, path_of(r, "alice", Call()), r.name) for r in world.api.operations]
         for header in wrong:
             for method, path, name in asked:
                 sent = {"Authorization": header} if header else {}
@@ -112,7 +112,7 @@ def with_no_key(world: World, seen: Seen) -> None:
 
 def with_another_key(world: World, owner: str, seen: Seen) -> None:
     """Every route of a space with every key of the others: as if the space were not there."""
-    routes = [route for route in world.api.routes if route.reach is Reach.SPACE]
+    routes = [route for route in world.api.operations if route.reach is KeyReach.SPACE]
     calls = {route.name: example(world, route, owner) for route in routes}
     before = everything(world)
     for other in sorted(CANARIES.keys() - {owner}):
@@ -146,7 +146,7 @@ def with_foreign_ids(world: World, seen: Seen) -> None:
         name: value[:-4] + ("0000" if value[-4:] != "0000" else "1111")
         for name, value in foreign.items()
     }
-    posted = EXAMPLES["get_message"](world, "bob")
+    posted = EXAMPLES["agents_answer"](world, "bob")
     foreign |= {"agent": posted.places["agent"], "message": posted.places["message"]}
     missing |= {"agent": posted.places["agent"], "message": posted.places["message"][:-4] + "none"}
     foreign["memory"] = memory_id(foreign["fact"], "bob")
@@ -154,7 +154,7 @@ def with_foreign_ids(world: World, seen: Seen) -> None:
     before = everything(world, ["bob"])
 
     async def talk(client: httpx2.AsyncClient) -> None:
-        for route in world.api.routes:
+        for route in world.api.operations:
             call = example(world, route, "alice")
             if not _is_by_id(route, call):
                 continue
@@ -163,7 +163,7 @@ def with_foreign_ids(world: World, seen: Seen) -> None:
             seen.note(route.name, theirs)
             seen.note(route.name, nobodys)
             said = theirs.text
-            if route.name == "post_message":  # whose name is no id: each space has its own agents
+            if route.name == "agents_post":  # whose name is no id: each space has its own agents
                 continue
             for name in ("memory", "message", "session", "fact", "path"):
                 said = said.replace(foreign[name], missing[name])
@@ -177,18 +177,23 @@ def with_foreign_ids(world: World, seen: Seen) -> None:
     seen.expect(everything(world, ["bob"]) == before, "something of bob changed")
 
 
-def _is_by_id(route: Route, call: Call) -> bool:
+def _is_by_id(route: Operation, call: Call) -> bool:
     is_in_body = isinstance(call.body, dict) and "session" in call.body
-    by_id = bool(call.places) or "path" in route.needs or "session" in route.query or is_in_body
+    by_id = (
+        bool(call.places)
+        or route.inputs.query.get("path")
+        or "session" in route.inputs.query
+        or is_in_body
+    )
     return by_id and "number" not in call.places
 
 
-def _named(route: Route, call: Call, ids: Mapping[str, str]) -> Call:
+def _named(route: Operation, call: Call, ids: Mapping[str, str]) -> Call:
     body = call.body
     if isinstance(body, dict) and "session" in body:
         body = {**body, "session": ids["session"]}
-    query = {**call.query} | ({"path": ids["path"]} if "path" in route.needs else {})
-    query |= {"session": ids["session"]} if "session" in route.query else {}
+    query = {**call.query} | ({"path": ids["path"]} if route.inputs.query.get("path") else {})
+    query |= {"session": ids["session"]} if "session" in route.inputs.query else {}
     places = {name: ids[name] for name in call.places}
     return Call(places=places, query=query, body=body)
 
@@ -244,12 +249,12 @@ def with_own_key(world: World, seen: Seen) -> None:
     words = " ".join(CANARIES.values())
 
     async def talk(client: httpx2.AsyncClient) -> None:
-        for route in world.api.routes:
-            if route.name in STREAMS or route.reach is Reach.STORE:
+        for route in world.api.operations:
+            if route.name in STREAMS or route.reach is KeyReach.STORE:
                 continue
             response = await send(client, route, "alice", EXAMPLES[route.name](world, "alice"))
             seen.note(route.name, response)
-            seen.expect(response.status_code in route.answers, f"{route.name} does not succeed")
+            seen.expect(response.status_code in route.statuses, f"{route.name} does not succeed")
             seen.expect(leaks(response, "alice") == [], f"{route.name} leaks")
         for path, body in (
             ("recall", {"query": words, "limit": 100}),
@@ -273,17 +278,17 @@ def of_the_store(world: World, seen: Seen) -> None:
 
     async def talk(client: httpx2.AsyncClient) -> None:
         nothing = told(await client.get("/v1/nothing"))
-        for route in world.api.routes:
-            if route.reach is Reach.STORE:
+        for route in world.api.operations:
+            if route.reach is KeyReach.STORE:
                 response = await send(client, route, "alice", Call())
                 seen.note(route.name, response)
                 seen.expect(told(response) == nothing, f"{route.name} is there for a space's key")
         listed = await client.get("/v1/spaces")
-        seen.note("list_spaces", listed)
+        seen.note("memory_spaces", listed)
         only_own = {"spaces": [{"name": "alice"}], "next": None}
         seen.expect(listed.json() == only_own, "list_spaces tells of other spaces")
         described = await client.get("/v1/openapi.json")
-        seen.note("openapi", described)
+        seen.note("server_describe", described)
         seen.expect(leaks(described, "alice") == [], "openapi leaks")
 
     world.run(talk, world.key("alice"))

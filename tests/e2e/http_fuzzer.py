@@ -13,8 +13,8 @@ from urllib.parse import quote, urlencode
 
 import httpx2
 
-from recollect.interfaces.http.openapi import documented
-from recollect.interfaces.http.route import Route
+from recollect.interfaces.http.openapi import description, documented
+from recollect.interfaces.http.operations import Operation
 from tests.e2e.http_canaries import Seen
 from tests.e2e.http_world import EXAMPLES, STREAMS, Call, World
 
@@ -49,8 +49,9 @@ NUMBERS = (
 class Fuzzer:
     """Makes values up: mostly what a schema asks for, sometimes anything."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, described: Mapping[str, Any]) -> None:
         self.random = random.Random(seed)
+        self.described = described
 
     def text(self) -> str:
         if self.random.random() < 0.3:
@@ -74,12 +75,17 @@ class Fuzzer:
         return {self.text(): self.anything(depth + 1) for _ in range(self.random.randrange(4))}
 
     def like(self, schema: Mapping[str, Any]) -> Any:
+        while "$ref" in schema:
+            schema = self.described["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        if "anyOf" in schema:
+            schema = self.random.choice(schema["anyOf"])
+            return self.like(schema)
+        if "enum" in schema and self.random.random() > 0.08:
+            return self.random.choice(schema["enum"])
         if self.random.random() < 0.08 or "type" not in schema:
             return self.anything()
         kinds = schema["type"]
         kind = kinds if isinstance(kinds, str) else self.random.choice(kinds)
-        if "enum" in schema:
-            return self.random.choice(schema["enum"])
         match kind:
             case "string":
                 return self.text()
@@ -103,25 +109,26 @@ class Fuzzer:
         for name, each in schema.get("properties", {}).items():
             if name in schema.get("required", ()) or self.random.random() < 0.5:
                 made[name] = self.like(each)
-        if schema.get("additionalProperties") and self.random.random() < 0.7:
+        if schema.get("additionalProperties", True) and self.random.random() < 0.7:
             made[self.random.choice(("a", "session", "since", "tags", "AND", self.text()))] = (
                 self.anything()
             )
         return made
 
-    def call(self, route: Route, good: Call) -> Call:
+    def call(self, route: Operation, good: Call) -> Call:
         """A good request of which some parts are made up."""
         places = {
             name: value if self.random.random() < 0.8 else self.text()
             for name, value in good.places.items()
         }
         query = dict(good.query)
-        for name, schema in route.query.items():
-            if self.random.random() < 0.3:
-                query[name] = self.like(schema)
+        operation = self.described["paths"][route.path][route.method.lower()]
+        for each in operation["parameters"]:
+            if each["in"] == "query" and self.random.random() < 0.3:
+                query[each["name"]] = self.like(each["schema"])
         body = good.body
-        if route.body is not None and self.random.random() < 0.8:
-            body = self.like(route.body)
+        if "requestBody" in operation and self.random.random() < 0.8:
+            body = self.like(operation["requestBody"]["content"]["application/json"]["schema"])
         headers = {}
         for name in ("Idempotency-Key", "If-Match", "If-None-Match"):
             if self.random.random() < 0.1:
@@ -129,7 +136,7 @@ class Fuzzer:
         return Call(places=places, query=query, body=body, headers=headers)
 
 
-def target(route: Route, space: str, call: Call) -> str:
+def target(route: Operation, space: str, call: Call) -> str:
     path = route.path
     for name, value in {**call.places, "space": space}.items():
         path = path.replace(f"{{{name}}}", quote(value.encode(errors="surrogatepass"), safe=""))
@@ -139,8 +146,8 @@ def target(route: Route, space: str, call: Call) -> str:
 
 def fuzz(world: World, seed: int, requests: int, seen: Seen) -> None:
     """So many requests with a key of all spaces: none fails, and none is answered unforeseen."""
-    fuzzer = Fuzzer(seed)
-    routes = [route for route in world.api.routes if route.name not in STREAMS]
+    fuzzer = Fuzzer(seed, description(world.api.operations))
+    routes = [route for route in world.api.operations if route.name not in STREAMS]
 
     async def talk(client: httpx2.AsyncClient) -> None:
         for number in range(requests):

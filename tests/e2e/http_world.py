@@ -14,15 +14,15 @@ import httpx2
 
 import recollect
 from recollect.compat.mem0_scopes import memory_id
-from recollect.interfaces.http.app import Api, Limits, build_app
+from recollect.interfaces.http.app import Api, ServerLimits
 from recollect.interfaces.http.bearer import make_key
-from recollect.interfaces.http.route import Route
+from recollect.interfaces.http.operations import Operation
 from recollect.knowledge import Fact, Trust
 from recollect.store.key_protocol import Scope
 
 T = TypeVar("T")
 
-UNLIMITED = Limits(rate_per_second=0, poll_seconds=0.01)
+UNLIMITED = ServerLimits(rate_per_second=0, poll_seconds=0.01)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +38,10 @@ class Call:
 class World:
     """A memory behind an API in this process; each space is full of its own canary."""
 
-    def __init__(self, memory: recollect.Memory, limits: Limits = UNLIMITED) -> None:
+    def __init__(self, memory: recollect.Memory, limits: ServerLimits = UNLIMITED) -> None:
         self.memory = memory
         self.api = Api(memory, limits)
-        self.app = build_app(self.api)
+        self.app = self.api.beside()
         self._numbers = itertools.count(1)
 
     def key(self, space: str | None = None, scope: Scope = Scope.ADMIN) -> str:
@@ -111,7 +111,7 @@ class World:
         return self.run(lambda client: client.request(method, path, **more), secret)
 
 
-def path_of(route: Route, space: str, call: Call) -> str:
+def path_of(route: Operation, space: str, call: Call) -> str:
     """The path and parameters of a request."""
     path = route.path
     for name, value in {**call.places, "space": space}.items():
@@ -123,7 +123,7 @@ def path_of(route: Route, space: str, call: Call) -> str:
 
 
 async def send(
-    client: httpx2.AsyncClient, route: Route, space: str, call: Call, **headers: str
+    client: httpx2.AsyncClient, route: Operation, space: str, call: Call, **headers: str
 ) -> httpx2.Response:
     body = {} if call.body is None else {"json": call.body}
     sent = {**call.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
@@ -207,71 +207,71 @@ MESSAGE = {"role": "user", "content": "I moved to Lisbon in May."}
 
 # By the name of the route: a request that it answers with success.
 EXAMPLES: dict[str, Callable[[World, str], Call]] = {
-    "list_spaces": _plain(limit=10),
-    "get_space": _plain(),
-    "list_agents": _plain(limit=5),
-    "post_message": _said,
-    "get_message": _message,
-    "open_session": _plain({"key": ["telegram", 42, "main"], "agent": "assistant"}),
-    "list_sessions": _plain(limit=1),
-    "list_marked_sessions": _plain(),
+    "memory_spaces": _plain(limit=10),
+    "space_counts": _plain(),
+    "agents_agents": _plain(limit=5),
+    "agents_post": _said,
+    "agents_answer": _message,
+    "space_session": _plain({"key": ["telegram", 42, "main"], "agent": "assistant"}),
+    "sessions_list": _plain(limit=1),
+    "sessions_find_invalidated": _plain(),
     "append": _plain({"key": "telegram:42:main", "messages": [MESSAGE, {"message": MESSAGE}]}),
-    "get_session": _session(),
-    "append_record": _session({**MESSAGE, "metadata": {"a": [1]}}),
-    "append_records": _session({"messages": [MESSAGE]}),
-    "list_records": _session(limit=1),
-    "list_ranges": _learned,
-    "list_calls": _session(),
-    "get_extraction": _learned,
-    "get_summary": _session(),
-    "set_summary": _session({"summary": "It was about Lisbon."}),
-    "set_mode": _session({"mode": "disabled"}),
-    "end_session": _session(),
-    "sleep_session": _session(),
-    "reset_session": _session({"reason": "a new subject"}),
-    "compact_session": _session({"summary": "short", "retain": 1}),
-    "purge_session": _session(),
-    "mark_session": _session({"seq": 1}),
-    "mark_processed": _session({"processed_until": 1, "expected_invalidated_at": 1}),
-    "recall": _plain({"query": "tea", "limit": 3, "kinds": ["fact", "record"]}),
-    "context": _plain({"query": "tea", "max_tokens": 300}),
-    "cite": _cited,
-    "add_fact": _plain({"content": "Ana lives in Lisbon.", "tags": ["people"]}),
-    "list_facts": _plain(limit=1, every=True),
-    "search_facts": _plain(q="tea"),
-    "get_fact": _fact(),
-    "edit_fact": _fact({"content": "It is otherwise.", "valid_to": None}),
-    "delete_fact": _fact(),
-    "fact_history": _fact(),
-    "list_quarantine": _plain(limit=1),
-    "approve_fact": _doubted,
-    "reject_fact": _doubted,
-    "document_tree": _plain(limit=1),
-    "deleted_documents": _plain(),
-    "search_documents": _plain(q="about"),
-    "read_document": _document(),
-    "write_document": _document({"body": "a third version", "title": "A page"}),
-    "patch_document": _document({"old": "a passage", "new": "another one"}),
-    "delete_document": _document(below=True),
-    "append_document": _document({"text": "and more"}),
-    "move_document": _moved,
-    "restore_document": _document({"version": 1}),
-    "document_history": _document(limit=1),
-    "document_diff": _document(older=1),
-    "document_links": _document(),
-    "list_generations": _plain(limit=1),
+    "sessions_get": _session(),
+    "session_append": _session({**MESSAGE, "metadata": {"a": [1]}}),
+    "session_append_many": _session({"messages": [MESSAGE]}),
+    "sessions_records": _session(limit=1),
+    "sessions_ranges": _learned,
+    "sessions_calls": _session(),
+    "sessions_extraction": _learned,
+    "session_get_summary": _session(),
+    "session_set_summary": _session({"summary": "It was about Lisbon."}),
+    "session_set_mode": _session({"mode": "disabled"}),
+    "session_end": _session(),
+    "session_sleep": _session(),
+    "session_reset": _session({"reason": "a new subject"}),
+    "session_compact": _session({"summary": "short", "retain": 1}),
+    "session_purge": _session(),
+    "sessions_invalidate": _session({"seq": 1}),
+    "sessions_mark_processed": _session({"processed_until": 1, "expected_invalidated_at": 1}),
+    "space_recall": _plain({"query": "tea", "limit": 3, "kinds": ["fact", "record"]}),
+    "space_context": _plain({"query": "tea", "max_tokens": 300}),
+    "space_cite": _cited,
+    "facts_add": _plain({"content": "Ana lives in Lisbon.", "tags": ["people"]}),
+    "facts_list": _plain(limit=1, every=True),
+    "facts_search": _plain(q="tea"),
+    "facts_get": _fact(),
+    "facts_update": _fact({"content": "It is otherwise.", "valid_to": None}),
+    "facts_delete": _fact(),
+    "facts_history": _fact(),
+    "facts_quarantined": _plain(limit=1),
+    "facts_approve": _doubted,
+    "facts_reject": _doubted,
+    "documents_tree": _plain(limit=1),
+    "documents_deleted": _plain(),
+    "documents_search": _plain(q="about"),
+    "documents_read": _document(),
+    "documents_write": _document({"body": "a third version", "title": "A page"}),
+    "documents_patch": _document({"old": "a passage", "new": "another one"}),
+    "documents_delete": _document(below=True),
+    "documents_append": _document({"text": "and more"}),
+    "documents_move": _moved,
+    "documents_restore": _document({"version": 1}),
+    "documents_history": _document(limit=1),
+    "documents_diff": _document(older=1),
+    "documents_links": _document(),
+    "generations_list": _plain(limit=1),
     "generations_state": _plain(),
-    "pause_generations": _plain(),
-    "resume_generations": _plain(),
-    "get_generation": lambda _world, _space: Call(places={"number": "1"}),
-    "diff_generation": lambda _world, _space: Call(places={"number": "1"}, query={"to": 2}),
-    "rollback_generation": lambda _world, _space: Call(places={"number": "1"}),
-    "status": _plain(),
-    "list_jobs": _plain(),
-    "retry_jobs": _plain({}),
-    "work": _plain({"all": True}),
-    "forget": _forgotten,
-    "list_audit": _plain(limit=5),
+    "generations_pause": _plain(),
+    "generations_resume": _plain(),
+    "generations_get": lambda _world, _space: Call(places={"number": "1"}),
+    "generations_diff": lambda _world, _space: Call(places={"number": "1"}, query={"to": 2}),
+    "generations_rollback": lambda _world, _space: Call(places={"number": "1"}),
+    "memory_status": _plain(),
+    "jobs": _plain(),
+    "memory_retry": _plain({}),
+    "memory_work": _plain({"all": True}),
+    "space_forget": _forgotten,
+    "memory_audit": _plain(limit=5),
     "mem0_add": _user_body(messages=[MESSAGE], metadata={"a": 1}, infer=False),
     "mem0_get_all": _user(top_k=5),
     "mem0_search": _user_body(query="who prefers tea?", top_k=3, explain=True),
@@ -281,7 +281,7 @@ EXAMPLES: dict[str, Callable[[World, str], Call]] = {
     "mem0_history": _memory(),
     "mem0_delete_all": _user(run_id="nobodys"),
     "mem0_reset": _plain(),
-    "openapi": _plain(),
-    "metrics": _plain(),
+    "server_describe": _plain(),
+    "server_metrics": _plain(),
 }
 STREAMS = frozenset({"events"})

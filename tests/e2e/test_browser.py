@@ -324,4 +324,4 @@ def test_a_read_key_sees_everything_and_is_offered_nothing(
             forms = page.locator("main form[method=post]")
             expect(forms).to_have_count(0)
         page.goto(f"{url}/ui/s/hostile")
-        expect(page.get_by_role("heading", level=1)).to_have_text("There is no such thing")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Not found")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 import recollect
 from tests.e2e.command_line import ENTRY_POINT, run, run_json
+from tests.e2e.terminal import terminal
 from tests.unit.benchmarks.conversations import write_locomo, write_longmemeval
 
 
@@ -118,13 +118,8 @@ def test_wrong_usage_is_said_before_anything_is_measured(tmp_path: Path) -> None
 
 def test_a_terminal_sees_how_far_it_is_and_a_pipe_does_not(tmp_path: Path) -> None:
     data = str(write_locomo(tmp_path))
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", ENTRY_POINT, "bench", "recall", "--data", data]
-    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True)
-    os.close(theirs)
-    shown = os.read(ours, 65_536).decode()
-    os.close(ours)
-    assert "conv-1: recall, words 2 of 2" in shown
-    assert "conv-1: block 2 of 2" in shown
-    assert shown.endswith("\x1b[2K")
-    assert b"2 of 2" not in result.stdout
+    with terminal("bench", "recall", "--data", data, TERM="xterm") as shown:
+        assert shown.ended() == 0, shown.shown
+    assert "conv-1: recall, words" in shown.shown
+    assert "conv-1: block" in shown.shown
+    assert run("bench", "recall", "--data", data).stderr == ""

@@ -234,7 +234,7 @@ def test_a_turn_that_can_never_be_answered_is_parked_shown_and_revived(
     assert "recollect retry --all" in error["error"]["advice"]
     (agent,) = run_json("status")["agents"]
     assert (agent["queued"], agent["parked"], agent["state"]) == (0, 1, "parked")
-    assert f"1 parked: mend the cause, then recollect retry {agent['session_id']}" in (
+    assert f"1 parked: fix the cause, then recollect retry {agent['session_id']}" in (
         run("status").stdout
     )
     is_rejected = False
@@ -298,7 +298,7 @@ def test_status_shows_agents_with_their_life_session_queue_and_next_signal(
     assert re.search(
         rf"  assistant  \(telegram:42:main, space other\)\n"
         rf"    active since {TIME}; session {queued.session_id}\n"
-        rf"    1 in the queue; waits to be run\n"
+        rf"    1 in the queue; waiting to be run\n"
         rf"    next signal: remind, {TIME}\n",
         words,
     ), words
@@ -341,7 +341,7 @@ def test_status_says_what_a_memory_agent_has_still_to_read(durable_store_url: st
     assert (waiting["outcome"], waiting["handed_over"] > 0) == ("handed_over", True)
     words = run("status", *store).stdout
     assert re.search(rf"  {session_id}  k .*\n    handed_over {TIME}", words), words
-    assert re.search(r"its memory-agent has still to read \d parts? of it\n", words), words
+    assert re.search(r"its memory-agent still has to read \d parts? of it\n", words), words
     run("work", *store)
     shape = {each["session_id"]: each for each in run_json("status", *store)["sessions"]}
     assert shape[session_id]["handed_over"] == 0

@@ -135,7 +135,7 @@ def test_what_a_dry_run_tells_is_what_comes_of_it(durable_store_url: str) -> Non
         "Space 'default': generation 1.\nThe next one would be made of 2 memories, by rules.\n"
     )
     assert re.search(
-        rf"^Added +1\n  {new}  new  \(new; heard last {TIME}\)$", told, re.MULTILINE
+        rf"^Added +1\n  {new}  new  \(new; last heard from {TIME}\)$", told, re.MULTILINE
     ), told
     assert f"Retained  1\n  {kept}  kept\n" in told
     assert f"Removed   1\n  {gone}  gone  (disabled: its session is disabled)\n" in told
@@ -284,11 +284,11 @@ def test_a_paused_space_stays_as_it_is_until_it_is_resumed(durable_store_url: st
     for arguments in ((), ("--now",)):
         refused = run("consolidate", *arguments, *store)
         assert (refused.exit_code, refused.stdout) == (1, "")
-        assert "is paused; go on: recollect generations resume" in refused.stderr
-    assert re.search(rf"paused since {TIME}; go on: recollect gener", said("status", *store))
+        assert "is paused; resume it: recollect generations resume" in refused.stderr
+    assert re.search(rf"paused since {TIME}; resume it: recollect gener", said("status", *store))
     assert run_json("work", *store)["generations"] == 0
     resumed = run("generations", "resume", *store)
-    assert resumed.stdout == "Consolidation of space 'default' goes on.\n"
+    assert resumed.stdout == "Consolidation of space 'default' is resumed.\n"
     assert "Something changed meanwhile. Now: recollect consolidate" in resumed.stderr
     assert said("generations", "resume", *store).endswith("was not paused.\n")
     assert run_json("consolidate", *store)["outcome"] == "published"
@@ -314,7 +314,7 @@ def test_a_model_is_named_and_its_note_and_cost_are_kept(
     learn("k", LISBON)
     told = said("consolidate", "--dry-run")
     assert "made of 1 memory, by openai:scripted" in told
-    assert "to say; it was not asked.\n" in told
+    assert "which was not asked.\n" in told
     assert server.requests == []
     assert "generation 1 of space 'default', by openai:scripted" in said("consolidate")
     shown = said("generations", "show")

@@ -73,7 +73,7 @@ def test_a_dry_run_counts_and_prices_and_leaves_nothing_behind(store: Path, tmp_
     environment = prices | {"RECOLLECT_MODEL": "openai:some-model", "OPENAI_API_KEY": "none"}
     result = CliRunner().invoke(cli, [*arguments, str(store)], env=environment)
     assert result.exit_code == 0, result.output
-    assert "Would bring 1 new record in 1 session" in result.output
+    assert "Would import 1 new record in 1 session" in result.output
     assert "and take at most" in result.output
     assert "cost 0." in result.output
     with recollect.open(store) as memory:
@@ -87,7 +87,7 @@ def test_a_dry_run_makes_no_store_where_none_was(tmp_path: Path, source: str) ->
     new = tmp_path / "elsewhere" / "memory.db"
     for store in (str(new), f"sqlite:///{new}"):
         result = call(store, "import", source, str(tmp_path / "logs"), "--dry-run")
-        assert "Would bring 1 new" in result.output
+        assert "Would import 1 new" in result.output
         assert not new.parent.exists()
     assert call(":memory:", "import", source, str(tmp_path / "logs"), "--dry-run").exit_code == 0
 
@@ -123,7 +123,7 @@ def test_a_file_of_which_nothing_is_understood_is_an_error_each_time(
         result = call(store, "import", source, str(tmp_path / name))
         assert result.exit_code == 1
         assert "Not understood:" in result.stdout
-        assert f"nothing of it was understood: it is not what {source} writes" in result.stderr
+        assert f"nothing in it was understood: {source} does not write this" in result.stderr
 
 
 def test_bytes_that_are_no_text_are_named_with_their_line(store: Path, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_bytes_that_are_no_text_are_named_with_their_line(store: Path, tmp_path:
         (["import", "codex", "--dry-run", "--work"], 2, "not both"),
         (["watch", "chatgpt"], 2, "codex"),
         (["watch", "codex", "/nowhere/at/all"], 1, "/nowhere/at/all"),
-        (["watch", "jsonl"], 1, "name the file or folder to watch"),
+        (["watch", "jsonl"], 1, "name the file or folder"),
     ],
 )
 def test_what_cannot_be_done_is_said_with_what_to_do(
@@ -165,7 +165,7 @@ def test_a_watcher_waits_for_logs_brings_in_what_is_written_and_stops_when_told(
     options = ["--store", str(store), "--interval", "0.05", "--no-work"]
     watcher = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
     assert watcher.stderr is not None
-    assert "as soon as it is there" in watcher.stderr.readline()
+    assert "once it exists" in watcher.stderr.readline()
     log(file, "one")
     assert "1 new record in 1 session" in watcher.stderr.readline()
     log(file, "one", "two", "three")

@@ -320,7 +320,7 @@ def test_a_spending_cap_is_a_visible_pause_with_the_way_out(
 
     words = run("status", *store).stdout
     paused = rf"Paused +1 session, until {TIME}\n  SpendCapReached: .*raise spend_\*_per_day.*\n"
-    assert re.search(rf"{paused}  Mend that, then .*: recollect retry --store .* --all\n", words)
+    assert re.search(rf"{paused}  Fix that, then .*: recollect retry --store .* --all\n", words)
     assert re.search(rf"due: paused; next try: {TIME}\n", words)
     assert words.count("SpendCapReached") == 1
     shape = run_json("status", *store)
@@ -572,7 +572,7 @@ def test_pages_that_rest_on_a_forgotten_fact_are_named_or_erased(pages: str) -> 
         space.documents.write("notes/birds", "Ana keeps three falcons, I hear.")
     result = run("forget", "--fact", fact, "--pages", pages, "--yes")
     assert ("may still say it: ~/memory/notes/ana." in result.stderr) is (pages == "keep")
-    assert "Has the same words, so look at it: ~/memory/notes/birds." in result.stderr
+    assert "Uses the same words, so check it: ~/memory/notes/birds." in result.stderr
     left = {node["path"] for node in run_json("docs", "tree", "notes")}
     assert ("~/memory/notes/ana" in left) is (pages == "keep")
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.interfaces.cli.recall_lines import REASONS
+from recollect.recall.reasons import REASONS
 from tests.e2e.command_line import ENTRY_POINT, process, run, run_json
 
 DATE = r"\d{4}-\d\d-\d\d"
@@ -189,9 +189,9 @@ def test_what_is_not_there_is_said_in_one_line(command: str) -> None:
 def test_nothing_found_is_fine_and_says_so_on_standard_error(command: str) -> None:
     result = run(command, "zebra")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "Nothing in space 'default' fits.\n"
+    assert result.stderr == "Nothing in space 'default' matches.\n"
     narrowed = run(command, "zebra", "--kind", "fact")
-    assert narrowed.stderr == ("Nothing in space 'default' fits. Fewer options may find more.\n")
+    assert narrowed.stderr == ("Nothing in space 'default' matches. Fewer options may find more.\n")
     assert run(command, "").exit_code == 0, "any text is a query"
 
 

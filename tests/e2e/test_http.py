@@ -21,16 +21,15 @@ import pytest
 from click.testing import CliRunner
 
 import recollect
-from recollect.interfaces.cli import keys
-from recollect.interfaces.http import protocol
-from recollect.interfaces.http.app import Api, Limits
+from recollect.interfaces.cli.serving import keys
+from recollect.interfaces.http import guards
+from recollect.interfaces.http.app import Api, ServerLimits
 from recollect.interfaces.http.bearer import make_key
-from recollect.interfaces.http.listening import listening
-from recollect.interfaces.http.server import Server
+from recollect.interfaces.http.server import Server, listening
 from recollect.store.key_protocol import Scope
 from tests.e2e.command_line import line_with
 
-SERVE = "from recollect.interfaces.cli.serve import command; command()"
+SERVE = "from recollect.interfaces.cli.serving import serve; serve()"
 WAIT_SECONDS = 30.0
 
 
@@ -53,9 +52,10 @@ class Served:
 
 
 @contextmanager
-def served(store: Path, limits: Limits) -> Iterator[Served]:
+def served(store: Path, limits: ServerLimits) -> Iterator[Served]:
     with recollect.open(store) as memory, listening("127.0.0.1", 0) as listener:
-        server = Server(Api(memory, limits))
+        api = Api(memory, limits)
+        server = Server(api.beside(), api.stop)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
@@ -68,7 +68,9 @@ def served(store: Path, limits: Limits) -> Iterator[Served]:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Served]:
-    limits = Limits(rate_per_second=0, body_seconds=0.2, body_bytes_max=100_000, poll_seconds=0.01)
+    limits = ServerLimits(
+        rate_per_second=0, body_seconds=0.2, body_bytes_max=100_000, poll_seconds=0.01
+    )
     with served(tmp_path / "m.db", limits) as made:
         yield made
 
@@ -121,7 +123,7 @@ def bearer(here: Served) -> str:
 def test_a_client_that_never_ends_its_head_is_left(
     here: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(guards, "HEAD_SECONDS", 0.2)
     with here.connected() as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
         assert slow.recv(100) == b""
@@ -138,12 +140,12 @@ def test_a_client_that_never_ends_its_head_is_left(
 def test_a_head_that_trickles_in_or_never_ends_is_left(
     here: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(guards, "HEAD_SECONDS", 0.3)
     with here.connected() as slow:
         slow.settimeout(0.02)
         slow.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
         assert until_left(slow, b"x")[1] < 100  # bytes after which it was left
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", WAIT_SECONDS)
+    monkeypatch.setattr(guards, "HEAD_SECONDS", WAIT_SECONDS)
     with here.connected() as endless:
         endless.settimeout(0.02)
         endless.sendall(b"GET /healthz HTTP/1.1\r\n")
@@ -174,7 +176,7 @@ def until_left(connection: socket.socket, more: bytes) -> tuple[bytes, int]:
 def test_a_client_that_does_not_read_is_left_and_one_that_reads_slowly_is_not(
     here: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "UNREAD_SECONDS", 0.2)
+    monkeypatch.setattr(guards, "UNREAD_SECONDS", 0.2)
     session = here.memory.space("a").session("long")
     session.append_many([{"role": "user", "content": "x" * 100_000}] * 200)
     head = f"GET /v1/spaces/a/sessions/{session.id}/records HTTP/1.1\r\nHost: x\r\n{bearer(here)}"
@@ -190,7 +192,7 @@ def test_a_client_that_does_not_read_is_left_and_one_that_reads_slowly_is_not(
             while chunk := deaf.recv(1_000_000):
                 read += len(chunk)
         assert 0 < read < 20_000_000
-    monkeypatch.setattr(protocol, "UNREAD_SECONDS", 5.0)
+    monkeypatch.setattr(guards, "UNREAD_SECONDS", 5.0)
     with narrow(here) as slow:
         slow.sendall(f"{head}Connection: close\r\n\r\n".encode())
         read = 0
@@ -209,17 +211,12 @@ def narrow(here: Served) -> socket.socket:
     return made
 
 
-PARSERS = [protocol.ImpatientH11, protocol.protocol()]
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
 
 
-@pytest.fixture(params=PARSERS, ids=["h11", "fastest"])
-def parsed(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Served]:
-    monkeypatch.setattr("recollect.interfaces.http.server.protocol", lambda: request.param)
-    limits = Limits(rate_per_second=0, body_bytes_max=100_000)
-    with served(tmp_path / "m.db", limits) as made:
+@pytest.fixture
+def parsed(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path / "m.db", ServerLimits(rate_per_second=0, body_bytes_max=100_000)) as made:
         yield made
 
 
@@ -336,7 +333,7 @@ def data(lines: Iterator[str]) -> Any:
 
 
 def test_a_key_has_so_many_requests_and_no_other_key_suffers(tmp_path: Path) -> None:
-    with served(tmp_path / "m.db", Limits(rate_per_second=0.001, burst=3)) as here:
+    with served(tmp_path / "m.db", ServerLimits(rate_per_second=0.001, burst=3)) as here:
         with here.client() as http:
             answers = [http.get("/v1/spaces") for _ in range(4)]
             assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
@@ -357,7 +354,7 @@ def test_a_store_that_is_gone_is_said_without_its_words(here: Served) -> None:
 
 
 def keys_command(*arguments: str) -> str:
-    result = CliRunner().invoke(keys.command, arguments, catch_exceptions=False)
+    result = CliRunner().invoke(keys, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -395,6 +392,6 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
 def test_a_key_opens_what_it_was_made_for_and_nothing_by_default(tmp_path: Path) -> None:
     store = ["--store", str(tmp_path / "m.db")]
     for arguments in (("create", "x"), ("create", "x", "--all-spaces", "--space", "a")):
-        assert CliRunner().invoke(keys.command, [*arguments, *store]).exit_code == 2
-    refused = CliRunner().invoke(keys.command, ["revoke", "none", *store])
+        assert CliRunner().invoke(keys, [*arguments, *store]).exit_code == 2
+    refused = CliRunner().invoke(keys, ["revoke", "none", *store])
     assert refused.exit_code == 1

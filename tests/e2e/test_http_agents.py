@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.interfaces.http.app import Api, build_app
+from recollect.interfaces.http.app import Api
 from tests.e2e.http_world import UNLIMITED, World
 
 MESSAGES = "/v1/spaces/home/agents/assistant/messages"
@@ -63,7 +63,7 @@ def test_other_words_under_a_used_key_are_refused_and_never_said(world: World) -
 def test_a_server_that_runs_an_agent_answers_by_itself(world: World) -> None:
     world.memory.space("home").facts.add("Ana lives in Porto.")
     api = Api(world.memory, UNLIMITED, ["assistant"])
-    world.app = build_app(api)
+    world.app = api.beside()
     api.start()
     answer = said(world, world.key("home"), "Where does Ana live?", wait_seconds=30)
     assert (answer.status_code, answer.json()["state"]) == (200, "answered")
@@ -72,7 +72,7 @@ def test_a_server_that_runs_an_agent_answers_by_itself(world: World) -> None:
 
 def test_an_agent_that_is_not_run_here_is_left_to_others(world: World) -> None:
     api = Api(world.memory, UNLIMITED, ["another"])
-    world.app = build_app(api)
+    world.app = api.beside()
     api.start()
     answer = said(world, world.key("home"), "Hello?", wait_seconds=1)
     assert (answer.status_code, answer.json()["state"]) == (202, "pending")

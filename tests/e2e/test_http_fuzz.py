@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import recollect
-from recollect.agents.reply import Reply, Ticket
+from recollect.interfaces.http.routes import Hosts
 from tests.e2e.http_canaries import Seen
 from tests.e2e.http_fuzzer import SPACE, fuzz
 from tests.e2e.http_world import STREAMS, World
@@ -14,18 +16,17 @@ SEEDS = (1, 2, 3)
 REQUESTS = 400
 POSTGRES_REQUESTS = 150
 TORTURE_REQUESTS = 10_000
-WAIT_SECONDS_MAX = 0.05
 
 
 @pytest.fixture(autouse=True)
-def nobody_waits_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No agent is run here: who would wait a minute for its answer learns the same in a moment."""
-    wait = Ticket.result
+def nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No agent is run here: who would wait a minute for its answer learns the same at once."""
+    post = Hosts.post
 
-    def result(ticket: Ticket, timeout: float | None = None) -> Reply:
-        return wait(ticket, min(timeout or 0, WAIT_SECONDS_MAX))
+    def posted(hosts: Hosts, *args: Any, **named: Any) -> Any:
+        return post(hosts, *args, **{**named, "seconds": 0})
 
-    monkeypatch.setattr(Ticket, "result", result)
+    monkeypatch.setattr(Hosts, "post", posted)
 
 
 def fuzzed(store: str, seed: int, requests: int) -> None:
@@ -35,7 +36,7 @@ def fuzzed(store: str, seed: int, requests: int) -> None:
         world = World(memory)
         world.fill(SPACE, "heron")
         fuzz(world, seed, requests, seen)
-        routes = {route.name for route in world.api.routes} - STREAMS
+        routes = {route.name for route in world.api.operations} - STREAMS
     assert seen.findings == []
     assert seen.routes == routes
     assert {200, 201, 404, 422} <= seen.statuses.keys()

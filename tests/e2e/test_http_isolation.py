@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import recollect
-from recollect.interfaces.http.route import Reach
+from recollect.interfaces.http.operations import KeyReach
 from tests.e2e.http_canaries import (
     CANARIES,
     Seen,
@@ -57,7 +57,7 @@ def test_a_space_that_a_key_does_not_open_looks_like_one_that_is_not_there(
     seen = Seen()
     with_another_key(world, owner, seen)
     assert seen.findings == []
-    assert seen.routes == {r.name for r in world.api.routes if r.reach is Reach.SPACE}
+    assert seen.routes == {r.name for r in world.api.operations if r.reach is KeyReach.SPACE}
 
 
 def test_a_foreign_id_looks_like_a_missing_one(world: World) -> None:
@@ -82,7 +82,7 @@ def test_every_route_in_ones_own_space_shows_nothing_of_another(world: World) ->
     with_own_key(world, seen)
     assert seen.findings == []
     tried = seen.routes | STREAMS
-    assert {r.name for r in world.api.routes if r.reach is not Reach.STORE} <= tried
+    assert {r.name for r in world.api.operations if r.reach is not KeyReach.STORE} <= tried
 
 
 def test_the_probe_would_find_a_leak(world: World) -> None:

@@ -11,10 +11,9 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 import recollect
-from recollect.interfaces.http.app import Api
+from recollect.interfaces.http.app import OPERATIONS, Api
 from recollect.interfaces.http.openapi import description, documented
-from recollect.interfaces.http.route import Reach, Repeat, Route
-from recollect.interfaces.http.table import ROUTES
+from recollect.interfaces.http.operations import KeyReach, Operation, Repeat
 from recollect.store.key_protocol import Scope
 from tests.crash.worker_child import dump
 from tests.e2e.http_world import EXAMPLES, STREAMS, Call, World, path_of, send
@@ -30,11 +29,11 @@ def world() -> Iterator[World]:
         yield made
 
 
-def all_routes(world: World) -> list[Route]:
-    return [route for route in world.api.routes if route.name not in STREAMS]
+def all_routes(world: World) -> list[Operation]:
+    return [route for route in world.api.operations if route.name not in STREAMS]
 
 
-def check_answer(world: World, route: Route, response: httpx2.Response) -> Any:
+def check_answer(world: World, route: Operation, response: httpx2.Response) -> Any:
     """An answer is one that the description promises, down to its fields."""
     assert response.status_code in documented(route), (route.name, response.text)
     media_type = response.headers["content-type"]
@@ -47,22 +46,25 @@ def check_answer(world: World, route: Route, response: httpx2.Response) -> Any:
 
 @cache
 def described(api: Api) -> dict[str, Any]:
-    return description(api.routes)
+    return description(api.operations)
 
 
 @cache
 def validator(api: Api, name: str, status: int, media_type: str) -> Any:
-    [route] = [each for each in api.routes if each.name == name]
+    [route] = [each for each in api.operations if each.name == name]
     operation = described(api)["paths"][route.path][route.method.lower()]
-    schema = operation["responses"][str(status)]["content"][media_type]["schema"]
-    return Draft202012Validator({**schema, "components": described(api)["components"]})
+    answer, components = operation["responses"][str(status)], described(api)["components"]
+    if "$ref" in answer:
+        answer = components["responses"][str(status)]
+    schema = answer["content"][media_type]["schema"]
+    return Draft202012Validator({**schema, "components": components})
 
 
 def test_every_route_succeeds_and_answers_what_it_promises(world: World) -> None:
     async def talk(client: httpx2.AsyncClient) -> None:
         for route in all_routes(world):
             response = await send(client, route, SPACE, EXAMPLES[route.name](world, SPACE))
-            assert response.status_code in route.answers, (route.name, response.text)
+            assert response.status_code in route.statuses, (route.name, response.text)
             check_answer(world, route, response)
             assert response.headers["cache-control"] == "no-store"
             assert response.headers["x-request-id"]
@@ -72,7 +74,7 @@ def test_every_route_succeeds_and_answers_what_it_promises(world: World) -> None
 
 
 def test_every_route_has_an_example_and_a_name_of_its_own(world: World) -> None:
-    names = [route.name for route in world.api.routes]
+    names = [route.name for route in world.api.operations]
     assert sorted(names) == sorted({*EXAMPLES, *STREAMS})
 
 
@@ -82,7 +84,7 @@ def test_a_key_does_no_more_than_its_scope_allows(world: World) -> None:
 
         async def talk(client: httpx2.AsyncClient, scope: Scope = scope) -> None:
             for route in all_routes(world):
-                if route.reach is Reach.STORE or scope.includes(route.scope):
+                if route.reach is KeyReach.STORE or scope.includes(route.scope):
                     continue
                 response = await send(client, route, SPACE, Call())
                 assert response.status_code == 403, route.name
@@ -104,7 +106,7 @@ def test_what_is_wrong_with_a_request_is_a_problem_in_words(world: World) -> Non
                 response = await send(client, route, SPACE, wrong)
                 assert response.status_code == 422, (route.name, response.text)
                 assert check_answer(world, route, response)["detail"]
-            if route.body is not None:
+            if route.inputs.body is not None:
                 path = path_of(route, SPACE, call)
                 for content, kind, status in (
                     (b"{", "application/json", 400),
@@ -129,10 +131,10 @@ def test_what_is_not_there_is_not_found(world: World) -> None:
     async def talk(client: httpx2.AsyncClient) -> None:
         for route in all_routes(world):
             call = EXAMPLES[route.name](world, SPACE)
-            names_document = "path" in route.needs
+            names_document = route.inputs.query.get("path")
             if not call.places and not names_document:
                 continue
-            if route.name in ("write_document", "post_message"):  # which make it
+            if route.name in ("documents_write", "agents_post"):  # which make it
                 continue
             query = {**call.query, **({"path": "~/memory/none"} if names_document else {})}
             places = {name: missing[name] for name in call.places}
@@ -146,18 +148,18 @@ def test_what_is_not_there_is_not_found(world: World) -> None:
 
 def test_a_retry_with_an_idempotency_key_does_nothing_twice(world: World) -> None:
     """N9: the first answer once more, or the record that is stored already."""
-    repeatable = [route for route in ROUTES if route.repeat is not Repeat.PLAIN]
+    repeatable = [route for route in OPERATIONS if route.repeat is not Repeat.PLAIN]
 
     async def talk(client: httpx2.AsyncClient) -> None:
         for number, route in enumerate(repeatable):
-            if route.name == "rollback_generation":  # was done by another test
+            if route.name == "generations_rollback":  # was done by another test
                 continue
             call = EXAMPLES[route.name](world, SPACE)
             key = f"try-{number}"
             answers = [
                 await send(client, route, SPACE, call, Idempotency_Key=key) for _ in range(2)
             ]
-            assert answers[0].status_code in route.answers, (route.name, answers[0].text)
+            assert answers[0].status_code in route.statuses, (route.name, answers[0].text)
             assert answers[0].content == answers[1].content, route.name
             assert answers[0].status_code == answers[1].status_code
             bad = await send(client, route, SPACE, call, Idempotency_Key="two words")
@@ -189,30 +191,30 @@ def _consolidated(world: World, space: str) -> Call:
 _MESSAGE = {"role": "user", "content": f"My {CANARY} is green."}
 # Every route that takes an Idempotency-Key, with something to forget in what it does.
 KEYED: dict[str, Callable[[World, str], Call]] = {
-    "open_session": lambda _w, _s: Call(body={"key": CANARY}),
+    "space_session": lambda _w, _s: Call(body={"key": CANARY}),
     "append": lambda _w, _s: Call(body={"key": "chat", "messages": [_MESSAGE, _MESSAGE]}),
-    "append_record": lambda w, s: _said_to_session(w, s, _MESSAGE),
-    "append_records": lambda w, s: _said_to_session(w, s, {"messages": [_MESSAGE]}),
-    "end_session": _said_to_session,
-    "sleep_session": _said_to_session,
-    "reset_session": _said_to_session,
-    "compact_session": lambda w, s: _said_to_session(w, s, {"summary": f"About a {CANARY}."}),
-    "post_message": lambda _w, _s: Call(places={"agent": "assistant"}, body={"text": CANARY}),
-    "add_fact": lambda _w, _s: Call(body={"content": f"The {CANARY} is green."}),
-    "append_document": lambda w, s: _written(w, s, {"text": f"The {CANARY} is green."}),
-    "move_document": lambda w, s: _written(w, s, {"to": f"~/memory/old-{CANARY}"}),
-    "restore_document": lambda w, s: _written(w, s, {"version": 1}),
-    "rollback_generation": _consolidated,
+    "session_append": lambda w, s: _said_to_session(w, s, _MESSAGE),
+    "session_append_many": lambda w, s: _said_to_session(w, s, {"messages": [_MESSAGE]}),
+    "session_end": _said_to_session,
+    "session_sleep": _said_to_session,
+    "session_reset": _said_to_session,
+    "session_compact": lambda w, s: _said_to_session(w, s, {"summary": f"About a {CANARY}."}),
+    "agents_post": lambda _w, _s: Call(places={"agent": "assistant"}, body={"text": CANARY}),
+    "facts_add": lambda _w, _s: Call(body={"content": f"The {CANARY} is green."}),
+    "documents_append": lambda w, s: _written(w, s, {"text": f"The {CANARY} is green."}),
+    "documents_move": lambda w, s: _written(w, s, {"to": f"~/memory/old-{CANARY}"}),
+    "documents_restore": lambda w, s: _written(w, s, {"version": 1}),
+    "generations_rollback": _consolidated,
     "mem0_add": lambda _w, s: Call(body={"messages": [_MESSAGE], "user_id": s, "infer": False}),
 }
 
 
 def test_a_retry_never_tells_what_was_forgotten_since(durable_store_url: str) -> None:
     """N9: what is kept for a key is the outcome and an id; what is gone is answered as gone."""
-    keyed = {route.name: route for route in ROUTES if route.repeat is not Repeat.PLAIN}
+    keyed = {route.name: route for route in OPERATIONS if route.repeat is not Repeat.PLAIN}
     assert keyed.keys() == KEYED.keys()
 
-    def asked(world: World, route: Route, call: Call, secret: str) -> httpx2.Response:
+    def asked(world: World, route: Operation, call: Call, secret: str) -> httpx2.Response:
         return world.run(
             lambda client: send(client, route, route.name, call, Idempotency_Key="once"), secret
         )
@@ -223,11 +225,11 @@ def test_a_retry_never_tells_what_was_forgotten_since(durable_store_url: str) ->
         for name, route in keyed.items():
             call = KEYED[name](world, name)
             first = asked(world, route, call, secret)
-            assert first.status_code in route.answers, (name, first.text)
+            assert first.status_code in route.statuses, (name, first.text)
             with memory.agents() as agents:
                 agents.tick()
             told = asked(world, route, call, secret)
-            assert told.status_code in route.answers, (name, told.text)
+            assert told.status_code in route.statuses, (name, told.text)
             # What was appended: by its session. A space that is forgotten whole knows no keys.
             what: dict[str, Any] = {"everything": True}
             if route.repeat is Repeat.APPEND:
@@ -282,7 +284,7 @@ def test_a_used_idempotency_key_takes_neither_more_nor_fewer_messages(world: Wor
 
 def test_a_condition_guards_every_change_of_a_document(world: World) -> None:
     """N9: If-Match with an old version changes nothing."""
-    conditional = [route for route in ROUTES if route.is_conditional]
+    conditional = [route for route in OPERATIONS if route.is_conditional]
     assert len(conditional) == 6
 
     async def talk(client: httpx2.AsyncClient) -> None:
@@ -296,7 +298,7 @@ def test_a_condition_guards_every_change_of_a_document(world: World) -> None:
             odd = await send(client, route, SPACE, call, If_Match='W/"2"')
             assert odd.status_code == 422
             done = await send(client, route, SPACE, call, If_Match='"2"')
-            assert done.status_code in route.answers, (route.name, done.text)
+            assert done.status_code in route.statuses, (route.name, done.text)
             assert done.headers["etag"] == f'"{done.json()["version"]}"'
 
     world.run(talk, world.key())

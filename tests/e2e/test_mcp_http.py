@@ -20,9 +20,9 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 import recollect
-from recollect.interfaces.http import protocol
-from recollect.interfaces.http.listening import listening
-from recollect.interfaces.mcp.http import build_app, server
+from recollect.interfaces.http import guards
+from recollect.interfaces.http.server import Server, listening
+from recollect.interfaces.mcp.http import build_app
 from tests.e2e.command_line import ENTRY_POINT, line_with
 from tests.unit.interfaces.mcp.talking import Answered, answered
 
@@ -200,9 +200,9 @@ def test_a_token_may_have_any_letters() -> None:
 
 def test_whoever_never_ends_a_head_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """P8: else strangers without a token could hold all connections there may be."""
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(guards, "HEAD_SECONDS", 0.2)
     with listening("127.0.0.1", 0) as listener:
-        running = server(build_app({}, token=TOKEN))
+        running = Server(build_app({}, token=TOKEN))
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -47,7 +47,7 @@ def test_a_store_is_exported_loaded_migrated_backed_up_and_restored(
 def test_what_takes_long_shows_how_far_it_is_on_a_terminal_and_nowhere_else(tmp_path: Path) -> None:
     store, to = str(tmp_path / "memory.db"), str(tmp_path / "other.db")
     fill(store, "telegram:1", space="alice\u202e")
-    with terminal("migrate", "--store", store, "--to", to) as shown:
+    with terminal("migrate", "--store", store, "--to", to, TERM="xterm") as shown:
         assert shown.ended() == 0, shown.shown
     assert "copying alice" in shown.shown
     assert "comparing alice" in shown.shown

@@ -9,13 +9,11 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.interfaces.http.app import Limits
+from recollect.interfaces.http.app import STREAMS_OF_KEY_MAX, ServerLimits
 from recollect.interfaces.http.bearer import make_key
-from recollect.interfaces.http.events import STREAMS_OF_KEY_MAX
-from recollect.interfaces.http.route import Reach
-from recollect.interfaces.web.dispatch import COOKIE, HEADERS
-from recollect.interfaces.web.table import VIEWS
-from recollect.interfaces.web.view import View
+from recollect.interfaces.http.operations import KeyReach
+from recollect.interfaces.web.site import COOKIE, HEADERS, VIEWS
+from recollect.interfaces.web.view import PageView
 from recollect.interfaces.web.visits import VISIT_LASTS
 from recollect.knowledge import Trust
 from recollect.store.key_protocol import Scope
@@ -43,7 +41,7 @@ def admin(world: PagedWorld) -> Visitor:
     return world.visitor()
 
 
-def name_of(view: View) -> str:
+def name_of(view: PageView) -> str:
     return view.name
 
 
@@ -125,7 +123,7 @@ def test_a_visit_ends_with_its_key_with_its_time_and_when_somebody_says_so() -> 
 
 @pytest.mark.parametrize("view", FORMS, ids=name_of)
 def test_a_form_that_is_not_from_here_does_nothing(
-    world: PagedWorld, admin: Visitor, view: View
+    world: PagedWorld, admin: Visitor, view: PageView
 ) -> None:
     example = EXAMPLES[view.name](world, "alice")
     path = path_to(view, "alice", example.places)
@@ -154,11 +152,11 @@ def test_a_form_that_is_not_from_here_does_nothing(
 
 
 @pytest.mark.parametrize("view", FORMS, ids=name_of)
-def test_a_key_that_may_not_change_things_does_not(world: PagedWorld, view: View) -> None:
+def test_a_key_that_may_not_change_things_does_not(world: PagedWorld, view: PageView) -> None:
     example = EXAMPLES[view.name](world, "alice")
     before = everything(world), world.memory.store.api_keys.list("", 1000)
     lesser = Scope.READ if view.scope is Scope.WRITE else Scope.WRITE
-    space = None if view.reach is Reach.STORE else "alice"
+    space = None if view.reach is KeyReach.STORE else "alice"
     visitor = world.visitor(space, lesser)
     before = everything(world)
     path = path_to(view, "alice", example.places)
@@ -168,7 +166,7 @@ def test_a_key_that_may_not_change_things_does_not(world: PagedWorld, view: View
 
 
 @pytest.mark.parametrize("view", FORMS, ids=name_of)
-def test_a_form_does_what_it_says(world: PagedWorld, admin: Visitor, view: View) -> None:
+def test_a_form_does_what_it_says(world: PagedWorld, admin: Visitor, view: PageView) -> None:
     """And where it leads to is a page that says so."""
     example = EXAMPLES[view.name](world, "carol")
     answer = admin.send(path_to(view, "carol", example.places), example.form)
@@ -178,12 +176,12 @@ def test_a_form_does_what_it_says(world: PagedWorld, admin: Visitor, view: View)
 
 @pytest.mark.parametrize("view", LOOKS, ids=name_of)
 def test_a_page_is_there_acts_only_by_its_own_files_and_may_not_be_framed(
-    world: PagedWorld, admin: Visitor, view: View
+    world: PagedWorld, admin: Visitor, view: PageView
 ) -> None:
     example = EXAMPLES[view.name](world, "alice")
     answer = admin.get(path_to(view, "alice", example.places, example.query))
     assert answer.status_code == 200, words_of(answer.text)
-    for name, value in HEADERS:
+    for name, value in HEADERS.items():
         assert answer.headers[name] == value
     assert answer.headers["cache-control"] == "no-store"
     made = read_markup(answer.text)
@@ -198,11 +196,11 @@ def test_a_page_is_there_acts_only_by_its_own_files_and_may_not_be_framed(
 
 @pytest.mark.parametrize("view", VIEWS, ids=name_of)
 def test_what_a_key_does_not_open_looks_like_what_is_not_there(
-    world: PagedWorld, view: View
+    world: PagedWorld, view: PageView
 ) -> None:
     """P9: every page and form of a space, with the key of another."""
     visitor = world.visitor("bob")
-    if view.reach is Reach.OWN:
+    if view.reach is KeyReach.OWN:
         return
     example = EXAMPLES[view.name](world, "alice")
     answers = []
@@ -217,7 +215,9 @@ def test_what_a_key_does_not_open_looks_like_what_is_not_there(
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=name_of)
-def test_what_is_in_another_space_is_not_found_in_this_one(world: PagedWorld, view: View) -> None:
+def test_what_is_in_another_space_is_not_found_in_this_one(
+    world: PagedWorld, view: PageView
+) -> None:
     """P9: ids of another space's things, asked for in one's own."""
     example = EXAMPLES[view.name](world, "alice")
     if not example.places and not example.foreign:
@@ -345,7 +345,7 @@ def test_what_is_done_on_a_page_is_told_by_the_id_of_its_key() -> None:
 
 def test_pages_are_limited_in_rate_like_the_api() -> None:
     with recollect.open(":memory:", clock=ManualClock()) as memory:
-        world = PagedWorld(memory, Limits(rate_per_second=1, burst=5))
+        world = PagedWorld(memory, ServerLimits(rate_per_second=1, burst=5))
         visitor = world.visitor()
         answers = [visitor.ask("GET", "/ui/spaces") for _ in range(6)]
         assert [each.status_code for each in answers][-2:] == [429, 429]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
 from recollect.interfaces.http.bearer import make_key
-from recollect.interfaces.web.view import View
+from recollect.interfaces.web.view import PageView
 from recollect.knowledge import Fact, Trust
 from recollect.store.key_protocol import Scope
 from tests.e2e.http_world import World
@@ -29,7 +29,7 @@ class Example:
 
 
 def path_to(
-    view: View, space: str, places: Mapping[str, str], query: Mapping[str, str] | None = None
+    view: PageView, space: str, places: Mapping[str, str], query: Mapping[str, str] | None = None
 ) -> str:
     path = view.path
     for name, value in {**places, "space": space}.items():

@@ -14,8 +14,7 @@ from urllib.parse import quote, unquote, urlencode
 
 import anyio
 
-from recollect.interfaces.web.dispatch import COOKIE
-from recollect.interfaces.web.table import VIEWS
+from recollect.interfaces.web.site import COOKIE, VIEWS
 from tests.e2e.http_fuzzer import NASTY
 from tests.e2e.web_examples import EXAMPLES, PAYLOAD
 from tests.e2e.web_world import FORM, PagedWorld, Visitor

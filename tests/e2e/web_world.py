@@ -13,9 +13,8 @@ import anyio
 import httpx2
 
 import recollect
-from recollect.interfaces.http.app import Limits, build_app
-from recollect.interfaces.web.dispatch import COOKIE
-from recollect.interfaces.web.site import Site
+from recollect.interfaces.http.app import ServerLimits
+from recollect.interfaces.web.site import COOKIE, Site
 from recollect.store.key_protocol import Scope
 from tests.e2e.http_world import UNLIMITED, World
 
@@ -25,9 +24,9 @@ FORM = "application/x-www-form-urlencoded"
 class PagedWorld(World):
     """The same, with the pages beside the API."""
 
-    def __init__(self, memory: recollect.Memory, limits: Limits = UNLIMITED) -> None:
+    def __init__(self, memory: recollect.Memory, limits: ServerLimits = UNLIMITED) -> None:
         super().__init__(memory, limits)
-        self.app = build_app(self.api, Site(self.api, memory).routes())
+        self.app = self.api.beside(Site(self.api, memory).routes())
 
     def visitor(self, space: str | None = None, scope: Scope = Scope.ADMIN) -> Visitor:
         return Visitor(self, self.key(space, scope))
@@ -124,7 +123,8 @@ class Stream:
                 self.status = message["status"]
             elif message.get("body", b"").startswith(b"event: status"):
                 self.events += 1
-            if self.events or not message.get("more_body", True):
+            is_over = message["type"] == "http.response.body" and not message.get("more_body")
+            if self.events or is_over:
                 heard.set()
 
         cookie = f"{COOKIE}={self.visitor.cookie}".encode()

@@ -14,10 +14,9 @@ from contextlib import contextmanager
 import httpx2
 
 import recollect
-from recollect.interfaces.http.app import Api, Limits
+from recollect.interfaces.http.app import Api, ServerLimits
 from recollect.interfaces.http.bearer import make_key
-from recollect.interfaces.http.listening import listening
-from recollect.interfaces.http.server import Server
+from recollect.interfaces.http.server import Server, listening
 from recollect.store.key_protocol import Scope
 from tests.crash.soundness import assert_store_is_sound
 from tests.postgres_server import PostgresServer, url_with
@@ -33,7 +32,8 @@ WAIT_SECONDS = 60.0
 def serving(memory: recollect.Memory) -> Iterator[httpx2.Client]:
     """The server in a thread of this process, and a client of it."""
     with listening("127.0.0.1", 0) as listener:
-        server = Server(Api(memory, Limits(rate_per_second=0)))
+        api = Api(memory, ServerLimits(rate_per_second=0))
+        server = Server(api.beside(), api.stop)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         _, secret = make_key(memory, "tests", space=SPACE, scope=Scope.WRITE)

@@ -21,7 +21,7 @@ from recollect.errors import SchemaTooNew, StoreDenied
 from recollect.interfaces.http.bearer import Authenticator, make_key
 from recollect.store.key_protocol import Scope
 from recollect.store.opening import open_store
-from recollect.store.postgres import PostgresDatabase, split_schema
+from recollect.store.postgres import PostgresDatabase, split_options
 from recollect.worker import Worker
 from tests.e2e.command_line import fill
 from tests.postgres_server import url_with
@@ -110,7 +110,7 @@ def test_a_pooler_that_shares_connections_within_a_session_is_named(
 
 def _of_the_future(url: str) -> None:
     """Its first job is one that only a newer version knows."""
-    conninfo, schema = split_schema(url, "")
+    conninfo, schema, _ = split_options(url, "")
     with psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute(f"SET search_path TO {schema}".encode())
         connection.execute("SET recollect.operator = 'on'")
@@ -145,7 +145,7 @@ def test_an_old_worker_says_so_in_one_line_and_goes_on_afterwards(
             worker.stop()
         assert {record.exc_info for record in caplog.records} == {None}
         assert "newer Recollect" in caplog.records[0].getMessage()
-        conninfo, schema = split_schema(lent_store_url, "")
+        conninfo, schema, _ = split_options(lent_store_url, "")
         with psycopg.connect(conninfo, autocommit=True) as connection:
             connection.execute("SET recollect.operator = 'on'")
             connection.execute(f"DELETE FROM {schema}.jobs WHERE kind = 'dream'".encode())

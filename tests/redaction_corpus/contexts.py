@@ -180,3 +180,50 @@ CARDS_HELD_OUT = (
 )
 OTHER_CARDS_TUNING = ("card {s} exp 04/29", '{{"card_number": "{s}"}}')
 OTHER_CARDS_HELD_OUT = ("My Maestro is {s}.", "card={s}&cvc=on-file", "the debit card: {s}")
+
+IBANS_TUNING = ("my IBAN is {s}, thanks", "{s}", '{{"iban": "{s}"}}', "transfer to {s} today")
+IBANS_HELD_OUT = ("Konto: {s}", "pay into {s}.", "iban={s}\n", "| rent | {s} |")
+
+# Whole formats: the line around a value is what gives it away. {a} is an id of an access key,
+# {x} thirty-two hexadecimal digits.
+KEYS_TUNING = (
+    "$ aws configure\nAWS Access Key ID [None]: {a}\nAWS Secret Access Key [None]: {s}\n",
+    "Access key ID,Secret access key\n{a},{s}\n",
+)
+KEYS_HELD_OUT = (
+    "AWS Access Key ID [****************ABCD]: {a}\nAWS Secret Access Key [****wxyz]: {s}",
+    "User name,Password,Access key ID,Secret access key,Console login link\nann,,{a},{s},https://x",
+)
+SIDS_TUNING = ('client = Client("AC{x}", "{s}")',)
+SIDS_HELD_OUT = ("const client = require('twilio')('AC{x}', '{s}');",)
+WIFI_TUNING = (
+    'network={{\n ssid="home"\n psk="{s}"\n}}',
+    "WIFI:T:WPA;S:home;P:{s};;",
+    '$p = ConvertTo-SecureString "{s}" -AsPlainText -Force',
+    "connect to root:{s}@10.0.0.5 and look",
+    "| host | user | password |\n|---|---|---|\n| web1 | {u} | {s} |\n| web2 | {u} | {s} |\n",
+    "user,password\n{u},{s}\n",
+)
+WIFI_HELD_OUT = (
+    "wpa_passphrase home\n  psk={s}\n",
+    "WIFI:S:Café;T:WPA;H:true;P:{s};;",
+    "ConvertTo-SecureString -String '{s}' -AsPlainText",
+    "sftp admin:{s}@ftp.example.org",
+    "user\tpassword\thost\n{u}\t{s}\t{h}\n",
+    "Name;Passwort\n{u};{s}\n",
+)
+# Letters only, which the name alone gives away.
+LETTERS_TUNING = (
+    "PGPASSWORD={s} psql -h db",
+    "tool --password {s} --verbose",
+    "curl -H 'Authorization: Bearer {s}' https://example.com",
+    "API_KEY={s}\n",
+    '{{"apiKey": "{s}"}}',
+)
+LETTERS_HELD_OUT = (
+    "MYSQL_PWD={s} mysqldump shop",
+    "login --password={s} --host db",
+    "Authorization: Bearer {s}",
+    "export SERVICE_API_KEY={s}",
+    '"client_secret": "{s}",',
+)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from tests.redaction_corpus.words import (
     ALNUM,
     BASE32,
+    BASE58,
     BASE64,
     BASE64_URL,
     DIGITS,
@@ -138,6 +139,14 @@ TOKENS: dict[str, Maker] = {
     "facebook": _token("EAACEdEose0cBA", ALNUM, 100),
     "age": _token("AGE-SECRET-KEY-1", "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58),
     "jwt": jwt,
+    "nvidia": _token("nvapi-", BASE64_URL, 64),
+    "elevenlabs": _token("sk_", HEX, 48),
+    "azure-devops": _joined((ALNUM, 76), "AZDO", (ALNUM, 4)),
+    "gitlab-runner": _token("GR1348941", BASE64_URL, 20),
+    "slack-cookie": _joined("xoxd-", (ALNUM, 24), "%2B", (ALNUM, 40), "%2F", (ALNUM, 30), "%3D"),
+    "mailgun-new": _joined((HEX, 32), "-", (HEX, 8), "-", (HEX, 8)),
+    "bitcoin-extended": _token("xprv9s21ZrQH143K", BASE58, 95),
+    "bitcoin-wif": _any_of(*(_token(p, BASE58, 51) for p in "KL"), _token("5K", BASE58, 49)),
     "bitbucket": _token("ATBB", ALNUM, 32),
     "plaid": lambda rng: "access-" + "production-" + uuid_like(rng),
     "azure-storage": _joined(
@@ -194,6 +203,18 @@ def pem(rng: random.Random, *, newline: str = "\n", is_cut: bool = False) -> tup
     marker = f"{kind}PRIVATE KEY-----"
     whole = ["-----BEGIN " + marker, *lines] + ([] if is_cut else ["-----END " + marker])
     return newline.join(whole), lines
+
+
+def iban(rng: random.Random) -> str:
+    """An account number with its check digits, in one of the usual spellings."""
+    country, length = rng.choice((("DE", 18), ("NL", 0), ("FR", 23), ("ES", 20), ("GB", 0)))
+    bank = {"NL": "ABNA", "GB": "NWBK"}.get(country, "")
+    account = bank + draw(rng, DIGITS, length or {"NL": 10, "GB": 14}[country])
+    value = int("".join(str(int(each, 36)) for each in f"{account}{country}00"))
+    whole = f"{country}{98 - value % 97:02}{account}"
+    if rng.random() < 0.4:
+        return whole
+    return " ".join(whole[i : i + 4] for i in range(0, len(whole), 4))
 
 
 CARDS = (("4", 16), ("51", 16), ("55", 16), ("37", 15), ("6011", 16), ("2221", 16), ("3530", 16))

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import base64
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from string import ascii_letters
 from typing import Protocol
 
 from tests.redaction_corpus import benign, contexts, prose
-from tests.redaction_corpus.formats import NAMED, PASSWORD_NAMES, TOKENS, card, other_card, pem
+from tests.redaction_corpus.formats import (
+    NAMED,
+    PASSWORD_NAMES,
+    TOKENS,
+    card,
+    iban,
+    other_card,
+    pem,
+)
 from tests.redaction_corpus.words import (
     ALNUM,
     BASE64,
@@ -20,6 +29,7 @@ from tests.redaction_corpus.words import (
     LOWER_ALNUM,
     NOUNS,
     SERVICES,
+    UPPER_ALNUM,
     USERS,
     draw,
     password,
@@ -72,6 +82,22 @@ def structured(half: Half, *, seed: int = SEED, each: int = 3) -> Iterator[Posit
             yield _filled(rng, "other-card", context, other_card(rng))
     for number in range(8 * each):
         yield _pem(rng, number)
+    yield from _whole(rng, half, each)
+
+
+def _whole(rng: random.Random, half: Half, each: int) -> Iterator[Positive]:
+    """Values that the line around them gives away."""
+    makers: dict[str, Callable[[random.Random], str]] = {
+        "IBANS": iban,
+        "KEYS": lambda rng: draw(rng, BASE64, 40),
+        "SIDS": lambda rng: draw(rng, HEX, 32),
+        "WIFI": password,
+        "LETTERS": lambda rng: draw(rng, ascii_letters, rng.randrange(12, 25)),
+    }
+    for name, make in makers.items():
+        for context in getattr(contexts, f"{name}_{half.name}"):
+            for _ in range(3 * each):
+                yield _filled(rng, name.lower(), context, make(rng))
 
 
 def _tokens_and_named(rng: random.Random, half: Half) -> Iterator[Positive]:
@@ -137,6 +163,8 @@ def _filled(
         d="-".join(words),
         u=rng.choice(USERS),
         h=rng.choice(HOSTS),
+        a="AKIA" + draw(rng, UPPER_ALNUM, 16),
+        x=draw(rng, HEX, 32),
     )
     return Positive(kind=kind, text=text, hidden=(secret,))
 

@@ -15,6 +15,7 @@ HEX = "0123456789abcdef"
 BASE32 = UPPER + "234567"
 BASE64 = ALNUM + "+/"
 BASE64_URL = ALNUM + "-_"
+BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 NOUNS = (
     "orchid",

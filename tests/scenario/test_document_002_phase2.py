@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from recollect.consolidation.agent_tools import ALLOWED
+from recollect.consolidation.agent import ALLOWED
 from recollect.consolidation.pages import MEMORY, RAW, SUMMARY
 from recollect.domain import Claim, JobKind, JobState, LeasePolicy
 from recollect.generation import RemovedBecause, Waiting

@@ -38,7 +38,7 @@ def filer(received: Received) -> Scripted:
     """A model that keeps one page: what a transcript says of Alice goes to the end of it."""
     if received.messages[-1].role is ChatRole.TOOL:
         answer = received.messages[-1].text
-        if "no document" in answer:
+        if "no document" in answer or "rendered from facts" in answer:
             return calls(("document_write", {"path": ALICE, "body": "\n".join(lines_of(received))}))
         return "Filed."
     if not lines_of(received):
@@ -124,10 +124,11 @@ def test_a_page_with_several_sources_goes_whole_and_is_written_again_from_the_ot
     first = told(here, "one", SECRET)
     told(here, "two", OTHER)
     assert here.space.forget(session=first).is_complete
-    assert ALICE not in here.pages()
+    assert here.pages()[ALICE] == f"- Alice loves {OTHER}. (2026-01-01)", "what facts say of it"
     assert stored(here, tmp_path) == []
     here.memory.work()
-    assert here.pages()[ALICE] == f"Alice loves {OTHER}."
+    assert here.pages()[ALICE] == f"Alice loves {OTHER}.", "what the model says of it"
+    assert f"{ALICE}/facts" not in here.pages()
 
 
 def test_what_a_model_read_while_it_wrote_counts_as_its_source(

@@ -18,7 +18,7 @@ import recollect
 from recollect.clock import ManualClock
 from recollect.document import Author, AuthorKind
 from recollect.documents.scope import Holder
-from recollect.hooks import telling
+from recollect.hooks import context
 from recollect.interfaces.mcp.server import MemoryOnDemand, MemoryServer
 from recollect.interfaces.mcp.tools import Terms
 from recollect.knowledge import Fact, Source, Trust
@@ -117,8 +117,8 @@ def everything_told(memory: recollect.Memory) -> str:
     """All that reaches a prompt: blocks, hooks, recall, MCP and what pages are made of."""
     space, now = memory.space(), memory.clock.now()
     asked = "deploy the lantern service with zorkware, the test suite, tea"
-    start = telling.at_start(space, None, max_tokens=2000)
-    prompt = telling.at_prompt(space, None, asked, max_tokens=2000, now=now)
+    start = context.at_start(space, None, max_tokens=2000)
+    prompt = context.at_prompt(space, None, asked, max_tokens=2000, now=now)
     hits = space.recall(asked, limit=50, kinds=["summary", "document", "fact"])
     blocks = [space.context(asked, 4000, kinds=["summary", "document", "fact"]), space.context("")]
     return "\n".join(

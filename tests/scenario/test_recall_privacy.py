@@ -17,7 +17,7 @@ from recollect.document import Author, AuthorKind
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents
 from recollect.errors import InvalidValue
-from recollect.recall.recapping import SUMMARY_PATH
+from recollect.recall.recap import SUMMARY_PATH
 from recollect.recollection import UsageKind
 
 DAY = 86_400.0

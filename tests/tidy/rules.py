@@ -210,7 +210,9 @@ def overgrown(tree: SourceTree) -> Offences:
 
 
 def _body_lines(node: Function) -> int:
-    return (node.end_lineno or node.lineno) - node.lineno + 1 - docstring_lines(node)
+    # Without its signature: that of a command is as long as it has options.
+    first = node.body[0].lineno
+    return (node.end_lineno or first) - first + 1 - docstring_lines(node)
 
 
 def exports(module: Module) -> set[str] | None:

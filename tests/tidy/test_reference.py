@@ -13,8 +13,8 @@ import pytest
 
 import recollect
 from recollect import errors
-from recollect.interfaces.http.route import SPACE
-from recollect.interfaces.http.table import ROUTES
+from recollect.interfaces.http.app import OPERATIONS
+from recollect.interfaces.http.operations import SPACE
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "tools" / "generate_docs.py"
@@ -86,7 +86,7 @@ def test_every_public_name_error_and_route_is_in_the_reference() -> None:
     kinds = [each for each in vars(errors).values() if isinstance(each, type)]
     raised = [each.__name__ for each in kinds if issubclass(each, errors.RecollectError)]
     untold = [name for name in raised if f"| `{name}` |" not in pages["errors"]]
-    routes = [f"{route.method} {route.path.replace(SPACE + '/', '…/')}" for route in ROUTES]
+    routes = [f"{route.method} {route.path.replace(SPACE + '/', '…/')}" for route in OPERATIONS]
     unserved = [route for route in routes if f"| `{route}` |" not in pages["http"]]
     assert (names, untold, unserved) == ([], [], [])
 

@@ -21,18 +21,16 @@ from recollect.generation import (
     Selection,
     Waiting,
 )
-from recollect.interfaces.cli.generation_lines import (
+from recollect.interfaces.cli.commands import Target
+from recollect.interfaces.cli.generations import (
     SHOWN,
     WHY_REMOVED,
     Consolidation,
     consolidation_lines,
-    consolidation_shape,
-    generation_head,
-    generation_table,
+    consolidation_view,
     preview_lines,
     why_in_words,
 )
-from recollect.interfaces.cli.target import Target
 from recollect.knowledge import NOTHING_SPENT
 
 NOW = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
@@ -52,7 +50,7 @@ GENERATION = Generation(
     spent=NOTHING_SPENT,
     is_whole=True,
 )
-EVERYWHERE = Target(store=None, space=None, as_json=False)
+EVERYWHERE = Target(store=None, named_space=None, as_json=False)
 
 
 def plain(lines: Iterable[str]) -> list[str]:
@@ -73,8 +71,8 @@ def due(**changed: Any) -> Consolidation:
 CASES = {
     Waiting.NOTHING_CHANGED: (at(), "nothing has changed since", None),
     Waiting.RUNNING: (due(), "the next one is being made", None),
-    Waiting.PAUSED: (at(paused_at=NOW), "go on: recollect generations resume --space a", None),
-    Waiting.PARKED: (due(), "mend the cause, then: recollect consolidate --space a --now", None),
+    Waiting.PAUSED: (at(paused_at=NOW), "resume it: recollect generations resume --space a", None),
+    Waiting.PARKED: (due(), "fix the cause, then: recollect consolidate --space a --now", None),
     Waiting.BACKOFF: (due(due_at=LATER, failures=2), "next try: 2026-05-04 09:30:00Z", LATER),
     Waiting.COOLDOWN: (due(due_at=LATER), "not before 2026-05-04 09:30:00Z", LATER),
     Waiting.PHASE_1: (due(phase1_due=3), "waits for 3 sessions still to be distilled", NOW),
@@ -92,20 +90,20 @@ def test_every_reason_to_wait_is_told_with_what_comes_next(waiting: Waiting) -> 
     assert each.state.waits_for(NOW) is waiting
     assert words in why_in_words(each, NOW, " --space a")
     assert each.state.next_attempt_at(NOW) == next_at
-    shape = consolidation_shape(each, NOW)
+    shape = consolidation_view(each, NOW)
     assert (shape["waits_for"], shape["next_attempt_at"]) == (waiting.value, next_at)
 
 
 def test_what_was_put_off_is_no_cooldown() -> None:
     each = due(due_at=LATER, last_error="SpendCapReached: the day's tokens are used up")
     told = plain(consolidation_lines(each, NOW, EVERYWHERE))
-    assert told[1].startswith("  put off until 2026-05-04 09:30:00Z")
+    assert told[1].startswith("  postponed until 2026-05-04 09:30:00Z")
     assert told[2] == "  error: SpendCapReached: the day's tokens are used up"
 
 
 def test_the_time_at_which_memories_grow_old_is_told() -> None:
     each = at(expires_at=LATER)
-    assert why_in_words(each, NOW, "").endswith("time alone changes it 2026-05-04 09:30:00Z")
+    assert why_in_words(each, NOW, "").endswith("a memory expires 2026-05-04 09:30:00Z")
     assert each.state.next_attempt_at(NOW) == LATER
 
 
@@ -117,7 +115,7 @@ def test_workers_that_do_not_consolidate_are_not_waited_for() -> None:
 def test_a_space_is_named_only_where_there_may_be_others() -> None:
     made = "generation 2, made 2026-05-04 09:00:00Z by rules: 6 documents of 3 memories"
     assert next(consolidation_lines(at(), NOW, EVERYWHERE)) == f"alice: {made}"
-    of_one = replace(EVERYWHERE, space="alice")
+    of_one = replace(EVERYWHERE, named_space="alice")
     assert next(consolidation_lines(at(), NOW, of_one)) == made
     none = replace(at(generation=0), current=None)
     assert next(consolidation_lines(none, NOW, of_one)) == "no generation yet"
@@ -129,16 +127,6 @@ def test_what_failed_is_told_with_its_count() -> None:
     each = due(due_at=LATER, failures=2, last_error="InvalidOutput: no\x1b[31m sources")
     told = plain(consolidation_lines(each, NOW, EVERYWHERE))
     assert told[-1] == r"  failed 2 x; last error: InvalidOutput: no\x1b[31m sources"
-
-
-def test_a_generation_that_is_not_whole_says_so() -> None:
-    spoilt = replace(GENERATION, number=1, is_whole=False, note="tidied\x1b[31m up")
-    lines = list(generation_table([GENERATION, spoilt], current=2))
-    assert lines[1].startswith("2 (current)  2026-05-04 09:00:00Z  rules  1      2         0")
-    assert lines[2].endswith(
-        r"tidied\x1b[31m up; cannot be restored: parts of it are gone for good"
-    )
-    assert "Note" not in generation_head(GENERATION, 2)
 
 
 def selected(**changed: Any) -> Selection:
@@ -166,7 +154,7 @@ def test_a_long_selection_is_cut_and_counted() -> None:
         f"The next one would be made of {SHOWN + 1} memories, by rules.",
     ]
     assert told[2] == f"Added     {SHOWN + 1}"
-    assert told[3] == "  s0  telegram:42  (new; heard last 2026-05-04 09:00:00Z)"
+    assert told[3] == "  s0  telegram:42  (new; last heard from 2026-05-04 09:00:00Z)"
     assert "  … and 1 more (--json)" in told
 
 

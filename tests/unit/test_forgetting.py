@@ -86,7 +86,7 @@ def test_what_merely_counts_as_a_yes_erases_nothing(
     [{}, {"session": "a", "fact": "b"}, {"everything": False}, {"source": "a", "agent": "b"}],
 )
 def test_exactly_one_thing_is_forgotten_at_a_time(space: Space, wanted: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="say one thing"):
+    with pytest.raises(UsageError, match="exactly one of"):
         space.forget(**wanted)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recollect.fences import without_recalled
 from recollect.quoting import quoted, quoted_lines
-from recollect.recall.citations import without_citations
+from recollect.recall.usage import without_citations
 from tests.unit.strategies import any_text
 
 # What nobody sees: marks of direction, fillers, signs that choose a form, joiners.

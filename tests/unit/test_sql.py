@@ -102,8 +102,9 @@ def test_only_what_must_differ_differs() -> None:
             "request_passes",
         ),
         *("put_record_vector", "put_fact_vector", "put_summary_vector", "put_document_vector"),
-        *("disputed_statements", "is_suppressed", "session_sources", "session_facts"),
-        *("get_fact", "list_facts", "list_topic_facts", "search_facts"),
+        "disputed_statements",
+        *("get_fact", "list_facts", "list_topic_facts", "search_facts", "unfiled_facts"),
+        "facts_of_page",
         *("search_fact_metadata", "search_documents"),
         *("record_postings", "asked_record_postings", "asked_fact_postings", "unindexed_records"),
         *("related_record_postings", "related_fact_postings", "revised_statements"),
@@ -120,42 +121,18 @@ def test_only_what_must_differ_differs() -> None:
             "empty_index",
             "fill_index",
             "note_purge",
+            "raise_versions",
             "seen_before",
             "overtaken_documents",
             "extent_inside",
         ),
-        *("provenances_naming", "forgotten_sessions", "lock_life", "lock_turn", "grounds_of_facts"),
+        *("forgotten_sessions", "lock_life", "lock_turn", "grounds_of_facts"),
         *("lock_consolidation", "complete_consolidation", "lost_memories"),
         *("selected_before", "standing_facts", "standing_sources", "newest_record"),
-        *("note_imported", "find_imported", "insert_key", "record_facts"),
-        *("session_statements", "session_disputes"),
+        *("note_imported", "find_imported", "insert_key"),
         "insert_usages",
-        *("count_facts", "reworded_facts", "left_out", "superseded_once", "latest_facts"),
+        *("count_facts", "reworded_facts", "left_out", "latest_facts"),
     }
-
-
-def test_every_query_is_about_one_space_unless_it_says_otherwise() -> None:
-    unbound = {name for name in SQLITE if "space" not in parameters(SQLITE[name], "sqlite")}
-    operators = {"list_spaces", "waiting_newest", "store_progress"}
-    # What could be claimed is looked for in all spaces, and claimed in one.
-    claims = {"clock", "count_running", "expired_claims", "spaces_with_due"}
-    claims |= {"next_due", "space_of_first_due"}
-    upkeep = {"ensure_recurring", "make_due"}
-    properties = {"put_property", "get_property"}  # of the store itself
-    # What has to be done is found in all spaces, and done in one after the other.
-    indexing = {"wordless_facts", "wordless_extractions", "wordless_records", "aged_usages"}
-    indexing |= {"empty_index", "fill_index"}  # SQLite has one index of words for all
-    embedding = {"first_unembedded", "newest_record"}
-    come_to = {"embedded_upto", "set_embedded_upto", "lock_embedded"}
-    models = {"models", "use_model", "delete_vectors_of", "forget_model"} | come_to
-    # So is what comes later.
-    agents = {"next_signal"}
-    memories = {"prunable_memories"}
-    keys = {"find_api_key", "list_api_keys", "revoke_api_key", "use_api_key"}
-    # An entry has its id; those of all spaces are for the operator, and go when they are old.
-    keys |= {"end_audit", "list_whole_audit", "prune_audit"}
-    of_the_store = operators | keys | claims | upkeep | properties
-    assert unbound == of_the_store | indexing | embedding | models | agents | memories | {"steer"}
 
 
 @pytest.mark.parametrize(
@@ -170,5 +147,4 @@ def test_what_a_session_bears_out_is_found_without_going_through_the_whole_space
     values = dict.fromkeys(parameters(SQLITE[name], "sqlite"), "x")
     plan = connection.execute(f"EXPLAIN QUERY PLAN {SQLITE[name]}", values).fetchall()
     [step] = [str(row[3]) for row in plan if str(row[3]).startswith("SEARCH o ")]
-    assert "session_id=?" in step
-    assert "space=?" not in step
+    assert "space=? AND session_id=?" in step

@@ -65,7 +65,7 @@ def test_a_verb_is_said_pages_as_it_says_and_is_a_coroutine(verb: Verb) -> None:
 def test_http_has_the_routes_that_the_list_says_with_their_scopes() -> None:
     listed = {place: verb.scope for verb in VERBS for place in verb.http}
     with recollect.open(":memory:") as memory:
-        served = {f"{route.method} {route.path}": route.scope for route in Api(memory).routes}
+        served = {f"{route.method} {route.path}": route.scope for route in Api(memory).operations}
     assert served == listed
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from recollect.interfaces.http.app import OPERATIONS
 from recollect.interfaces.http.openapi import chapter, documented
+from recollect.interfaces.http.operations import SPACE, KeyReach, Operation, Repeat
 from recollect.interfaces.http.problems import TITLES
-from recollect.interfaces.http.route import SPACE, Reach, Repeat, Route
-from recollect.interfaces.http.table import ROUTES
 from tools.reference.layout import page, table
 
 PREFACE = """\
@@ -27,11 +27,11 @@ retries, conditions and pages work is in the [guide](../how-to/http.md).
 
 def render() -> str:
     sections = []
-    for title, routes in groupby(ROUTES, key=chapter):
+    for title, routes in groupby(OPERATIONS, key=chapter):
         rows = list(map(_row, routes))
         headers = ("method and path", "does", "scope", "takes", "retry")
         sections.append(f"## {title}\n\n{table(headers, rows)}")
-    statuses = sorted({status for route in ROUTES for status in documented(route)})
+    statuses = sorted({status for route in OPERATIONS for status in documented(route)})
     rows = [(str(status), TITLES[status]) for status in statuses if status in TITLES]
     problems = "What goes wrong is `application/problem+json`; [errors](errors.md) has the kinds."
     return page(
@@ -44,18 +44,17 @@ def render() -> str:
     )
 
 
-def _row(route: Route) -> tuple[str, ...]:
+def _row(route: Operation) -> tuple[str, ...]:
     path = route.path.removeprefix(SPACE) if route.path.startswith(f"{SPACE}/") else route.path
     path = f"…{path}" if path != route.path else path
-    scope = route.scope.value + {Reach.STORE: ", all spaces"}.get(route.reach, "")
+    scope = route.scope.value + {KeyReach.STORE: ", all spaces"}.get(route.reach, "")
     retry = [] if route.repeat is Repeat.PLAIN else [f"`{route.repeat.value}`"]
     retry += ["`If-Match`"] if route.is_conditional else []
     return f"`{route.method} {path}`", route.summary, scope, _taken(route), ", ".join(retry)
 
 
-def _taken(route: Route) -> str:
-    body = route.body or {}
-    needed = {*route.needs, *body.get("required", ())}
-    names = [(name, f"`?{name}`") for name in route.query]
-    names += [(name, f"`{name}`") for name in body.get("properties", ())]
-    return " ".join(f"**{shown}**" if name in needed else shown for name, shown in names)
+def _taken(route: Operation) -> str:
+    query, body = route.inputs.query, route.inputs.fields
+    names = [(f"`?{name}`", needed) for name, needed in query.items()]
+    names += [(f"`{name}`", needed) for name, needed in body.items()]
+    return " ".join(f"**{shown}**" if needed else shown for shown, needed in names)

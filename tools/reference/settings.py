@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recollect.config import Described, described
-from recollect.interfaces.cli.config import bounds_in_words, in_words
+from recollect.interfaces.cli.store import bounds_in_words, value_in_words
 from tools.reference.layout import page, table
 
 PREFACE = """\
@@ -107,4 +107,4 @@ def _row(setting: Described) -> tuple[str, ...]:
 def _default(setting: Described) -> str:
     if setting.name == "data_dir":
         return "the user's data directory"  # another one on every machine
-    return "none" if setting.default is None else f"`{in_words(setting.default)}`"
+    return "none" if setting.default is None else f"`{value_in_words(setting.default)}`"

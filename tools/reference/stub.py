@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from recollect import aio
-from recollect.awaiting import Twin
+from recollect.coroutines import Twin
 
 HEAD = "# Type information of recollect.aio; make docs writes it.\n# ruff: noqa: A002, ASYNC109\n"
 

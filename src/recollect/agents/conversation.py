@@ -40,9 +40,9 @@ from recollect.models.prompts import Prompt, load_prompt
 from recollect.models.protocol import Model, Request
 from recollect.observing import telling
 from recollect.observing.traces import MODEL, PURPOSE, spanned
-from recollect.recall.citations import without_citations
 from recollect.recall.recaller import Recaller
 from recollect.recall.recap import joined
+from recollect.recall.usage import without_citations
 from recollect.recollection import Context, Filters
 from recollect.store.protocol import Store
 

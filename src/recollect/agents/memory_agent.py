@@ -2,7 +2,7 @@
 
 Owns A5 to A8: a transcript is rendered when it is read, so that no copy escapes erasure; documents
 are changed in a changeset that commits with the end of the turn; nothing outside the memory root is
-seen or changed. Its driver is the rule-based organiser, or a model where one is set for it.
+seen or changed. Without a model the facts of a session are rendered to pages instead.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from recollect.agency import Item, Span
+from recollect.agency import DocumentChanges, Item, Span
 from recollect.agents.compacting import Compactor
 from recollect.agents.guarding import objection, without_orders
 from recollect.agents.loop import Loop, LoopLimits, Stop
-from recollect.agents.organiser import organise_all
-from recollect.agents.organiser_facts import HoldingFacts
-from recollect.agents.organiser_shelf import Limits
 from recollect.agents.runner import ANSWER_KEY, Done, Errand, LostClaimError
 from recollect.agents.toolbox import Tool, Toolbox
 from recollect.clock import Clock
@@ -28,7 +25,7 @@ from recollect.config import Settings
 from recollect.context.assembly import Limits as Room
 from recollect.context.assembly import assemble
 from recollect.descriptors import is_background
-from recollect.document import WRITTEN_BY_MODEL, Author, AuthorKind, Version
+from recollect.document import WRITTEN_BY_MODEL, Author, AuthorKind, Filing, Version
 from recollect.documents.changeset import Changeset
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
@@ -36,31 +33,27 @@ from recollect.documents.tools import DocumentTools, tool_definitions
 from recollect.documents.tree import Documents
 from recollect.domain import Claim, KeyRef, NewRecord, Record, SessionState, StaleClaim
 from recollect.errors import InvalidOutput, ModelRejected, StoreError
-from recollect.extraction.rules import RuleExtractor
 from recollect.extraction.run import Reader
 from recollect.extraction.spend import Budget, Purpose, Till
 from recollect.extraction.transcript import chunk, render
 from recollect.ids import Ids
-from recollect.knowledge import Fact, FactQuery, Source, When
+from recollect.knowledge import Source
 from recollect.messages import Role
 from recollect.models.prompts import load_prompt
 from recollect.models.protocol import Model, ToolDefinition
 from recollect.models.tokens import estimate_tokens
 from recollect.observing.telling import told
-from recollect.recall.vouching import voucher
+from recollect.pages.filing import filing
+from recollect.recall.attribution import voucher
 from recollect.redaction import Redactor
 from recollect.store.protocol import Store
-from recollect.topics.claims import Claim as Statement
-from recollect.topics.claims import claims_of
 
 PROMPTS = Path(__file__).parent / "prompts"
 RECORDS_AT_ONCE = 200
-FACTS_PAGE = 500
-PAGE_BYTES = 49_152  # after which a page goes on in another
 VERSIONS_PAGE = 200
-FILED = "filed by the memory-agent"
 WINDOW_SHARE = 0.5  # of the room beside prompt, tools and reply, for one stretch of a transcript
 NOTHING_TO_DO = "There was nothing to file."
+RENDERED_REPORT = "The pages follow the facts."
 ALLOWED = frozenset(
     {
         *("document_read", "document_write", "document_append", "document_patch"),
@@ -110,21 +103,41 @@ class MemoryAgents:
             return self._done(errand)
         except ModelRejected as error:
             is_of_sessions = all(item.about is not None for item in errand.turn.items)
-            if self.is_named or self.model is None or not is_of_sessions:
+            has_facts = self.settings.pipeline != "memory-agent"
+            if self.is_named or not is_of_sessions or not has_facts:
                 raise
             _log.warning("%s: filed by rules: %s", errand.ref.agent_id, told(error))
             return replace(self, model=None)._done(errand)
 
     def _done(self, errand: Errand) -> Done:
+        if self.model is None:
+            return self._rendered(errand)
         changeset, opened = self._changeset(errand.ref), _Opened()
-        reports = [self._filed(errand, each, changeset, opened) for each in errand.turn.items]
+        reports = [
+            self._filed(errand, each, changeset, opened, self.model) for each in errand.turn.items
+        ]
         sources, facts = self._inputs(errand, opened)
-        report = NewRecord(
-            role=Role.ASSISTANT,
-            content=" ".join(reports) or NOTHING_TO_DO,
-            append_key=ANSWER_KEY + errand.turn.id,
-        )
-        return Done(records=(report,), documents=changeset.prepared(sources, facts))
+        changes = changeset.prepared(sources, facts)
+        # What rules have rendered of the stretch meanwhile is the model's now.
+        taken = None if not changes.edits else self._stretch(errand)
+        return _reported(errand, " ".join(reports), replace(changes, instead_of=taken))
+
+    def _rendered(self, errand: Errand) -> Done:
+        """Have the facts of a stretch rendered with the end of the turn: nobody has to write."""
+        stretch = self._stretch(errand)
+        if stretch is None:
+            return _reported(errand, NOTHING_TO_DO, None)
+        session = self.store.sessions.get(errand.ref.space, stretch.session_id)
+        is_remembered = session is not None and session.remembered
+        return _reported(errand, RENDERED_REPORT if is_remembered else NOTHING_TO_DO, stretch)
+
+    def _stretch(self, errand: Errand) -> Filing | None:
+        """The facts that a turn is about; a turn is about one stretch of a session."""
+        about = next((item.about for item in errand.turn.items if item.about is not None), None)
+        if about is None:
+            return None
+        which = filing(self.settings.documents_max, self.clock.now())
+        return replace(which, session_id=about.session_id, first=about.first, last=about.last)
 
     def _inputs(self, errand: Errand, opened: _Opened) -> tuple[list[Source], list[str]]:
         """What the pages of a turn rest on: what was handed over, and what opened pages rest on.
@@ -147,8 +160,8 @@ class MemoryAgents:
             before = page[-1].number
 
     def stored(self, errand: Errand, done: Done) -> None:
-        count = 0 if done.documents is None else len(done.documents.edits)
-        _log.info("%s: filed %s, %d edits", errand.ref.agent_id, errand.turn.text, count)
+        how = "rendered" if isinstance(done.documents, Filing) else "filed"
+        _log.info("%s: %s %s", errand.ref.agent_id, how, errand.turn.text)
 
     def failed(self, errand: Errand, error: Exception, *, is_parked: bool) -> None:
         """It stays in the inbox, where `status` shows it."""
@@ -156,68 +169,19 @@ class MemoryAgents:
     def unstored(self, errand: Errand, done: Done, error: StoreError) -> None:
         """The turn is done again: nothing of it is anywhere else."""
 
-    # one stretch of a session
+    # by a model, one stretch of a session after the other
 
-    def _filed(self, errand: Errand, item: Item, changeset: Changeset, opened: _Opened) -> str:
+    def _filed(
+        self, errand: Errand, item: Item, changeset: Changeset, opened: _Opened, model: Model
+    ) -> str:
         session = None
         if item.about is not None:
             session = self.store.sessions.get(errand.ref.space, item.about.session_id)
-        if item.about is not None and session is None:
-            return NOTHING_TO_DO  # forgotten with all of its space
-        if session is not None and not session.remembered:
-            return self._left_out(changeset, session)
-        if self.model is not None:
-            begun = partial(self._loop, errand, changeset, self.model, opened)
-            return self._by_model(errand, item, session, begun)
-        if item.about is None or session is None:
-            return NOTHING_TO_DO
-        now = self.clock.now()
-        known = list(self._facts(session, item.about))
-        gone = {fact.id for fact in known if fact.valid_to is not None and fact.valid_to <= now}
-        claims = claims_of((fact for fact in known if fact.id not in gone), project=session.project)
-        if self.settings.pipeline == "memory-agent":  # nobody has looked for facts
-            claims = list(self._found(session, item.about))
-        limits = Limits(page_bytes_max=min(PAGE_BYTES, self.settings.document_bytes_max // 2))
-        return organise_all(changeset, claims, now=now, gone=gone, limits=limits).report
-
-    def _left_out(self, changeset: Changeset, session: SessionState) -> str:
-        """Take off the pages what a session said that is not to be remembered any more."""
-        facts = HoldingFacts(store=self.store, space=session.space, now=self.clock.now())
-        done = organise_all(
-            changeset,
-            (),
-            now=facts.now,
-            gone=(session.id,),
-            standing=facts.of_session(session.id),
+        if item.about is not None and (session is None or not session.remembered):
+            return NOTHING_TO_DO  # forgotten with all of its space, or left out
+        return self._by_model(
+            errand, item, session, partial(self._loop, errand, changeset, model, opened)
         )
-        return done.report if done.written else NOTHING_TO_DO
-
-    def _facts(self, session: SessionState, about: Span) -> Iterator[Fact]:
-        """The facts that a stretch of a session bears out."""
-        before: Fact | None = None
-        while True:
-            query = FactQuery(
-                at=self.clock.now(),
-                when=When.NOW,
-                every=True,
-                session_id=session.id,
-                before=before,
-            )
-            page = self.store.facts.list(session.space, query, FACTS_PAGE)
-            for fact in page:
-                if any(_is_within(source, about) for source in fact.sources):
-                    yield fact
-            if len(page) < FACTS_PAGE:
-                return
-            before = page[-1]
-
-    def _found(self, session: SessionState, about: Span) -> Iterator[Statement]:
-        """What rules find in a stretch of a session, where no extraction came before."""
-        extractor = RuleExtractor()
-        for records in self._stretches(session, about):
-            piece = self._reader.piece(session, records, None)
-            draft = extractor.extract(piece)
-            yield from claims_of(draft.facts, session_id=session.id, project=session.project)
 
     def _stretches(self, session: SessionState, about: Span) -> Iterator[Sequence[Record]]:
         after = about.first - 1
@@ -228,8 +192,6 @@ class MemoryAgents:
                 return
             yield records
             after = records[-1].seq
-
-    # by a model
 
     def _by_model(
         self,
@@ -333,8 +295,7 @@ class MemoryAgents:
     def _changeset(self, ref: KeyRef) -> Changeset:
         author = Author(kind=AuthorKind.AGENT, name=ref.agent_id)
         holder = Holder(author=author, root=memory_root())
-        reason = FILED if self.model is None else WRITTEN_BY_MODEL
-        return self.documents(ref.space).held_by(holder).changeset(reason)
+        return self.documents(ref.space).held_by(holder).changeset(WRITTEN_BY_MODEL)
 
     def _till(self, ref: KeyRef, model: Model, session_id: str, attempt: int = 1) -> Till:
         purpose = Purpose(space=ref.space, session_id=session_id, attempt=attempt)
@@ -362,9 +323,13 @@ def _goes_on(last: Source, each: Source) -> bool:
     return is_alike and last.session_id == each.session_id and each.seq <= last.seq_to + 1
 
 
-def _is_within(source: Source, about: Span) -> bool:
-    is_same = source.session_id == about.session_id
-    return is_same and source.seq <= about.last and source.seq_to >= about.first
+def _reported(errand: Errand, report: str, documents: DocumentChanges | Filing | None) -> Done:
+    answer = NewRecord(
+        role=Role.ASSISTANT,
+        content=report or NOTHING_TO_DO,
+        append_key=ANSWER_KEY + errand.turn.id,
+    )
+    return Done(records=(answer,), documents=documents)
 
 
 def _definitions() -> tuple[ToolDefinition, ...]:

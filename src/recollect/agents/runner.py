@@ -18,6 +18,7 @@ from recollect import agency
 from recollect.agency import DocumentChanges, ItemKind, MoreWork, NoTurn, Signal, Turn
 from recollect.clock import Clock
 from recollect.config import Settings
+from recollect.document import Filing
 from recollect.domain import (
     Claim,
     JobKind,
@@ -71,7 +72,7 @@ class Done:
     """What came of a turn: the records that end it, and what changes with them."""
 
     records: tuple[NewRecord, ...] = ()
-    documents: DocumentChanges | None = None
+    documents: DocumentChanges | Filing | None = None
     told: object = None  # what whoever waits for the turn is given
 
 

@@ -28,7 +28,7 @@ from recollect.knowledge import Spent
 from recollect.models.prompts import Prompt, load_prompt
 from recollect.models.protocol import Request
 from recollect.models.tokens import estimate_tokens
-from recollect.recall.citations import without_citations
+from recollect.recall.usage import without_citations
 
 PROMPTS = Path(__file__).parent / "prompts"
 NOTHING = "(nothing)"

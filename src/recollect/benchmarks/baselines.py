@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from recollect.benchmarks.tasks import Pool, Query, Turn
-from recollect.recall.question import ask, without_names
-from recollect.recall.rank import speakers_asked
+from recollect.recall.question import ask, speakers_asked, without_names
 from recollect.recollection import EntryKind, Filters
 from recollect.store.protocol import Store
 from recollect.terms import search_terms, words

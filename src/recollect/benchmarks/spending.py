@@ -9,8 +9,7 @@ from recollect.config import Settings
 from recollect.errors import InvalidOutput, ModelError, SpendCapReached
 from recollect.knowledge import NOTHING_SPENT, Spent
 from recollect.models.opening import open_model
-from recollect.models.prices import cost_micros
-from recollect.models.protocol import Completion, Model, Request, Usage
+from recollect.models.protocol import Completion, Model, Request, Usage, cost_micros
 from recollect.models.tokens import estimate_request
 
 MICROS = 1_000_000

@@ -28,7 +28,7 @@ from recollect.compat.mem0_memories import TAG, Memories, pages
 from recollect.compat.mem0_scopes import (
     ACTOR,
     EXPIRES,
-    Scope,
+    Mem0Scope,
     check_search,
     end_of,
     memory_id,
@@ -136,7 +136,7 @@ class Memory:
     def _learned(
         self,
         space: Space,
-        scope: Scope,
+        scope: Mem0Scope,
         listed: Sequence[Mapping[str, Any]],
         payload: Mapping[str, Any],
     ) -> dict[str, Any]:

@@ -32,7 +32,7 @@ _COMBINED: Mapping[str, Callable[[tuple[Where, ...]], Where]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Mem0Scope:
     """The user, the agent and the run that a call is about; at least one of them."""
 
     user: str | None = None
@@ -65,7 +65,7 @@ class Scope:
 
 def read_scope(
     given: Mapping[str, Any], filters: Mapping[str, Any] | None = None
-) -> tuple[Scope, Where]:
+) -> tuple[Mem0Scope, Where]:
     """Whose memories, from what stands at the top and in the filters, and the rest of those."""
     if filters is not None and not isinstance(filters, Mapping):
         raise InvalidValue(f"filters are a mapping of names to values, not {filters!r}")
@@ -82,7 +82,7 @@ def read_scope(
             f"say whose memories are meant: one of {', '.join(IDENTITY)}, as in "
             "filters={'user_id': 'alice'}"
         )
-    scope = Scope(user=ids["user_id"], agent=ids["agent_id"], run=ids["run_id"])
+    scope = Mem0Scope(user=ids["user_id"], agent=ids["agent_id"], run=ids["run_id"])
     return scope, AllOf((scope.where, _where(rest, 0)))
 
 

@@ -370,7 +370,7 @@ class Settings(ConsolidationSettings):
     memory_agent_model: str | None = setting(
         None,
         "The model that memory-agents file pages with. None: the one that `model` names. `rules`: "
-        "no model, they go by rules.",
+        "no model, pages are rendered from facts.",
     )
     agent_idle_seconds: float = setting(
         60.0, "After so long without a word an agent sleeps.", minimum=0.01, maximum=31_536_000

@@ -15,16 +15,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from recollect.agents.guarding import without_orders
 from recollect.agents.loop import Loop, LoopLimits, LoopResult, Stop
-from recollect.agents.toolbox import Toolbox
+from recollect.agents.toolbox import Tool, Toolbox
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.consolidation.agent_tools import ALLOWED, definitions, tools_over
-from recollect.consolidation.echoes import unsaid
-from recollect.consolidation.lines import shown
-from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY
+from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, shown, skill_path
 from recollect.consolidation.validation import (
     LIMITS,
     TEMPLATE_LINK,
@@ -32,15 +30,19 @@ from recollect.consolidation.validation import (
     Limits,
     Problem,
     losses,
+    missing_from,
     problems,
 )
 from recollect.context.assembly import Limits as Room
 from recollect.context.assembly import assemble
 from recollect.documents.changeset import Changeset
-from recollect.documents.paths import memory_root
+from recollect.documents.editing import OnReferences
+from recollect.documents.paths import DocumentPath, memory_root, read_path, stored_path
+from recollect.documents.reading import is_id
 from recollect.documents.tool_texts import fenced
+from recollect.documents.tools import DocumentTools, tool_definitions
 from recollect.domain import NewRecord, Record
-from recollect.errors import InvalidOutput
+from recollect.errors import InvalidOutput, InvalidPath, InvalidValue, NotAllowed
 from recollect.extraction.digest import one_line
 from recollect.extraction.spend import Budget, Purpose, Till
 from recollect.generation import Pick, Removed, Selection
@@ -48,9 +50,10 @@ from recollect.ids import Ids
 from recollect.knowledge import Spent
 from recollect.messages import Role
 from recollect.models.prompts import Prompt, load_prompt
-from recollect.models.protocol import Completion, Model, Request
+from recollect.models.protocol import Completion, Model, Request, ToolDefinition
 from recollect.models.tokens import estimate_tokens
 from recollect.redaction import Redactor
+from recollect.session import LIST_MAX
 from recollect.store.protocol import Ledger
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -70,8 +73,29 @@ CUT = (
     "document_append, a piece in each answer."
 )
 NOTE_CHARS_MAX = 500
-TOLD_CHARS_MAX = 600
+ADDED_CHARS_MAX = 600
 ERROR_PROBLEMS = 3  # that an error names
+
+READING = frozenset({"document_read", "document_tree", "document_search"})
+WRITING = frozenset({"document_write", "document_append", "document_patch"})
+DELETING = "skill_delete"
+ALLOWED = READING | WRITING | {DELETING}
+
+_SKILLS = read_path(SKILLS)
+_WRITABLE = frozenset({read_path(MEMORY).key, read_path(SUMMARY).key})
+_DELETE = ToolDefinition(
+    name=DELETING,
+    description="Delete a skill that nothing supports any more, with all that stands below it. "
+    "Take links to it off your pages.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": f"Its path, such as {skill_path('a-name')}."}
+        },
+        "required": ["path"],
+        "additionalProperties": False,
+    },
+)
 
 _Named = TypeVar("_Named")
 
@@ -86,8 +110,8 @@ class AgentBrief:
     was removed, and the raw memories of both. What is `added` is what the handbook does not say
     yet, in the order in which it is to be read. `pages` is where the summaries stand, by session;
     `evidence` gives what sessions came to; `is_lost` says that the claim is held by nobody here any
-    more; `changed` is told of every page that the model writes; `is_persons` tells whether a person
-    gave an order.
+    more; `changed` is called after every page that the model writes; `is_persons` says whether a
+    person gave an order.
     """
 
     selection: Selection
@@ -124,7 +148,7 @@ class ConsolidationAgent:
 
     @property
     def name(self) -> str:
-        """Who makes generations here: the model and the version of what it is told."""
+        """Who makes generations here: the model and the version of its prompt."""
         return f"{self.model.name}/consolidation-{self._prompt('consolidation').version}"
 
     def run(self, changeset: Changeset, brief: AgentBrief) -> AgentReport:
@@ -290,7 +314,7 @@ class _Run:
         For a repair it starts anew from the request: what it did stands in the pages, and what it
         read on the way would only take up the room.
         """
-        said = [self.agent.request(self.brief, self._told(), self._lines())]
+        said = [self.agent.request(self.brief, self._opening(), self._lines())]
         if found:
             said.append(self.agent.repair(found))
         history = [self._record(NewRecord(role=Role.USER, content=text)) for text in said]
@@ -304,19 +328,19 @@ class _Run:
 
     def problems(self) -> list[Problem]:
         """What is wrong with the pages as they are now, once people's own lines are in them."""
-        self._keep_told()
+        self._keep_added()
         grounds = self.brief.grounds
         limits = self.agent.page_limits
         found = problems(self.changeset, grounds, redact=self.redact, limits=limits)
         return found if self.is_first else [*found, *losses(self.changeset, grounds)]
 
-    def _keep_told(self) -> None:
-        """Put what people wrote back into the handbook where the model left it out, if it fits."""
+    def _keep_added(self) -> None:
+        """Put what people added back into the handbook where the model left it out, if it fits."""
         page = self.changeset.find(MEMORY)
         if page is None or not page.body.strip():
             return
-        told = map(shown, self.brief.grounds.told[:LINES_MAX])
-        missing = [f"- {self.redact(each)}" for each in unsaid(page.body, told)]
+        added = map(shown, self.brief.grounds.by_hand[:LINES_MAX])
+        missing = [f"- {self.redact(each)}" for each in missing_from(page.body, added)]
         heading = f"## {BY_HAND}"
         head, _, rest = page.body.partition(f"{heading}\n\n")
         for count in range(len(missing), 0, -1):
@@ -327,9 +351,9 @@ class _Run:
                 self.brief.changed()
                 return
 
-    # what the model is told
+    # what the model is asked
 
-    def _told(self) -> str:
+    def _opening(self) -> str:
         if self.is_first:
             return f"This is a first run: write the handbook from all that is selected.{self.part}"
         number = self.brief.selection.generation
@@ -348,10 +372,10 @@ class _Run:
         if is_beginning:
             retained = partial(_pick_line, brief, "retained")
             yield from _bounded(retained, selection.retained, "retained")
-        if is_beginning and brief.grounds.told:
+        if is_beginning and brief.grounds.by_hand:
             yield f"\n{BY_HAND}, without a session. Keep these word for word; they need no link:\n"
             yield from _bounded(
-                lambda told: f"- {one_line(told, TOLD_CHARS_MAX)}", brief.grounds.told
+                lambda each: f"- {one_line(each, ADDED_CHARS_MAX)}", brief.grounds.by_hand
             )
         for path in (MEMORY, SUMMARY):
             yield f"\n{self._page(path)}"
@@ -383,17 +407,17 @@ class _Run:
     def _limits(self) -> str:
         """What this part may take, so that nobody has to find out by running into it."""
         limits = self.agent.limits
-        told = (
+        text = (
             f"{self._left()} One answer may have {limits.reply_tokens:,} tokens, about "
             f"{CHARS_PER_TOKEN * limits.reply_tokens:,} characters with all its calls; a longer "
             "one is cut off and lost. Write a long page with document_append, in several answers."
         )
         if self.part.is_last:
-            return told
+            return text
         page, most = self.changeset.find(MEMORY), self.agent.page_limits.memory_bytes
         room = ROOM_SHARE * most - (0 if page is None else len(page.body.encode()))
         grows = max(0, int(room * self.part.share))
-        return f"{told} In this part {MEMORY} may grow by {grows:,} bytes."
+        return f"{text} In this part {MEMORY} may grow by {grows:,} bytes."
 
     def _left(self) -> str:
         limits = self.agent.limits
@@ -496,3 +520,95 @@ def _pick_line(brief: AgentBrief, kind: str, pick: Pick) -> str:
 def _removed_line(removed: Removed) -> str:
     where = removed.path or f"session {removed.session_id}"
     return f"- [removed] {where} ({removed.because})"
+
+
+# the tools: it reads memory, writes its own few pages in the changeset, and no more
+
+
+def definitions() -> tuple[ToolDefinition, ...]:
+    """The tools as they are described to a model."""
+    documents = (
+        ToolDefinition(
+            name=each["name"], description=each["description"], parameters=each["input_schema"]
+        )
+        for each in tool_definitions("anthropic")
+        if each["name"] in ALLOWED
+    )
+    return (*documents, _DELETE)
+
+
+def tools_over(
+    changeset: Changeset,
+    changed: Callable[[], None],
+    is_persons: Callable[[str], bool],
+    after: Callable[[str], str],
+) -> Iterator[Tool]:
+    """The tools over one staged copy; `changed` is called after what may have changed it.
+
+    Orders that `is_persons` does not know to be a person's are not written. `after` is what is said
+    of a page behind the result of a call that wrote it.
+    """
+    documents = DocumentTools(changeset)
+    for definition in definitions():
+
+        def run(arguments: Mapping[str, Any], name: str = definition.name) -> str:
+            if name in READING:
+                return documents.call(name, arguments)
+            refused = _objection(changeset, name, arguments)
+            if refused is not None:
+                return f"Error: {refused}"
+            given, left_out = without_orders(arguments, is_persons)
+            done = _deleted(changeset, given) if name == DELETING else documents.call(name, given)
+            changed()
+            if name == DELETING or done.startswith("Error: "):
+                return done + left_out
+            page = _target(changeset, name, arguments["path"])
+            return f"{done}{left_out} {after(page.text)}"
+
+        yield Tool(definition=definition, run=run)
+
+
+def _objection(changeset: Changeset, name: str, arguments: Mapping[str, Any]) -> str | None:
+    """Why a call is not carried out; none: it may be, or is checked further in."""
+    path = arguments.get("path")
+    if name not in WRITING or not isinstance(path, str):
+        return None
+    try:
+        target = _target(changeset, name, path)
+    except (InvalidPath, NotAllowed):
+        return None  # which says so itself
+    if target.key in _WRITABLE or _is_skill(target):
+        return None
+    return (
+        f"{target} is not yours to write. You write {MEMORY}, {SUMMARY} and "
+        f"{skill_path('<name>')}; the other pages are evidence, or belong to agents and people"
+    )
+
+
+def _target(changeset: Changeset, name: str, path: str) -> DocumentPath:
+    """Where a call would write: an id and, unless it writes anew, an old path are followed."""
+    if name == "document_write" and not is_id(path):
+        return read_path(path)
+    found = changeset.find(path)
+    return read_path(path) if found is None else stored_path(found.path)
+
+
+def _is_skill(path: DocumentPath) -> bool:
+    below = path.slugs[len(_SKILLS.slugs) :]
+    return path.is_within(_SKILLS) and len(below) == 2 and below[1] == "SKILL"
+
+
+def _deleted(changeset: Changeset, arguments: Mapping[str, Any]) -> str:
+    path = arguments.get("path")
+    if not isinstance(path, str) or len(arguments) != 1:
+        raise InvalidValue(f"{DELETING} takes a path and nothing else")
+    found = changeset.read(path)
+    where = stored_path(found.path)
+    if not where.is_within(_SKILLS) or where.key == _SKILLS.key:
+        raise NotAllowed(f"{where} is no skill, and only skills can be deleted")
+    folder = DocumentPath(where.slugs[: len(_SKILLS.slugs) + 1])
+    # One by one, what is below first: a generation notes of each page that it is gone. What people
+    # link to it must not keep a skill alive.
+    for node in reversed(changeset.tree(folder.text, limit=LIST_MAX)):
+        changeset.delete(node.path, references=OnReferences.LEAVE)
+    return f"Prepared: {folder} is deleted, with what stood below it."

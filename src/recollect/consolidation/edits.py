@@ -1,34 +1,36 @@
-"""Takes up what people wrote into the published files, before the next generation is made of it.
+"""Finds and reads what people changed in published files, before the next generation is made.
 
-Pages of people and agents are loaded. MEMORY and memory_summary are written anew by consolidation:
-what was added to them or removed becomes facts, which they are made of. Owns that nothing is lost:
-what cannot be taken up is named and stays an edit, and with those a directory is kept aside.
+Documents that people write are loaded. MEMORY and memory_summary are rendered from facts: a line
+that was added to them becomes a fact, and one that was changed or deleted is answered with the fact
+it came from and the command that changes that fact. Whatever is not loaded stays an edit, is named,
+and is kept beside the directory when that is published next. Nothing is followed.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Iterable, Sequence
+import contextlib
+import json
+import re
+import stat
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from hashlib import sha256
 from pathlib import Path
 
-from recollect.consolidation.edited_lines import (
-    SPEAKER,
-    Difference,
-    Line,
-    difference,
-    is_of_project,
-    is_said,
-)
-from recollect.consolidation.noticing import changed_files
-from recollect.consolidation.pages import MEMORY, SUMMARY
+from recollect.config.settings import folder_of
+from recollect.consolidation.pages import MEMORY, SUMMARY, shown
+from recollect.consolidation.statements import Section
+from recollect.consolidation.validation import without_remarks
 from recollect.document import Content
-from recollect.documents.files import Folder, target_of
+from recollect.documents import manifest as manifests
+from recollect.documents.files import UNFINISHED, Folder, target_of
 from recollect.documents.front_matter import FileText, parse
-from recollect.documents.load import DELETIONS_UNASKED_MAX, Loading
+from recollect.documents.load import Loading
 from recollect.documents.loaded import Known, note, read_known
 from recollect.documents.manifest import Entry, Manifest
-from recollect.documents.paths import memory_root, read_path
+from recollect.documents.paths import DEPTH_MAX, EXTENSION, memory_root, read_path
 from recollect.documents.shelf import Problem, content_of, moment_text
 from recollect.documents.tree import Documents
 from recollect.errors import (
@@ -37,287 +39,469 @@ from recollect.errors import (
     NotFound,
     SchemaTooNew,
     StoreBusy,
+    TooLarge,
     UnusableDirectory,
 )
 from recollect.facts import Facts
-from recollect.knowledge import Fact
+from recollect.knowledge import Fact, FactTag
+from recollect.terms import words
 
 PAGE_BYTES_MAX = 1 << 20  # that are read of an edited page
 LINES_CHANGED_MAX = 200  # of one page; who changes more has written another page
+LINES_ANSWERED_MAX = 20
+STATEMENT_CHARS_MAX = 4_000
 FACTS_COMPARED = 50
+LIKENESS_MIN = 0.5  # of two lines of which one was made of the other
+FILES_MAX = 1_000_000  # of one directory
+FILES_PER_ROUND = 20_000  # before others have their turn; a directory is always looked at whole
+SEEN_MAX = 10_000  # directories that are remembered
 
-THE_REST = "what was changed besides its statements cannot be taken up; it is written anew"
+WRITTEN_ANEW = "only lines that are added are taken over from it; the rest is written anew"
+_TAGS = {
+    Section.ABOUT: FactTag.DETAIL,
+    Section.PREFERENCES: FactTag.PREFERENCE,
+    Section.DONE: FactTag.INSTRUCTION,
+    Section.DECISIONS: FactTag.DECISION,
+    Section.FAILED: FactTag.LESSON,
+    Section.OPEN: FactTag.COMMITMENT,
+}
+_PROJECT = "Project "
+_PLACE = re.compile(r"It is in (.{1,400}?)\.(?: |$)")
+_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?P<words>\S.*)")
+_FRAME = re.compile(
+    r"[|<>#]|[-=_*~][-=_*~ \t]*$|.*:$|~~.*~~[ .]*$|_.*_$|\[\[|(?:and )?\d[\d,]* more"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absorbed:
-    """What was taken up: ids of facts, paths of documents; and what was left, and why."""
+    """What was taken over: ids of facts, paths of documents; and what was not, and why."""
 
     added: tuple[str, ...] = ()
-    deleted: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
     left: tuple[Problem, ...] = ()
 
     @property
     def is_nothing(self) -> bool:
-        return not (self.added or self.deleted or self.documents or self.left)
+        return not (self.added or self.documents or self.left)
 
 
 NOTHING = Absorbed()
 
 
 def absorb(documents: Documents, facts: Facts, directory: Path) -> Absorbed:
-    """Take up what people changed in a directory that a space was published to.
+    """Take over what people changed in a directory that a space was published to.
 
     Doing it twice does nothing twice. `documents` are as a person holds them.
     """
-    root = str(memory_root())
+    root, reading = str(memory_root()), _Reading(documents=documents, facts=facts)
     try:
         if not changed_files(directory):
             return NOTHING
         if not documents.load(directory, path=root, dry_run=True).is_published:
-            reason = "it was not published from this space of this store"
-            return Absorbed(left=(Problem(file=str(directory), reason=reason),))
-        told = _told(documents, facts, directory)
-    except (UnusableDirectory, InvalidValue, SchemaTooNew, StoreBusy) as error:
-        return Absorbed(left=(Problem(file=str(directory), reason=str(error)),))
-    try:
-        loaded = documents.load(directory, path=root)
+            reading.leave(str(directory), "it was not published from this space of this store")
+            return reading.absorbed()
+        reading.read(directory)
+        return reading.absorbed(documents.load(directory, path=root))
     except (UnusableDirectory, MassDeletion, InvalidValue, SchemaTooNew, StoreBusy) as error:
-        left = Problem(file=str(directory), reason=str(error))
-        return replace(told.absorbed, left=(*told.absorbed.left, left))
-    return told.with_loaded(loaded)
+        reading.leave(str(directory), str(error))
+        return reading.absorbed()
+
+
+# pages that are rendered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """A line of a page and the headings it stands below."""
+
+    text: str
+    number: int
+    section: str = ""
+    under: str = ""
+    place: str = ""  # of the project
+
+    @property
+    def statement(self) -> str:
+        """What it says where it stands alone; empty: it is part of the frame of the page."""
+        item = _ITEM.fullmatch(self.text)
+        said = (item["words"] if item else self.text).strip()
+        if _FRAME.match(said) or not any(map(str.isalnum, said)):
+            return ""
+        name = self.under.partition(" – ")[0].strip() if self.section == Section.PEOPLE else ""
+        return said if name.casefold() in said.casefold() else f"{name}: {said}"
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        known = {each.casefold(): tag.value for each, tag in _TAGS.items()}
+        found = known.get(self.under.casefold()) or known.get(self.section.casefold())
+        return () if found is None else (found,)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        if not self.section.startswith(_PROJECT):
+            return {}
+        return {"project": self.place or self.section.removeprefix(_PROJECT).strip()}
 
 
 @dataclass(slots=True, kw_only=True)
-class _Told:
-    """What came of the pages that facts make."""
+class _Reading:
+    """What comes of the pages that are made of facts."""
 
+    documents: Documents
+    facts: Facts
     files: set[str] = field(default_factory=set)
-    added: list[str] = field(default_factory=list)
-    deleted: list[str] = field(default_factory=list)
+    added: dict[str, None] = field(default_factory=dict)
     left: list[Problem] = field(default_factory=list)
 
     def leave(self, file: str, reason: str) -> None:
         self.left.append(Problem(file=file, reason=reason))
 
-    @property
-    def absorbed(self) -> Absorbed:
-        return Absorbed(added=tuple(self.added), deleted=tuple(self.deleted), left=tuple(self.left))
-
-    def with_loaded(self, loaded: Loading) -> Absorbed:
-        """All that came of a directory; of these pages we know better than who loaded the rest."""
-        moved = (each.target for each in loaded.moved)
+    def absorbed(self, loaded: Loading | None = None) -> Absorbed:
+        """All that came of a directory; why these pages were not loaded is known better here."""
+        if loaded is None:
+            return Absorbed(added=tuple(self.added), left=tuple(self.left))
         others = [each for each in loaded.problems if each.file not in self.files]
         clashes = [Problem(file=each.file, reason=each.reason) for each in loaded.conflicts]
-        return replace(
-            self.absorbed,
-            documents=(
-                *(*loaded.created, *loaded.changed, *loaded.merged),
-                *(*moved, *loaded.deleted),
-            ),
-            left=(*self.left, *others, *clashes),
-        )
+        moved = (each.target for each in loaded.moved)
+        changed = (*loaded.created, *loaded.changed, *loaded.merged, *moved, *loaded.deleted)
+        left = (*self.left, *others, *clashes)
+        return Absorbed(added=tuple(self.added), documents=changed, left=left)
+
+    def read(self, directory: Path) -> None:
+        with target_of(directory) as target:
+            held = target.held(is_shared=False)
+            if held is None:
+                return
+            with held:
+                known = read_known(held)
+                if known is None:
+                    return
+                now = known.base
+                for path in (MEMORY, SUMMARY):
+                    now = self._read_page(held, now, path)
+                if now != known.base:
+                    note(held, known.published, now)
+
+    def _read_page(self, held: Folder, base: Manifest, path: str) -> Manifest:
+        entry = base.by_key.get(read_path(path).key)
+        if entry is None:
+            return base
+        self.files.add(entry.path)
+        try:
+            if held.stat(entry.path) is None:
+                raise InvalidValue("it is gone; it is written anew")
+            data = held.read(entry.path, PAGE_BYTES_MAX).data
+            if sha256(data).hexdigest() == entry.sha256:
+                return base
+            text, before = parse(data), self._before(entry, path)
+            if not text.body.strip():
+                raise InvalidValue("it is empty; it is written anew")
+            changes = _Changes.between(before.body, text.body)
+        except (InvalidValue, OSError) as error:
+            self.leave(entry.path, str(error))
+            return base
+        kept = self._take(entry, before, text, changes)
+        if kept is None:
+            now = replace(before, body=text.body)
+            entry = replace(entry, sha256=sha256(data).hexdigest(), size_bytes=len(data), said=now)
+        elif kept:  # compared with that the next time, they are not new any more
+            said = replace(before, body="\n".join([before.body, "", *kept]))
+            entry = replace(entry, said=said)
+        return _with(base, entry)
+
+    def _before(self, entry: Entry, path: str) -> Content:
+        """What a page said when it was published, or when it was last read."""
+        if entry.said is not None:
+            return entry.said
+        try:
+            version = self.documents.version(entry.id, entry.version)
+        except NotFound:
+            version = None
+        is_it = version is not None and read_path(version.path).key == read_path(path).key
+        if version is None or not is_it or (entry.at and entry.at != moment_text(version.at)):
+            raise InvalidValue(
+                "what it said before is forgotten, so that nobody can tell what is new"
+            )
+        return content_of(version)
+
+    def _take(
+        self, entry: Entry, before: Content, text: FileText, changes: _Changes
+    ) -> list[str] | None:
+        """Make facts of what is new; the lines they were made from. None: nothing else changed."""
+        problems = len(self.left)
+        kept = [line.text for line in changes.added if self._add(entry.path, line)]
+        for line in changes.gone[:LINES_ANSWERED_MAX]:
+            self._answer(entry.path, line)
+        if (more := len(changes.gone) - LINES_ANSWERED_MAX) > 0:
+            self.leave(entry.path, f"{more} more lines that were changed are written anew")
+        if changes.is_frame_changed or not _has_same_head(before, text):
+            self.leave(entry.path, WRITTEN_ANEW)
+        return kept if len(self.left) > problems else None
+
+    def _add(self, file: str, line: _Line) -> bool:
+        try:
+            if len(line.statement) > STATEMENT_CHARS_MAX:
+                raise InvalidValue(f"a fact has at most {STATEMENT_CHARS_MAX:,} characters")
+            stored = self.facts.add(line.statement, tags=line.tags, metadata=line.metadata)
+        except InvalidValue as error:
+            self.leave(file, f"line {line.number}: {error}")
+            return False
+        self.added[stored.id] = None
+        return True
+
+    def _answer(self, file: str, line: _Line) -> None:
+        """Say which fact a line came from that was changed or deleted, and how to change that."""
+        known = self._facts_of(line)
+        if not known:
+            reason = "it comes from no single fact: find what it says with recollect facts search"
+        else:
+            ids = ", ".join(fact.id for fact in known)
+            noun = "fact" if len(known) == 1 else "facts"
+            reason = (
+                f"it comes from {noun} {ids}: change that with recollect facts edit "
+                f"{known[0].id} TEXT, or recollect facts delete {known[0].id}"
+            )
+        self.leave(file, f"line {line.number} is written anew; {reason}")
+
+    def _facts_of(self, line: _Line) -> list[Fact]:
+        """The facts that a line says: those that share the longest beginning with it."""
+        said, found = words(line.text).strip(), dict[str, list[Fact]]()
+        for fact in self.facts.search(line.statement[:STATEMENT_CHARS_MAX], FACTS_COMPARED):
+            for text in _wordings(fact.content):
+                if text and f"{said} ".startswith(f"{text} "):
+                    found.setdefault(text, []).append(fact)
+        same = found[max(found, key=len)] if found else []
+        near = [each for each in same if line.place and line.place in each.content]
+        return near or same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Page:
-    """An edited page: what it was made from, and what it says."""
+class _Changes:
+    """How two texts of a page differ: statements that are new, and those that are not there."""
 
-    entry: Entry
-    base: Content
-    text: FileText
-    data: bytes
-    difference: Difference
+    added: tuple[_Line, ...]
+    gone: tuple[_Line, ...]
+    is_frame_changed: bool
 
-    @property
-    def file(self) -> str:
-        return self.entry.path
-
-    @property
-    def now(self) -> Content:
-        """What the file says; a head that is not there has not changed."""
-        front = self.text.front
-        if front is None:
-            return replace(self.base, body=self.text.body)
-        return Content(
-            title=front.title or self.base.title,
-            description=front.description,
-            body=self.text.body,
-            tags=front.tags,
-            links=front.links,
-        )
-
-    @property
-    def has_same_head(self) -> bool:
-        front = self.text.front
-        is_whole = front is not None and not front.unknown
-        return is_whole and replace(self.now, body="") == replace(self.base, body="")
+    @classmethod
+    def between(cls, before: str, after: str) -> _Changes:
+        old, new = list(_lines(before)), list(_lines(after))
+        kept = {line.text for line in old} & {line.text for line in new}
+        old, new = ([line for line in each if line.text not in kept] for each in (old, new))
+        if len(old) + len(new) > LINES_CHANGED_MAX:
+            raise InvalidValue(
+                f"more than {LINES_CHANGED_MAX} lines were changed; nothing of it is taken over"
+            )
+        changed = {number for line in old if (number := _made_of(line, new)) is not None}
+        added = [line for line in new if line.statement and line.number not in changed]
+        gone = [line for line in old if line.statement]
+        frame = [line for line in (*old, *new) if not line.statement]
+        return cls(added=tuple(added), gone=tuple(gone), is_frame_changed=bool(frame))
 
 
-def _told(documents: Documents, facts: Facts, directory: Path) -> _Told:
-    """Make facts of what two pages were made to say."""
-    told = _Told()
+def _made_of(line: _Line, new: list[_Line]) -> int | None:
+    """The number of the new line that one was made into."""
+    near = [each for each in new if (each.section, each.under) == (line.section, line.under)]
+    scored = [(_likeness(line.text, each.text), each.number) for each in near if each.statement]
+    best, number = max(scored, default=(0.0, 0))
+    return number if best >= LIKENESS_MIN else None
+
+
+def _likeness(a: str, b: str) -> float:
+    before, after = (words(without_remarks(each)).split() for each in (a, b))
+    return SequenceMatcher(None, before, after, autojunk=False).ratio()
+
+
+def _lines(body: str) -> Iterator[_Line]:
+    """The lines of a page; one that is indented goes on with that before it."""
+    section = under = place = fence = ""
+    begun: _Line | None = None
+    for number, raw in enumerate(body.split("\n"), start=1):
+        text = raw.strip()
+        is_fence = text.startswith(("```", "~~~"))
+        is_frame = is_fence or bool(fence) or not text or text.startswith("#")
+        goes_on = raw[:1] in (" ", "\t") and not is_frame and _ITEM.fullmatch(raw) is None
+        if begun is not None and goes_on:
+            begun = replace(begun, text=f"{begun.text} {text}")
+            continue
+        if begun is not None:
+            yield begun
+        if is_fence and (not fence or text.startswith(fence)):
+            fence = "" if fence else text[:3]
+        elif text.startswith("### ") and not fence:
+            under = text.removeprefix("### ").strip()
+        elif text.startswith("## ") and not fence:
+            section, under, place = text.removeprefix("## ").strip(), "", ""
+        elif (where := _PLACE.match(text)) is not None:
+            place = where[1]
+        begun = None
+        if text:
+            shown_text = f"# {text}" if is_frame or _PLACE.match(text) else text
+            begun = _Line(text=shown_text, number=number, section=section, under=under, place=place)
+    if begun is not None:
+        yield begun
+
+
+def _wordings(content: str) -> Iterator[str]:
+    """A fact as a line may say it: below its project it does not say where that is."""
+    yield words(shown(content)).strip()
+    if content.startswith("In "):
+        yield words(shown(content.partition(", ")[2])).strip()
+
+
+def _has_same_head(before: Content, text: FileText) -> bool:
+    front = text.front
+    if front is None:
+        return True
+    said = Content(
+        title=front.title or before.title,
+        description=front.description,
+        body=before.body,
+        tags=front.tags,
+        links=front.links,
+    )
+    return said == before and not front.unknown
+
+
+def _with(base: Manifest, entry: Entry) -> Manifest:
+    entries = (entry if each.id == entry.id else each for each in base.entries)
+    return replace(base, entries=tuple(entries))
+
+
+# which files were changed
+
+
+Look = tuple[int, int, int, bool]  # inode, size, time of change, whether it is a plain file
+
+
+def changed_files(directory: Path) -> list[str]:
+    """The files of a published directory that are not as they were written, and those gone.
+
+    None of them, too, if there is no directory, or nothing is known of it.
+    """
+    if not directory.parent.is_dir():
+        return []
     with target_of(directory) as target:
-        held = target.held(is_shared=False)
-        if held is None:
-            return told
-        with held:
-            known = read_known(held)
-            if known is None:
-                return told
-            found = (_page(documents, held, known, path, told) for path in (MEMORY, SUMMARY))
-            pages = [page for page in found if page is not None]
-            taking = _Taking(facts=facts, told=told)
-            taking.take(pages)
-            now = _renewed(known.base, map(taking.settled, pages))
-            if now.entries != known.base.entries:
-                note(held, known.published, now)
-    return told
+        found = target.parent.stat(target.name)
+        if found is None:
+            return []
+        if not stat.S_ISDIR(found.st_mode):
+            raise UnusableDirectory(f"{target.shown} is a link, or no directory")
+        with target.parent.folder(target.name) as folder:
+            return _changed(folder, read_known(folder), dict(_looks(folder)))
 
 
-def _page(documents: Documents, held: Folder, known: Known, path: str, told: _Told) -> _Page | None:
-    """A page that was edited; none: it was not, or cannot be read."""
-    entry = known.base.by_key.get(read_path(path).key)
-    if entry is None:
-        return None
-    told.files.add(entry.path)
-    try:
-        if held.stat(entry.path) is None:
-            raise InvalidValue("it is gone; it is written anew")
-        data = held.read(entry.path, PAGE_BYTES_MAX).data
-        if _sha256(data) == entry.sha256:
-            return None
-        text = parse(data)
-        if not text.body.strip():
-            raise InvalidValue("it is empty, which is not taken for a wish; it is written anew")
-        base = _base(documents, entry, path)
-    except (InvalidValue, OSError) as error:
-        told.leave(entry.path, str(error))
-        return None
-    return _Page(
-        entry=entry,
-        base=base,
-        text=text,
-        data=data,
-        difference=difference(base.body, text.body),
+@dataclass(slots=True)
+class Watch:
+    """Remembers what directories looked like, so that each edit is reported once.
+
+    Files are compared by size and time, and read only where those changed. Safe to share between
+    threads.
+    """
+
+    root: Path | None
+    _seen: dict[str, tuple[str, str]] = field(default_factory=dict)  # the look, and the edit in it
+    _after: str = ""  # where the last round ended
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def noticed(self, name: str | None = None, *, in_turn: bool = False) -> list[str]:
+        """The spaces whose directories were edited since they were looked at last.
+
+        Of one directory or of all; in turn, with very many files, only some are looked at.
+        """
+        if self.root is None:
+            return []
+        spaces, looked = [], 0
+        with self._lock, contextlib.suppress(OSError), Folder.named(self.root) as root:
+            names = [each for each in root.names() if not each.startswith(".")]
+            if name is not None:
+                names = [name]
+            elif in_turn:
+                names.sort(key=lambda each: (each <= self._after, each))
+            for each in names:
+                if in_turn and looked >= FILES_PER_ROUND:
+                    break
+                self._after = each
+                with contextlib.suppress(OSError, InvalidValue, SchemaTooNew):
+                    space, files = self._look(root, each)
+                    spaces += [space] if space else []
+                    looked += files
+        return spaces
+
+    def _look(self, root: Folder, name: str) -> tuple[str, int]:
+        """The space of a directory if there is a new edit in it; how many files it has."""
+        with root.folder(name) as folder:
+            looks = dict(_looks(folder))
+            look = _digest(looks)
+            seen = self._seen.get(name, ("", ""))
+            if seen[0] == look:
+                return "", len(looks)
+            known = read_known(folder)
+            space = "" if known is None else known.published.space
+            changed = _changed(folder, known, looks) if folder_of(space) == name else []
+            if root.identity_at(name) != folder.identity or folder.stat(UNFINISHED) is not None:
+                return "", len(looks)  # it is being replaced at this moment
+        edit = _digest({each: looks.get(each) for each in changed}) if changed else ""
+        self._seen.pop(name, None)
+        self._seen[name] = (look, edit)
+        if len(self._seen) > SEEN_MAX:
+            del self._seen[next(iter(self._seen))]
+        return space if edit and edit != seen[1] else "", len(looks)
+
+
+def _looks(folder: Folder, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Look]]:
+    """What can be seen of everything that may be a document, without reading it."""
+    count = 0
+    for name in folder.names():
+        found = None if name.startswith(".") or depth > DEPTH_MAX else folder.stat(name)
+        if found is None:
+            continue
+        if stat.S_ISDIR(found.st_mode):
+            with folder.folder(name) as inner:
+                yield from _looks(inner, f"{prefix}{name}/", depth + 1)
+        elif name.endswith(EXTENSION):
+            is_plain = stat.S_ISREG(found.st_mode)
+            yield f"{prefix}{name}", (found.st_ino, found.st_size, found.st_mtime_ns, is_plain)
+        count += 1
+        if count > FILES_MAX:
+            raise TooLarge(f"there are more than {FILES_MAX:,} files")
+
+
+def _changed(folder: Folder, known: Known | None, looks: Mapping[str, Look]) -> list[str]:
+    published = folder.stat(manifests.NAME)
+    if published is None or known is None:
+        return []
+    entries = {each.path: each for each in known.base.entries if each.sha256}
+    return sorted(
+        name
+        for name in entries.keys() | looks.keys()
+        if not _is_as_known(folder, name, entries.get(name), looks.get(name), published.st_mtime_ns)
     )
 
 
-def _base(documents: Documents, entry: Entry, path: str) -> Content:
-    """What a page said when it was published, or when it was last taken up."""
-    if entry.said is not None:
-        return entry.said
-    try:
-        version = documents.version(entry.id, entry.version)
-    except NotFound:
-        version = None
-    is_it = version is not None and read_path(version.path).key == read_path(path).key
-    if version is None or not is_it or (entry.at and entry.at != moment_text(version.at)):
-        raise InvalidValue("what it said before is forgotten, so that nobody can tell what is new")
-    return content_of(version)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Taking:
-    """Facts on their way in and out, and the lines of which file they were made from."""
-
-    facts: Facts
-    told: _Told
-    taken: dict[str, list[Line]] = field(default_factory=dict)
-
-    def take(self, pages: Sequence[_Page]) -> None:
-        """What was added first: where a line was only moved or changed, nothing is ever missing."""
-        fit = [page for page in pages if self._is_an_edit(page)]
-        for page in fit:
-            for line in page.difference.added:
-                self._add(page, line)
-        moved = {line.key for page in fit for line in page.difference.added}
-        for page in fit:
-            for line in page.difference.removed:
-                self._remove(page, line, moved)
-
-    def _is_an_edit(self, page: _Page) -> bool:
-        """Whether a page was edited, and is neither another one nor what a mishap left of it."""
-        found = page.difference
-        removed = len(found.removed)
-        if removed > DELETIONS_UNASKED_MAX and 2 * removed > found.stated:
-            reason = f"{removed} of {found.stated} statements are gone; nothing of it is taken up"
-        elif len(found.added) + removed > LINES_CHANGED_MAX:
-            reason = f"more than {LINES_CHANGED_MAX} lines were changed; nothing of it is taken up"
-        else:
-            return True
-        self.told.leave(page.file, reason)
+def _is_as_known(
+    folder: Folder, name: str, entry: Entry | None, look: Look | None, published_ns: int
+) -> bool:
+    if entry is None or look is None:
         return False
+    _, size, changed_ns, is_plain = look
+    if not is_plain or size != entry.size_bytes:
+        return False
+    # The list of what was published is written last: whatever is older is as it was.
+    return changed_ns <= published_ns or _sha256(folder, name, size) == entry.sha256
 
-    def _add(self, page: _Page, line: Line) -> None:
-        if line.is_cut:
-            self._leave(page, line, "there was no room for all of it, so it is not taken up")
-            return
+
+def _sha256(folder: Folder, name: str, size: int) -> str:
+    *folders, last = name.split("/")
+    with contextlib.ExitStack() as stack:
+        for each in folders:
+            folder = stack.enter_context(folder.folder(each))
         try:
-            metadata = line.metadata | self._speaker(page, line)
-            stored = self.facts.add(line.statement, tags=line.tags, metadata=metadata)
-        except InvalidValue as error:
-            self._leave(page, line, str(error))
-            return
-        self._take(page, line)
-        if stored.id not in self.told.added:
-            self.told.added.append(stored.id)
-
-    def _speaker(self, page: _Page, line: Line) -> dict[str, str]:
-        """Whose word a line was before it was changed, which it says nothing of itself."""
-        was = page.difference.was(line)
-        found = [] if was is None else self._facts_of(was)
-        speaker = found[0].metadata.get(SPEAKER) if len(found) == 1 else None
-        return {SPEAKER: speaker} if isinstance(speaker, str) else {}
-
-    def _remove(self, page: _Page, line: Line, moved: Collection[str]) -> None:
-        """Delete what a line told, unless it was moved, or cut and then changed."""
-        if line.key in moved:
-            if any(line.key == each.key for taken in self.taken.values() for each in taken):
-                self._take(page, line)
-            return
-        if line.is_cut and any(each.is_cut for each in page.difference.added):
-            return
-        found = self._facts_of(line)
-        if len(found) == 1:
-            self.facts.delete(found[0].id)
-            self.told.deleted.append(found[0].id)
-            self._take(page, line)
-            return
-        said = f"{len(found)} facts say" if found else "no fact says"
-        self._leave(page, line, f"it was removed, but {said} just this, so none is deleted")
-
-    def _facts_of(self, line: Line) -> list[Fact]:
-        found = self.facts.search(line.words, FACTS_COMPARED)
-        same = [fact for fact in found if is_said(line, fact.content)]
-        near = [fact for fact in same if is_of_project(line, fact)]
-        return near if len(same) > 1 and near else same
-
-    def _take(self, page: _Page, line: Line) -> None:
-        self.taken.setdefault(page.file, []).append(line)
-
-    def _leave(self, page: _Page, line: Line, reason: str) -> None:
-        self.told.leave(page.file, f"line {line.number}: {reason}")
-
-    def settled(self, page: _Page) -> Entry:
-        """What is known of a page from now on; with all of it taken up it is no edit any more."""
-        found, taken = page.difference, self.taken.get(page.file, [])
-        if page.has_same_head and found.rest_is_same(taken):
-            return replace(
-                page.entry, sha256=_sha256(page.data), size_bytes=len(page.data), said=page.now
-            )
-        if not (page.has_same_head and found.rest_is_same([*found.added, *found.removed])):
-            self.told.leave(page.file, THE_REST)
-        if not taken:
-            return page.entry
-        return replace(page.entry, said=replace(page.base, body=found.taken_up(taken)))
+            return folder.digest(last, size)
+        except (OSError, InvalidValue):
+            return ""  # it is being changed at this very moment
 
 
-def _renewed(base: Manifest, entries: Iterable[Entry]) -> Manifest:
-    now = {each.id: each for each in entries}
-    return replace(base, entries=tuple(now.get(each.id, each) for each in base.entries))
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _digest(looks: Mapping[str, Look | None]) -> str:
+    return sha256(json.dumps(sorted(looks.items())).encode()).hexdigest()

@@ -4,24 +4,30 @@ They are a projection: whatever happens to them, the store holds what they say, 
 writes what is missing. Owns the part of G6 and P6 that is files. A file that cannot be written
 fails no generation; it is logged, and tried again. What people wrote there is taken up before it is
 written over; what cannot be taken up is kept beside it.
+
+While a model writes, what it has staged stands in a directory beside the published one, for people
+to look at; nothing is ever read from it. What leaves the handbook stands there too. It is made
+before the run reads anything, and never again: whoever forgets something takes it away afterwards.
 """
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import logging
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from recollect.config import Settings
 from recollect.config.settings import folder_of
-from recollect.consolidation.edits import NOTHING, Absorbed, absorb
-from recollect.consolidation.noticing import Watch
-from recollect.consolidation.staged_files import Show, nowhere, shown_in, take_away
-from recollect.documents.files import Folder
-from recollect.documents.paths import memory_root
+from recollect.consolidation.edits import NOTHING, Absorbed, Watch, absorb
+from recollect.consolidation.pages import RAW, SUMMARIES
+from recollect.documents.changeset import Changeset
+from recollect.documents.files import FILE_MODE, FOLDER_MODE, Folder
+from recollect.documents.front_matter import render
+from recollect.documents.paths import EXTENSION, memory_root, read_path
 from recollect.documents.publish import Publication
 from recollect.documents.shelf import Problem
 from recollect.documents.tree import Documents
@@ -35,9 +41,13 @@ FOLDER = "memories"
 USUAL_FILE = "memory.db"
 EDITED = "-edited"  # in the names of what was kept aside
 SPACES_MAX = 100  # whose files one sweep writes
-EDITS_TOLD = 10  # of those that were not taken up
+EDITS_NAMED = 10  # of those that were not taken up
+
+_GONE = "-gone"
 
 _log = logging.getLogger(__name__)
+
+Show = Callable[[Changeset, Iterable[str]], None]  # what was staged, and other pages to look at
 
 
 def root_of(settings: Settings, store: StoreDescription) -> Path | None:
@@ -100,7 +110,7 @@ class MemoryFiles:
         if directory is None:
             return ()
         places = [directory, *_beside(directory)]
-        return _told_left_over(space, [*filter(_is_left, places), *take_away(directory)])
+        return _report_left_over(space, [*filter(_is_left, places), *take_away(directory)])
 
     def withdraw(self, space: str, *, is_published: bool) -> tuple[str, ...]:
         """Let no file say what was just forgotten, nor what is kept beside them.
@@ -121,7 +131,7 @@ class MemoryFiles:
         abandoned = [each for each in _beside(directory) if each in kept or _is_abandoned(each)]
         left = [] if is_current else [directory]
         left += [*filter(_is_left, abandoned), *take_away(directory)]
-        return _told_left_over(space, left)
+        return _report_left_over(space, left)
 
     def _write(self, space: str, number: int | None) -> bool:
         directory = self.directory(space)
@@ -142,7 +152,7 @@ class MemoryFiles:
             return False
         if made is None:
             return False
-        _tell_left(space, left, made)
+        _report_left(space, left, made)
         return True
 
     def write_missing(self, space: str | None = None) -> int:
@@ -155,12 +165,12 @@ class MemoryFiles:
     # what people wrote
 
     def noticed(self) -> list[str]:
-        """The spaces whose files were edited here since anybody looked; each edit is told once."""
-        return self._watch.noticed()
+        """The spaces whose files were edited since anybody looked; each edit is reported once."""
+        return self._watch.noticed(in_turn=True)
 
     def noticed_in(self, space: str | None) -> list[str]:
         """The same, of one space or of all, however many files there are."""
-        return self._watch.noticed_in(None if space is None else folder_of(space))
+        return self._watch.noticed(None if space is None else folder_of(space))
 
     def absorb(self, space: str) -> Absorbed:
         """Take up what people wrote into the files of a space; it never fails a generation."""
@@ -174,10 +184,10 @@ class MemoryFiles:
         except (RecollectError, OSError) as error:
             _log.warning("edits in the files of space %r were not taken up: %s", space, error)
             return Absorbed(left=(Problem(file=str(directory), reason=str(error)),))
-        if found.added or found.deleted or found.documents:
+        if found.added or found.documents:
             _log.info(
-                "space %r was edited as files: %d facts added, %d deleted, %d documents changed",
-                *(space, len(found.added), len(found.deleted), len(found.documents)),
+                "space %r was edited as files: %d facts added, %d documents changed",
+                *(space, len(found.added), len(found.documents)),
             )
         return found
 
@@ -205,7 +215,7 @@ def _is_there(place: Path) -> bool:
     return place.is_symlink() or place.exists()
 
 
-def _told_left_over(space: str, left: Sequence[Path]) -> tuple[str, ...]:
+def _report_left_over(space: str, left: Sequence[Path]) -> tuple[str, ...]:
     names = tuple(map(str, left))
     if names:
         _log.warning(
@@ -214,15 +224,95 @@ def _told_left_over(space: str, left: Sequence[Path]) -> tuple[str, ...]:
     return names
 
 
-def _tell_left(space: str, left: Sequence[Problem], made: Publication) -> None:
+def _report_left(space: str, left: Sequence[Problem], made: Publication) -> None:
     """Say which edits were not taken up, and where they are from now on."""
     kept = [each for each in made.kept_aside if f".recollect-{made.generation}-edited" in each]
     if not left and not kept:
         return
-    told = "; ".join(f"{each.file}: {each.reason}" for each in left[:EDITS_TOLD])
-    more = f"; and {len(left) - EDITS_TOLD} more" if len(left) > EDITS_TOLD else ""
+    reasons = "; ".join(f"{each.file}: {each.reason}" for each in left[:EDITS_NAMED])
+    more = f"; and {len(left) - EDITS_NAMED} more" if len(left) > EDITS_NAMED else ""
     where = f"; they are kept in {', '.join(kept)}" if kept else ""
     _log.warning(
         "edits in the files of space %r were not taken up: %s%s%s",
-        *(space, told or "made in the last moment", more, where),
+        *(space, reasons or "made in the last moment", more, where),
     )
+
+
+# while a model writes
+
+
+def nowhere(_space: str, _token: int) -> contextlib.AbstractContextManager[Show]:
+    """Where nothing is published, nothing is shown."""
+    return contextlib.nullcontext(lambda _changeset, _others: None)
+
+
+def take_away(directory: Path) -> tuple[Path, ...]:
+    """Remove what runs show beside a published directory, also if they go on; what could not be."""
+    mine = f"{glob.escape(_prefix(directory))}*"
+    # Those first that were given another name and not removed: they stand in the way of others.
+    for each in sorted(directory.parent.glob(mine), reverse=True):
+        place = each
+        if each.is_symlink():  # nothing of ours is behind it
+            each.unlink(missing_ok=True)
+        elif not each.name.endswith(_GONE):
+            # Whoever shows something there must not find the place while it is emptied.
+            with contextlib.suppress(OSError):
+                place = each.rename(each.with_name(f"{each.name}{_GONE}"))
+        shutil.rmtree(place, ignore_errors=True)
+    return tuple(sorted(directory.parent.glob(mine)))
+
+
+@contextlib.contextmanager
+def shown_in(directory: Path, token: int) -> Iterator[Show]:
+    """Show changesets beside a published directory, under a name with the token of the run."""
+    place = directory.with_name(f"{_prefix(directory)}{token}")
+    shown: set[str] = set()
+
+    def show(changeset: Changeset, others: Iterable[str]) -> None:
+        """All of it the first time; then what a model can have written since."""
+        staged = {edit.path for edit in changeset.edits}
+        paths = {path for path in staged if path not in shown or not _is_evidence(path)}
+        try:
+            for path in sorted(paths.union(others)):
+                _write(changeset, path, place)
+        except OSError as error:
+            if place.is_dir():  # else somebody has taken it away
+                _log.warning("what is staged is not shown: %s", error)
+        shown.update(staged)
+
+    try:
+        directory.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        take_away(directory)  # of runs that died
+        place.mkdir(mode=FOLDER_MODE)
+    except OSError as error:
+        _log.warning("what is staged cannot be shown: %s", error)
+        yield lambda _changeset, _others: None
+        return
+    try:
+        yield show
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _prefix(directory: Path) -> str:
+    return f".{directory.name}.staged-"
+
+
+def _is_evidence(path: str) -> bool:
+    return path == RAW or path.startswith(f"{SUMMARIES}/")
+
+
+def _write(changeset: Changeset, path: str, place: Path) -> None:
+    """A page as it is staged, as a file; none, if it is deleted."""
+    slugs = read_path(path).slugs[len(memory_root().slugs) :]
+    file = place.joinpath(*slugs[:-1], f"{slugs[-1]}{EXTENSION}")
+    found = changeset.find(path)
+    if found is None:
+        file.unlink(missing_ok=True)
+        return
+    folder = place
+    for slug in slugs[:-1]:
+        folder = folder / slug
+        folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+    file.write_bytes(render(found))
+    file.chmod(FILE_MODE)

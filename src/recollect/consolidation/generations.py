@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
 
 from recollect import collection
 from recollect.consolidation.pages import SKILLS
-from recollect.consolidation.run import REASON, Consolidator, Preview, without_removal
+from recollect.consolidation.run import REASON, Consolidator, Preview
+from recollect.consolidation.stage import Inputs, Stage
 from recollect.documents.changeset import Changeset
 from recollect.documents.editing import OnReferences
 from recollect.documents.paths import DocumentPath, read_path
@@ -21,6 +23,7 @@ from recollect.generation import (
     GenerationDocument,
     GenerationDraft,
 )
+from recollect.knowledge import Fact
 from recollect.processing import WorkReport
 from recollect.runtime import Runtime
 from recollect.session import page_size
@@ -99,8 +102,8 @@ class Generations:
             if before.get(each) != after.get(each)
         ]
         # What was restored is another version, and says the same.
-        told = [each for each in changes if each.text or each.change is not DocumentChange.CHANGED]
-        return sorted(told, key=lambda change: change.path)
+        real = [each for each in changes if each.text or each.change is not DocumentChange.CHANGED]
+        return sorted(real, key=lambda change: change.path)
 
     def _of(self, generation: Generation) -> builtins.list[GenerationDocument]:
         return self._store.generations.documents(self._space, generation.number)
@@ -124,71 +127,80 @@ class Generations:
     def rollback(self, number: int) -> Generation:
         """Restore what a generation said, as the newest one.
 
-        It stays until something is learned or forgotten; `pause` keeps it for longer.
+        Where something it rests on does not hold any more, or is not to be remembered, it is
+        rendered again from the rest. It stays until something is learned or forgotten; `pause`
+        keeps it for longer.
         """
         wanted = self.get(number)
         if not wanted.is_whole:
             raise UsageError(
                 f"generation {number} cannot be restored: something it said was forgotten since"
             )
-        selection = self._store.generations.select(
-            self._space, self._runtime.settings.selection_policy, self._runtime.now()
-        )
-        target = self._of(wanted)
-        self._check_remembered(number, target)
-        changeset = self._documents.changeset(f"generation {number} restored")
-        current = self._of(self.get(None))
-        summaries = tuple(self._restored(changeset, target, current))
-        changes = changeset.prepared()
+        now, settings = self._runtime.now(), self._runtime.settings
+        inputs = Inputs.read(self._store.generations, self._space, settings, now)
+        target, current = self._of(wanted), self._of(self.get(None))
+        note = f"generation {number} restored"
+        stage = Stage(changeset=self._documents.changeset(note), inputs=inputs.of(target))
+        if any(self._is_void(each, wanted.made_at) for each in target):
+            note = f"{note}, without what does not hold any more"
+            stage.render()
+        else:
+            self._restore(stage, target, current)
+        changes = stage.changeset.prepared()
         if not changes.edits:
             raise UsageError(f"generation {number} is what there is")
         draft = GenerationDraft(
             made_by="user",
-            selection=without_removal(selection),
+            selection=replace(inputs.selection, added=(), retained=(), removed=(), revision=0),
             changes=changes,
-            digest=selection.digest or REASON,
-            note=f"generation {number} restored",
-            summaries=summaries,
+            digest=inputs.selection.digest or REASON,
+            note=note,
+            summaries=tuple(stage.written),
             unconsumed=_not_in(target, current),
-            cooldown_seconds=self._runtime.settings.consolidation_cooldown_seconds,
-            kept=self._runtime.settings.generations_kept,
+            cooldown_seconds=settings.consolidation_cooldown_seconds,
+            kept=settings.generations_kept,
             restored_from=number,
         )
-        made = self._store.generations.restore(
-            self._space, draft, self._runtime.now(), self._runtime.ids.new
-        )
+        made = self._store.generations.restore(self._space, draft, now, self._runtime.ids.new)
         self._consolidator.write_files(self._space, made)
         return made
 
-    def _check_remembered(self, number: int, target: builtins.list[GenerationDocument]) -> None:
-        """What was switched off since must not come back this way."""
-        for session_id in sorted({each.session_id for each in target if each.session_id}):
+    def _is_void(self, page: GenerationDocument, made_at: datetime) -> bool:
+        """Whether something that a page rests on was taken back or changed since."""
+        version = self._documents.version(page.document_id, page.version)
+        for session_id in {source.session_id for source in version.sources}:
             state = self._store.sessions.get(self._space, session_id)
             if state is None or not state.remembered:
-                raise UsageError(
-                    f"generation {number} cannot be restored: session {session_id}, which it was "
-                    "made of, is not to be remembered any more"
-                )
+                return True
+        facts = (self._store.facts.get(self._space, each) for each in version.facts)
+        return any(fact is None or not _has_stood(fact, made_at) for fact in facts)
 
-    def _restored(
+    def _restore(
         self,
-        changeset: Changeset,
+        stage: Stage,
         target: builtins.list[GenerationDocument],
         current: builtins.list[GenerationDocument],
-    ) -> Iterator[tuple[str, str]]:
-        """Prepare what makes the current generation the wanted one; sessions and their pages."""
+    ) -> None:
+        """Prepare what makes the current generation the wanted one."""
+        changeset = stage.changeset
         versions = {each.document_id: each.version for each in current}
         for each in target:
             if versions.pop(each.document_id, None) == each.version:
                 continue
             document = changeset.restore(each.document_id, each.version)
             if each.session_id is not None:
-                yield each.session_id, document.path
+                stage.written.append((each.session_id, document.path))
         for document_id in sorted(versions):
             gone = changeset.find(document_id)
             if gone is not None:
                 changeset.delete(gone.path, below=True, references=OnReferences.LEAVE)
                 _drop_folder(changeset, read_path(gone.path).parent)
+
+
+def _has_stood(fact: Fact, since: datetime) -> bool:
+    """Whether a fact holds and says what it said at some time."""
+    is_over = fact.superseded_by is not None or fact.valid_to is not None
+    return not is_over and (fact.updated_at is None or fact.updated_at <= since)
 
 
 def _not_in(

@@ -1,66 +1,83 @@
-"""Writes the handbook by rules, and with it the summary and the skills: what MEMORY says. Pure.
+"""Renders MEMORY, memory_summary and the skills from what is known. Pure: same input, same bytes.
 
-One statement per line, each once, the best first; what holds for one project stands below it; what
-does not agree stands side by side. What does not fit is counted. Same input, same bytes.
+One statement per line, each once, the most used first, then the newest; what holds for one project
+stands below it, what does not agree side by side. A page names the facts and sessions it rests on;
+the lines of MEMORY say the day, its lists of sessions where to read more. What does not fit is
+counted. The summary is put before conversations unasked: short, without links, and never a tool's
+word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from hashlib import sha256
 
-from recollect.consolidation.artifacts import raw_memories
-from recollect.consolidation.filing import (
-    Filed,
-    Section,
-    file_away,
-    newest_first,
-    project_name,
-    project_place,
-)
-from recollect.consolidation.lines import label, link, shown
-from recollect.consolidation.overview import overview
+from recollect.consolidation.evidence import SummarizedSession, raw_memories
 from recollect.consolidation.pages import (
     LIMITS,
     MEMORY,
+    SUMMARY,
     Limits,
     Page,
-    Recent,
     distinct_facts,
     distinct_sources,
+    label,
+    link,
+    shown,
+    skill_path,
 )
-from recollect.consolidation.skills import Skill, skills_of
-from recollect.consolidation.telling import line
+from recollect.consolidation.statements import (
+    Section,
+    Statement,
+    believed,
+    file_away,
+    project_name,
+    project_place,
+    without_place,
+)
 from recollect.generation import Standing
+from recollect.knowledge import FactTag, Source, Trust
+from recollect.orders import commands
+from recollect.terms import search_terms
 from recollect.topics.directory import Entity, TopicKind
 from recollect.topics.grouping import Topic
+from recollect.topics.subjects import place_parts
 
 INTRODUCTION = (
-    "What is known here, one statement per line, with the sessions that bear it out: the most "
-    "used first, then the newest."
+    "What is known here, one statement per line, with the day it was said: the most used first, "
+    "then the newest."
 )
 NOTHING_KNOWN = "Nothing is known yet."
-CONFLICTS = "Conflicts"
+CONFLICTS, SESSIONS = "Conflicts", "Sessions"
+DISAGREE = "These do not agree, and nothing says which is right; the newer stands first."
 TOPIC_CHARS_MAX = 100
+SUMMARY_LINE_CHARS_MAX = 240  # whatever is longer is left out: half a rule is another one
+SUMMARY_TITLE_CHARS_MAX = 80
+NAMES_MAX = 8  # of one line of the summary
 
 _BEFORE_PEOPLE = (Section.ABOUT, Section.PREFERENCES, Section.DONE, Section.DECISIONS)
 _BEHIND_PROJECTS = (Section.FAILED, Section.OPEN)
 _OF_A_PROJECT = (Section.DONE, Section.FAILED, Section.OTHER)
+_RULES = (FactTag.INSTRUCTION, FactTag.CORRECTION)
 _CLOSING_BYTES = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """Lines that stand together or not at all, and what they say."""
+    """Lines that stand together or not at all, and what they rest on."""
 
     text: str
-    told: tuple[Filed, ...]
+    statements: tuple[Statement, ...] = ()
+    sources: tuple[Source, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """Entries below a heading, and how many did not fit. `lead` stands above them."""
+    """Entries below a heading, and how many statements did not fit. `lead` stands above them."""
 
     heading: str
     entries: tuple[_Entry, ...]
@@ -73,140 +90,206 @@ class _Part:
         """What it takes beside its entries, at most."""
         return len(f"{self.heading}{self.under}{self.lead}".encode()) + 80
 
+    def shortened(self, count: int) -> _Part:
+        left = sum(len(entry.statements) for entry in self.entries[count:])
+        return replace(self, entries=self.entries[:count], left=self.left + left)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """What the pages are made of."""
+
+    statements: Sequence[Statement]
+    skills: Sequence[_Skill]
+    sessions: Sequence[SummarizedSession]  # the newest first
+    limits: Limits
+
+    def by_topic(self, kind: TopicKind) -> list[tuple[Topic, list[Statement]]]:
+        """Topics with what is known of them, in the order of the best of that."""
+        found: dict[str, tuple[Topic, list[Statement]]] = {}
+        for each in self.statements:
+            if each.dispute is None and each.topic is not None and each.topic.kind is kind:
+                found.setdefault(each.topic.slug, (each.topic, []))[1].append(each)
+        return list(found.values())
+
+    def skills_of(self, topic: Topic) -> list[Page]:
+        return [each.page for each in self.skills if each.of == topic.slug]
+
 
 def handbook(
-    standings: Sequence[Standing],
-    places: Mapping[str, str],
-    recent: Sequence[Recent],
+    standings: Iterable[Standing],
+    selected: Collection[str],
+    sessions: Iterable[SummarizedSession] = (),
     *,
     today: date | None = None,
     limits: Limits = LIMITS,
 ) -> tuple[Page, ...]:
     """MEMORY, memory_summary and a page per skill.
 
-    `places` are the pages of the selected sessions, and `recent` those to be named in the index.
+    `selected` are the sessions that statements may rest on, `sessions` those that may be listed.
     """
-    filed = file_away(standings, places, today)
-    skills = skills_of(filed, places, limits)
-    summary = overview(filed, skills, recent, limits)
-    return (_memory(filed, skills, places, limits), summary, *(each.page for each in skills))
+    statements = file_away(standings, selected, today)
+    newest = sorted(sessions, key=lambda each: (each.day, each.path, each.title), reverse=True)
+    skills = _skills(statements, limits)
+    known = _Known(statements=statements, skills=skills, sessions=newest, limits=limits)
+    trusted = replace(known, statements=believed(statements))
+    return (_memory(known), _summary(trusted), *(each.page for each in skills))
 
 
 def emptied() -> tuple[Page, ...]:
     """What the pages say when there is nothing: the summary is empty, so that none is injected."""
-    return (*handbook((), {}, ()), raw_memories((), places={}))
+    return (*handbook((), ()), raw_memories((), places={}))
 
 
-def _memory(
-    filed: Sequence[Filed], skills: Sequence[Skill], places: Mapping[str, str], limits: Limits
+def _page(
+    path: str, title: str, description: str, body: str, entries: Sequence[_Entry], *tags: str
 ) -> Page:
-    parts = _fitting(list(_parts(filed, skills, places, limits)), limits)
-    told = [each for part in parts for entry in part.entries for each in entry.told]
-    blocks = [INTRODUCTION, *_blocks(parts)] if filed else [NOTHING_KNOWN]
+    """A page that rests on what its entries rest on."""
+    statements = [each for entry in entries for each in entry.statements]
+    own = (source for entry in entries for source in entry.sources)
     return Page(
-        path=MEMORY,
-        title="Memory",
-        description="The handbook: what is known, how things are done here, what failed and why.",
-        body="\n\n".join(blocks),
-        sources=distinct_sources(source for each in told for source in each.claim.sources),
-        facts=distinct_facts(fact for each in told for fact in each.statement.facts),
+        path=path,
+        title=title,
+        description=description,
+        body=body,
+        sources=distinct_sources([*own, *(s for each in statements for s in each.sources)]),
+        facts=distinct_facts(fact for each in statements for fact in each.facts),
+        tags=tags,
     )
 
 
-def _parts(
-    filed: Sequence[Filed], skills: Sequence[Skill], places: Mapping[str, str], limits: Limits
+# MEMORY
+
+
+def _memory(known: _Known) -> Page:
+    parts = _fitting(list(_parts(known)), known.limits)
+    blocks = [INTRODUCTION, *_blocks(parts)] if any(map(_says, parts)) else [NOTHING_KNOWN]
+    return _page(
+        MEMORY,
+        "Memory",
+        "The handbook: what is known, how things are done here, what failed and why.",
+        "\n\n".join(blocks),
+        [entry for part in parts for entry in part.entries],
+    )
+
+
+def _says(part: _Part) -> bool:
+    return bool(part.entries or part.left)
+
+
+def _parts(known: _Known) -> Iterable[_Part]:
+    general = [each for each in known.statements if each.dispute is None and each.topic is None]
+
+    def of(section: Section) -> _Part:
+        return _part([each for each in general if each.section is section], heading=section.value)
+
+    yield from map(of, _BEFORE_PEOPLE)
+    yield from _people(known)
+    projects = known.by_topic(TopicKind.PROJECTS)
+    rest = list(known.sessions)
+    for topic, statements in projects[: known.limits.projects]:
+        own = [each for each in rest if _is_of(each, topic)]
+        rest = [each for each in rest if each not in own]
+        yield from _project(topic, statements, own, known)
+    yield _left_out(projects[known.limits.projects :])
+    yield from map(of, _BEHIND_PROJECTS)
+    yield _conflicts(known)
+    yield of(Section.OTHER)
+    yield _sessions(rest, known.limits, heading=SESSIONS)
+
+
+def _part(statements: Iterable[Statement], *, heading: str, under: str = "") -> _Part:
+    entries = (_Entry(text=each.line(), statements=(each,)) for each in statements)
+    return _Part(heading=heading, under=under, entries=tuple(entries))
+
+
+def _people(known: _Known) -> Iterable[_Part]:
+    people, limit = known.by_topic(TopicKind.PEOPLE), known.limits.people
+    for topic, statements in people[:limit]:
+        yield _part(statements, heading=Section.PEOPLE.value, under=_who(topic))
+    yield _left_out(people[limit:])
+
+
+def _who(topic: Topic) -> str:
+    about = label(topic.about[:1].lower() + topic.about[1:])
+    return f"{label(topic.name)} – {about}" if about else label(topic.name)
+
+
+def _project(
+    topic: Topic,
+    statements: Sequence[Statement],
+    sessions: Sequence[SummarizedSession],
+    known: _Known,
 ) -> Iterable[_Part]:
-    agreed = [each for each in filed if each.dispute is None]
-    general = [each for each in agreed if each.topic is None]
-    by_section = {
-        section: _part(
-            [each for each in general if each.section is section], places, heading=section.value
-        )
-        for section in Section
-    }
-    yield from (by_section[section] for section in _BEFORE_PEOPLE)
-    yield from _people(agreed, places, limits)
-    yield from _projects(agreed, skills, places, limits)
-    yield from (by_section[section] for section in _BEHIND_PROJECTS)
-    yield _conflicts(filed, places, limits)
-    yield by_section[Section.OTHER]
-
-
-def _part(filed: Iterable[Filed], places: Mapping[str, str], *, heading: str) -> _Part:
-    entries = (_Entry(text=line(each, places), told=(each,)) for each in filed)
-    return _Part(heading=heading, entries=tuple(entries))
-
-
-def _people(filed: Sequence[Filed], places: Mapping[str, str], limits: Limits) -> Iterable[_Part]:
-    people = list(_by_topic(filed, TopicKind.PEOPLE))
-    for topic, told in people[: limits.people]:
-        about = f" – {label(topic.about[:1].lower() + topic.about[1:])}" if topic.about else ""
-        part = _part(told, places, heading=Section.PEOPLE.value)
-        yield replace(part, under=f"{label(topic.name)}{about}")
-    yield _untold(people[limits.people :])
-
-
-def _projects(
-    filed: Sequence[Filed], skills: Sequence[Skill], places: Mapping[str, str], limits: Limits
-) -> Iterable[_Part]:
-    projects = list(_by_topic(filed, TopicKind.PROJECTS))
-    for topic, told in projects[: limits.projects]:
-        lead = _lead(topic, skills)
-        for section in _OF_A_PROJECT:
-            within = [each for each in told if each.section is section]
-            if within:
-                part = _part(within, places, heading=f"Project {project_name(_entity(topic))}")
-                yield replace(part, under=section.value, lead=lead)
-                lead = ""
-    yield _untold(projects[limits.projects :])
+    """What is done in a project, what failed there, what else is known, and its sessions."""
+    entity = _entity(topic)
+    heading, where = f"Project {project_name(entity)}", project_place(entity)
+    skills = [
+        link(each.page.path, each.page.title) for each in known.skills if each.of == topic.slug
+    ]
+    place = [f"It is in {where}."] if where else []
+    lead = " ".join([*place, *(f"What worked there: {each}." for each in skills)])
+    for section in _OF_A_PROJECT:
+        within = [each for each in statements if each.section is section]
+        if within:
+            yield replace(_part(within, heading=heading, under=section.value), lead=lead)
+            lead = ""
+    yield _sessions(sessions, known.limits, heading=heading, under=SESSIONS)
 
 
 def _entity(topic: Topic) -> Entity:
     return Entity(kind=topic.kind, slug=topic.slug, name=topic.name, place=topic.about)
 
 
-def _lead(topic: Topic, skills: Sequence[Skill]) -> str:
-    """Where a project is, and the skill that was made of what worked there."""
-    where = project_place(_entity(topic))
-    known = [link(each.page.path, each.page.title) for each in skills if each.of == topic.slug]
-    told = [f"It is in {where}."] if where else []
-    return " ".join([*told, *(f"What worked there: {each}." for each in known)])
+def _is_of(session: SummarizedSession, topic: Topic) -> bool:
+    project = session.project or ""
+    return bool(project) and place_parts(project) == place_parts(topic.about or topic.name)
 
 
-def _by_topic(filed: Sequence[Filed], kind: TopicKind) -> Iterable[tuple[Topic, list[Filed]]]:
-    """Topics in the order of the best that is told of them."""
-    found: dict[str, tuple[Topic, list[Filed]]] = {}
-    for each in filed:
-        if each.topic is not None and each.topic.kind is kind:
-            found.setdefault(each.topic.slug, (each.topic, []))[1].append(each)
-    return found.values()
+def _sessions(
+    sessions: Sequence[SummarizedSession], limits: Limits, *, heading: str, under: str = ""
+) -> _Part:
+    entries = (
+        _Entry(
+            text=f"- {link(each.path, _named(each))}{'' if under else _where(each)}",
+            sources=(each.source,),
+        )
+        for each in sessions[: limits.sessions]
+    )
+    return _Part(heading=heading, under=under, entries=tuple(entries))
 
 
-def _untold(topics: Sequence[tuple[Topic, list[Filed]]]) -> _Part:
+def _named(session: SummarizedSession, chars_max: int = TOPIC_CHARS_MAX) -> str:
+    """A session by its day and title. One that reads like an order is not repeated."""
+    title = "a session" if commands(session.title) else label(session.title, chars_max)
+    return f"{session.day} {title}"
+
+
+def _where(session: SummarizedSession) -> str:
+    return f" in {label(place_parts(session.project)[-1])}" if session.project else ""
+
+
+def _left_out(topics: Sequence[tuple[Topic, list[Statement]]]) -> _Part:
     """What is known of those that there is no room for."""
-    return _Part(heading="", entries=(), left=sum(len(told) for _, told in topics))
+    return _Part(heading="", entries=(), left=sum(len(known) for _, known in topics))
 
 
-def _conflicts(filed: Sequence[Filed], places: Mapping[str, str], limits: Limits) -> _Part:
-    on: dict[tuple[str, str], list[Filed]] = {}
-    for each in filed:
+def _conflicts(known: _Known) -> _Part:
+    on: dict[tuple[str, str], list[Statement]] = {}
+    for each in known.statements:
         if each.dispute is not None:
             project = each.project.slug if each.project else ""
             on.setdefault((each.dispute, project), []).append(each)
     entries = []
-    for (topic, _), told in on.items():
-        newest = sorted(told, key=lambda each: newest_first(each.statement))
-        newest = newest[: limits.lines_per_part]
-        lines = [f"  {line(each, places, is_at_home=False)}" for each in newest]
+    for (topic, _), statements in on.items():
+        newest = sorted(statements, key=lambda each: each.newest_first)
+        newest = newest[: known.limits.lines_per_part]
+        lines = [f"  {each.line(is_at_home=False)}" for each in newest]
         about = shown(topic.replace(":", " "), TOPIC_CHARS_MAX) or "one thing"
-        entries.append(_Entry(text="\n".join([f"- On {about}:", *lines]), told=tuple(newest)))
-    kept = entries[: limits.conflicts]
-    return _Part(
-        heading=CONFLICTS,
-        lead="These do not agree, and nothing says which is right; the newer stands first.",
-        entries=tuple(kept),
-        left=sum(len(entry.told) for entry in entries[limits.conflicts :]),
-    )
+        text = "\n".join([f"- On {about}:", *lines])
+        entries.append(_Entry(text=text, statements=tuple(newest)))
+    part = _Part(heading=CONFLICTS, lead=DISAGREE, entries=tuple(entries))
+    return part.shortened(known.limits.conflicts)
 
 
 def _fitting(parts: Sequence[_Part], limits: Limits) -> list[_Part]:
@@ -224,12 +307,7 @@ def _fitting(parts: Sequence[_Part], limits: Limits) -> list[_Part]:
         if size <= room and kept[number] == turn:
             room -= size
             kept[number] += 1
-    return [_shortened(part, kept[number]) for number, part in enumerate(parts)]
-
-
-def _shortened(part: _Part, count: int) -> _Part:
-    left = sum(len(entry.told) for entry in part.entries[count:])
-    return replace(part, entries=part.entries[:count], left=part.left + left)
+    return [part.shortened(kept[number]) for number, part in enumerate(parts)]
 
 
 def _blocks(parts: Sequence[_Part]) -> Iterable[str]:
@@ -250,3 +328,271 @@ def _blocks(parts: Sequence[_Part]) -> Iterable[str]:
     left = sum(part.left for part in parts if not part.entries)
     if left:
         yield f"{left:,} {'statement is' if left == 1 else 'statements are'} left out altogether."
+
+
+# memory_summary
+
+
+def _summary(known: _Known) -> Page:
+    """The short of it: sections that are filled one after the other, each up to its share."""
+    general = [each for each in known.statements if each.topic is None]
+    shares = (
+        ("About the person", _facts(general, Section.ABOUT), 0.2),
+        ("People", _named_topics(known, TopicKind.PEOPLE), 0.35),
+        ("Projects", _named_topics(known, TopicKind.PROJECTS), 0.5),
+        ("Preferences and instructions", _wishes(known.statements), 0.7),
+        ("Open threads", _facts(general, Section.OPEN), 0.8),
+        ("Last sessions", _last_sessions(known), 0.92),
+        ("In the handbook", _index(known), 1.0),
+    )
+    body, used = "", list[_Entry]()
+    for heading, entries, share in shares:
+        text = opening = f"{body}\n\n## {heading}\n" if body else f"## {heading}\n"
+        for each in entries:
+            if len(text) + 1 + len(each.text) <= share * known.limits.summary_chars:
+                text += f"\n{each.text}"
+                used.append(each)
+        body = body if text == opening else text
+    description = "Who this is about, what they want, what is open, and what happened last."
+    return _page(SUMMARY, "Memory summary", description, body, used)
+
+
+def _facts(statements: Iterable[Statement], section: Section) -> Iterable[_Entry]:
+    return _entries(each for each in statements if each.section is section)
+
+
+def _wishes(statements: Iterable[Statement]) -> Iterable[_Entry]:
+    """What a person wants wherever they are; a preference of one project says so."""
+    return _entries(
+        each
+        for each in statements
+        if each.section is Section.PREFERENCES or (each.topic is None and each.tag in _RULES)
+    )
+
+
+def _entries(statements: Iterable[Statement]) -> Iterable[_Entry]:
+    for each in statements:
+        text = f"{each.words()} ({each.scope})" if each.scope else each.words()
+        if len(text) <= SUMMARY_LINE_CHARS_MAX:
+            yield _Entry(text=f"- {text}", statements=(each,))
+
+
+def _named_topics(known: _Known, kind: TopicKind) -> Iterable[_Entry]:
+    """A line for each person with the best of what is known; of a project its rules and skill."""
+    is_person = kind is TopicKind.PEOPLE
+    for topic, statements in known.by_topic(kind):
+        name = _who(topic) if is_person else _project_title(topic)
+        wanted = [each for each in statements if is_person or each.tag in _RULES]
+        kept, text = list[Statement](), ""
+        # What is said of somebody reads better here than what they said.
+        for each in sorted(wanted, key=lambda one: '"' in one.claim.text):
+            if len(text) + len(each.words()) <= SUMMARY_LINE_CHARS_MAX:
+                kept, text = [*kept, each], f"{text} {each.words()}"
+        text += "".join(f" What worked: {page.title}." for page in known.skills_of(topic))
+        if text or not is_person:
+            yield _Entry(text=f"- {name}:{text}" if text else f"- {name}", statements=tuple(kept))
+
+
+def _project_title(topic: Topic) -> str:
+    name, place = project_name(_entity(topic)), project_place(_entity(topic))
+    return f"{name} ({place})" if place else name
+
+
+def _last_sessions(known: _Known) -> Iterable[_Entry]:
+    for each in known.sessions[: known.limits.last_sessions]:
+        text = f"- {_named(each, SUMMARY_TITLE_CHARS_MAX)}{_where(each)}"
+        yield _Entry(text=text, sources=(each.source,))
+
+
+def _index(known: _Known) -> Iterable[_Entry]:
+    """What the handbook is about, by section; of people and skills the names."""
+    counted = {
+        section: sum(each.section is section and each.topic is None for each in known.statements)
+        for section in Section
+    }
+    parts = [f"{section.value.lower()} ({count})" for section, count in counted.items() if count]
+    people = [label(topic.name) for topic, _ in known.by_topic(TopicKind.PEOPLE)]
+    parts += [f"people: {_names(people)}"] if people else []
+    projects = len({each.project.slug for each in known.statements if each.project})
+    parts += [f"{projects:,} project{'' if projects == 1 else 's'}"] if projects else []
+    skills = [each.page.title for each in known.skills]
+    parts += [f"skills: {_names(skills)}"] if skills else []
+    if parts:
+        text = "; ".join(parts)
+        yield _Entry(text=f"- {text[:1].upper()}{text[1:]}.")
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_MAX:,} more" if len(names) > NAMES_MAX else ""
+    return f"{', '.join(names[:NAMES_MAX])}{more}"
+
+
+# skills
+
+SKILL_NAME_CHARS_MAX = 64
+STEP_SESSIONS_MIN = 2  # that a procedure worked in
+STEPS_MIN = 2  # of a skill, or
+SKILL_SESSIONS_MIN = 3
+KINDS_MAX = 6
+
+_CODE = re.compile(r"`([^`\n]+)`")
+_TOOL = re.compile(r"[a-z0-9][a-z0-9._+-]{0,30}")
+_NOT_TOOLS = frozenset({"sudo", "env", "time", "nohup", "cd"})
+_NOT_NAME = re.compile(r"[^a-z0-9]+")
+# What procedures do, in the order in which one does them.
+_KINDS = ("install", "build", "types", "lint", "test", "migrate", "run", "deploy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Skill:
+    """A skill and what it is of: a project by its slug; none: a tool."""
+
+    page: Page
+    of: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Craft:
+    """Procedures of one project, or with one tool where no project is named."""
+
+    project: Entity | None
+    tool: str
+    steps: tuple[Statement, ...]
+
+    @property
+    def sessions(self) -> frozenset[str]:
+        return frozenset(each for step in self.steps for each in step.sessions)
+
+    @property
+    def place(self) -> str:
+        return self.project.place if self.project else ""
+
+    @property
+    def is_skill(self) -> bool:
+        return len(self.steps) >= STEPS_MIN or len(self.sessions) >= SKILL_SESSIONS_MIN
+
+    @property
+    def by_use(self) -> tuple[int, int, str, str]:
+        usage = sum(step.usage for step in self.steps)
+        return -usage, -len(self.sessions), self.place, self.tool
+
+    @property
+    def name(self) -> str:
+        if self.project is None:
+            return f"using-{_ascii(self.tool)}"
+        return f"working-in-{_ascii(project_name(self.project)) or self.digits}"
+
+    @property
+    def digits(self) -> str:
+        text = self.place or (self.project.slug if self.project else self.tool)
+        return sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
+
+    @property
+    def where(self) -> str:
+        if self.project is None:
+            return f"working with {label(self.tool)}"
+        name, place = project_name(self.project), project_place(self.project)
+        return f"working in {name} ({place})" if place else f"working in {name}"
+
+    def is_pitfall(self, lesson: Statement) -> bool:
+        """Whether a lesson is about the same project or tool, and about the same commands."""
+        known = {word for step in self.steps for word in _command_words(step, self.place)}
+        return (
+            (lesson.project.slug if lesson.project else "")
+            == (self.project.slug if self.project else "")
+            and bool(known.intersection(_command_words(lesson, self.place)))
+            and (self.project is not None or tool_of(lesson.claim.text) == self.tool)
+        )
+
+
+def _skills(statements: Sequence[Statement], limits: Limits) -> list[_Skill]:
+    """The skills that procedures come to, by name; of too many those that were of most use."""
+    best = sorted((each for each in _crafts(statements) if each.is_skill), key=lambda c: c.by_use)
+    same: dict[str, list[_Craft]] = {}
+    for craft in best[: limits.skills]:
+        same.setdefault(craft.name, []).append(craft)
+    named = {
+        name if len(alike) == 1 else f"{name}-{craft.digits}": craft
+        for name, alike in same.items()
+        for craft in alike
+    }
+    lessons = [each for each in statements if each.tag is FactTag.LESSON and each.dispute is None]
+    return [
+        _Skill(
+            page=_skill_page(
+                name, craft, [each for each in lessons if craft.is_pitfall(each)], limits
+            ),
+            of=craft.project.slug if craft.project else None,
+        )
+        for name, craft in sorted(named.items())
+    ]
+
+
+def _crafts(statements: Iterable[Statement]) -> list[_Craft]:
+    found: dict[tuple[str, str], list[Statement]] = {}
+    projects: dict[str, Entity] = {}
+    for each in filter(_has_repeated, statements):
+        if each.project is not None:
+            projects[each.project.slug] = each.project
+            found.setdefault((each.project.slug, ""), []).append(each)
+        elif tool := tool_of(each.claim.text):
+            found.setdefault(("", tool), []).append(each)
+    return [
+        _Craft(project=projects.get(slug), tool=tool, steps=tuple(sorted(steps, key=_by_kind)))
+        for (slug, tool), steps in found.items()
+    ]
+
+
+def _has_repeated(statement: Statement) -> bool:
+    is_done = statement.tag is FactTag.PROCEDURE and statement.dispute is None
+    is_own = statement.claim.trust is Trust.USER or (
+        statement.claim.trust is Trust.AGENT and not commands(statement.claim.text)
+    )
+    return is_done and is_own and len(statement.sessions) >= STEP_SESSIONS_MIN
+
+
+def tool_of(text: str) -> str:
+    """The program of the first command that a text quotes; empty if it quotes none."""
+    code = _CODE.search(text)
+    for word in code[1].split() if code else ():
+        name = word.replace("\\", "/").rpartition("/")[2].casefold()
+        if "=" in word or name in _NOT_TOOLS:
+            continue
+        return name if _TOOL.fullmatch(name) else ""
+    return ""
+
+
+def _kind(statement: Statement) -> str:
+    return next((tag for tag in statement.claim.tags if tag in _KINDS), "")
+
+
+def _by_kind(statement: Statement) -> tuple[int, tuple[int, float, int, str]]:
+    kind = _kind(statement)
+    return _KINDS.index(kind) if kind else len(_KINDS), statement.best_first
+
+
+def _ascii(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    longest = SKILL_NAME_CHARS_MAX - len("working-in-") - 9
+    return _NOT_NAME.sub("-", plain.lower()).strip("-")[:longest].strip("-")
+
+
+def _command_words(statement: Statement, place: str) -> list[str]:
+    """The words of the commands that a statement quotes, else all its words."""
+    text = without_place(statement.claim.text, place)
+    return search_terms(" ".join(_CODE.findall(text)) or text)
+
+
+def _skill_page(name: str, craft: _Craft, pitfalls: Sequence[Statement], limits: Limits) -> Page:
+    parts = [craft.steps[: limits.steps], pitfalls[: limits.steps]]
+    steps, failed = ("\n".join(each.line() for each in lines) for lines in parts)
+    blocks = [f"## When\n\nUse it when {craft.where}.", f"## Steps\n\n{steps}"]
+    blocks += [f"## Pitfalls\n\n{failed}"] if failed else []
+    kinds = list(dict.fromkeys(kind for kind in map(_kind, craft.steps) if kind))[:KINDS_MAX]
+    what = f"{', '.join(kinds).capitalize()}: " if kinds else ""
+    count = "1 procedure" if len(craft.steps) == 1 else f"{len(craft.steps)} procedures"
+    description = (
+        f"Use when {craft.where}. {what}{count} that worked in {len(craft.sessions)} sessions."
+    )
+    entries = [_Entry(text="", statements=(each,)) for lines in parts for each in lines]
+    return _page(skill_path(name), name, description, "\n\n".join(blocks), entries, "skill")

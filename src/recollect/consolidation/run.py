@@ -18,11 +18,9 @@ from datetime import datetime, timedelta
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.consolidation.agent import AgentBrief, ConsolidationAgent
-from recollect.consolidation.handbook import emptied, handbook
-from recollect.consolidation.inputs import Inputs, read_inputs
+from recollect.consolidation.files import Show, nowhere
 from recollect.consolidation.pages import MEMORY, RAW, SUMMARY
-from recollect.consolidation.staged_files import Show, nowhere
-from recollect.consolidation.staging import Stage, is_complete
+from recollect.consolidation.stage import Inputs, Stage
 from recollect.consolidation.validation import Grounds, problems
 from recollect.document import Author, AuthorKind
 from recollect.documents.changeset import PreparedEdit
@@ -48,7 +46,6 @@ from recollect.generation import (
     GenerationDraft,
     Outdated,
     Published,
-    Removed,
     RemovedBecause,
     Selection,
 )
@@ -56,7 +53,7 @@ from recollect.ids import Ids
 from recollect.knowledge import NOTHING_SPENT, Spent
 from recollect.leases import Leaseholder
 from recollect.processing import WorkReport
-from recollect.recall.vouching import voucher
+from recollect.recall.attribution import voucher
 from recollect.redaction import Redactor
 from recollect.store.protocol import Store
 
@@ -66,7 +63,7 @@ FORGETTING = "forgetting:"  # the role of who has a job to withdraw what was for
 POLL_SECONDS = 0.02
 POLLS_MAX = 500  # while others forget something else
 AGAIN_SECONDS = 1.0  # after somebody changed the pages that were to be replaced
-PROBLEMS_TOLD = 3  # of a generation that cannot be published
+PROBLEMS_NAMED = 3  # of a generation that cannot be published
 INSTEAD = f"{BY_RULES} instead of "  # before the name of who failed to make a generation
 INSTEAD_LOOKED_AT = 20  # generations
 DAY_SECONDS = 86_400.0
@@ -123,7 +120,7 @@ class Consolidator:
         was_edited = self.absorb_edits(space)
         # Before anything is read: what is forgotten from then on takes away where it is shown.
         with self._shown(claim) as show:
-            inputs = read_inputs(self.store.generations, space, self.settings, self.clock.now())
+            inputs = Inputs.read(self.store.generations, space, self.settings, self.clock.now())
             draft = self._draft(inputs, claim, lost, show)
         if lost.is_set():
             return WorkReport(stale=1)
@@ -136,13 +133,13 @@ class Consolidator:
         is_there = was_edited or inputs.selection.generation > 0
         if is_there and isinstance(made, Published) and made.generation is None:
             self.refresh_files(space)  # what could not be taken up, and what somebody took away
-        return self._told(space, made)
+        return self._report(space, made)
 
     def _shown(self, claim: Claim) -> AbstractContextManager[Show]:
         """Where a model is looked at while it writes; rules are done before anybody looks."""
         return (nowhere if self.agent is None else self.staged_files)(claim.key, claim.token)
 
-    def _told(self, space: str, made: Published | Outdated | StaleClaim) -> WorkReport:
+    def _report(self, space: str, made: Published | Outdated | StaleClaim) -> WorkReport:
         match made:
             case StaleClaim():
                 return WorkReport(stale=1)
@@ -212,11 +209,11 @@ class Consolidator:
 
     def preview(self, space: str) -> Preview:
         """What a run would do, without doing it and without asking a model."""
-        inputs = read_inputs(self.store.generations, space, self.settings, self.clock.now())
+        inputs = Inputs.read(self.store.generations, space, self.settings, self.clock.now())
         stage = self._stage(inputs)
         is_unchanged = self._is_unchanged(stage)
         if not is_unchanged and (self.agent is None or inputs.is_empty):
-            self._by_rules(stage)
+            stage.render()
         return Preview(
             selection=inputs.selection,
             made_by=self.made_by,
@@ -263,7 +260,7 @@ class Consolidator:
         return GenerationDraft(
             made_by=made_by,
             selection=inputs.selection if made_by == self.made_by and self.agent else inputs.dated,
-            changes=stage.changeset.prepared(),
+            changes=stage.changeset.prepared(*inputs.grounds),
             digest=digest,
             note=note,
             summaries=tuple(stage.written),
@@ -283,10 +280,8 @@ class Consolidator:
     ) -> GenerationDraft:
         """A generation by rules; a model is asked for the next one at `again_at`."""
         stage = self._stage(inputs)
-        self._by_rules(stage)
-        # Rules write from what is kept alone. Of what looks as if only the removed had said
-        # it nothing can be theirs, and nobody's forgetting fails for it.
-        self._check(stage, removed=())
+        stage.render()
+        self._check(stage, is_rendered=True)
         draft = self._drafted(
             stage, made_by=made_by, digest=digest or inputs.digest(BY_RULES), note=note
         )
@@ -314,7 +309,7 @@ class Consolidator:
     ) -> GenerationDraft:
         """A generation by rules that says which model did not make it, and why."""
         space, now = inputs.selection.space, self.clock.now()
-        told = self.redactor().keyed(space).redact(f"{type(error).__name__}: {error}")
+        text = self.redactor().keyed(space).redact(f"{type(error).__name__}: {error}")
         _log.warning("%s: %s failed, so its memory is consolidated by rules", space, name)
         is_first = not inputs.selection.generation
         seconds = DAY_SECONDS if has_failed else self.settings.backoff_seconds_max
@@ -325,7 +320,7 @@ class Consolidator:
         return self._drafted_by_rules(
             inputs,
             made_by=BY_RULES if is_first else f"{INSTEAD}{name}",
-            note=one_line(f"{name} did not make this: {told}", REASON_CHARS_MAX),
+            note=one_line(f"{name} did not make this: {text}", REASON_CHARS_MAX),
             again_at=now + timedelta(seconds=seconds),
         )
 
@@ -361,20 +356,8 @@ class Consolidator:
         return (
             stage.inputs.digest(self.made_by) == selection.digest
             and not selection.removed
-            and is_complete(stage.changeset, (MEMORY, SUMMARY, RAW), selection.picks)
+            and stage.is_whole
         )
-
-    def _by_rules(self, stage: Stage) -> None:
-        if stage.inputs.is_empty:
-            stage.put_handbook(emptied())
-            stage.prune()
-            return
-        stage.put_summaries()
-        stage.put_raw()
-        inputs = stage.inputs
-        pages = handbook(inputs.standings, stage.places, stage.recent(), today=inputs.today)
-        stage.put_handbook(pages)
-        stage.prune()
 
     def _by_model(
         self,
@@ -401,7 +384,7 @@ class Consolidator:
         brief = AgentBrief(
             selection=replace(selection, added=inputs.by_subject(added), retained=retained),
             pages={**leaving, **stage.places},
-            grounds=self._grounds(stage, selection.removed),
+            grounds=self._grounds(stage),
             evidence=inputs.evidence,
             attempt=claim.attempt,
             is_lost=lost.is_set,
@@ -411,29 +394,26 @@ class Consolidator:
         report = agent.run(stage.changeset, brief)
         stage.put_raw()
         stage.prune()
-        self._check(stage, removed=selection.removed)
+        self._check(stage)
         return report.note, report.spent
 
-    def _grounds(self, stage: Stage, removed: tuple[Removed, ...]) -> Grounds:
+    def _grounds(self, stage: Stage, *, is_rendered: bool = False) -> Grounds:
         inputs = stage.inputs
         return Grounds(
             selected=len(inputs.selection.picks),
             before=self.held(inputs.selection.space),
-            removed=removed,
+            is_rendered=is_rendered,
+            removed=() if is_rendered else inputs.selection.removed,
             kept=inputs.texts,
-            told=inputs.told,
+            by_hand=inputs.added_by_hand,
         )
 
-    def _check(self, stage: Stage, removed: tuple[Removed, ...]) -> None:
-        """Nothing is published that is not whole; what is wrong is told without its words."""
+    def _check(self, stage: Stage, *, is_rendered: bool = False) -> None:
+        """Nothing is published that is not whole; what is wrong is named without its words."""
         space = stage.inputs.selection.space
         redact = self.redactor().keyed(space).redact
-        found = problems(stage.changeset, self._grounds(stage, removed), redact=redact)
+        grounds = self._grounds(stage, is_rendered=is_rendered)
+        found = problems(stage.changeset, grounds, redact=redact)
         if found:
-            told = "; ".join(problem.text for problem in found[:PROBLEMS_TOLD])
-            raise InvalidOutput(f"the generation cannot be published: {told}")
-
-
-def without_removal(selection: Selection) -> Selection:
-    """The same, as something that is neither added nor removed: for what is restored by hand."""
-    return replace(selection, added=(), retained=(), removed=(), revision=0)
+            listed = "; ".join(problem.text for problem in found[:PROBLEMS_NAMED])
+            raise InvalidOutput(f"the generation cannot be published: {listed}")

@@ -1,33 +1,37 @@
 """Says what is wrong with a generation that is about to be published, whoever made it.
 
 Owns the half of G9 that looks before anything is kept: what has to be there is there and within its
-limits, every claim names a source that exists, every link leads somewhere, no secret is told, and
-nothing of what was removed is left (G11). Reads the staged tree and changes nothing; what it reads
-is bounded by the limits and by what was removed, not by what exists.
+limits, every link leads somewhere, and no secret is shown. What a model wrote is also held to its
+sources: every claim names one that exists, and nothing of what was removed is left (G11); what is
+rendered says nothing else. Reads the staged tree and changes nothing; what it reads is bounded by
+the limits and by what was removed, not by what exists.
+
+A claim is a line of a list with the lines that go on with it; lines that open with a link are an
+index, lines that end with a colon head others. What only removed texts said is known by runs of
+words that nothing kept says, without case, accents and punctuation; where a script puts no blanks
+between words, characters are compared, and more of them.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 
-from recollect.consolidation.claim_lines import Block, blocks
-from recollect.consolidation.echoes import echoes, sayings
-from recollect.consolidation.lines import shown
-from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY
+from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, shown
 from recollect.document import Document, Node
 from recollect.documents.changeset import Changeset
-from recollect.documents.links import find_links
+from recollect.documents.links import find_links, unlinked
 from recollect.documents.paths import DocumentPath, read_path, stored_path
 from recollect.documents.reading import Reader
 from recollect.documents.scope import is_of_consolidation
 from recollect.extraction.digest import one_line
 from recollect.generation import Removed
 from recollect.session import LIST_MAX
+from recollect.terms import words
 
 SKILL = "SKILL"
 
@@ -36,6 +40,21 @@ QUOTES_MAX = 8  # of one problem
 QUOTE_CHARS = 240
 CITED_MIN = 4  # sources that a handbook has to have had before most of them can be lost
 TEMPLATE_LINK = f"[[{SUMMARIES}/<name>|<day>]]"
+
+PROSE_WORDS_MAX = 40  # of a paragraph that introduces rather than claims
+RUN_WORDS = 7  # that two texts do not have in common by chance
+RUN_CHARACTERS = 14
+SAYING_WORDS_MIN = 3  # fewer are nobody's words in particular
+
+# Thai, Lao, Burmese, Khmer, kana and ideographs.
+_UNSPACED = re.compile(
+    "[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff]"
+)
+
+_BULLET = re.compile(r"[ \t]*(?:(?P<dash>[-*+])|\d{1,4}[.)])[ \t]+(?P<text>\S.*)")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_PLACEHOLDER = re.compile(r"_.*_|(?:and )?\d[\d,]* more")
 
 _SUMMARIES = read_path(SUMMARIES)
 _SKILL_NAME = re.compile(r"[a-z0-9-]{1,64}")
@@ -61,17 +80,18 @@ LIMITS = Limits()
 class Grounds:
     """What a generation may rest on, and what it may not any more.
 
-    `before` is the tree as it is, where the removed memories' pages are read. `kept` gives every
-    text of what is selected: summaries, raw memories and the facts they support; it is asked only
-    where a page says what a removed memory said. `told` are facts that no summary stands behind:
-    what somebody added by hand.
+    `is_rendered`: rules wrote it, from what is selected alone. `before` is the tree as it is, where
+    the removed memories' pages are read. `kept` gives every text of what is selected: summaries,
+    raw memories and the facts they support; it is asked only where a page says what a removed
+    memory said. `by_hand` are facts that no summary stands behind: what somebody added.
     """
 
     selected: int
     before: Reader
+    is_rendered: bool = False
     removed: tuple[Removed, ...] = ()
     kept: Callable[[], Iterable[str]] = tuple
-    told: tuple[str, ...] = ()
+    by_hand: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +121,10 @@ def problems(
         _touched(staged),
         _required(examined, limits),
         _skills(examined, limits),
-        _sources(examined),
+        () if grounds.is_rendered else _sources(examined),
         _links(examined),
         _secrets(examined, redact),
-        _forgotten(examined),
+        () if grounds.is_rendered else _forgotten(examined),
     )
     return list(islice(found, PROBLEMS_MAX))
 
@@ -179,10 +199,7 @@ class _Examined:
     def cited(self) -> Iterator[Document]:
         """The summaries that claims rest on and that may be cited; some more than once."""
         for page in self.claiming:
-            for link in find_links(page.body):
-                target = self.source(link.path)
-                if target is not None:
-                    yield target
+            yield from filter(None, map(self.source, _linked(page)))
 
     def source(self, path: DocumentPath) -> Document | None:
         """The summary that a claim may rest on; none: there is none at that path."""
@@ -269,7 +286,7 @@ def _skill(name: str, page: Document, examined: _Examined, limits: Limits) -> It
         yield Problem(text=f"{page.path} has no description: say in one when to use the skill")
     if not page.body.strip():
         yield Problem(text=f"{page.path} says nothing: write it, or delete the skill")
-    elif not any(examined.source(link.path) for link in find_links(page.body)):
+    elif not (examined.grounds.is_rendered or any(map(examined.source, _linked(page)))):
         yield Problem(
             text=f"{page.path} cites no summary: link those in which the procedure worked, as in "
             f"{TEMPLATE_LINK}, or delete the skill"
@@ -304,8 +321,8 @@ def _too_long(page: Document, size: str, most: str) -> Problem:
 
 
 def _sources(examined: _Examined) -> Iterator[Problem]:
-    by_hand = examined.grounds.told
-    told = sayings([*by_hand, *map(shown, by_hand)])
+    by_hand = examined.grounds.by_hand
+    known = [spoken(text) for text in dict.fromkeys((*by_hand, *map(shown, by_hand)))]
     for page in examined.claiming:
         cited = [link.start for link in find_links(page.body) if examined.source(link.path)]
         without = [
@@ -315,7 +332,7 @@ def _sources(examined: _Examined) -> Iterator[Problem]:
             if block.is_claim
             and not (block.is_step and page is not examined.memory)
             and bisect_left(cited, block.start) == bisect_left(cited, end)
-            and not told.are_quoted(block.text)
+            and not is_quoted(block.text, known)
         ]
         if without:
             yield Problem(
@@ -341,9 +358,13 @@ def _with_ends(body: str) -> Iterator[tuple[Block, int]]:
             part.append(block)
 
 
+def _linked(page: Document) -> Iterator[DocumentPath]:
+    return (link.path for link in find_links(page.body))
+
+
 def _links(examined: _Examined) -> Iterator[Problem]:
     for page in examined.spoken:
-        linked = {link.path.key: link.path for link in find_links(page.body)}
+        linked = {path.key: path for path in _linked(page)}
         linked |= {path.key: path for path in map(read_path, page.links)}
         nowhere, removed = [], []
         for path in linked.values():
@@ -371,7 +392,7 @@ def _links(examined: _Examined) -> Iterator[Problem]:
 
 def _secrets(examined: _Examined, redact: Callable[[str], str]) -> Iterator[Problem]:
     for page in (*examined.spoken, *((examined.raw,) if examined.raw else ())):
-        if redact(_told(page)) != _told(page):
+        if redact(_text(page)) != _text(page):
             yield Problem(text=f"{page.path} holds what looks like a secret: take it out")
 
 
@@ -379,7 +400,7 @@ def _forgotten(examined: _Examined) -> Iterator[Problem]:
     grounds = examined.grounds
     if not grounds.removed:
         return
-    pages = {page.path: _told(page) for page in examined.spoken}
+    pages = {page.path: _text(page) for page in examined.spoken}
     ids = {each.session_id for each in grounds.removed}
     for path, text in pages.items():
         named = len(ids.intersection(_ID.findall(text)))
@@ -387,7 +408,7 @@ def _forgotten(examined: _Examined) -> Iterator[Problem]:
             yield Problem(
                 text=f"{path} names {_counted(named, 'session')} that was removed: take the id out"
             )
-    found = echoes(pages, _gone_texts(grounds), lambda: chain(grounds.told, grounds.kept()))
+    found = echoes(pages, _gone_texts(grounds), lambda: chain(grounds.by_hand, grounds.kept()))
     for path, passages in found.items():
         yield Problem(
             text=f"{path}: {_counted(len(passages), 'passage')} that only removed memories said: "
@@ -402,10 +423,10 @@ def _gone_texts(grounds: Grounds) -> Iterator[str]:
     for each in grounds.removed:
         page = None if each.path is None else grounds.before.find(each.path)
         if page is not None:
-            yield _told(page)
+            yield _text(page)
 
 
-def _told(page: Document) -> str:
+def _text(page: Document) -> str:
     return "\n".join((page.title, page.description, " ".join(page.tags), page.body))
 
 
@@ -420,3 +441,169 @@ def _quoted(passages: Iterable[str]) -> tuple[str, ...]:
     shown = [one_line(each, QUOTE_CHARS) for each in passages]
     more = len(shown) - QUOTES_MAX
     return tuple(shown if more <= 0 else [*shown[:QUOTES_MAX], f"and {more:,} more"])
+
+
+# claims, and what is said again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A line of a page with those that go on with it, and where in the body they stand.
+
+    `bullet` is what follows the mark of a list; none: it is in no list. `is_step`: the mark is a
+    number.
+    """
+
+    text: str
+    line: int
+    start: int
+    end: int
+    bullet: str | None
+    is_step: bool
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether it says something that needs a source."""
+        if self.bullet is None:
+            return len(self.text.split()) > PROSE_WORDS_MAX
+        said = self.bullet.strip()
+        is_index = said.startswith("[[") or said.endswith(":")
+        has_words = any(map(str.isalpha, without_remarks(said)))
+        return has_words and not is_index and _PLACEHOLDER.fullmatch(said) is None
+
+
+def without_remarks(text: str) -> str:
+    """A line without what stands in brackets behind it: its day, its scope, how far to trust it."""
+    left = text.rstrip()
+    while left.endswith(")"):
+        start = left.rfind("(")
+        if start < 0 or ")" in left[start:-1]:
+            break
+        left = left[:start].rstrip()
+    return left
+
+
+def blocks(body: str) -> Iterator[Block]:
+    """The lines of a page outside code, each with those that are only its continuation."""
+    begun: Block | None = None
+    fence, at = "", 0
+    for number, line in enumerate(body.split("\n"), start=1):
+        mark = _FENCE.match(line)
+        is_code = bool(fence) or mark is not None
+        if mark is not None and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+        found = None if is_code or not line.strip() else _block(line, number, at)
+        if begun is not None and found is not None and _goes_on(begun, found):
+            found = _joined(begun, found)
+        elif begun is not None:
+            yield begun
+        begun = found
+        at += len(line) + 1
+    if begun is not None:
+        yield begun
+
+
+def _block(line: str, number: int, at: int) -> Block:
+    found = _BULLET.match(line)
+    return Block(
+        text=line.strip(),
+        line=number,
+        start=at,
+        end=at + len(line),
+        bullet=None if found is None else found["text"],
+        is_step=found is not None and found["dash"] is None,
+    )
+
+
+def _goes_on(begun: Block, found: Block) -> bool:
+    is_heading = begun.text.startswith("#") or found.text.startswith("#")
+    return found.bullet is None and not is_heading and not found.text.startswith("|")
+
+
+def _joined(begun: Block, found: Block) -> Block:
+    bullet = None if begun.bullet is None else f"{begun.bullet} {found.text}"
+    return replace(begun, text=f"{begun.text} {found.text}", end=found.end, bullet=bullet)
+
+
+def echoes(
+    pages: Mapping[str, str],
+    gone: Iterable[str],
+    kept: Callable[[], Iterable[str]],
+) -> dict[str, list[str]]:
+    """The passages of each page, by its name, that stand in a text that is gone and in none kept.
+
+    Of the texts only one is held at a time, and those that are kept are looked at only where
+    something is suspected.
+    """
+    spoken = {name: list(_spoken(text)) for name, text in pages.items()}
+    said = {run for tokens in spoken.values() for _, run in _runs(tokens)}
+    suspected: set[str] = set()
+    for text in gone:
+        suspected.update(said.intersection(_runs_of(text)))
+    for text in kept() if suspected else ():
+        suspected.difference_update(_runs_of(text))
+        if not suspected:
+            break
+    if not suspected:
+        return {}
+    found = {name: _passages(tokens, suspected) for name, tokens in spoken.items()}
+    return {name: passages for name, passages in found.items() if passages}
+
+
+def is_quoted(line: str, texts: Iterable[str]) -> bool:
+    """Whether a line says one of the texts, or nothing but a part of one; each as `spoken`."""
+    said, bare = spoken(line), spoken(without_remarks(line))
+    return any(
+        (text in said and text.count(" ") > SAYING_WORDS_MIN) or (bare.strip() and bare in text)
+        for text in texts
+    )
+
+
+def spoken(text: str) -> str:
+    """The words of a text between blanks, so that one is found in another."""
+    return f" {' '.join(_spoken(text))} "
+
+
+def missing_from(body: str, texts: Iterable[str]) -> list[str]:
+    """Those of the texts that a body does not say word for word."""
+    said = spoken(body)
+    return [text for text in texts if spoken(text) not in said]
+
+
+def _spoken(text: str) -> Iterator[str]:
+    """The words that a reader sees: of a link, those that it shows."""
+    for word in words(unlinked(text, lambda _: True)).split():
+        if word.isascii() or _UNSPACED.search(word) is None:
+            yield word
+        else:
+            yield from word
+
+
+def _runs(tokens: list[str]) -> Iterator[tuple[int, str]]:
+    """Every run of words long enough, with where it begins."""
+    for at in range(len(tokens)):
+        end = at + _length(tokens[at])
+        if end <= len(tokens):
+            yield at, " ".join(tokens[at:end])
+
+
+def _runs_of(text: str) -> Iterator[str]:
+    return (run for _, run in _runs(list(_spoken(text))))
+
+
+def _length(token: str) -> int:
+    return RUN_CHARACTERS if _UNSPACED.match(token) else RUN_WORDS
+
+
+def _passages(tokens: list[str], suspected: set[str]) -> list[str]:
+    """Runs that overlap are one passage."""
+    spans: list[tuple[int, int]] = []
+    for at, run in _runs(tokens):
+        if run not in suspected:
+            continue
+        end = at + _length(tokens[at])
+        if spans and at <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((at, end))
+    return [" ".join(tokens[start:end]) for start, end in spans]

@@ -177,6 +177,8 @@ class Editor(Reader):
             if known is None or not self._is_shown(known.path):
                 raise NotFound(f"there is no document at {path}")
             content = replace(known.content, body=change(known.body))
+            if known.is_rendered and known.facts:
+                raise self._not_by_line(known, content.body)
             return self._write_edit(read_path(known.path), content, known)
 
         for _ in range(TRIES_MAX):
@@ -192,12 +194,33 @@ class Editor(Reader):
                 continue
         raise NotFound(f"there is no document at {path} for long enough to change it")
 
+    def _not_by_line(self, page: Document, body: str) -> NotAllowed:
+        """Why a rendered page is not edited in places: which fact to change instead."""
+        gone = set(page.body.splitlines()) - set(body.splitlines())
+        facts = (self._runtime.store.facts.get(self._space, each) for each in page.facts)
+        meant = [each for each in facts if each and any(each.content in line for line in gone)]
+        how = "add a fact, or write the whole page to make it yours"
+        if meant:
+            one = meant[0].id
+            how = (
+                f"that is fact {one}: use `recollect facts edit {one}` or `recollect facts delete "
+                f"{one}`, or write the whole page to make it yours"
+            )
+        return NotAllowed(
+            f"{page.path} is rendered from facts and cannot be edited in places: {how}"
+        )
+
     def move(
         self, path: str, to: str, *, expected_version: int | None = None, reason: str = ""
     ) -> Document:
         """Move a document with all that stands below it; what referred to it still does."""
         expected = check_expected(expected_version)
         document = self.read(path)
+        if document.is_rendered and document.facts:
+            raise NotAllowed(
+                f"{document.path} is rendered from facts and stays where it is: write the whole "
+                "page to make it yours, and move that"
+            )
         source, target = read_path(document.path), read_place(to)
         self.holder.check_uproot(source)
         self.holder.check_uproot(target)  # nor is anything put in the place of a root

@@ -21,7 +21,7 @@ SLUG_BYTES_MAX = 200  # with an ending it still is a file name
 PATH_CHARS_MAX = PATH_BYTES_MAX  # a character is a byte at least
 EXTENSION = ".md"
 
-_SEPARATOR = "\x01"  # sorts before every character a slug has
+KEY_SEPARATOR = "\x01"  # sorts before every character a slug has
 # Not in any slug: what separates paths, what links, shells and Windows read as something else, and
 # `%`, so that nothing is ever decoded.
 _FORBIDDEN = frozenset('/\\:*?"<>|%#[]^`${}!;&=~\x7f')
@@ -49,7 +49,7 @@ class DocumentPath:
 
     @cached_property
     def key(self) -> str:
-        return _SEPARATOR.join(slug_key(slug) for slug in self.slugs)
+        return KEY_SEPARATOR.join(slug_key(slug) for slug in self.slugs)
 
     @property
     def slug(self) -> str:
@@ -70,7 +70,7 @@ class DocumentPath:
 
     def is_within(self, root: DocumentPath) -> bool:
         """Whether it is the root, or stands below it."""
-        return self.key == root.key or self.key.startswith(root.key + _SEPARATOR)
+        return self.key == root.key or self.key.startswith(root.key + KEY_SEPARATOR)
 
     def child(self, slug: str) -> DocumentPath:
         return _checked((*self.slugs, unicodedata.normalize("NFC", slug)))

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from recollect import collection
-from recollect.document import Place, Purged, Reference
+from recollect.document import Because, Document, Edit, Place, Purged, Reference
 from recollect.documents.editing import Editor, OnReferences
-from recollect.documents.paths import read_path
-from recollect.documents.reading import Links, is_id, read_place
+from recollect.documents.paths import memory_root, read_path, stored_path
+from recollect.documents.reading import Links, Tree, is_id, read_place
 from recollect.documents.scope import Holder
 from recollect.runtime import Runtime
 from recollect.session import page_size
@@ -49,6 +49,17 @@ class Documents(Editor):
         from recollect.documents.changeset import Changeset
 
         return Changeset(self._runtime, self._tree, self._space, self.holder, reason)
+
+    def _apply(
+        self, edits: Sequence[Edit], because: Because, tree: Tree | None = None
+    ) -> list[Document]:
+        """Make edits; facts whose page somebody takes over, or gives back, are rendered anew."""
+        made = super()._apply(edits, because, tree)
+        if any(stored_path(each.place.text).is_within(memory_root()) for each in edits):
+            from recollect.pages.filing import render_unfiled
+
+            render_unfiled(self._runtime, self._store, self._space)
+        return made
 
     def broken_links(self, limit: int = 100) -> list[Reference]:
         """References to documents that are not there."""

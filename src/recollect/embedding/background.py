@@ -11,8 +11,9 @@ import logging
 from collections.abc import Sequence
 from datetime import datetime
 
-from recollect.embedding.protocol import Embedder
-from recollect.embedding.spend import EmbeddingTill
+from recollect.clock import Clock
+from recollect.config import Settings
+from recollect.embedding.protocol import Billed, Embedded, Embedder, ask
 from recollect.errors import (
     InvalidOutput,
     ModelError,
@@ -20,9 +21,70 @@ from recollect.errors import (
     PromptTooLong,
     SpendCapReached,
 )
+from recollect.knowledge import CallOutcome, Caps, NewCall, OverCap, Spent
+from recollect.observing import traces
 from recollect.observing.telling import told
 from recollect.recollection import NewVector, Unembedded
-from recollect.store.protocol import Store
+from recollect.store.protocol import Ledger, Store
+
+PURPOSE = "embed"
+PAUSE_SECONDS = 3600.0  # after which a space that may use no more is looked at again
+
+
+class EmbeddingTill:
+    """Asks an embedder for the texts of one space at a time, each request paid for."""
+
+    def __init__(self, ledger: Ledger, settings: Settings, clock: Clock) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._is_traced = settings.traces
+        self._caps = Caps(
+            tokens_per_day=settings.spend_tokens_per_day,
+            calls_per_day=settings.spend_calls_per_day,
+        )
+
+    def embed(self, embedder: Embedder, space: str, texts: Sequence[str]) -> Embedded:
+        """Reserve, ask, settle. SpendCapReached: the space may use no more today."""
+        if not isinstance(embedder, Billed) or not texts:
+            return self._asked(embedder, texts)
+        most = embedder.tokens_of(texts)
+        call_id = self._reserve(embedder.name, space, most)
+        try:
+            embedded = self._asked(embedder, texts)
+        except ModelError as error:
+            begun = error.tries_begun
+            spent = Spent(calls=min(begun, 1), input_tokens=most * begun)
+            self._ledger.settle(space, call_id, spent, CallOutcome.FAILED)
+            raise
+        used = most if embedded.usage is None else embedded.usage.input_tokens
+        spent = Spent(calls=1, input_tokens=used + most * embedded.tries_lost)
+        self._ledger.settle(space, call_id, spent, CallOutcome.ANSWERED)
+        return embedded
+
+    def _asked(self, embedder: Embedder, texts: Sequence[str]) -> Embedded:
+        asked = {traces.MODEL: embedder.name, traces.PURPOSE: PURPOSE}
+        with traces.spanned("model", asked, traced=self._is_traced):
+            return ask(embedder, texts)
+
+    def _reserve(self, model: str, space: str, tokens: int) -> int:
+        call = NewCall(
+            space=space,
+            session_id=None,
+            purpose=PURPOSE,
+            model=model,
+            attempt=1,
+            input_tokens=tokens,
+            output_tokens=0,
+        )
+        reserved = self._ledger.reserve(call, self._caps, self._clock.now())
+        if isinstance(reserved, OverCap):
+            raise SpendCapReached(
+                f"space {space} may use {reserved.cap}, and its vectors wait; "
+                "raise spend_*_per_day or wait for the next day (UTC)",
+                delay_seconds=PAUSE_SECONDS,
+            )
+        return reserved.call_id
+
 
 OTHERS_AT_A_TIME = 2000
 FAILURES_MAX = 16  # without a single vector, before the embedder itself is at fault

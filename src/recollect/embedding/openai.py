@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from recollect.embedding.encoding import FLOAT_BYTES, cut, unit_bytes, zero_bytes
-from recollect.embedding.protocol import Embedded, never
+from recollect.embedding.protocol import FLOAT_BYTES, Embedded, cut, never, unit_bytes, zero_bytes
 from recollect.errors import InvalidOutput, ModelError, PromptTooLong
 from recollect.models.answers import Gathering, Stop
 from recollect.models.faults import Fault

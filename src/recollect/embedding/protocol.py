@@ -7,10 +7,13 @@ of zeros: it resembles nothing.
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from recollect.errors import InvalidOutput, ModelUnavailable
 from recollect.models.protocol import Usage
 
 
@@ -65,3 +68,57 @@ class Billed(Protocol):
     def tokens_of(self, texts: Sequence[str]) -> int:
         """About how many tokens these texts are."""
         ...
+
+
+FLOAT_BYTES = 4
+
+
+def unit_bytes(values: Sequence[float]) -> bytes:
+    """A vector of length one as bytes; zeros stay zeros. ValueError for what is no vector."""
+    try:
+        is_finite = all(map(math.isfinite, values))
+    except (TypeError, OverflowError) as error:
+        raise ValueError("a vector of something that is no number") from error
+    if not is_finite:
+        raise ValueError("a vector without an end")
+    peak = max(map(abs, values), default=0) or 1  # what is very small or large stays exact
+    scaled = [value / peak for value in values]
+    length = math.hypot(*scaled) or 1
+    return struct.pack(f"<{len(scaled)}f", *(value / length for value in scaled))
+
+
+def zero_bytes(dimensions: int) -> bytes:
+    return bytes(FLOAT_BYTES * dimensions)
+
+
+def floats(vector: bytes) -> tuple[float, ...]:
+    return struct.unpack(f"<{len(vector) // FLOAT_BYTES}f", vector)
+
+
+def cut(text: str, bytes_max: int) -> str:
+    """The beginning of a text as valid UTF-8 of at most so many bytes."""
+    whole = text[:bytes_max].encode("utf-8", "replace")  # a character has at least one byte
+    return whole[:bytes_max].decode("utf-8", "ignore")
+
+
+def ask(
+    embedder: Embedder, texts: Sequence[str], *, is_cancelled: Callable[[], bool] = never
+) -> Embedded:
+    """The vectors of some texts, as an embedder promises them, or a ModelError."""
+    try:
+        embedded = embedder.embed(texts, is_cancelled=is_cancelled)
+        size = FLOAT_BYTES * embedder.dimensions if texts else 0
+    except OSError as error:
+        raise ModelUnavailable(f"{embedder.name} cannot be asked: {error}") from error
+    if len(embedded.vectors) != len(texts):
+        raise InvalidOutput(
+            f"{embedder.name} gave {len(embedded.vectors)} vectors for {len(texts)} texts"
+        )
+    for vector in embedded.vectors:
+        if len(vector) != size:
+            raise InvalidOutput(
+                f"{embedder.name} gave {len(vector)} bytes where a vector has {size}"
+            )
+        if not math.isfinite(sum(floats(vector))):
+            raise InvalidOutput(f"{embedder.name} gave a vector without an end")
+    return embedded

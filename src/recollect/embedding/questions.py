@@ -11,9 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from recollect.clock import Clock
-from recollect.embedding.checking import ask
-from recollect.embedding.encoding import FLOAT_BYTES
-from recollect.embedding.protocol import Embedded, Embedder, never
+from recollect.embedding.protocol import FLOAT_BYTES, Embedded, Embedder, ask, never
 from recollect.errors import CallCancelled, ModelError, ModelUnavailable
 
 PAUSE_SECONDS = 30.0

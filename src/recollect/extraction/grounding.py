@@ -46,7 +46,9 @@ _PLAIN_WORDS = frozenset(_PLAIN.split())
 _REPORTED = "explicitly instructed instructs instruction please remember requested requests rule"
 _REPORTING = frozenset(_REPORTED.split())
 # Names, hosts, paths, commands and numbers: they are said as they are, or not at all.
-_VERBATIM = re.compile(r"`[^`\n]+`|[^\s`]*[\w~][./:@\\=_][^\s`]*\w|[^\s`]*\d[^\s`]*")
+_VERBATIM = re.compile(
+    r"`[^`\n]+`|[^\s`]*[\w~][./:@\\=_][^\s`]*\w|[^\s`]*\d[^\s`]*|(?<=[\w,] )(?!I\b)[A-Z][\w-]*"
+)
 _DAY = re.compile(r"\b\d{4}-\d\d(?:-\d\d)?\b")  # "from now on" as a model may have it
 _EDGES = "`'\"“”‘’()[]{}<>*,;.!?:"
 _FRONT = "---"

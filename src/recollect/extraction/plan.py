@@ -11,8 +11,7 @@ from recollect.domain import JobKind, JobState, SessionState
 from recollect.extraction.model import ModelExtractor
 from recollect.extraction.run import ExtractionProcessor
 from recollect.knowledge import NOTHING_SPENT, Spent
-from recollect.models.prices import cost_micros
-from recollect.models.protocol import Usage
+from recollect.models.protocol import Usage, cost_micros
 from recollect.phase1 import PIECE_RECORDS
 from recollect.store.protocol import Store
 

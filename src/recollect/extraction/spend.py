@@ -20,8 +20,7 @@ from recollect.errors import (
 )
 from recollect.extraction.model import tokens_of
 from recollect.knowledge import NOTHING_SPENT, CallOutcome, Caps, NewCall, OverCap, Spent
-from recollect.models.prices import cost_micros
-from recollect.models.protocol import Completion, Model, Request, Usage
+from recollect.models.protocol import Completion, Model, Request, Usage, cost_micros
 from recollect.observing.traces import INPUT, MODEL, OUTPUT, PURPOSE, spanned
 from recollect.store.protocol import Ledger
 

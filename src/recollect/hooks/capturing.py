@@ -12,8 +12,7 @@ from pathlib import Path
 
 from recollect.collection import Message
 from recollect.errors import AppendKeyReused, InvalidValue
-from recollect.hooks.conversations import conversation, own_key
-from recollect.hooks.events import MARKING, Agent, Event, Said
+from recollect.hooks.events import MARKING, Agent, Event, Said, conversation, own_key
 from recollect.hooks.places import project
 from recollect.importers.claude_code import ClaudeCode
 from recollect.importers.codex import Codex

@@ -1,11 +1,19 @@
-"""The words of hooks: what an agent tells at its turning points, whichever agent it is."""
+"""What coding agents tell their hooks, read as events, and the answer in the form each agent reads.
+
+Pure: a payload is never believed, only read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import blake2b
 from typing import Any
+
+from recollect.session import Session
+from recollect.space import Space
 
 PAYLOAD_BYTES_MAX = 10_000_000
 
@@ -68,3 +76,178 @@ class Unusable:
     """A call that nothing can be done about, and why: never a text of the payload."""
 
     reason: str
+
+
+ID_CHARS_MAX = 500
+PATH_CHARS_MAX = 4096
+MESSAGES_MAX = 1000
+TURN_COMPLETE = "agent-turn-complete"
+USER, ASSISTANT = "user", "assistant"  # the roles of messages
+
+_CLAUDE_CODE = {
+    "SessionStart": Moment.START,
+    "UserPromptSubmit": Moment.PROMPT,
+    "Stop": Moment.STOP,
+    "PreCompact": Moment.COMPACT,
+    "SessionEnd": Moment.END,
+}
+_GEMINI_CLI = {
+    "SessionStart": Moment.START,
+    "BeforeAgent": Moment.PROMPT,
+    "AfterAgent": Moment.STOP,
+    "PreCompress": Moment.COMPACT,
+    "SessionEnd": Moment.END,
+}
+_NAMES: Mapping[Agent, Mapping[str, Moment]] = {
+    Agent.CLAUDE_CODE: _CLAUDE_CODE,
+    Agent.CODEX: _CLAUDE_CODE,
+    Agent.GEMINI_CLI: _GEMINI_CLI,
+    Agent.GENERIC: {str(moment): moment for moment in Moment},
+}
+_NAME_FIELD = {Agent.GENERIC: "event"}
+_SESSION_FIELD = {Agent.GENERIC: "session"}
+
+
+def read_event(agent: Agent, payload: bytes) -> Event | Unusable:
+    """The event that a payload tells of."""
+    if len(payload) > PAYLOAD_BYTES_MAX:
+        return Unusable(reason=f"the payload is over {PAYLOAD_BYTES_MAX:,} bytes")
+    if not payload.strip():
+        return Unusable(reason="the payload is empty")
+    try:
+        told = json.loads(payload.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        return Unusable(reason=f"the payload is not JSON: {type(error).__name__}")
+    if not isinstance(told, dict):
+        return Unusable(reason="the payload is no JSON object")
+    if agent is Agent.CODEX and "type" in told:
+        return _notified(told)
+    return _called(agent, told)
+
+
+def _called(agent: Agent, told: Mapping[str, Any]) -> Event | Unusable:
+    name = _text(told.get(_NAME_FIELD.get(agent, "hook_event_name")), ID_CHARS_MAX)
+    moment = _NAMES[agent].get(name)
+    if moment is None:
+        return Unusable(reason="the payload tells of no event that is known")
+    session = _text(told.get(_SESSION_FIELD.get(agent, "session_id")), ID_CHARS_MAX)
+    if not session:
+        return Unusable(reason="the payload names no session")
+    if moment is Moment.START and told.get("source") == "resume":
+        moment = Moment.RESUME
+    prompt = told.get("prompt")
+    read_said = _SAID.get(agent)
+    return Event(
+        agent=agent,
+        moment=moment,
+        name=name,
+        session=session,
+        directory=_text(told.get("cwd"), PATH_CHARS_MAX) or None,
+        prompt=prompt if isinstance(prompt, str) else "",
+        transcript=_transcript(agent, told),
+        said=() if read_said is None else read_said(told),
+    )
+
+
+def _notified(told: Mapping[str, Any]) -> Event | Unusable:
+    """Codex' notification that a turn is complete; it has dashes where the hooks have none."""
+    session = _text(told.get("thread-id"), ID_CHARS_MAX)
+    if told.get("type") != TURN_COMPLETE or not session:
+        return Unusable(reason="the payload tells of no event that is known")
+    asked = told.get("input-messages")
+    texts = [(USER, text) for text in (asked if isinstance(asked, list) else ())]
+    texts.append((ASSISTANT, told.get("last-assistant-message")))
+    turn = _text(told.get("turn-id"), ID_CHARS_MAX)
+    return Event(
+        agent=Agent.CODEX,
+        moment=Moment.STOP,
+        name=TURN_COMPLETE,
+        session=session,
+        directory=_text(told.get("cwd"), PATH_CHARS_MAX) or None,
+        said=_in_turn(turn, [_plain(role, text) for role, text in texts[:MESSAGES_MAX]]),
+    )
+
+
+def _gemini_said(told: Mapping[str, Any]) -> tuple[Said, ...]:
+    """A turn's question and answer: what Gemini CLI keeps of it is its own affair."""
+    if told.get("hook_event_name") != "AfterAgent":
+        return ()
+    turn = _text(told.get("timestamp"), ID_CHARS_MAX)
+    asked, answered = told.get("prompt"), told.get("prompt_response")
+    return _in_turn(turn, [_plain(USER, asked), _plain(ASSISTANT, answered)])
+
+
+def _generic_said(told: Mapping[str, Any]) -> tuple[Said, ...]:
+    messages = told.get("messages")
+    if not isinstance(messages, list):
+        return ()
+    return _in_turn(_text(told.get("turn"), ID_CHARS_MAX), messages[:MESSAGES_MAX])
+
+
+_SAID: Mapping[Agent, Callable[[Mapping[str, Any]], tuple[Said, ...]]] = {
+    Agent.GEMINI_CLI: _gemini_said,
+    Agent.GENERIC: _generic_said,
+}
+
+
+def _plain(role: str, text: object) -> object:
+    is_said = isinstance(text, str) and text.strip()
+    return {"role": role, "content": text} if is_said else None
+
+
+def _in_turn(turn: str, messages: Sequence[object]) -> tuple[Said, ...]:
+    """Each with a key of its own: its id, else its place, its words and the turn it is of."""
+    said = []
+    for position, message in enumerate(messages):
+        if not isinstance(message, dict):
+            continue
+        named = _text(message.get("id"), ID_CHARS_MAX)
+        content = {name: value for name, value in message.items() if name != "id"}
+        whole = json.dumps([turn, position, content], sort_keys=True, default=str)
+        digest = blake2b(whole.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+        said.append(Said(message=content, key=named or f"{turn}:{digest}"))
+    return tuple(said)
+
+
+def _transcript(agent: Agent, told: Mapping[str, Any]) -> str | None:
+    # Gemini CLI keeps one file of JSON that it rewrites: there is no reader for it.
+    if agent is Agent.GEMINI_CLI:
+        return None
+    return _text(told.get("transcript_path"), PATH_CHARS_MAX) or None
+
+
+def _text(value: object, chars_max: int) -> str:
+    """A short text without anything in it that no name or path has; else none."""
+    if not isinstance(value, str) or len(value) > chars_max or "\0" in value:
+        return ""
+    return value if value.isprintable() else ""
+
+
+# By what name transcripts are imported; Gemini CLI's are not.
+SOURCES: Mapping[Agent, str] = {
+    Agent.CLAUDE_CODE: "claude-code",
+    Agent.CODEX: "codex",
+    Agent.GENERIC: "jsonl",
+}
+
+
+def conversation(space: Space, event: Event) -> Session | None:
+    """The session of a conversation, if there is one: from its transcript, or from its payloads."""
+    keys = [own_key(event)]
+    if event.agent in SOURCES:
+        keys.insert(0, (SOURCES[event.agent], event.session))
+    found = (space.find_session(key) for key in keys)
+    return next((session for session in found if session is not None), None)
+
+
+def own_key(event: Event) -> tuple[str, str]:
+    """Where messages of payloads go: what comes from a transcript later is not mixed with them."""
+    return (f"{event.agent}-hook", event.session)
+
+
+def answer(event: Event, block: str) -> str:
+    """One line of JSON that gives the agent a block to read."""
+    if event.agent is Agent.GENERIC:
+        return json.dumps({"context": block})
+    told = {"hookEventName": event.name, "additionalContext": block}
+    return json.dumps({"hookSpecificOutput": told})

@@ -11,16 +11,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from recollect.importers.exports import CONVERSATION_FILES, Export, known_by, one_by_one
 from recollect.importers.fields import (
+    CONVERSATION_FILES,
+    Export,
     digest,
     first,
     item_of,
+    known_by,
     label,
     listed,
     mapping,
     metadata_of,
     moment,
+    one_by_one,
     text,
     unknown,
     words,

@@ -16,19 +16,22 @@ from recollect.importers.agent_logs import (
     OUTPUT_CHARS_MAX,
     REASONING,
     Allowance,
+    Gathered,
     Json,
     Meaning,
     Said,
     Unknown,
+    Words,
+    all_of_it,
     broken,
     digest,
     label,
+    none_of_it,
     output_text,
     storable_value,
     type_name,
     without_blocks,
 )
-from recollect.importers.gathering import Gathered, Words, all_of_it, none_of_it
 
 ITEM_TYPES = frozenset(
     {"message", "reasoning", "function_call", "function_call_output", "custom_tool_call"}

@@ -25,11 +25,13 @@ from typing import Any
 
 from recollect import collection
 from recollect.errors import InvalidValue
-from recollect.importers.exports import LINE_FILES, Export, known_by
 from recollect.importers.fields import (
+    LINE_FILES,
+    Export,
     digest,
     first,
     item_of,
+    known_by,
     label,
     listed,
     mapping,

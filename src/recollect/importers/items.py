@@ -1,17 +1,21 @@
-"""What a reader finds in other programs' files: messages to keep, and what it could not read.
+"""What a reader finds in other programs' files, the sources by name, and the report of an import.
 
-Frozen and free of behaviour. A reader never raises for what stands in a file: what it cannot use it
-says, and goes on.
+A reader never raises for what stands in a file: it reports what it cannot use, and goes on.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, Protocol, cast
+
+from recollect.errors import InvalidValue
 
 
 class Shape(StrEnum):
@@ -138,3 +142,83 @@ class Source(Protocol):
         ...
 
     def reader(self, origin: Origin, memo: Mapping[str, Any]) -> Reader: ...
+
+
+PLACES_MAX = 20  # of what was not understood, with the file and the line
+DETAILS_MAX = 100  # different ones that are told apart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OddPlace:
+    """Where something stands that was not understood."""
+
+    place: str
+    odd: Odd
+
+
+@dataclass(slots=True, kw_only=True)
+class ImportReport:
+    """Counts of one import. `known` came in before, or is a copy of what did."""
+
+    source: str
+    files: int = 0
+    files_unchanged: int = 0
+    bytes_read: int = 0
+    records: int = 0
+    known: int = 0
+    facts: int = 0
+    facts_changed: int = 0  # that came in before, and read otherwise now
+    documents: int = 0
+    sessions: set[str] = field(default_factory=set)  # their keys, of those that something new is in
+    forms: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    odd: Counter[tuple[str, str]] = field(default_factory=Counter)  # by trouble and detail
+    odd_places: list[OddPlace] = field(default_factory=list)
+
+    @property
+    def is_not_understood(self) -> bool:
+        """Whether there was something to read, and nothing at all of it was understood."""
+        came = self.records or self.facts or self.facts_changed or self.documents
+        return bool(self.odd) and not (came or self.known or self.left_out or self.files_unchanged)
+
+    def add_odd(self, place: str, odd: Odd) -> None:
+        detail = odd.detail if len(self.odd) < DETAILS_MAX else "and others"
+        self.odd[odd.trouble.value, detail] += 1
+        if len(self.odd_places) < PLACES_MAX:
+            self.odd_places.append(OddPlace(place=place, odd=odd))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far an import has got, for who waits for it."""
+
+    files_done: int
+    files: int
+    bytes_done: int
+    bytes_all: int
+    records: int
+
+
+MARKDOWN = "markdown"  # notes become documents, and are no messages
+
+_MODULES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "claude-code": ("claude_code", "ClaudeCode"),
+        "codex": ("codex", "Codex"),
+        "chatgpt": ("chatgpt", "ChatGPT"),
+        "claude": ("claude_export", "ClaudeExport"),
+        "openai": ("message_lists", "OpenAIMessages"),
+        "anthropic": ("message_lists", "AnthropicMessages"),
+        "mem0": ("mem0", "Mem0"),
+        "jsonl": ("generic", "GenericJsonl"),
+    }
+)
+NAMES = (*_MODULES, MARKDOWN)
+
+
+def source_named(name: str) -> Source:
+    """A source of messages or facts. InvalidValue: there is none of that name."""
+    if name not in _MODULES:
+        raise InvalidValue(f"there is no source {name!r}; there are {', '.join(_MODULES)}")
+    module, kind = _MODULES[name]
+    return cast("Source", getattr(import_module(f"recollect.importers.{module}"), kind)())

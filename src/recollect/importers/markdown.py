@@ -8,10 +8,11 @@ another note leads to the document of that note, and stays where it is when more
 from __future__ import annotations
 
 import codecs
+import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from posixpath import normpath
 from typing import Any
@@ -25,14 +26,23 @@ from recollect.documents.checking import (
 )
 from recollect.documents.front_matter import FENCE, Front, heading, parse
 from recollect.documents.links import find_links
-from recollect.documents.paths import (
-    SLUG_CHARS_MAX,
-    DocumentPath,
-    slug_key,
-)
-from recollect.errors import InvalidPath, InvalidValue
+from recollect.documents.paths import SLUG_CHARS_MAX, DocumentPath, memory_root, slug_key
+from recollect.errors import InvalidPath, InvalidValue, NotFound, StaleVersion, TooLarge
 from recollect.importers.fields import digest, unknown
-from recollect.importers.items import NOT_UTF8, Found, Odd, Origin, Reader, Shape, Trouble
+from recollect.importers.folders import LogFile, find_files, open_regular, place_of
+from recollect.importers.items import (
+    NOT_UTF8,
+    Found,
+    ImportReport,
+    Odd,
+    Origin,
+    Progress,
+    Reader,
+    Shape,
+    Trouble,
+)
+from recollect.importing import Cursor
+from recollect.memory import Memory
 
 NOTES = "notes"  # the part of the tree that folders of notes are put in, each by its name
 NOTE_BYTES_MAX = 16 * 2**20
@@ -157,7 +167,7 @@ class Notes:
     """
 
     def __init__(self, names: Iterable[str], *, folder: str) -> None:
-        top = DocumentPath((NOTES,))
+        top = memory_root().child(NOTES)
         self.root = top.child(_slug(folder, top))
         self._paths = _places(sorted(set(names)), self.root)
         self._by_name: dict[str, list[str]] = {}
@@ -482,3 +492,130 @@ def _block(rest: str, body: str) -> str:
     ticks = "`" * max([3, *(len(run) + 1 for run in _TICKS.findall(rest))])
     gap = "\n\n" if body else ""
     return f"{gap}{ticks}yaml\n{rest}\n{ticks}"
+
+
+REASON = "imported from a folder of notes"
+NAMELESS = "notes"  # the root of everything has no name
+
+
+class ImportingNotes:
+    """One import of a folder into a space. `is_dry`: it only says what it would do."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        space: str,
+        *,
+        is_dry: bool = False,
+        progress: Callable[[Progress], None] = lambda _progress: None,
+    ) -> None:
+        self._memory = memory
+        self._space = space
+        self._documents = memory.space(space).documents
+        self._is_dry = is_dry
+        self._progress = progress
+        self.report = ImportReport(source=Markdown.name)
+
+    def run(self, folder: Path) -> ImportReport:
+        """Read every note below a folder. NotFound: there is no such folder."""
+        if not folder.is_dir():
+            raise NotFound(f"there is no folder {folder}: name the one that the notes are in")
+        root = folder.resolve()
+        found = find_files(Markdown(), [root], self._tell)
+        files = {place_of(each.path.relative_to(root)): each for each in found}
+        size = sum(each.size for each in found)
+        notes = Notes(files, folder=place_of(Path(root.name)) if root.name else NAMELESS)
+        for name, file in files.items():
+            data = self._read(file)
+            if data is not None:
+                notes.learn(name, data)
+        for number, (name, file) in enumerate(files.items()):
+            self._show(number, len(files), size)
+            self.report.files += 1
+            data = self._read(file, is_told=True)
+            if data is not None:
+                self._take(notes.note(name, data), file)
+        self._show(len(files), len(files), size)
+        return self.report
+
+    def _show(self, done: int, files: int, size: int) -> None:
+        self._progress(
+            Progress(
+                files_done=done,
+                files=files,
+                bytes_done=self.report.bytes_read,
+                bytes_all=size,
+                records=self.report.documents,
+            )
+        )
+
+    def _read(self, file: LogFile, *, is_told: bool = False) -> bytes | None:
+        try:
+            with open_regular(file.path) as stream:
+                data = stream.read(NOTE_BYTES_MAX + 1)
+        except OSError:
+            if is_told:
+                odd = Odd(trouble=Trouble.UNREADABLE, detail="the file cannot be read")
+                self._tell(file.path, odd)
+            return None
+        if is_told:
+            self.report.bytes_read += len(data)
+        return data
+
+    def _tell(self, path: Path, odd: Odd) -> None:
+        self.report.add_odd(place_of(path), odd)
+
+    def _take(self, note: Note | Odd, file: LogFile) -> None:
+        place = place_of(file.path)
+        if isinstance(note, Odd):
+            self.report.add_odd(place, note)
+            return
+        for remark in note.remarks:
+            self.report.add_odd(place, remark)
+        known, document = self._known(place), self._documents.find(note.path)
+        match decide(note, known, document):
+            case Unchanged():
+                self.report.files_unchanged += 1
+                if known is None and document is not None:
+                    self._note(place, note, document)
+            case Kept(reason):
+                self.report.left_out[reason] += 1
+            case Due(expected):
+                self._write(note, expected, place)
+
+    def _write(self, note: Note, expected: int, place: str) -> None:
+        said = note.content
+        if self._is_dry:
+            self.report.documents += 1
+            return
+        try:
+            document = self._documents.write(
+                note.path,
+                said.body,
+                title=said.title,
+                description=said.description,
+                tags=said.tags,
+                expected_version=expected,
+                reason=REASON,
+            )
+        except TooLarge:
+            self.report.add_odd(place, Odd(trouble=Trouble.TOO_LARGE, detail="a note"))
+            return
+        except (InvalidValue, StaleVersion) as error:
+            odd = Odd(trouble=Trouble.BROKEN, detail=type(error).__name__)
+            self.report.add_odd(place, odd)
+            return
+        self.report.documents += 1
+        self._note(place, note, document)
+
+    def _known(self, place: str) -> Imported | None:
+        cursor = self._memory.store.imports.cursor(self._space, Markdown.name, place)
+        return None if cursor is None else Imported(**json.loads(cursor.memo))
+
+    def _note(self, place: str, note: Note, document: Document) -> None:
+        if self._is_dry:
+            return
+        imported = Imported(digest=note.digest, document_id=document.id, version=document.version)
+        cursor = Cursor(source=Markdown.name, place=place, memo=json.dumps(asdict(imported)))
+        now = self._memory.clock.now()
+        self._memory.store.imports.note(self._space, (), cursor, now)

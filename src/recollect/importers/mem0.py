@@ -12,14 +12,17 @@ from typing import Any
 
 from recollect import collection
 from recollect.errors import InvalidValue
-from recollect.importers.exports import JSON_FILES, Export, known_by, one_by_one
 from recollect.importers.fields import (
+    JSON_FILES,
+    Export,
     digest,
     first,
+    known_by,
     label,
     listed,
     mapping,
     moment,
+    one_by_one,
     text,
     unknown,
     words,

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from recollect.importers.exports import JSON_FILES, Export
 from recollect.importers.fields import (
+    JSON_FILES,
+    Export,
     digest,
     first,
     item_of,

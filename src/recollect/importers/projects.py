@@ -1,22 +1,26 @@
 """Names the project of a directory: the root of its work tree, as everybody else names it too.
 
 Importers, hooks and tools all ask here, so that what was learned in one session is found in the
-next. A directory may come from a log and is not trusted: it is looked at, never opened or changed.
+next. A directory may come from a log and is not trusted: it is looked at, never changed, and what
+its `.git` says counts only where the repository it names says the same.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from functools import lru_cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 DIRECTORY_BYTES_MAX = 400
+GIT_FILE_BYTES_MAX = 4096
 _LEVELS_MAX = 64
 
 
 def project_of(directory: str) -> str | None:
     """The nearest directory from here upwards that has a `.git`, else the directory itself.
 
+    A work tree that is linked to a repository is that repository's main one; a submodule is itself.
     None for what is no absolute path, has control characters or is too long to be a name. A path of
     another machine, or of another system, is a name like any other. Paths are taken as they are
     written: no link is followed.
@@ -58,7 +62,7 @@ def _root_of(directory: str) -> str:
     here = Path(directory)
     for candidate in (here, *list(here.parents)[:_LEVELS_MAX]):
         if _has_git(candidate):
-            return str(candidate)
+            return _main_tree(candidate) or str(candidate)
     return directory
 
 
@@ -68,3 +72,34 @@ def _has_git(directory: Path) -> bool:
         return os.path.lexists(directory / ".git")
     except (OSError, ValueError):
         return False
+
+
+def _main_tree(directory: Path) -> str | None:
+    """The main work tree of a linked one; None if it is not linked, or is not known there."""
+    named = _line(directory / ".git")
+    if not named.startswith("gitdir: "):
+        return None
+    own = _joined(directory, named.removeprefix("gitdir: "))
+    common, back = _line(own / "commondir"), _line(own / "gitdir")
+    if not common or not back or _joined(own, back) != directory / ".git":
+        return None
+    repository = _joined(own, common)
+    if own.parent != repository / "worktrees":
+        return None
+    # Beside its work trees a bare repository is hidden, or else a project by its own name.
+    root = repository.parent if repository.name.startswith(".") else repository
+    return known_directory(str(root))
+
+
+def _line(file: Path) -> str:
+    """What a small file says in its first line; nothing if it is none."""
+    try:
+        if not stat.S_ISREG(file.lstat().st_mode) or file.lstat().st_size > GIT_FILE_BYTES_MAX:
+            return ""
+        return file.read_text(encoding="utf-8").partition("\n")[0].strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _joined(directory: Path, path: str) -> Path:
+    return Path(os.path.normpath(directory / path))

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from recollect.errors import StoreError
 from recollect.importers.folders import Lookout
-from recollect.importers.items import Source
-from recollect.importers.report import ImportReport, Progress
+from recollect.importers.items import ImportReport, Progress, Source
 from recollect.importers.running import Importing
 from recollect.memory import Memory
 

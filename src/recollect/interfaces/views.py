@@ -1,8 +1,8 @@
-"""Values as JSON: what the commands print and the HTTP API answers, and the schemas of it.
+"""Values as JSON: what the commands print and the HTTP API answers, and the types of it.
 
 A view of a dataclass has its fields, in order. `LAYOUTS` says what is otherwise: fields that are
 hidden, fields with another name, and properties or computed values that are added. Both the values
-and the schemas are read from the annotations, so that what is described is what is answered.
+and their types are read from the annotations, so that what is described is what is answered.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
+    Annotated,
     Any,
     Literal,
     Union,
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
     from recollect.status import Status
 
 Json = dict[str, Any]
-
-REFERENCE = "#/components/schemas/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,93 +284,38 @@ def without_none(hint: Any) -> tuple[Any, bool]:
     return Union[tuple(given)], len(given) < len(get_args(hint))  # noqa: UP007
 
 
-def schema_of(hint: Any) -> Json:
-    """The JSON Schema of a view of this type; a dataclass is a reference to its component."""
+def shape_of(hint: Any) -> Any:
+    """The type of a view of this type, as msgspec describes it."""
     hint, is_optional = without_none(hint)
-    made = _schema(hint)
-    return nullable(made) if is_optional else made
+    made = _shape(hint)
+    return made | None if is_optional else made
 
 
-def nullable(schema: Mapping[str, Any]) -> Json:
-    """The same, or null."""
-    if "type" not in schema:
-        return {"anyOf": [schema, {"type": "null"}]}
-    known = {**schema, "type": [schema["type"], "null"]}
-    return {**known, "enum": [*schema["enum"], None]} if "enum" in schema else known
+def _shape(hint: Any) -> Any:
+    from msgspec import Meta, Struct  # what only describes answers, and only over HTTP
 
-
-_SIMPLE: Mapping[Any, Json] = {
-    str: {"type": "string"},
-    int: {"type": "integer", "minimum": 0},  # they are counts, numbers and ids
-    float: {"type": "number"},
-    bool: {"type": "boolean"},
-    datetime: {"type": "string", "format": "date-time"},
-}
-
-
-def _schema(hint: Any) -> Json:
-    if hint in _SIMPLE:
-        return dict(_SIMPLE[hint])
     origin = get_origin(hint) or hint
-    if origin is Literal:
-        return {"type": "string", "enum": list(get_args(hint))}
-    if not isinstance(origin, type):
-        return {}
+    if hint is int:
+        return Annotated[int, Meta(ge=0)]  # they are counts, numbers and ids
+    if origin is Literal or not isinstance(origin, type):
+        return hint
     if dataclasses.is_dataclass(origin):
-        return {"$ref": f"{REFERENCE}{_named(origin)}"}
-    if issubclass(origin, Enum):
-        return {"type": "string", "enum": [each.value for each in origin]}
+        return _struct(origin)
     if issubclass(origin, Mapping):
-        return {"type": "object", "additionalProperties": True}
-    if issubclass(origin, Iterable):
-        return {"type": "array", "items": schema_of(get_args(hint)[0])}
-    return {}
+        return dict[str, Any]
+    if issubclass(origin, Iterable) and not issubclass(origin, str | bytes | Enum | Struct):
+        return list[shape_of(get_args(hint)[0])]  # type: ignore[misc]
+    return hint
 
 
-_NAMED: dict[str, type] = {}
+@cache
+def _struct(kind: type) -> Any:
+    from msgspec import defstruct
 
-
-def _named(kind: type) -> str:
-    name = _layout(kind).name or kind.__name__
-    assert _NAMED.setdefault(name, kind) is kind, f"two types are called {name}"
-    return name
-
-
-def component(name: str) -> Json:
-    """The schema of a type that `schema_of` referred to."""
-    kind = _NAMED[name]
-    local = _layout(kind).local
-    parts = {name: part for name, part in _parts(kind).items() if name not in local}
-    properties = {name: schema_of(part.hint) for name, part in parts.items()}
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def components(described: Any) -> dict[str, Json]:
-    """The schemas of all types that a description refers to, and that these refer to, by name."""
-    found: dict[str, Json] = {}
-    wanted = list(_references(described))
-    while wanted:
-        name = wanted.pop()
-        if name not in found and name in _NAMED:
-            found[name] = component(name)
-            wanted += _references(found[name])
-    return dict(sorted(found.items()))
-
-
-def _references(described: Any) -> Iterable[str]:
-    match described:
-        case Mapping():
-            if isinstance(name := described.get("$ref"), str):
-                yield name.removeprefix(REFERENCE)
-            for each in described.values():
-                yield from _references(each)
-        case Sequence() if not isinstance(described, str):
-            for each in described:
-                yield from _references(each)
-        case _:
-            pass
+    layout = _layout(kind)
+    fields = [
+        (name, shape_of(part.hint))
+        for name, part in _parts(kind).items()
+        if name not in layout.local
+    ]
+    return defstruct(layout.name or kind.__name__, fields, forbid_unknown_fields=True)

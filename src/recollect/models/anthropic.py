@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recollect.models.answers import CallPiece, Gathering, Stop
-from recollect.models.conversation import arguments_object, conversation
 from recollect.models.faults import Fault
 from recollect.models.protocol import ChatMessage, ChatRole, Request, ToolDefinition
-from recollect.models.wire import Dialect, Structured, system_text
+from recollect.models.wire import Dialect, Structured, arguments_object, conversation, system_text
 
 VERSION = "2023-06-01"
 NOTHING_BEFORE = "(What was said before this is left out.)"

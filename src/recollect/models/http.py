@@ -7,38 +7,347 @@ when it is cancelled or its time is up, however silent the server is.
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import dataclasses
+import ipaddress
 import json
 import logging
+import socket
 import threading
-from dataclasses import dataclass
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 from urllib.parse import urlsplit
+
+import httpx2
 
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.errors import (
     CallCancelled,
+    InvalidOutput,
+    InvalidSetting,
     ModelDenied,
     ModelError,
     ModelRejected,
     ModelUnavailable,
 )
 from recollect.ids import Randomness
-from recollect.models.admission import POLL_SECONDS, admission_to
-from recollect.models.answers import Answer
-from recollect.models.conversation import identified
-from recollect.models.exchange import Exchange, Post, open_client
-from recollect.models.faults import Fault, ProviderFault, error_from
-from recollect.models.protocol import Completion, Pause, Request, Usage
-from recollect.models.tokens import (
-    Calibration,
-    estimate_calls,
-    estimate_request,
-    estimate_tokens,
+from recollect.models.answers import Answer, Gathering
+from recollect.models.faults import (
+    Fault,
+    ProviderFault,
+    error_from,
+    fault_from_status,
+    fault_within,
+    shown,
 )
-from recollect.models.wire import Dialect, Wire
+from recollect.models.protocol import Completion, Pause, Request, Usage
+from recollect.models.tokens import Calibration, estimate_calls, estimate_request, estimate_tokens
+from recollect.models.wire import Dialect, Wire, identified
 from recollect.observing.telling import told
+
+DONE = b"[DONE]"
+
+
+class BodyReader:
+    """Turns chunks of bytes into JSON objects.
+
+    What a body is shows in its first character rather than in its content type, which servers and
+    the gateways before them get wrong.
+    """
+
+    def __init__(self) -> None:
+        self.is_document = False
+        self.is_done = False  # the stream said that it ends here
+        self._is_known = False
+        self._pending: list[bytes] = []  # of a line, or of the document
+        self._data: list[bytes] = []  # of an event
+
+    def feed(self, chunk: bytes) -> Iterator[dict[str, Any]]:
+        """The objects that this chunk completes."""
+        if not self._is_known:
+            chunk = b"".join([*self._pending, chunk]).lstrip(b"\xef\xbb\xbf \t\r\n")
+            self._pending.clear()
+            if not chunk:
+                return
+            self._recognise(chunk)
+        if self.is_document or b"\n" not in chunk:
+            self._pending.append(chunk)
+            return
+        *lines, rest = b"".join([*self._pending, chunk]).split(b"\n")
+        self._pending = [rest]
+        for line in lines:
+            yield from self._line(line.rstrip(b"\r"))
+
+    def end(self) -> Iterator[dict[str, Any]]:
+        """The objects that the end of the body completes."""
+        rest = b"".join(self._pending)
+        if not self._is_known:
+            raise ModelUnavailable("the server answered with nothing")
+        if self.is_document:
+            yield _object(rest)
+            return
+        yield from self._line(rest.rstrip(b"\r"))
+        yield from self._line(b"")
+
+    def _recognise(self, start: bytes) -> None:
+        self._is_known = True
+        if start.startswith(b"<"):
+            raise ModelUnavailable("the server answered with an HTML page instead of JSON")
+        self.is_document = start.startswith((b"{", b"[", b'"'))
+        if not self.is_document and start[:1] not in b":deir":  # a comment, data, event, id, retry
+            raise ModelUnavailable("the server answered with something that is not JSON")
+
+    def _line(self, line: bytes) -> Iterator[dict[str, Any]]:
+        if line.startswith(b"data:"):
+            self._data.append(line[5:].removeprefix(b" "))
+            return
+        if line or not self._data:
+            return  # names of events, ids and comments: the data says it all again
+        data = b"\n".join(self._data)
+        self._data.clear()
+        if data.strip() == DONE:
+            self.is_done = True
+        elif not self.is_done:
+            yield _object(data)
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ModelUnavailable("the server answered with broken JSON") from error
+    if isinstance(content, list) and content and isinstance(content[0], dict):
+        content = content[0]  # some gateways wrap an error so
+    if not isinstance(content, dict):
+        raise ModelUnavailable("the server answered with JSON that is no answer")
+    return content
+
+
+CONNECT_SECONDS = 10.0
+FAULT_BYTES_MAX = 65_536  # of an error's body; its message is short
+
+ReadContent = Callable[[Mapping[str, Any], Gathering], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """What is sent, and the limits of what is taken back."""
+
+    url: str
+    host: str  # as errors name it
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+    seconds: float
+    answer_bytes_max: int  # of the answer's text
+    wire_bytes_max: int  # of everything, with the frames around each token
+    has_tools: bool = False  # that the answer may call
+
+
+def open_client(url: str) -> httpx2.Client:
+    """A client for one server.
+
+    Every exchange has a connection of its own: it can be cut off at any time, and no call is lost
+    to a connection that died unnoticed. What is on this machine is never asked for by a proxy.
+    """
+    try:
+        target = httpx2.URL(url)
+        is_local = _is_local(target.host)
+        return httpx2.Client(
+            verify=target.scheme == "https" or not is_local,  # to load certificates takes 0.1 s
+            trust_env=not is_local,
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
+        )
+    except (httpx2.InvalidURL, ValueError, ImportError, OSError):
+        # Not what was wrong with it: a proxy's address may hold a password.
+        raise InvalidSetting(
+            "the model's base URL, or the proxy or certificates the environment names, "
+            "cannot be used"
+        ) from None
+
+
+def _is_local(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
+
+
+class Exchange:
+    """One question and its answer. `run` waits for it; `cut`, from any thread, ends the wait."""
+
+    def __init__(self, client: httpx2.Client, post: Post, read: ReadContent) -> None:
+        self._client = client
+        self._post = post
+        self._read_content = read
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._is_cut = False
+        self.is_taken_on = False  # all of it was sent, and the server has not refused it
+
+    def run(self) -> Answer:
+        """The answer, or ProviderFault, or a ModelError."""
+        try:
+            with self._client.stream(
+                "POST",
+                self._post.url,
+                content=self._post.body,
+                headers=self._headers(),
+                timeout=httpx2.Timeout(
+                    self._post.seconds, connect=min(CONNECT_SECONDS, self._post.seconds)
+                ),
+                extensions={"trace": self._watch_connection},
+            ) as response:
+                if not response.is_success:
+                    self.is_taken_on = False
+                    raise ProviderFault(_fault(response))
+                return self._read(response)
+        except httpx2.RequestError as error:
+            broken = f"{self._post.host} {_explained(error)}"
+        raise ModelUnavailable(broken)  # without the client's error, which holds on to the key
+
+    def cut(self) -> None:
+        """End it now. Harmless when it has ended."""
+        with self._lock:
+            self._is_cut = True
+            self._shut_down()
+
+    def _headers(self) -> dict[str, str]:
+        return {
+            "content-type": "application/json",
+            "accept": "text/event-stream, application/json",
+            "accept-encoding": "identity",  # a compressed answer could outgrow every limit
+            **self._post.headers,
+        }
+
+    def _watch_connection(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith("send_request_body.complete"):
+            self.is_taken_on = True
+        if not event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            return
+        with self._lock:
+            self._socket = info["return_value"].get_extra_info("socket")
+            if self._is_cut:
+                self._shut_down()
+
+    def _shut_down(self) -> None:
+        if self._socket is not None:
+            with contextlib.suppress(OSError):  # it is closed already
+                # Not the method of a TLS socket, which pulls the reader's state from under it.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+    def _read(self, response: httpx2.Response) -> Answer:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise ModelUnavailable("the server compressed its answer, which it was asked not to do")
+        gathering = Gathering(self._post.answer_bytes_max, has_tools=self._post.has_tools)
+        body = BodyReader()
+        size = 0
+        for chunk in response.iter_raw():
+            size += len(chunk)
+            if size > self._post.wire_bytes_max:
+                raise InvalidOutput(f"the answer is longer than {self._post.wire_bytes_max} bytes")
+            for content in body.feed(chunk):
+                self._take(content, gathering)
+            if body.is_done or gathering.is_over:
+                break
+        else:
+            for content in body.end():
+                self._take(content, gathering)
+        if body.is_done:
+            gathering.end_stream()
+        return gathering.finish()
+
+    def _take(self, content: Mapping[str, Any], gathering: Gathering) -> None:
+        if fault := fault_within(content):
+            raise ProviderFault(fault)
+        self._read_content(content, gathering)
+
+
+def _fault(response: httpx2.Response) -> Fault:
+    body = bytearray()
+    with contextlib.suppress(httpx2.RequestError):  # the status is worth more than its text
+        for chunk in response.iter_raw():
+            body += chunk
+            if len(body) > FAULT_BYTES_MAX:
+                break
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return fault_from_status(response.status_code, bytes(body[:FAULT_BYTES_MAX]), headers)
+
+
+def _explained(error: httpx2.RequestError) -> str:
+    match error:
+        case httpx2.ConnectTimeout() | httpx2.ConnectError():
+            what = "cannot be reached"
+        case httpx2.TimeoutException():
+            what = "did not answer in time"
+        case _:
+            what = "broke the connection"
+    return f"{what}: {shown(str(error)) or type(error).__name__}"
+
+
+POLL_SECONDS = 0.1  # how often whoever waits asks whether it still should
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Denial:
+    """The provider lets nobody with this key in before this moment."""
+
+    message: str
+    until: datetime
+
+
+class Admission:
+    """The door of one provider. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._under_way = 0
+        self._denials: dict[str | None, _Denial] = {}  # by key
+
+    @contextlib.contextmanager
+    def slot(self, at_once_max: int, check: Callable[[], None]) -> Iterator[None]:
+        """One of the calls that may be under way; `check` may end the wait for it by raising."""
+        check()
+        while not self._entered(at_once_max):
+            check()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._under_way -= 1
+                self._changed.notify_all()  # each has a limit of its own
+
+    def _entered(self, at_once_max: int) -> bool:
+        with self._changed:
+            is_free = self._changed.wait_for(lambda: self._under_way < at_once_max, POLL_SECONDS)
+            self._under_way += is_free
+            return is_free
+
+    def deny(self, key: str | None, error: ModelDenied, now: datetime) -> None:
+        until = now + timedelta(seconds=error.delay_seconds)
+        self._denials[key] = _Denial(message=str(error), until=until)
+
+    def check_denial(self, key: str | None, now: datetime) -> None:
+        """Raise the last ModelDenied again while its pause lasts."""
+        denial = self._denials.get(key)
+        if denial is not None and now < denial.until:
+            left = (denial.until - now).total_seconds()
+            raise ModelDenied(denial.message, delay_seconds=left)
+
+
+_admissions: weakref.WeakValueDictionary[str, Admission] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def admission_to(host: str) -> Admission:
+    """The one door of a host, for as long as somebody holds on to it."""
+    with _lock:
+        return _admissions.setdefault(host, Admission())
+
 
 BACKOFF_SECONDS = 1.0  # the bound of the first wait; it doubles, with full jitter
 BACKOFF_SECONDS_MAX = 30.0

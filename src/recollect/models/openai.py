@@ -9,10 +9,9 @@ from typing import Any
 
 from recollect.messages import ToolCall
 from recollect.models.answers import CallPiece, Gathering, Stop
-from recollect.models.conversation import arguments_text, conversation
 from recollect.models.faults import Fault
 from recollect.models.protocol import ChatMessage, ChatRole, Request, ToolDefinition
-from recollect.models.wire import Dialect, Structured, system_text
+from recollect.models.wire import Dialect, Structured, arguments_text, conversation, system_text
 
 _STOPS = {
     "length": Stop.LENGTH,

@@ -1,4 +1,4 @@
-"""What Recollect asks of a language model: one request in, one whole answer out, or a typed error.
+"""What Recollect asks of a language model: a request in, a whole answer out, or a typed error.
 
 An answer that was cut off, refused or is no answer at all is an error here, so that nobody further
 in can mistake it for one.
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
+from recollect.config import Settings
 from recollect.errors import InvalidValue
 from recollect.messages import ToolCall
 
@@ -116,3 +117,15 @@ class Model(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def cost_micros(usage: Usage, settings: Settings) -> int | None:
+    """Millionths of the currency that the prices are in; None where no price is known.
+
+    Prices are per million tokens, so a token costs its price in millionths.
+    """
+    if not settings.model_input_price and not settings.model_output_price:
+        return None
+    sent = usage.input_tokens * settings.model_input_price
+    answered = usage.output_tokens * settings.model_output_price
+    return round(sent + answered)

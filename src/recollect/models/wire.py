@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
+from recollect.messages import Json, ToolCall, as_plain_json
 from recollect.models.answers import Gathering
 from recollect.models.faults import Fault
-from recollect.models.protocol import ChatRole, Request
+from recollect.models.protocol import ChatMessage, ChatRole, Request
 
 
 class Structured(StrEnum):
@@ -92,3 +94,92 @@ def system_text(request: Request, dialect: Dialect) -> str:
         f"It has to follow this JSON schema:\n{schema}"
     )
     return f"{system}\n\n{asked}" if system else asked
+
+
+UNREADABLE = "unreadable_arguments"  # stands for arguments that are no JSON object
+UNNAMED = "unnamed"
+NAME_CHARS_MAX = 64
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class _Ids:
+    """Ids that are each used once; a missing or unusable one is made up."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
+        self._made = 0
+
+    def take(self, wanted: str | None) -> str:
+        is_usable = wanted is not None and _ID.fullmatch(wanted) is not None
+        found = wanted if is_usable else None
+        while found is None or found in self._taken:
+            self._made += 1
+            found = f"call_{self._made}"
+        self._taken.add(found)
+        return found
+
+
+def identified(calls: Iterable[ToolCall], request: Request) -> tuple[ToolCall, ...]:
+    """The calls of an answer, each with an id that the conversation does not have yet."""
+    earlier = (call.id for message in request.messages for call in message.tool_calls)
+    ids = _Ids(known for known in earlier if known is not None)
+    return tuple(replace(call, id=ids.take(call.id)) for call in calls)
+
+
+def conversation(request: Request) -> Iterator[ChatMessage]:
+    """What is sent besides the system prompt, every result with the id of its call."""
+    if not request.messages:
+        yield ChatMessage(role=ChatRole.USER, text=request.prompt)
+        return
+    ids = _Ids()
+    sent: dict[str, str] = {}  # ids as given → as sent; of one that came twice, the later call's
+    waiting: list[str] = []  # calls without a result so far
+    for message in request.messages:
+        match message.role:
+            case ChatRole.SYSTEM:
+                continue
+            case ChatRole.USER:
+                yield message
+            case ChatRole.ASSISTANT:
+                calls = tuple(_sendable(call, ids) for call in message.tool_calls)
+                pairs = zip(message.tool_calls, calls, strict=True)
+                sent |= {given.id: str(call.id) for given, call in pairs if given.id is not None}
+                waiting = [str(call.id) for call in calls]
+                yield replace(message, tool_calls=calls)
+            case ChatRole.TOOL:
+                call_id = _matched(message.call_id, sent, waiting)
+                yield replace(message, call_id=call_id)
+
+
+def _sendable(call: ToolCall, ids: _Ids) -> ToolCall:
+    name = _NOT_OF_A_NAME.sub("_", call.name)[:NAME_CHARS_MAX] or UNNAMED
+    return replace(call, id=ids.take(call.id), name=name)
+
+
+def _matched(given: str | None, sent: dict[str, str], waiting: list[str]) -> str:
+    """The id of the call a result belongs to; without one, it is the first that waits."""
+    call_id = sent.get(given, given) if given is not None else next(iter(waiting), UNNAMED)
+    if call_id in waiting:
+        waiting.remove(call_id)
+    return call_id
+
+
+def arguments_object(arguments: Json) -> dict[str, Any]:
+    """The arguments of a call as an object, which is the one form every provider takes."""
+    is_text = isinstance(arguments, str)
+    if arguments is None or (is_text and not arguments.strip()):
+        return {}
+    try:
+        return as_plain_json(json.loads(arguments) if is_text else arguments)[0]
+    except (ValueError, RecursionError):
+        return {UNREADABLE: arguments if is_text else type(arguments).__name__}
+
+
+def arguments_text(arguments: Json) -> str:
+    """The same as JSON; what is in form already stays as the model wrote it."""
+    given = arguments_object(arguments)
+    if isinstance(arguments, str) and given and UNREADABLE not in given:
+        return arguments
+    return json.dumps(given, ensure_ascii=False)

@@ -12,7 +12,7 @@ from typing import Any
 
 from recollect.clock import ticks
 from recollect.observing.exposition import BUCKETS, Histogram, head, histogram, sample
-from recollect.observing.seam import End, Verb
+from recollect.observing.seam import End, StoreVerb
 
 BOUNDS = (0.0001, 0.00025, 0.0005, *BUCKETS)  # most verbs take less than a millisecond
 SECONDS, ERRORS = "recollect_verb_seconds", "recollect_verb_errors_total"
@@ -26,11 +26,11 @@ class VerbMetrics:
         self._taken: dict[str, Histogram] = defaultdict(lambda: Histogram(BOUNDS))
         self._errors: dict[tuple[str, str], int] = defaultdict(int)
 
-    def minds(self, verb: Verb) -> bool:
+    def minds(self, verb: StoreVerb) -> bool:
         del verb
         return True
 
-    def begin(self, verb: Verb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
+    def begin(self, verb: StoreVerb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
         del args, named
         name, note, began = verb.name, self._note, ticks()
 

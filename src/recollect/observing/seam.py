@@ -24,7 +24,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verb:
+class StoreVerb:
     """One method of a store: one transaction."""
 
     name: str  # as in facts.add
@@ -50,17 +50,17 @@ class Verb:
 class Observer(Protocol):
     """Looks at verbs, from any number of threads."""
 
-    def minds(self, verb: Verb) -> bool:
+    def minds(self, verb: StoreVerb) -> bool:
         """Whether it wants to be told of this one at all; asked once."""
         ...
 
-    def begin(self, verb: Verb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
+    def begin(self, verb: StoreVerb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
         """A verb is about to be carried out; what comes back is told the error, or the result."""
         ...
 
 
 def begin(
-    observers: Sequence[Observer], verb: Verb, args: Sequence[Any], named: Mapping[str, Any]
+    observers: Sequence[Observer], verb: StoreVerb, args: Sequence[Any], named: Mapping[str, Any]
 ) -> list[End]:
     """Tell everybody that a verb begins; if one of them refuses, that it has ended."""
     ends: list[End] = []
@@ -80,7 +80,7 @@ def end(ends: list[End], error: BaseException | None, result: object) -> None:
 
 
 @contextmanager
-def look(observers: Sequence[Observer], verb: Verb) -> Iterator[None]:
+def look(observers: Sequence[Observer], verb: StoreVerb) -> Iterator[None]:
     """The same around what is not one call."""
     ends = begin(observers, verb, (), {})
     try:

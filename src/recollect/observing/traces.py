@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.errors import MissingExtra
 from recollect.observing.actors import acting
-from recollect.observing.seam import End, Verb
+from recollect.observing.seam import End, StoreVerb
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
@@ -46,11 +46,11 @@ class VerbSpans:
     def __init__(self) -> None:
         self._tracer = open_tracer()
 
-    def minds(self, verb: Verb) -> bool:
+    def minds(self, verb: StoreVerb) -> bool:
         del verb
         return True
 
-    def begin(self, verb: Verb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
+    def begin(self, verb: StoreVerb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
         del args, named
         entered = self._tracer.start_as_current_span(
             f"{SCOPE}.{verb.name}",

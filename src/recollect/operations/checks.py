@@ -77,7 +77,8 @@ WHERE t.space = r.space AND t.path_key = r.target_path_key AND t.deleted_at IS N
 _LIVE = "(SELECT count(*) FROM documents d WHERE d.space = t.space AND d.deleted_at IS NULL)"
 _RANGED = """
 (SELECT COALESCE(sum(r.last_seq - r.first_seq + 1), 0) FROM session_ranges r
-WHERE r.session_id = s.id AND r.pass = s.pass AND r.first_seq <= s.processed_until)
+WHERE r.space = s.space AND r.session_id = s.id AND r.pass = s.pass
+    AND r.first_seq <= s.processed_until)
 """
 
 CHECKS: tuple[Check, ...] = (
@@ -163,7 +164,7 @@ CHECKS: tuple[Check, ...] = (
         says="sessions have records beyond their last number",
         advice="restore a backup, or report it: this cannot come about by use",
         rows="sessions s WHERE s.last_seq < ("
-        "SELECT max(h.seq) FROM session_history h WHERE h.session_id = s.id)",
+        "SELECT max(h.seq) FROM session_history h WHERE h.space = s.space AND h.session_id = s.id)",
         example="s.id",
     ),
     Check(
@@ -178,7 +179,8 @@ CHECKS: tuple[Check, ...] = (
         says="keys lead to sessions that are not theirs, or are not there",
         advice="restore a backup, or report it: this cannot come about by use",
         rows="session_keys k WHERE NOT EXISTS ("
-        "SELECT 1 FROM sessions s WHERE s.id = k.session_id AND s.key_id = k.id)",
+        "SELECT 1 FROM sessions s"
+        " WHERE s.space = k.space AND s.id = k.session_id AND s.key_id = k.id)",
         example="k.key",
     ),
     Check(
@@ -209,9 +211,11 @@ CHECKS: tuple[Check, ...] = (
         name="broken-link",
         says="links lead to documents that are not there",
         advice="write the documents, or take the links out: recollect docs links shows where",
-        rows="document_references r JOIN documents d ON d.key = r.document_key"
-        " AND d.deleted_at IS NULL LEFT JOIN documents t ON t.deleted_at IS NULL AND ("
-        "t.key = r.target_key OR (t.space = r.space AND t.path_key = r.target_path_key))"
+        rows="document_references r"
+        " JOIN documents d ON d.space = r.space AND d.key = r.document_key AND d.deleted_at IS NULL"
+        " LEFT JOIN documents t ON t.space = r.space"
+        " AND t.deleted_at IS NULL"
+        " AND (t.key = r.target_key OR t.path_key = r.target_path_key)"
         " WHERE t.key IS NULL",
         example="d.path || ' -> ' || r.target_path",
         gravity=Gravity.NOTE,

@@ -31,7 +31,7 @@ _CHECKS = (
         name="open-table",
         says="tables are not behind the wall between spaces",
         advice="ALTER TABLE … ENABLE and FORCE ROW LEVEL SECURITY, as their owner",
-        rows=f"pg_class c WHERE c.relnamespace = {_HERE} AND c.relkind = 'r' AND EXISTS ("
+        rows=f"pg_class c WHERE c.relnamespace = {_HERE} AND c.relkind IN ('r', 'p') AND EXISTS ("
         "SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'space'"
         " AND NOT a.attisdropped) AND NOT (c.relrowsecurity AND c.relforcerowsecurity)",
         example="c.relname",

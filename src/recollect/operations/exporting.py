@@ -22,12 +22,11 @@ from recollect.operations.archive import (
     opened,
     written,
 )
-from recollect.operations.belonging import strays
 from recollect.operations.rows import digests, encoded, shapes, spaces
 from recollect.progress import counted_rows, tell
 from recollect.store.relational.document_rows import document
 from recollect.store.schema import newest_version
-from recollect.store.whole import Access, Whole, WholeDatabase
+from recollect.store.whole import Access, Whole, WholeDatabase, first
 
 _DOCUMENTS = """
 SELECT d.key, d.id, d.space, d.path, d.path_key, d.title, d.description, d.body, d.tags, d.links,
@@ -37,6 +36,15 @@ FROM documents d WHERE d.space = :space AND d.deleted_at IS NULL ORDER BY d.path
 """
 
 NOTE = "loading-from"
+# What a space's jobs are about: one of its sessions, one of its agents, or all of it.
+_STRAY_JOBS = """
+SELECT 1 FROM jobs j WHERE j.space = :space AND NOT (
+    (j.kind IN ('extract', 'extract-again') AND EXISTS (
+        SELECT 1 FROM sessions s WHERE s.space = :space AND s.id = j.key))
+    OR j.kind IN ('agent', 'memory-agent')
+    OR (j.kind = 'consolidate' AND j.key = :space))
+LIMIT 1
+"""
 _NOTE = """
 INSERT INTO properties (name, value) VALUES (:name, :value)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value
@@ -173,10 +181,10 @@ def _load_space(
                 f"the space {entry.space!r} does not fit together; nothing of it was loaded"
                 f" ({error})"
             ) from error
-        for stray in strays(whole, entry.space):
+        if first(whole.stream(_STRAY_JOBS, {"space": entry.space})) is not None:
             raise InvalidArchive(
-                f"the space {entry.space!r} refers to what is not in it ({stray}); nothing of it"
-                " was loaded"
+                f"the space {entry.space!r} has jobs for what is not in it;"
+                " nothing of it was loaded"
             )
         is_ours = archive.schema_version == newest_version(whole.dialect)
         found = digests(whole, entry.space)

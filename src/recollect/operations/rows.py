@@ -128,23 +128,25 @@ class Shape:
                 case None:
                     yield _Part(name=name, read=f"t.{name}")
                 case Naming.KEY:
-                    found = f"FROM session_keys k WHERE k.id = t.{name})"
+                    found = f"FROM session_keys k WHERE k.space = t.space AND k.id = t.{name})"
                     yield _Part(name=f"{name}.agent", read=f"(SELECT k.agent_id {found}")
                     yield _Part(name=f"{name}.key", read=f"(SELECT k.key {found}")
                 case Naming.FACT:
-                    yield _Part(
-                        name=f"{name}.id", read=f"(SELECT f.id FROM facts f WHERE f.key = t.{name})"
-                    )
+                    found = f"FROM facts f WHERE f.space = t.space AND f.key = t.{name}"
+                    yield _Part(name=f"{name}.id", read=f"(SELECT f.id {found})")
                 case Naming.DOCUMENT if name == "deleted_with":
                     # What it went with may be gone for good: then it went by itself.
-                    found = "SELECT d.id FROM documents d WHERE d.key = t.deleted_with"
+                    found = (
+                        "SELECT d.id FROM documents d"
+                        " WHERE d.space = t.space AND d.key = t.deleted_with"
+                    )
                     known = f"COALESCE(({found}), t.id)"
                     yield _Part(
                         name="deleted_with.id",
                         read=f"CASE WHEN t.deleted_at IS NULL THEN NULL ELSE {known} END",
                     )
                 case Naming.DOCUMENT:
-                    found = f"FROM documents d WHERE d.key = t.{name}"
+                    found = f"FROM documents d WHERE d.space = t.space AND d.key = t.{name}"
                     yield _Part(name=f"{name}.id", read=f"(SELECT d.id {found})")
                 case Naming.SESSION:
                     pass
@@ -182,7 +184,7 @@ class Shape:
             case None:
                 return numbers.get(name)
             case Naming.SESSION:
-                return f"(SELECT s.key_id FROM sessions s WHERE s.id = {numbers['session_id']})"
+                return _found("sessions", "key_id", id=numbers["session_id"])
             case Naming.DOCUMENT if name == "deleted_with":
                 return f"CASE WHEN {_text(numbers[f'{name}.id'])} IS NULL THEN NULL ELSE 0 END"
             case Naming.FACT:

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from typing import Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from recollect.embedding.encoding import FLOAT_BYTES
-from recollect.embedding.protocol import Embedder
+from recollect.embedding.protocol import FLOAT_BYTES, Embedder
 from recollect.errors import ModelError
 from recollect.observing.telling import told
-from recollect.recall.comparison import Comparison
-from recollect.recall.vectors import SpaceVectors, VectorCache, VectorRow
+from recollect.recall.vectors import Comparison, SpaceVectors, VectorCache, VectorRow
 from recollect.recollection import EntryKind
 from recollect.store.protocol import Store
 from recollect.store.vector_protocol import VectorSearch
@@ -36,7 +34,7 @@ _KINDS = {kind.value: kind for kind in EntryKind}
 _log = logging.getLogger(__name__)
 
 
-class Likeness(Protocol):
+class VectorQuery(Protocol):
     """A question's vector among those of a space."""
 
     def nearest(
@@ -59,8 +57,8 @@ class Likeness(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class HeldLikeness:
-    """Implements `Likeness` on vectors that are held in memory."""
+class HeldVectorQuery:
+    """Implements `VectorQuery` on vectors that are held in memory."""
 
     compared: Comparison
     usual: tuple[float, float]
@@ -77,8 +75,8 @@ class HeldLikeness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredLikeness:
-    """Implements `Likeness` on vectors that the store compares."""
+class StoredVectorQuery:
+    """Implements `VectorQuery` on vectors that the store compares."""
 
     space: str
     model: str
@@ -123,7 +121,7 @@ class Meaning:
         self._lock = threading.Lock()
         self._reading: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 
-    def of(self, space: str, text: str) -> Likeness | None:
+    def of(self, space: str, text: str) -> VectorQuery | None:
         """A question's place among a space's vectors; none where there are none, or no embedder."""
         try:
             stored = self._store().vectors.search()
@@ -133,14 +131,14 @@ class Meaning:
             if not len(vectors):
                 return None
             vector = self._embedder.embed([text]).vectors[0]
-            return HeldLikeness(vectors.compared(vector), vectors.usual())
+            return HeldVectorQuery(vectors.compared(vector), vectors.usual())
         except ModelError as error:
             _log.warning(
                 "recalled by words alone, as the embedder cannot be asked: %s", told(error)
             )
             return None
 
-    def _stored(self, vectors: VectorSearch, space: str, text: str) -> Likeness | None:
+    def _stored(self, vectors: VectorSearch, space: str, text: str) -> VectorQuery | None:
         additions = vectors.additions(space)
         if not additions:
             return None
@@ -150,7 +148,7 @@ class Meaning:
             if len(self._usual) >= USUAL_SPACES_MAX:
                 self._usual.clear()
             self._usual[space] = additions, usual
-        return StoredLikeness(
+        return StoredVectorQuery(
             space=space,
             model=self._embedder.name,
             vector=self._embedder.embed([text]).vectors[0],

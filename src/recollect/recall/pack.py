@@ -24,9 +24,16 @@ from recollect.messages import Role
 from recollect.models.tokens import estimate_tokens
 from recollect.orders import is_low, is_quarantined
 from recollect.quoting import harmless, quoted
-from recollect.recall.citations import mark_of
-from recollect.recall.likeness import Likeness, Wording
-from recollect.recall.told import Place, Statements, place_of, says_nothing, untold
+from recollect.recall.statements import (
+    Likeness,
+    Place,
+    Statements,
+    Wording,
+    lines_beyond,
+    place_of,
+    says_nothing,
+)
+from recollect.recall.usage import mark_of
 from recollect.recollection import Citation, Context, EntryKind, Hit, Omission
 from recollect.terms import words
 
@@ -45,6 +52,7 @@ CHARS_PER_TOKEN_MAX = 8  # nobody reads further than this for what is cut anyway
 SENTENCE_SHARE_MIN = 0.4  # a cut at a sentence leaves so much of what a cut at a word would
 NAME_CHARS_MAX = 60
 REPLACED_CHARS_MAX = 160
+WEAK_SHARE = 0.5  # of the best score: a fact with less stands last
 REPLY_WORDS_MAX = 12  # a shorter answer to a question brings the question along
 
 CUT = "…"
@@ -68,7 +76,7 @@ class Reason(StrEnum):
     LIKENESS = "says the same as another"
     COMMAND = "instruction-like text from a tool"
     EMPTY = "says nothing"
-    TOLD = "facts that are there say the same"
+    COVERED = "facts that are there say the same"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +102,12 @@ def pack(
 
     `standings` are by the ids of facts. `max_facts` bounds facts, the budget all the rest.
     """
+    most = max(ITEM_TOKENS_MIN, max_tokens // ITEM_SHARE)
     limits = _Limits(
         tokens=max_tokens,
         facts=max_facts,
-        item_tokens=max(ITEM_TOKENS_MIN, min(per_item_tokens, max_tokens // ITEM_SHARE)),
+        item_tokens=min(per_item_tokens, most),
+        record_tokens=most,
         count=count_tokens,
         names=frozenset(word for hit in hits for word in words(hit.speaker).split()),
     )
@@ -115,7 +125,8 @@ def pack(
 class _Limits:
     tokens: int
     facts: int
-    item_tokens: int
+    item_tokens: int  # of a passage
+    record_tokens: int  # of what somebody said: how much of it is shown depends on its score
     count: CountTokens
     names: frozenset[str] = frozenset()  # of those who speak, each word without case and accents
 
@@ -132,7 +143,7 @@ def _with_items(items: Sequence[_Item]) -> str:
             is_run = item.day is not None and item.day in days[at + 1 : at + 2]
             lines += [""] if shared is not None and not is_run else []
             shared = item.day if is_run else None
-            lines += ["", f"{shared.told}:"] if shared is not None else []
+            lines += ["", f"{shared.label}:"] if shared is not None else []
         mark = mark_of(at + 1)
         lines.append(item.line(mark, has_day=shared is None, has_speaker=has_speaker))
     text = "\n".join(lines).lstrip("\n")
@@ -144,7 +155,7 @@ class _Day:
     """The day of a session on which something was said."""
 
     session_id: str
-    told: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +173,7 @@ class _Item:
     day: _Day | None = None  # of a record
 
     def line(self, mark: str, *, has_day: bool = True, has_speaker: bool = True) -> str:
-        day = self.day.told if self.day is not None and has_day else ""
+        day = self.day.label if self.day is not None and has_day else ""
         speaker = self.speaker if has_speaker else ""
         behind = ", ".join(filter(None, (day, speaker, self.behind)))
         return f"- {self.text} [{mark}] ({behind})" if behind else f"- {self.text} [{mark}]"
@@ -204,11 +215,11 @@ def _item(
         case EntryKind.RECORD:
             if says_nothing(hit.text, limits.names):
                 return Reason.EMPTY
-            text = extract(hit.text, limits.item_tokens, limits.count)
+            text = extract(hit.text, limits.record_tokens, limits.count)
         case EntryKind.SUMMARY | EntryKind.DOCUMENT:
-            left = untold(hit.text, facts)
+            left = lines_beyond(hit.text, facts)
             if facts and hit.text.strip() and not left:
-                return Reason.TOLD
+                return Reason.COVERED
             text = extract(left, limits.item_tokens, limits.count)
     if not text:
         return Reason.EMPTY
@@ -278,7 +289,7 @@ class _Dates:
         standing = self.of(hit)
         return standing is not None and standing.topic in self._contested
 
-    def told(self, hit: Hit) -> str:
+    def shown(self, hit: Hit) -> str:
         """Since when a fact holds, or when it did."""
         standing = self.of(hit) or Standing()
         since = standing.since or hit.at
@@ -302,15 +313,15 @@ def _behind(hit: Hit, dates: _Dates, *, is_low: bool) -> str:
     """Who said it and when; the day of a record stands before this, or once above several."""
     match hit.kind:
         case EntryKind.FACT:
-            told = [dates.told(hit), _outdated(hit)]
+            behind = [dates.shown(hit), _outdated(hit)]
         case EntryKind.RECORD:
-            told = [_outdated(hit)]
+            behind = [_outdated(hit)]
         case EntryKind.SUMMARY:
-            told = [f"session of {day_of(hit.at)}"]
+            behind = [f"session of {day_of(hit.at)}"]
         case EntryKind.DOCUMENT:
-            told = [f"document {_name(hit.title or hit.id)}".strip(), day_of(hit.at)]
-    told.append("from a tool" if is_low else "")
-    return ", ".join(part for part in told if part)
+            behind = [f"document {_name(hit.title or hit.id)}".strip(), day_of(hit.at)]
+    behind.append("from a tool" if is_low else "")
+    return ", ".join(part for part in behind if part)
 
 
 def _outdated(hit: Hit) -> str:
@@ -363,7 +374,7 @@ class _Packing:
                     self._add(item)
                 else:
                     settled.add(asked.rank)
-        self._leave_out_told()
+        self._leave_out_repeats()
         for item in sorted(self._passed_over, key=lambda each: each.rank)[:REFILLS_MAX]:
             self._passed_over.remove(item)
             if not self._joined(item):
@@ -403,7 +414,7 @@ class _Packing:
             return None
         return asked
 
-    def _leave_out_told(self) -> None:
+    def _leave_out_repeats(self) -> None:
         """Say every statement once: a fact before what it was learned from, both before a text
         that was made of them."""
         said = Statements((line.hit, line.text) for line in self.lines)
@@ -421,7 +432,7 @@ class _Packing:
                 kept.append(line if rest == line.text else replace(line, text=rest))
                 continue
             for each in (line, *self._alike.pop(line.rank, ())):
-                self._left_out[each.rank] = Omission(hit=each.hit, reason=Reason.TOLD)
+                self._left_out[each.rank] = Omission(hit=each.hit, reason=Reason.COVERED)
         if kept != self.lines:
             self.lines = kept
             self._spent = self._count(kept)
@@ -527,7 +538,12 @@ class _Packing:
 
 
 def _in_order(lines: Sequence[_Item]) -> list[_Item]:
-    """Facts, then passages, each by rank; then what was said, session by session."""
+    """Facts, then passages, each by rank; then what was said, session by session.
+
+    Facts that fit much less than the best line stand last: "What's my name?" is not answered with
+    somebody else's.
+    """
+    best = max((line.hit.score for line in lines), default=0.0)
     first: dict[_Day, int] = {}
     for line in sorted(lines, key=lambda line: line.rank):
         if line.day is not None:
@@ -536,7 +552,8 @@ def _in_order(lines: Sequence[_Item]) -> list[_Item]:
     def order(line: _Item) -> tuple[int, int, int]:
         if line.day is not None:
             return 2, first[line.day], line.hit.sources[0].seq
-        return int(line.hit.kind is not EntryKind.FACT), line.rank, 0
+        is_weak = line.hit.score < WEAK_SHARE * best
+        return (3 if is_weak else 0) if line.hit.kind is EntryKind.FACT else 1, line.rank, 0
 
     return sorted(lines, key=order)
 

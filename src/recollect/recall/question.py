@@ -1,37 +1,260 @@
-"""From a text to a question, and from what a store found to what ranking works on."""
+"""What a text asks for: from any words to a question that a store can search and ranking can score.
+
+A question has its stems, those that stand together, the times it names, and the words an answer may
+use instead. What it says only to whoever is asked ("can you remind me") is not searched for, but
+tells a few things: that it was the agent who said it, that it is about the one who asks, or about
+what held before. That much is known of English only.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from itertools import islice, pairwise
+from types import MappingProxyType
 
-from recollect.knowledge import Trust
-from recollect.recall.addressing import (
-    asks_agent,
-    asks_change,
-    asks_past,
-    is_personal,
-    matter,
-)
-from recollect.recall.candidates import Candidates, Corpus, Phrase, Question, Term
-from recollect.recall.related import related_stems
-from recollect.recall.times import time_ranges
-from recollect.recollection import Entry, EntryKind, Found, Sought
+from recollect.recollection import EntryKind, Sought
 from recollect.stems import asked_stems, stem, stems
 from recollect.terms import words
+from recollect.times import TimeRange, time_ranges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """A word of the question: as it is indexed, and as it stands there without case and accents.
+
+    `related` are stems of words that an answer may use instead: "hiking" for "hobbies".
+    """
+
+    stem: str
+    word: str
+    is_capital: bool = False  # as names are written
+    related: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Stems that stand next to each other in the question, and whether that is asked for."""
+
+    stems: tuple[str, ...]
+    is_quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked, as far as its own text says."""
+
+    terms: tuple[Term, ...]  # each stem once, without stop words
+    asked_at: datetime
+    times: tuple[TimeRange, ...] = ()
+    phrases: tuple[Phrase, ...] = ()
+    asks_agent: bool = False  # what the agent said is asked for
+    asks_past: bool = False  # what held before is asked for as well
+    asks_change: bool = False  # what took the place of what
+    is_personal: bool = False  # it is about the one who asks
+    asker: str | None = None  # who that is, without case and accents; "" has no name, None: unknown
+    owned: tuple[str, ...] = ()  # the stems behind "my" in it
+
+
+_ANSWERED = """
+live living home address residence reside = moved live relocated home apartment house
+work job employer profession occupation career = job hired employed work company office boss
+work job employer profession occupation career = colleague promotion position fired quit interview
+old age born birthday = turned birthday born age years
+married spouse marriage wedding = wife husband married wedding engaged honeymoon fiance
+partner relationship dating date = wife husband married engaged girlfriend boyfriend partner single
+pet animal = dog cat puppy kitten pet hamster rabbit bird fish turtle parrot
+child kid children = son daughter baby kid child toddler newborn
+sibling = brother sister
+parent = mother father mom dad
+family relative = mother father mom dad son daughter brother sister wife husband kids cousin aunt
+family relative = uncle grandma grandpa grandmother grandfather niece nephew
+friend = friend buddy pal roommate neighbor
+food meal dish cuisine diet eat = vegan vegetarian allergic eat cook dinner lunch breakfast recipe
+food meal dish cuisine diet eat = soup salad pizza pasta chicken curry restaurant
+snack dessert sweet = cake cookies chocolate candy pie chips
+drink beverage = coffee tea beer wine soda juice water smoothie cocktail
+study university college school degree education = graduated studied degree university college
+study university college school degree education = class course exam student
+hobby pastime leisure = hiking painting reading gardening cooking photography knitting gaming
+hobby pastime leisure = dancing fishing running swimming camping drawing pottery
+activity = hiking camping painting swimming running biking cycling dancing yoga kayaking skiing
+activity = pottery museum reading cooking fishing
+outdoor nature = hiking camping kayaking climbing biking trail park mountain lake beach forest
+sport = basketball football soccer tennis baseball swimming running boxing surfing skiing
+sport = volleyball golf hockey
+martial = karate taekwondo judo kickboxing boxing aikido
+exercise workout fitness = gym yoga running weights training cardio jogging swimming pilates
+music musical musician band song = guitar piano violin drums concert band singing song album
+instrument = guitar piano violin drums flute clarinet saxophone cello ukulele
+art artwork artistic creative = painting drawing sculpture pottery sketch canvas gallery poetry
+book novel author = book novel read series author story trilogy
+read reading = book novel series finished
+movie film show = movie film watched series documentary
+game gaming = game play console tournament board chess
+trip travel vacation holiday visit = trip vacation flew flight travel visited road hotel tour abroad
+place location = city park beach mountain country town lake
+country = abroad flight england france italy spain japan canada mexico germany ireland india china
+country = brazil australia greece
+state area region = coast california texas florida oregon washington
+city = london paris tokyo seattle chicago boston berlin rome barcelona toronto
+car vehicle = car truck drive engine motorcycle van
+health medical illness sick condition disease = doctor hospital surgery diagnosed pain medication
+health medical illness sick condition disease = sick checkup diabetes asthma allergy
+injury injured hurt accident = hurt broke sprained twisted ankle knee accident surgery cast pain
+stress relax destress unwind calm = yoga meditation walk calm relaxing bath therapeutic peaceful
+fear afraid scared = scared afraid nervous worried terrified
+challenge obstacle setback struggle problem difficulty = tough hard struggle failed lost difficult
+challenge obstacle setback struggle problem difficulty = setback stuck
+goal plan ambition aspiration dream = want hope plan dream working someday
+achievement accomplishment award prize = won award promoted graduated finished medal trophy proud
+volunteer charity charitable community = volunteer shelter charity donate fundraiser homeless
+cause = charity fundraiser awareness campaign homeless veterans
+buy purchase item = bought got ordered purchase
+gift present = gift gave present
+clothes clothing outfit wear = dress shoes jacket shirt boots sneakers hat
+money finance financial pay income = salary loan budget saved cost rent debt raise
+business company startup store = business store shop opened launch customers
+religion religious faith spiritual church = church faith pray god mosque temple synagogue
+political politics = election campaign vote mayor government policy council
+identity gender = transgender woman man gay lesbian nonbinary
+personality trait attribute describe = kind caring brave supportive passionate thoughtful helpful
+weather season = rain snow sunny storm winter summer
+event = attended party festival concert parade conference workshop meeting competition fair
+meet = met introduced
+class course workshop lesson = class course workshop signed lesson
+technology device gadget = phone laptop computer app software tablet camera
+photo picture photograph = photo picture pic camera
+language = english spanish french german learn fluent
+plant garden flower = garden flowers planted roses vegetables tomatoes
+collect collection collectible = collection collect signed rare
+"""
+
+
+def related_stems(asked: str) -> tuple[str, ...]:
+    """Stems that an answer may use instead of the stem that is asked for; none where none are."""
+    return _related().get(asked, ())
+
+
+@cache
+def _related() -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for line in _ANSWERED.strip().splitlines():
+        asked, _, answered = line.partition(" = ")
+        others = [stem(word) for word in answered.split()]
+        for word in map(stem, asked.split()):
+            found.setdefault(word, {}).update((other, None) for other in others if other != word)
+    return {word: tuple(others) for word, others in found.items()}
+
+
+ADDRESSED_CHARS_MAX = 2000  # a longer text is no question
+
+_YOU = r"(?:can|could|would|will|do|did)\s+you(?:\s+(?:please|kindly|also|maybe|perhaps|still))?"
+_YOU_COULD = r"(?:if|whether)\s+you\s+(?:can|could|would|might)"
+_I_KEEP = (
+    r"(?:I(?:\s+am|\s+was|\s+have\s+been|\s*['’]m|\s*['’]ve\s+been)|and\s+(?:am|was))"
+    r"(?:\s+(?:also|just|now))?"
+)
+_ADVICE = r"(?:good\s+)?(?:advice|ideas?|recommendations?|suggestions?|thoughts?|tips?)"
+_SAID = r"(?:discussed|mentioned|said|talked\s+about|told\s+(?:me|you))"
+_SAY = r"(?:discuss|mention|say|talk\s+about|tell\s+(?:me|you))"
+_TALK = r"(?:chats?|conversations?|discussions?|sessions?|talks?)"
+
+_ADDRESSING = re.compile(
+    rf"""\b(?:
+        (?:please\s+)?(?:{_YOU}|{_YOU_COULD})\s+(?:
+            (?:give|help|remind|show|tell)\s+me(?:\s+(?:about|of|with))?
+            | (?:advise|explain|know|recall|recommend|remember|suggest|think)(?:\s+me)?
+            | have\s+(?:any|some)\s+{_ADVICE}
+        )
+        | please\s+(?:help|remind|tell)\s+me(?:\s+(?:about|of|with))?
+        | any\s+{_ADVICE}(?:\s+(?:about|for|on))?
+        | {_I_KEEP}\s+(?:
+            checking | wondering | feeling(?:\s+like)?
+            | going\s+(?:back\s+to|through) | looking\s+back\s+(?:at|on|to)
+            | thinking(?:\s+(?:about|back\s+to|of))? | trying\s+to\s+(?:recall|remember)
+        )
+        | I\s*(?:want(?:ed)?|would\s+like|['’]d\s+like)\s+to\s+
+            (?:ask|check|clarify|confirm|follow\s+up|know)(?:\s+(?:about|on|something))?
+        | (?:from\s+|in\s+)?our\s+(?:earlier|last|past|previous)\s+{_TALK}(?:\s+(?:about|on))?
+        | (?:I|we|you)(?:\s+had|\s+have|['’]d|['’]ve)?\s+(?:remember(?:ed)?|{_SAID})(?:\s+that)?
+        | did\s+(?:I|we|you)\s+{_SAY}
+        | would\s+be\s+a\s+good\s+idea(?:\s+to)?
+        | used?\s+to | (?:right\s+)?now | currently | nowadays | these\s+days
+        | at\s+(?:the\s+moment|present)
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SAID_BY_ASKER = re.compile(rf"\b(?:I\s+{_SAID}|did\s+I\s+{_SAY})\b", re.IGNORECASE)
+_SAID_BY_AGENT = re.compile(
+    rf"""\b(?:
+        (?:you|the\s+(?:agent|assistant))(?:\s+had|\s+have|\s+has|['’]d|['’]ve)?(?:\s+\w+ly)?\s+
+            (?:advised|came\s+up|created|described|explained|gave|listed|made|mentioned|proposed
+            |provided|recommended|said|suggested|told|wrote)
+        | did\s+(?:you|the\s+(?:agent|assistant))\s+
+            (?:advise|come\s+up|create|describe|explain|give|list|make|mention|propose|provide
+            |recommend|say|suggest|tell|write)
+        | our\s+(?:earlier|last|past|previous)\s+{_TALK}
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+_PAST = re.compile(
+    r"\b(?:before|changed?|earlier|ever|former(?:ly)?|historical(?:ly)?|history|in\s+the\s+past|no\s+longer"
+    r"|old(?:er)?|original(?:ly)?|past|previous(?:ly)?|prior|since\s+when|so\s+far|used?\s+to|until|was|were)\b",
+    re.IGNORECASE,
+)
+_CHANGE = re.compile(
+    r"\b(?:what|how|anything|something)\b[^.?!\n]{0,40}\bchanged?\b"
+    r"|\bwhat(?:['’]s|\s+is|\s+was)\s+(?:different|new)\b",
+    re.IGNORECASE,
+)
+_ASKER = re.compile(r"\b(?:I|me|my|myself)\b", re.IGNORECASE)
+
+
+def matter(question: str) -> str:
+    """`question` without what is only said to whoever is asked."""
+    if len(question) > ADDRESSED_CHARS_MAX:
+        return question
+    return _ADDRESSING.sub(" ", question)
+
+
+def asks_agent(question: str) -> bool:
+    """Whether it is about what the agent said, whose word counts for less elsewhere."""
+    if len(question) > ADDRESSED_CHARS_MAX or _SAID_BY_ASKER.search(question):
+        return False
+    return _SAID_BY_AGENT.search(question) is not None
+
+
+def asks_past(question: str) -> bool:
+    """Whether it is about what held before, and not only about what holds."""
+    return len(question) <= ADDRESSED_CHARS_MAX and _PAST.search(question) is not None
+
+
+def asks_change(question: str) -> bool:
+    """Whether it asks what has taken the place of what."""
+    return len(question) <= ADDRESSED_CHARS_MAX and _CHANGE.search(question) is not None
+
+
+def is_personal(question: str) -> bool:
+    """Whether it is about the one who asks, or what they said."""
+    if len(question) > ADDRESSED_CHARS_MAX:
+        return False
+    return bool(_SAID_BY_ASKER.search(question) or _ASKER.search(matter(question)))
+
 
 PHRASES_MAX = 48
+SUBJECT_CHARS = 60  # of a fact, that say who it is about
+NAME_CHARS_MIN = 3  # from here on the beginning of a name stands for it: Mel, Melanie
+NO_HOLDERS: Mapping[str, int] = MappingProxyType({})
 PAIRED_CHARS_MAX = 2000  # of a question, in which words stand together
-SUBJECT_CHARS, SUBJECT_WORDS = 60, 3  # of a fact, that say who it is about
 REPLACED_MAX = 20  # facts replaced last, for who asks what has changed
-PERSON_SHARE = 2 / 3  # of what people say in what was found: who says so much of it is the person
 
 _NAME = stem("name")
-_NO_NAMES = frozenset({"agent", "ai", "assistant", "bot", "model", "system"})
 
 _WORD = re.compile(r"[^\W_]+")
 _QUOTED = re.compile(
@@ -44,9 +267,6 @@ _I_AM = re.compile(r"\b(?:I['’]m|I am|[Cc]all me|[Tt]his is)\s+[A-Z][a-z]+\b")
 _ITS = re.compile(r"['’]s?\s+(\w+)")
 
 # Of equals what says most by itself goes first, and of those the newest.
-_KEYS = 2**62
-_TURN_OF_KIND = {kind: at * _KEYS for at, kind in enumerate(EntryKind)}
-_ID_OF_KIND = {kind: f"{kind}:" for kind in EntryKind}
 
 
 def ask(text: str, now: datetime) -> Question:
@@ -72,7 +292,7 @@ def ask(text: str, now: datetime) -> Question:
         asks_past=asks_past(text),
         asks_change=asks_change(text),
         is_personal=is_personal(_QUOTED.sub(" ", text)) and not asks_agent(text),
-        owned=tuple(dict.fromkeys(_owned(text, EntryKind.RECORD))),
+        owned=tuple(dict.fromkeys(owned_stems(text, EntryKind.RECORD))),
     )
 
 
@@ -81,18 +301,7 @@ def asked_by(question: Question, name: str) -> Question:
     return replace(question, asker=words(name))
 
 
-def person(entries: Iterable[Entry]) -> str | None:
-    """Who the person of a space is, as far as entries show: who says most of what people say."""
-    said = Counter(
-        entry.speaker
-        for entry in entries
-        if entry.kind is EntryKind.RECORD and entry.trust is Trust.USER
-    )
-    [(name, count)] = said.most_common(1) or [("", 0)]
-    return name if count and count >= PERSON_SHARE * said.total() else None
-
-
-def _owned(text: str, kind: EntryKind) -> list[str]:
+def owned_stems(text: str, kind: EntryKind) -> list[str]:
     """The stems behind "my"; of a fact the one behind the first "'s"."""
     if kind is EntryKind.FACT:
         return [stem(words(each[1])) for each in islice(_ITS.finditer(text[:SUBJECT_CHARS]), 1)]
@@ -121,63 +330,38 @@ def sought(question: Question) -> Sought:
     )
 
 
-def corpus(found: Found) -> Corpus:
-    """How much there is, of all kinds together."""
-    holders: Counter[str] = Counter()
-    for extent in found.extents.values():
-        holders.update(extent.holders)
-    entries = sum(extent.entries for extent in found.extents.values())
-    return Corpus(entries=entries, holders=holders)
-
-
-def candidates(question: Question, entries: Sequence[Entry]) -> Candidates:
-    """`entries` as ranking looks at them, in the same order."""
-    record, fact = EntryKind.RECORD, EntryKind.FACT
-    speakers = [_teller(entry) if entry.kind is fact else entry.speaker for entry in entries]
-    names = {name: words(name) for name in set(speakers)}
-    replacing = {entry.replaced_by for entry in entries if entry.replaced_by}
-    return Candidates(
-        stems=[f" {entry.stems} " for entry in entries],
-        said_at=[entry.at for entry in entries],
-        trusts=[_voice(entry) for entry in entries],
-        speakers=[names[speaker] for speaker in speakers],
-        subjects=[_subject(entry) if entry.kind is fact else "" for entry in entries],
-        owned=[" ".join(("", *_owned(entry.text, entry.kind), "")) for entry in entries]
-        if question.owned
-        else [""] * len(entries),
-        have_changed=[
-            entry.kind is fact and (bool(entry.replaced_by) or entry.text in replacing)
-            for entry in entries
-        ],
-        sessions=[entry.session_id if entry.kind is record else None for entry in entries],
-        seqs=[entry.seq for entry in entries],
-        uses=[entry.usage_count for entry in entries],
-        turns=[_TURN_OF_KIND[entry.kind] - entry.key for entry in entries],
-    )
-
-
-def _voice(entry: Entry) -> Trust:
-    """Whose word it is, to be weighed: somebody with a name is a person, whatever their seat."""
-    if entry.trust is Trust.AGENT and entry.kind is EntryKind.RECORD and entry.speaker:
-        return Trust.AGENT if words(entry.speaker) in _NO_NAMES else Trust.USER
-    return entry.trust
-
-
-def _teller(entry: Entry) -> str:
-    told = entry.metadata.get("speaker")
-    return told if isinstance(told, str) else ""
-
-
-def _subject(entry: Entry) -> str:
-    return " ".join(words(entry.text[:SUBJECT_CHARS]).split()[:SUBJECT_WORDS])
-
-
-def candidate_id(entry: Entry) -> str:
-    return f"{_ID_OF_KIND[entry.kind]}{entry.key}"
-
-
 def without_names(text: str, names: Iterable[str]) -> str:
     """A question for an embedder without the names in it, which mislead it."""
     known = {part for name in names for part in name.split()}
     kept = [word for word in text.split() if words(word).split(" ")[0] not in known]
     return " ".join(kept) or text
+
+
+def speakers_asked(
+    terms: Iterable[Term], speakers: Iterable[str], holders: Mapping[str, int] = NO_HOLDERS
+) -> frozenset[str]:
+    """The speakers a question names, by a part of their name or the beginning of one.
+
+    A beginning may be a word like any other, Carla and car: it is a name if it is written as one,
+    or if nothing has it as a word. `holders` are how many entries have a stem.
+    """
+    asked = tuple(terms)
+    return frozenset(
+        speaker
+        for speaker in speakers
+        if speaker and any(_names(term, speaker, holders) for term in asked)
+    )
+
+
+def _names(term: Term, speaker: str, holders: Mapping[str, int]) -> bool:
+    if term.word == speaker:
+        return True
+    parts = speaker.split()
+    may_begin = term.is_capital or not holders.get(term.stem)
+    return len(term.word) >= NAME_CHARS_MIN and (
+        term.word in parts or (may_begin and any(part.startswith(term.word) for part in parts))
+    )
+
+
+def is_named(term: Term, speakers: frozenset[str], holders: Mapping[str, int]) -> bool:
+    return any(_names(term, speaker, holders) for speaker in speakers)

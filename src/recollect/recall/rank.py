@@ -8,19 +8,210 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import add, mul, or_
-from types import MappingProxyType
 
 from recollect.knowledge import Trust
-from recollect.recall.candidates import Candidates, Corpus, Question, Ranked, Similarities, Term
-from recollect.recall.lexical import score_phrases, score_words
-from recollect.recall.times import TimeRange
-from recollect.recall.weights import WEIGHTS, Weights
+from recollect.recall.candidates import Candidates, Corpus, Ranked, Similarities
+from recollect.recall.question import Phrase, Question, Term, is_named, speakers_asked
+from recollect.times import TimeRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """What each reason adds to a score in which 1 is about: it has every word of the question."""
+
+    # A word said twice is not worth two: the smaller, the sooner it stops to count.
+    saturation: float = 0.9
+    # How much an entry pays for being longer than `length_plain` words, where words come by chance.
+    length_share: float = 0.4
+    length_plain: float = 40.0
+    # "Volunteer" and "voluntary" begin alike: worth a part of the word itself.
+    kin: float = 0.3
+    # What an answer uses instead of a word of the question: a part of the word itself, too.
+    related: float = 0.5
+    # Two words that stand together in the question and in an entry are worth a little more. What
+    # stands in quotation marks was meant word for word (by judgement: few questions of the files
+    # have any).
+    phrase: float = 0.1
+    quoted: float = 0.5
+    # Cosine above what unrelated texts have, for each spread of the question's candidates.
+    similarity: float = 0.1
+    # An answer often stands beside the turn that has the question's words, or one further.
+    beside: float = 0.4
+    near: float = 0.15
+    # What somebody said is the best source on that person.
+    speaker: float = 0.5
+    # What others say of themselves is no answer to who asks about their own: "Where do I live?"
+    other: float = 0.6
+    # "My name" is asked for: not the name of "my husband".
+    owned: float = 0.5
+    # What took the place of something, where that is what is asked for.
+    change: float = 0.5
+    # Said in the time that the question names, the more the fewer were.
+    time: float = 0.7
+    # A session about the matter: the question's words that its entries have together.
+    session: float = 0.35
+    # People tell; what an agent or a tool says mostly restates and advises. What the agent said
+    # counts in full where a question asks for it.
+    agent: float = 0.6
+    tool: float = 0.7
+    # What was replaced or has ended stands below what holds, unless the past is asked for.
+    outdated: float = 0.5
+    # Between equals the newer and the more often used goes first; never more than that.
+    recency: float = 0.02
+    usage: float = 0.02
+    # What says the same as a better hit of the same speaker loses so much of its score in a list.
+    # More would be better for readers; the development files hold some sessions twice, of which one
+    # counts as evidence, and punish it.
+    repeated: float = 0.1
+
+
+WEIGHTS = Weights()
+
+
+KIN_CHARS = 5  # that two words begin with, to be taken for kin
+
+Group = str | int  # a session, or the turn of what belongs to none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lexical:
+    """One score for each candidate, and for each group what its candidates have together.
+
+    1 is every term, once, in an entry of plain length; so scores of different questions compare.
+    """
+
+    scores: Sequence[float]
+    groups: Sequence[Group]  # of each candidate
+    gathered: Mapping[Group, float]
+    worths: Mapping[str, float]  # of each stem; they make 1 together
+    places: Mapping[str, Sequence[int]]  # of the candidates that have each stem, or its kin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sought:
+    """A term of the question as it is looked for in an entry's stems."""
+
+    stem: str
+    exact: str
+    beginning: str  # the same, where a word is too short to have kin
+    related: Sequence[str]
+    worth: float
+
+
+def score_words(
+    terms: Sequence[Term], corpus: Corpus, candidates: Candidates, weights: Weights
+) -> Lexical:
+    texts, groups = candidates.stems, groups_of(candidates)
+    flat, slope = _length_terms(weights)
+    boost = weights.saturation + 1
+    scores = [0.0] * len(texts)
+    gathered = dict.fromkeys(groups, 0.0)
+    sought = _sought(terms, corpus)
+    places: dict[str, Sequence[int]] = {}
+    for term in sought:
+        together: dict[Group, float] = {}
+        # Most entries lack most terms: they are passed over before anything is computed.
+        beginning, worth = term.beginning, term.worth
+        have = places[term.stem] = [at for at, text in enumerate(texts) if beginning in text]
+        counts = dict.fromkeys(have, 0) | _related_counts(term, texts)
+        for at, related in counts.items():
+            text = texts[at]
+            damping = flat + slope * (text.count(" ") - 1)
+            fit = _fit(term, text, damping, weights.kin)
+            if related:
+                fit = max(fit, weights.related * related / (related + damping))
+            fit *= boost
+            scores[at] += worth * fit
+            group = groups[at]
+            together[group] = together.get(group, 0.0) + fit
+        for group, fits in together.items():
+            gathered[group] += worth * 2 * fits / (fits + 1)
+    worths = {term.stem: term.worth for term in sought}
+    return Lexical(scores=scores, groups=groups, gathered=gathered, worths=worths, places=places)
+
+
+def score_phrases(
+    phrases: Sequence[Phrase], lexical: Lexical, candidates: Candidates, weights: Weights
+) -> list[float]:
+    """What candidates get for words that stand in them as they do in the question."""
+    scores = [0.0] * len(candidates)
+    worths = lexical.worths
+    for phrase in phrases:
+        weight = weights.quoted if phrase.is_quoted else weights.phrase
+        worth = weight * sum(worths.get(stem, 0.0) for stem in dict.fromkeys(phrase.stems))
+        if phrase.is_quoted or all(stem in worths for stem in phrase.stems):
+            # Whoever has it has each of its words: those with the rarest are looked at. Of words
+            # that are worth nothing it is worth nothing.
+            known = [lexical.places[stem] for stem in phrase.stems if stem in worths]
+            sought = f" {' '.join(phrase.stems)} "
+            for at in min(known, key=len, default=()):
+                if sought in candidates.stems[at]:
+                    scores[at] += worth
+    return scores
+
+
+def groups_of(candidates: Candidates) -> list[Group]:
+    """The session of a record; what belongs to none is a group of its own."""
+    return [
+        turn if session is None else session
+        for session, turn in zip(candidates.sessions, candidates.turns, strict=True)
+    ]
+
+
+def rarity(holders: int, entries: int) -> float:
+    """What a term tells: much when few entries have it, next to nothing when all do."""
+    without = max(entries - holders, 0)
+    return math.log1p((without + 0.5) / (holders + 0.5))
+
+
+def _related_counts(term: _Sought, texts: Sequence[str]) -> dict[int, int]:
+    """How many different words related to a term an entry has, where it lacks the term itself."""
+    counts: dict[int, int] = {}
+    for other in term.related:
+        for at, text in enumerate(texts):
+            if other in text and term.exact not in text:
+                counts[at] = counts.get(at, 0) + 1
+    return counts
+
+
+def _sought(terms: Sequence[Term], corpus: Corpus) -> list[_Sought]:
+    rarities = [rarity(corpus.holders.get(term.stem, 0), corpus.entries) for term in terms]
+    whole = sum(rarities) or 1.0
+    return [
+        _Sought(
+            stem=term.stem,
+            exact=f" {term.stem} ",
+            beginning=_beginning(term.stem),
+            related=[f" {other} " for other in term.related],
+            worth=rare / whole,
+        )
+        for term, rare in zip(terms, rarities, strict=True)
+    ]
+
+
+def _beginning(stem: str) -> str:
+    return f" {stem[:KIN_CHARS]}" if len(stem) >= KIN_CHARS else f" {stem} "
+
+
+def _length_terms(weights: Weights) -> tuple[float, float]:
+    flat = weights.saturation * (1 - weights.length_share)
+    return flat, weights.saturation * weights.length_share / weights.length_plain
+
+
+def _fit(term: _Sought, stems: str, damping: float, kin_worth: float) -> float:
+    """Between 0 and 1: how often the term is there, sooner or later enough; else its kin."""
+    count = stems.count(term.exact)
+    fit = count / (count + damping)
+    if fit >= kin_worth or term.beginning == term.exact:
+        return fit  # however much kin there is, it is worth less
+    kin = stems.count(term.beginning) - count
+    return max(fit, kin_worth * kin / (kin + damping)) if kin else fit
+
 
 NAMELESS = "user"  # what facts call somebody without a name
-NAME_CHARS_MIN = 3  # from here on the beginning of a name stands for it: Mel, Melanie
 DAY = timedelta(days=1)
 LATER = timedelta(days=7)  # people tell a little after it happened
 TIME_SHARE_TELLING = 0.05  # a time with so few of the candidates says all it can
@@ -33,14 +224,13 @@ FLOOR_SHARE = 4  # one in so many candidates is too unlike the question to count
 
 # What the best entry scores for a question without an answer: in a space of so many entries, and
 # how much more in a larger one. Measured by asking one development file's questions of the other.
-CHANCE_SCORE = 0.55
+CHANCE_SCORE = 0.5
 CHANCE_ENTRIES = 600
 CHANCE_GROWTH = 0.12
 CHANCE_SHARE = 0.9  # from here up to that score a budget opens
 CHANCE_TOKENS = 0.2  # of the budget for what is found by chance
 CHANCE_TOKENS_MIN = 120  # a few lines, whatever the budget
 
-NO_HOLDERS: Mapping[str, int] = MappingProxyType({})
 
 Column = Sequence[float]  # one value for each candidate
 
@@ -58,8 +248,8 @@ def rank(
     names = speakers_asked(question.terms, {*candidates.speakers}, corpus.holders)
     if names:
         question = replace(question, asker=None)  # it is about them: "What did Ben tell me?"
-    told = [term for term in question.terms if not _is_named(term, names, corpus.holders)]
-    lexical = score_words(told or question.terms, corpus, candidates, weights)
+    matter = [term for term in question.terms if not is_named(term, names, corpus.holders)]
+    lexical = score_words(matter or question.terms, corpus, candidates, weights)
     about = _about(names, candidates)
     mine = _mine(question, candidates)
     voices = _voices(question, candidates, [*map(or_, about, mine)], names, weights)
@@ -147,36 +337,6 @@ def above(ranked: Ranked, other: Ranked) -> Ranked:
 def _with(ranked: Ranked, name: str, part: float) -> Ranked:
     parts = {**ranked.parts, name: part}
     return replace(ranked, score=sum(parts.values()), parts=parts)
-
-
-def speakers_asked(
-    terms: Iterable[Term], speakers: Iterable[str], holders: Mapping[str, int] = NO_HOLDERS
-) -> frozenset[str]:
-    """The speakers a question names, by a part of their name or the beginning of one.
-
-    A beginning may be a word like any other, Carla and car: it is a name if it is written as one,
-    or if nothing has it as a word. `holders` are how many entries have a stem.
-    """
-    asked = tuple(terms)
-    return frozenset(
-        speaker
-        for speaker in speakers
-        if speaker and any(_names(term, speaker, holders) for term in asked)
-    )
-
-
-def _names(term: Term, speaker: str, holders: Mapping[str, int]) -> bool:
-    if term.word == speaker:
-        return True
-    parts = speaker.split()
-    may_begin = term.is_capital or not holders.get(term.stem)
-    return len(term.word) >= NAME_CHARS_MIN and (
-        term.word in parts or (may_begin and any(part.startswith(term.word) for part in parts))
-    )
-
-
-def _is_named(term: Term, speakers: frozenset[str], holders: Mapping[str, int]) -> bool:
-    return any(_names(term, speaker, holders) for speaker in speakers)
 
 
 def _about(names: frozenset[str], candidates: Candidates) -> Sequence[bool]:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import builtins
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -24,37 +23,46 @@ from recollect.knowledge import Source, Trust
 from recollect.messages import Role
 from recollect.orders import told
 from recollect.recall import usage
-from recollect.recall.candidates import Corpus, Question, Ranked
+from recollect.recall.attribution import voucher
+from recollect.recall.candidates import (
+    Corpus,
+    Finder,
+    KnownSpeakers,
+    Ranked,
+    candidate_id,
+    candidates,
+    corpus,
+    person,
+)
 from recollect.recall.filters import read_filters
-from recollect.recall.finding import Finder, KnownSpeakers
-from recollect.recall.lexical import rarity
-from recollect.recall.likeness import Likeness, Wording
 from recollect.recall.pack import (
     FACTS_MAX,
     Standing,
     pack,
 )
 from recollect.recall.passages import bearing, best_passage, excerpt, without_notes
-from recollect.recall.question import ask, asked_by, candidate_id, candidates, corpus, person
+from recollect.recall.question import Question, ask, asked_by, speakers_asked
 from recollect.recall.rank import (
     above,
     outdated,
     rank,
+    rarity,
     relevance,
     repeated,
-    speakers_asked,
     worth_tokens,
 )
-from recollect.recall.recapping import Recapper
-from recollect.recall.told import (
+from recollect.recall.recap import Recapper
+from recollect.recall.statements import (
+    Likeness,
     Place,
     Revisions,
     Statements,
+    Wording,
+    lines_beyond,
     place_of,
     says_all,
-    untold,
+    without_small_talk,
 )
-from recollect.recall.vouching import voucher
 from recollect.recollection import (
     CONTEXT_TOKENS,
     Context,
@@ -72,13 +80,17 @@ from recollect.terms import words
 if TYPE_CHECKING:
     from recollect.recall.meaning import Meaning
 
+REACH = Reach()
 QUERY_CHARS_MAX = 20_000  # of a question; what follows is not read
 CONTEXT_HITS = 24  # from which a context is packed at least
 CONTEXT_HITS_MAX = 400
 LINE_TOKENS_MIN = 8  # that a line of a context takes, at least nearly always
 CONTEXT_CHARS = 2500  # of a record, in which a context looks for what to show
+ANSWER_CHARS = 12_000  # of what the agent said, where that is asked for
 EXCERPT_CHARS = 400  # of a record that a context shows a part of
 EXCERPT_CHARS_OTHERS = 280  # of what an agent or a tool said
+EARNED_SHARE = 0.3  # of a budget for the best record, if its word counts in full
+EARNING_SCORE = 0.5  # of the best; below, a record earns no more than others
 RELEVANCE_MIN = 0.2  # below, a line of a context has nothing to do with the question
 RELEVANCE_SHARE = 0.5  # of what the best has, which is enough where even that has less
 LOOKED_AT_SHARE = 5  # so many times as many as a list has are looked at, for those that repeat
@@ -86,22 +98,15 @@ SPARE_HITS = 10  # and so many more are made, for those that say nothing of thei
 COMPARED_CHARS = 1000  # longer texts are never quite the same; those that begin alike are compared
 PIECES_CHARS = 400  # of what a machine wrote: the lines that bear on a question
 SAID_LAST = 50  # records of a session, of which one has the name of who asks
+CHARS_PER_TOKEN = 4
 SPARE = 1.25  # so much more than fits is looked at: some of it says the same as the rest
 MARGIN_CHARS = 1500  # read further than is shown, so that no secret is cut in two and missed
-REACH = Reach()
 _HAVE_SOURCES = (EntryKind.FACT, EntryKind.DOCUMENT)
 _WRITTEN = (EntryKind.SUMMARY, EntryKind.DOCUMENT)
 
 
 def _no_meaning() -> None:
     return None
-
-
-class _Purpose(Enum):
-    """What hits are for."""
-
-    LIST = "list"  # each whole, and none twice
-    CONTEXT = "context"  # as much of each as a block may show
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +169,7 @@ class Recaller:
         wanted = page_size(limit)
         answers = self._ranked(query, wanted * LOOKED_AT_SHARE, allowed, speaker=speaker)
         best = _varied(answers, wanted + SPARE_HITS)
-        found = self._shown(answers, best, allowed, _Purpose.LIST).hits
+        found = self._shown(answers, best, allowed).hits
         return _once(found, wanted)[:wanted]
 
     def context(
@@ -190,7 +195,7 @@ class Recaller:
         allowed = read_filters(filters, kinds=kinds, as_of=as_of)
         answers = self._ranked(query, _reach_of(max_tokens), allowed, beside, speaker)
         budget = worth_tokens(answers.ranked, answers.corpus, max_tokens)
-        found = self._shown(answers, _within(answers, budget), allowed, _Purpose.CONTEXT)
+        found = self._shown(answers, _within(answers, budget), allowed, max_tokens)
         block = pack(
             found.hits,
             max_tokens=budget,
@@ -231,8 +236,8 @@ class Recaller:
     ) -> int:
         """Count hits that somebody asked to read, each once in a turn. How many were new."""
         turn_id = _turn(turn) or self._runtime.ids.new()
-        told = usage.opened(shown, turn_id=turn_id, at=self._runtime.now())
-        return self._store.search.use(self._space, told)
+        reported = usage.opened(shown, turn_id=turn_id, at=self._runtime.now())
+        return self._store.search.use(self._space, reported)
 
     def _ranked(
         self,
@@ -281,16 +286,25 @@ class Recaller:
         return named[-1] if named else None
 
     def _shown(
-        self, answers: _Answers, ranked: Sequence[Ranked], allowed: Filters, purpose: _Purpose
+        self, answers: _Answers, ranked: Sequence[Ranked], allowed: Filters, max_tokens: int = 0
     ) -> Recalled:
-        """The chosen ones as hits."""
+        """The chosen ones as hits: as much of each as a block of so many tokens shows, or whole."""
         now = self._runtime.now()
         allowed = _with_past(allowed, answers.question)
-        shown = self._whole([answers.entries[each.at] for each in ranked], allowed, now, purpose)
+        chosen = [answers.entries[each.at] for each in ranked]
+        has_beginnings = max_tokens > 0 and not answers.question.asks_agent
+        shown = self._whole(chosen, allowed, now, has_beginnings=has_beginnings)
         held = self._revised(answers, ranked, shown, allowed)
         view = _View(
             worth=_worth(answers),
-            purpose=purpose,
+            max_tokens=max_tokens,
+            best=max((each.score for each in ranked), default=0.0),
+            asks_agent=answers.question.asks_agent,
+            names=frozenset(
+                word for entry in answers.entries for word in words(entry.speaker).split()
+            )
+            if max_tokens
+            else frozenset(),
             # Who speaks and what a thing is called comes again and again: redacted once.
             redact=self._redact or cache(self._runtime.redactor().keyed(self._space).redact),
             at=answers.question.asked_at,
@@ -342,15 +356,15 @@ class Recaller:
         )
 
     def _whole(
-        self, chosen: Sequence[Entry], allowed: Filters, now: datetime, purpose: _Purpose
+        self, chosen: Sequence[Entry], allowed: Filters, now: datetime, *, has_beginnings: bool
     ) -> dict[str, Entry]:
         """The chosen ones, whole and with their sources; one that is gone by now is left out.
 
-        Of a record a context shows the beginning, which is there.
+        The beginnings of records are there, and enough for most blocks.
         """
         keys: dict[EntryKind, builtins.list[int]] = defaultdict(list)
         for entry in chosen:
-            is_begun = entry.kind is EntryKind.RECORD and purpose is _Purpose.CONTEXT
+            is_begun = entry.kind is EntryKind.RECORD and has_beginnings
             is_cut = len(entry.text) >= REACH.chars and not is_begun
             if entry.kind in _HAVE_SOURCES or is_cut:
                 keys[entry.kind].append(entry.key)
@@ -423,7 +437,10 @@ def _within(answers: _Answers, max_tokens: int) -> Sequence[Ranked]:
             break
         if relevance(each) >= least:
             chosen.append(each)
-            room -= LINE_TOKENS_MIN + min(len(answers.entries[each.at].text), EXCERPT_CHARS) / 4
+            room -= (
+                LINE_TOKENS_MIN
+                + min(len(answers.entries[each.at].text), EXCERPT_CHARS) / CHARS_PER_TOKEN
+            )
     return chosen
 
 
@@ -432,10 +449,22 @@ class _View:
     """How entries are shown: for which question, and beside which facts."""
 
     worth: Mapping[str, float]
-    purpose: _Purpose
+    max_tokens: int  # of the block; 0: in a list
+    best: float  # score
+    asks_agent: bool
+    names: Collection[str]  # of those who speak
     redact: Callable[[str], str]
     at: datetime
     facts: Sequence[str]
+
+    def chars_of(self, entry: Entry, score: float) -> int:
+        """How much of a record a block shows: the more, the better it answers."""
+        is_persons = entry.trust is Trust.USER
+        least = EXCERPT_CHARS if is_persons else EXCERPT_CHARS_OTHERS
+        if not (is_persons or self.asks_agent) or self.best <= 0:
+            return least
+        share = (score / self.best - EARNING_SCORE) / (1 - EARNING_SCORE)
+        return max(least, int(share * EARNED_SHARE * self.max_tokens * CHARS_PER_TOKEN))
 
 
 def _hit(entry: Entry, ranked: Ranked, view: _View) -> Hit:
@@ -444,7 +473,7 @@ def _hit(entry: Entry, ranked: Ranked, view: _View) -> Hit:
     return Hit(
         id=entry.id,
         kind=entry.kind,
-        text=_text(entry, view),
+        text=_text(entry, ranked.score, view),
         score=ranked.score,
         why=ranked.parts,
         sources=tuple(
@@ -462,21 +491,24 @@ def _hit(entry: Entry, ranked: Ranked, view: _View) -> Hit:
     )
 
 
-def _text(entry: Entry, view: _View) -> str:
+def _text(entry: Entry, score: float, view: _View) -> str:
     """What is shown of an entry. Of what a machine wrote the lines that bear on the question, and
     that no fact says which was found."""
     worth, redact = view.worth, view.redact
-    is_context = view.purpose is _Purpose.CONTEXT
+    is_block = view.max_tokens > 0
     if entry.kind in _WRITTEN:
         text = without_notes(entry.text)
-        is_whole = entry.trust is Trust.USER or (entry.kind is EntryKind.SUMMARY and not is_context)
+        is_whole = entry.trust is Trust.USER or (entry.kind is EntryKind.SUMMARY and not is_block)
         if is_whole:
             return redact(best_passage(text, worth))
-        pieces = untold(bearing(text, worth, 2 * PIECES_CHARS), view.facts)
+        pieces = lines_beyond(bearing(text, worth, 2 * PIECES_CHARS), view.facts)
         return redact(bearing(pieces, worth, PIECES_CHARS))
-    if entry.kind is EntryKind.RECORD and is_context:
-        chars = EXCERPT_CHARS if entry.trust is Trust.USER else EXCERPT_CHARS_OTHERS
-        return excerpt(_beginning(_said(entry), CONTEXT_CHARS, redact), worth, chars)
+    if entry.kind is EntryKind.RECORD and is_block:
+        chars = ANSWER_CHARS if view.asks_agent else CONTEXT_CHARS
+        text = _beginning(_said(entry), chars, redact)
+        if entry.role == Role.USER:
+            text = without_small_talk(text, worth, view.names, is_to_agent=not entry.speaker)
+        return excerpt(text, worth, view.chars_of(entry, score))
     return redact(_said(entry))
 
 
@@ -540,7 +572,8 @@ def _reach(limit: int) -> Reach:
     if limit <= min(REACH.loaded.values()):
         return REACH
     loaded = {kind: max(count, limit) for kind, count in REACH.loaded.items()}
-    return replace(REACH, loaded=loaded, postings=max(REACH.postings, 8 * limit))
+    beside = max(REACH.beside, limit // 2)
+    return replace(REACH, loaded=loaded, beside=beside, postings=max(REACH.postings, 8 * limit))
 
 
 def _says_something(entry: Entry) -> bool:

@@ -1,26 +1,34 @@
-"""Packs what a session begins with: what people want, what was done last, and what is open.
+"""What a session begins with: what people want, what was done last, and what is open.
 
-Pure. A recap is of a project, which it names once, or of a person. It tells the same in the same
-bytes while nothing has changed, so that a prompt that begins with it stays in a cache: it names
-days and never how long ago they were. Everything is counted, and the count is never above the
-budget; what does not fit is passed over. Every line ends in a mark to cite it by, as in any block.
+A recap is of a project, which it names once, or of a person. It has the same bytes while nothing
+has changed, so that a prompt that begins with it stays in a cache: it names days and never how long
+ago they were. What it shows is redacted, without orders that no person gave and without what no
+longer holds. A session begins with it and an agent waits: what only questions need is not loaded.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
+from recollect.errors import InvalidValue
+from recollect.extraction.scope import named, place_of
 from recollect.fences import FENCE
+from recollect.knowledge import FactTag, Source, Trust
 from recollect.models.tokens import estimate_tokens
+from recollect.orders import bare, commands, told
 from recollect.quoting import harmless, quoted, quoted_lines
-from recollect.recall.citations import mark_of
-from recollect.recall.likeness import Likeness, Wording
+from recollect.recall.filters import read_filters
 from recollect.recall.pack import (
     CHARS_PER_TOKEN_MAX,
     CUT,
+    FACTS_MAX,
     INTRODUCTION,
     ITEM_TOKENS_MIN,
     LINES_MAX,
@@ -32,12 +40,28 @@ from recollect.recall.pack import (
     extract,
     longest,
 )
-from recollect.recall.told import untold
-from recollect.recollection import Citation, Context, Hit, Omission, PastSession
+from recollect.recall.passages import without_notes
+from recollect.recall.statements import Likeness, Wording, lines_beyond, says_nothing, without_links
+from recollect.recall.usage import mark_of
+from recollect.recollection import (
+    Citation,
+    Context,
+    Entry,
+    EntryKind,
+    Filters,
+    Hit,
+    Omission,
+    PastSession,
+)
 from recollect.stems import stem
 from recollect.terms import search_terms
 
-SESSIONS_MAX = 6  # that are told about; of those before only what is open
+if TYPE_CHECKING:
+    from recollect.runtime import Runtime
+    from recollect.store.protocol import Store
+
+
+SESSIONS_MAX = 6  # that are shown; of those before only what is open
 SESSION_TOKENS = 90
 SESSION_SHARE = 4  # a budget holds at least so many sessions that had to be cut
 SUMMARY_TRIES = 16  # lengths of a summary that are tried before there is no room for it
@@ -88,11 +112,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """What is told of a session: what it was about, how it ended, and what it left open."""
+    """What is shown of a session: what it was about, how it ended, and what it left open."""
 
     hit: Hit
     title: str
-    told: str = ""
+    account: str = ""
     tasks: tuple[Task, ...] = ()
     left: tuple[str, ...] = ()  # what it says itself is to be done
 
@@ -114,11 +138,11 @@ class Recap:
 
 
 def read_past(
-    session: PastSession, hit: Hit, told: Callable[[str], str], known: Sequence[str] = ()
+    session: PastSession, hit: Hit, fit: Callable[[str], str], known: Sequence[str] = ()
 ) -> Past | None:
-    """What is to be told of a session, from its texts; nothing where they say nothing.
+    """What there is to say about a session, from its texts; nothing where they say nothing.
 
-    `told` makes what a machine wrote fit to be told. What is `known` need not be said again.
+    `fit` makes what a machine wrote fit to be shown. What is `known` need not be said again.
     """
     title, prose, asked = _read_summary(session.entry.text)
     tasks = _read_tasks(session.raw_memory[-MEMORY_CHARS_MAX:])
@@ -127,20 +151,24 @@ def read_past(
     title = title or (tasks[0].title if tasks else session.slug.replace("-", " "))
     lines = [*_lines_of(session.raw_memory[-MEMORY_CHARS_MAX:]), *prose]
     left = dict.fromkeys(filter(None, map(_left_in, _sentences(lines))))
-    rest = [_capital(each) for each in _sentences(prose) if not _left_in(each)]
-    more = told(untold("\n".join(asked[-ASKED_MAX:]), known)).splitlines() if asked else []
-    title, said = told(title), told("\n".join(rest)[:PROSE_CHARS_MAX]).splitlines()
+    rest = [
+        _capital(each)
+        for each in _sentences(prose)
+        if not _left_in(each) and not says_nothing(each.partition(": ")[2] or each)
+    ]
+    more = fit(lines_beyond("\n".join(asked[-ASKED_MAX:]), known)).splitlines() if asked else []
+    title, said = fit(title), fit("\n".join(rest)[:PROSE_CHARS_MAX]).splitlines()
     if more:
         said.append(f"Also asked: {'; '.join(more)}")
     # An order may be spread over what is put together here.
-    if not told(" ".join([title, *said])):
+    if not fit(" ".join([title, *said])):
         return None
     return Past(
         hit=hit,
         title=title,
-        told=" ".join(said),
-        tasks=tuple(Task(each, task.outcome) for task in tasks if (each := told(task.title))),
-        left=tuple(filter(None, map(told, left))),
+        account=" ".join(said),
+        tasks=tuple(Task(each, task.outcome) for task in tasks if (each := fit(task.title))),
+        left=tuple(filter(None, map(fit, left))),
     )
 
 
@@ -275,14 +303,16 @@ class _Packing:
 
         standing = _standing(recap.sessions)
         sessions = [
-            _Line(past.hit, extract(self._here(_told_of(past, still)), item, count))
+            _Line(past.hit, extract(self._here(_account_of(past, still)), item, count))
             for past, still in zip(recap.sessions[:SESSIONS_MAX], standing, strict=False)
         ]
         self._sections = (
             _Section("Standing instructions", 0.4, lines(recap.instructions), max_facts),
             _Section("Last sessions", 0.85, [line for line in sessions if line.text]),
             _Section("Open", 1.0, [*self._open(standing, item), *lines(recap.plans)], max_facts),
-            _Section("Known here", 1.0, lines(recap.known), max_facts),
+            _Section(
+                "Known here" if recap.project else "Known", 1.0, lines(recap.known), max_facts
+            ),
         )
 
     def _open(self, standing: Sequence[Sequence[Task]], item: int) -> Iterator[_Line]:
@@ -380,13 +410,14 @@ class _Packing:
 
     def _with_summary(self) -> str:
         """The block with as much of the summary as there is room for; nothing without room."""
-        if not self._recap.summary.strip():
+        summary = lines_beyond(self._recap.summary, [line.text for line in self._taken()])
+        if not summary.strip():
             return ""
         room = self._tokens - self._count(self._text())
         for share in range(room, 0, -max(1, room // SUMMARY_TRIES)):
-            summary = _within(self._recap.summary, share, self._count)
-            text = self._text(summary)
-            if summary and self._count(text) <= self._tokens:
+            shown = _within(summary, share, self._count)
+            text = self._text(shown)
+            if shown and self._count(text) <= self._tokens:
                 return text
         return ""
 
@@ -423,18 +454,18 @@ def _is_alike(words: frozenset[str], others: frozenset[str]) -> bool:
     return len(words & others) >= max(1, ALIKE_MIN * min(len(words), len(others)))
 
 
-def _told_of(past: Past, still: Sequence[Task]) -> str:
+def _account_of(past: Past, still: Sequence[Task]) -> str:
     """A session in a line: what it was about, how that ended, and what was said about it."""
     is_one = len(past.tasks) == 1
-    told = [_sentence(past.title)]
+    account = [_sentence(past.title)]
     if is_one and (ended := _ENDED.get(past.tasks[0].outcome)):
-        told.append(f"{ended}, still open." if still else _sentence(ended))
+        account.append(f"{ended}, still open." if still else _sentence(ended))
     elif still:
-        told.append(_sentence(f"Still open: {'; '.join(task.title for task in still)}"))
+        account.append(_sentence(f"Still open: {'; '.join(task.title for task in still)}"))
     done = [each.title for each in past.tasks if each.outcome is _Outcome.SUCCESS]
-    if not is_one and (more := [each for each in done if each not in past.told]):
-        told.append(_sentence(f"Done: {'; '.join(more)}"))
-    return " ".join([*told, past.told]).strip()
+    if not is_one and (more := [each for each in done if each not in past.account]):
+        account.append(_sentence(f"Done: {'; '.join(more)}"))
+    return " ".join([*account, past.account]).strip()
 
 
 def _sentence(text: str) -> str:
@@ -466,4 +497,173 @@ def joined(found: Context, recap: Context) -> Context:
         citations=(*found.citations, *recap.citations),
         omitted=(*found.omitted, *recap.omitted),
         token_count=estimate_tokens(text),
+    )
+
+
+FACTS_LOOKED_AT = 60  # of what people want, of what is known, and of what was added
+SESSIONS_LOOKED_AT = 20
+SUMMARY_PATH = "~/memory/memory_summary"
+SUMMARY_CHARS_MIN = 1500  # redacted beyond what is shown, so that no secret is cut in two
+_PLANS = {FactTag.GOAL.value, FactTag.COMMITMENT.value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recapper:
+    """Tells what a session begins with, of one space."""
+
+    runtime: Runtime
+    store: Store
+    space: str
+    redact: Callable[[str], str] | None = None  # one that remembers what it has redacted
+
+    def context(
+        self,
+        max_tokens: int | None = None,
+        *,
+        max_facts: int = FACTS_MAX,
+        kinds: Iterable[EntryKind | str] | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+        as_of: datetime | str | None = None,
+        beside: str | None = None,
+        after: Context | None = None,
+    ) -> Context:
+        """The recap of the project that is asked for, else of the person.
+
+        `beside` is the session that the prompt shows anyway, `after` a block that stands before
+        it: nothing of that is said again, and marks go on from there.
+        """
+        tokens = self.runtime.settings.recap_tokens if max_tokens is None else max_tokens
+        if type(tokens) is not int or type(max_facts) is not int:
+            raise InvalidValue("max_tokens and max_facts are whole numbers")
+        asked = read_filters(filters, kinds=kinds, as_of=as_of)
+        if tokens <= 0:
+            return Context(text="")
+        shown = () if after is None else after.citations
+        recap = self._recap(asked, tokens, beside or "", {each.hit.id for each in shown})
+        block = pack_recap(recap, max_tokens=tokens, max_facts=max_facts, first=len(shown) + 1)
+        return replace(block, id=self.runtime.ids.new()) if block else block
+
+    def _recap(self, filters: Filters, tokens: int, beside: str, shown: set[str]) -> Recap:
+        now = self.runtime.now()
+        redact = self.redact or cache(self.runtime.redactor().keyed(self.space).redact)
+        latest = self.store.search.latest(
+            self.space,
+            filters,
+            now,
+            facts=FACTS_LOOKED_AT,
+            sessions=SESSIONS_LOOKED_AT,
+            beside=beside,
+        )
+        place = place_of(filters.project)
+        has_facts = EntryKind.FACT in filters.kinds
+
+        def hits(entries: Iterable[Entry]) -> list[Hit]:
+            found = [entry for entry in entries if has_facts and entry.id not in shown]
+            return [_hit(entry, redact) for entry in sorted(found, key=_age)]
+
+        # What reads like an order is an instruction of the person, or nobody's.
+        orders = [each for each in latest.added if commands(each.text)]
+        instructions = [each for each in orders if each.trust is Trust.USER]
+        added = [
+            each for each in latest.added if each.metadata.get("project") and each not in orders
+        ]
+        known = [
+            each for each in latest.known if each.trust is Trust.USER or not commands(each.text)
+        ]
+        sessions = latest.sessions if EntryKind.SUMMARY in filters.kinds else ()
+        wanted = hits([*latest.instructions, *instructions])
+        not_shown = [each for each in sessions if each.entry.id not in shown]
+        said = [each.text for each in wanted]
+        return Recap(
+            instructions=wanted,
+            sessions=self._past(not_shown, said, filters, redact),
+            plans=hits([each for each in known if not _PLANS.isdisjoint(each.tags)]),
+            known=hits([*(each for each in known if _PLANS.isdisjoint(each.tags)), *added]),
+            summary=self._summary(filters, tokens, redact),
+            project=named(redact(place)) if place else "",
+            place=redact(place),
+        )
+
+    def _past(
+        self,
+        sessions: Sequence[PastSession],
+        known: Sequence[str],
+        filters: Filters,
+        redact: Callable[[str], str],
+    ) -> list[Past]:
+        """What sessions came to, without what no longer holds; at another time, as it was said."""
+        now = self.runtime.now()
+        revised: dict[str, list[str]] = defaultdict(list)
+        if filters.as_of is None:
+            ids = sorted(each.entry.id for each in sessions)
+            for revision in self.store.search.revisions(self.space, ids, now):
+                revised[revision.session_id].append(revision.statement)
+        found: list[Past] = []
+        for each in sessions:
+
+            def fit(text: str, session_id: str = each.entry.id) -> str:
+                def is_persons(order: str) -> bool:
+                    # Seldom asked for, and slow to load.
+                    from recollect.recall.attribution import voucher
+
+                    return voucher(self.store, self.space, now, session_id)(order)
+
+                gone = revised[session_id]
+                said = redact(text)
+                return told(lines_beyond(said, gone) if gone else said, is_persons)
+
+            past = read_past(each, _hit(each.entry, redact), fit, known)
+            if past is not None:
+                found.append(past)
+        return found
+
+    def _summary(self, allowed: Filters, tokens: int, redact: Callable[[str], str]) -> str:
+        """What the space's memory comes to, once consolidation has written it.
+
+        It is about everything: who asks for less, or for another time, gets none of it.
+        """
+        everything = Filters(
+            kinds=allowed.kinds,
+            as_of=allowed.as_of,
+            trust=allowed.trust,
+            or_no_project=allowed.or_no_project,
+        )
+        is_wanted = EntryKind.DOCUMENT in allowed.kinds and Trust.AGENT in (allowed.trust or Trust)
+        if allowed != everything or not is_wanted:
+            return ""
+        from recollect.documents.paths import read_path  # of a project nobody asks for it
+
+        found = self.store.documents.find(self.space, read_path(SUMMARY_PATH).place)
+        if found is None or (allowed.as_of is not None and found.updated_at > allowed.as_of):
+            return ""
+        chars_max = CHARS_PER_TOKEN_MAX * tokens
+        text = redact(without_links(without_notes(found.body))[: chars_max + SUMMARY_CHARS_MIN])
+        if len(found.body) > chars_max:
+            text = text[: min(chars_max, max(len(text) - SUMMARY_CHARS_MIN, 0))]
+        # Whoever writes this page has left out orders that no person gave.
+        return bare(text)
+
+
+def _age(entry: Entry) -> tuple[float, int]:
+    return -entry.at.timestamp(), -entry.key
+
+
+def _hit(entry: Entry, redact: Callable[[str], str]) -> Hit:
+    sources = entry.sources
+    if entry.kind is EntryKind.SUMMARY:
+        sources = (Source(session_id=entry.session_id, seq=1, seq_to=max(entry.seq_to, 1)),)
+    return Hit(
+        id=entry.id,
+        kind=entry.kind,
+        text=redact(entry.text),
+        score=0.0,
+        why={},
+        sources=tuple(
+            replace(source, quote=redact(source.quote)) if source.quote else source
+            for source in sources
+        ),
+        at=entry.at,
+        trust=entry.trust,
+        tags=tuple(map(redact, entry.tags)),
+        usage_count=entry.usage_count,
     )

@@ -1,8 +1,10 @@
 """The vectors of one space in memory: searched in milliseconds, kept current row by row.
 
 One writer at a time changes them, any number of readers search meanwhile: a reader works on the
-chunks it found, and a writer puts others in their place. Up to `comparison.EXACT_ROWS` every vector
-is compared; beyond, those whose signs are most alike, which misses a few of a thousand.
+chunks it found, and a writer puts others in their place. Beside each vector lie its entry as one
+number, and the signs of its numbers, a bit each: how many signs differ tells roughly how far apart
+two vectors are, at a thirtieth of the reading. Up to `EXACT_ROWS` every vector is compared; beyond,
+those whose signs are most alike, which misses a few of a thousand.
 
 Whoever imports this loads numpy.
 """
@@ -12,13 +14,319 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
+import numpy.typing as npt
 
 from recollect.errors import InvalidValue
-from recollect.recall.comparison import KEY_BITS, Comparison, EntryKey, codes_by_entry, in_order
-from recollect.recall.vector_chunks import GONE, Chunk, Codes, Floats, Room, joined
+
+Floats = npt.NDArray[np.float32]
+Codes = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.intp]
+Signs = npt.NDArray[np.uint64]
+
+GONE = -1
+WORD_BITS = 64
+GATHERED_SHARE = 0.25  # of a chunk; for more it is quicker to calculate all of it
+# Compared in one call. Of more, a library of linear algebra makes work for several threads, and
+# putting them to work takes many times as long as the work.
+BLOCK_NUMBERS = 262_144
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Chunk:
+    """Some vectors. Those that a reader holds stay as they are, unless they are forgotten."""
+
+    vectors: Floats  # a row each
+    codes: Codes  # the entry of each row, or GONE
+    order: npt.NDArray[np.int32]  # the rows by ascending code
+    signs: Signs  # a column each, so that equal words lie together
+    gone: int  # rows that hold nothing any more
+
+    @property
+    def rows(self) -> int:
+        return len(self.codes)
+
+    @property
+    def nbytes(self) -> int:
+        held = (self.vectors, self.codes, self.order, self.signs)
+        return sum(each.nbytes for each in held)
+
+    def rows_of(self, wanted: Codes) -> Rows:
+        """The rows whose entry is among the wanted, which are in order and each once."""
+        if not len(wanted):
+            return np.empty(0, dtype=np.intp)
+        if len(wanted) > self.rows:
+            places = np.searchsorted(wanted, self.codes)
+            return np.flatnonzero(wanted[np.minimum(places, len(wanted) - 1)] == self.codes)
+        places = np.searchsorted(self.codes, wanted, sorter=self.order)
+        rows = self.order[np.minimum(places, self.rows - 1)]
+        found: Rows = rows[self.codes[rows] == wanted].astype(np.intp)
+        return found
+
+    def row_of_each(self, wanted: Codes) -> Rows:
+        """The row of each wanted entry, in their order; below 0 where it has none here."""
+        places = np.searchsorted(self.codes, wanted, sorter=self.order)
+        rows = self.order[np.minimum(places, self.rows - 1)]
+        is_here = (self.codes[rows] == wanted) & (wanted != GONE)
+        found: Rows = np.where(is_here, rows, -1)
+        return found
+
+    def similarities(self, query: Floats, rows: Rows | None = None) -> Floats:
+        """What each row, or each of these, has in common with a query."""
+        if rows is None:
+            return _products(self.vectors, query)
+        if len(rows) > GATHERED_SHARE * self.rows:
+            return _products(self.vectors, query)[rows]
+        return _products(self.vectors[rows], query)
+
+    def distances(self, signs: Signs) -> npt.NDArray[np.uint16]:
+        """How many signs of each row differ from these."""
+        total = np.zeros(self.rows, dtype=np.uint16)
+        for mine, word in zip(self.signs, signs, strict=True):
+            total += np.bitwise_count(mine ^ word)
+        return total
+
+    def emptied(self, rows: Rows) -> Chunk:
+        """The chunk without what stands in these rows.
+
+        It is wiped where it lies: what is forgotten is gone for readers on their way, too.
+        """
+        codes = self.codes.copy()
+        codes[rows] = GONE
+        self.vectors[rows] = 0
+        self.signs[:, rows] = 0
+        return chunk_of(self.vectors, codes, self.signs)
+
+    def compacted(self) -> Chunk:
+        """A copy of the rows that are left, and of nothing else."""
+        rows = np.flatnonzero(self.codes != GONE)
+        return chunk_of(self.vectors[rows], self.codes[rows], self.signs[:, rows])
+
+
+def _products(vectors: Floats, query: Floats) -> Floats:
+    """What each vector has in common with a query, some rows at a time."""
+    step = max(BLOCK_NUMBERS // len(query), 1)
+    if len(vectors) <= step:
+        return vectors @ query
+    found = np.empty(len(vectors), dtype=np.float32)
+    for start in range(0, len(vectors), step):
+        np.dot(vectors[start : start + step], query, out=found[start : start + step])
+    return found
+
+
+def chunk_of(vectors: Floats, codes: Codes, signs: Signs) -> Chunk:
+    # Entries mostly come in order, which a stable sort is quick with.
+    order = np.argsort(codes, kind="stable").astype(np.int32)
+    gone = int(np.searchsorted(codes, 0, sorter=order))
+    return Chunk(vectors=vectors, codes=codes, order=order, signs=signs, gone=gone)
+
+
+def joined(chunks: Sequence[Chunk]) -> Chunk:
+    return chunk_of(
+        np.concatenate([each.vectors for each in chunks]),
+        np.concatenate([each.codes for each in chunks]),
+        np.concatenate([each.signs for each in chunks], axis=1),
+    )
+
+
+def signs_of(vectors: Floats) -> Signs:
+    """The signs of vectors: a column of words for each row."""
+    rows, dimensions = vectors.shape
+    packed = np.zeros((rows, words_for(dimensions) * 8), dtype=np.uint8)
+    bits = np.packbits(vectors > 0, axis=1)
+    packed[:, : bits.shape[1]] = bits
+    return np.ascontiguousarray(packed.view(np.uint64).T)
+
+
+def words_for(dimensions: int) -> int:
+    return -(-dimensions // WORD_BITS)
+
+
+class Room:
+    """A chunk that is being filled. Rows that were handed out are never written again."""
+
+    def __init__(self, capacity: int, dimensions: int) -> None:
+        # Zeros, since what memory held before may be a vector that was to be gone.
+        self._vectors = np.zeros((capacity, dimensions), dtype=np.float32)
+        self._codes = np.empty(capacity, dtype=np.int64)
+        self._signs = np.zeros((words_for(dimensions), capacity), dtype=np.uint64)
+        self._used = 0
+
+    @property
+    def capacity(self) -> int:
+        return len(self._codes)
+
+    @property
+    def left(self) -> int:
+        return self.capacity - self._used
+
+    @property
+    def spare_bytes(self) -> int:
+        held = self._vectors.nbytes + self._codes.nbytes + self._signs.nbytes
+        return held * self.left // self.capacity
+
+    def filled(self, vectors: Floats, codes: Codes) -> Chunk:
+        """The chunk with more rows, for which there is room."""
+        start, self._used = self._used, self._used + len(codes)
+        self._vectors[start : self._used] = vectors
+        self._codes[start : self._used] = codes
+        self._signs[:, start : self._used] = signs_of(vectors)
+        return chunk_of(
+            self._vectors[: self._used], self._codes[: self._used], self._signs[:, : self._used]
+        )
+
+    def take(self, codes: Codes) -> None:
+        """Remember which rows of the chunk hold what, after some were emptied."""
+        kept = self._codes.copy()  # readers hold on to the old ones
+        kept[: self._used] = codes
+        self._codes = kept
+
+
+EntryKey = tuple[str, int]  # its kind, and its key among those of the kind
+
+EXACT_ROWS = 20_000  # below, comparing every vector takes two milliseconds at most
+SHORTLIST_ROWS = 4096
+SHORTLIST_SHARE = 128  # one in so many; both found by measuring how many of the best are missed
+SHORTLIST_PER_HIT = 160
+SIMILARITY_DIGITS = 6
+KEY_BITS = 56  # of an entry's code; above them stands its kind
+
+Part = tuple[int, Rows | None]  # rows of the chunk at a place; None is all of them
+
+
+def codes_by_entry(kinds: Sequence[str], entries: Iterable[EntryKey]) -> dict[int, EntryKey]:
+    """The entries that can be here, by their codes."""
+    parts = {kind: at << KEY_BITS for at, kind in enumerate(kinds)}
+    return {
+        parts[entry[0]] | entry[1]: entry
+        for entry in entries
+        if entry[0] in parts and not entry[1] >> KEY_BITS
+    }
+
+
+def in_order(codes: Collection[int]) -> Codes:
+    return np.sort(np.fromiter(codes, dtype=np.int64, count=len(codes)))
+
+
+class Comparison:
+    """A query, none where it resembles nothing, and the chunks it is compared to."""
+
+    def __init__(self, query: Floats | None, chunks: Sequence[Chunk], kinds: Sequence[str]) -> None:
+        self._query = query
+        self._chunks = chunks
+        self._kinds = kinds
+        self._whole: dict[int, Floats] = {}  # what all rows of the chunk at a place have in common
+
+    def nearest(
+        self,
+        limit: int,
+        allowed: Collection[EntryKey] | None = None,
+        kinds: Collection[str] | None = None,
+    ) -> list[tuple[str, int, float]]:
+        """The entries most alike, best first: kind, key, similarity."""
+        if self._query is None or limit < 1:
+            return []
+        parts: list[Part] = [(place, None) for place in range(len(self._chunks))]
+        if allowed is not None:
+            wanted = in_order(codes_by_entry(self._kinds, allowed))
+            parts = [(place, chunk.rows_of(wanted)) for place, chunk in enumerate(self._chunks)]
+        if kinds is not None:
+            parts = self._of_kinds(parts, kinds)
+        return self._best(self._shortlisted(parts, self._query, limit), self._query, limit)
+
+    def of(self, entries: Sequence[EntryKey]) -> list[float | None]:
+        """How alike each of these entries is; none for one without a vector."""
+        if self._query is None:
+            return [None] * len(entries)
+        parts = {kind: at << KEY_BITS for at, kind in enumerate(self._kinds)}
+        wanted = np.array(
+            [
+                parts[kind] | key if kind in parts and not key >> KEY_BITS else GONE
+                for kind, key in entries
+            ],
+            dtype=np.int64,
+        )
+        found = np.zeros(len(wanted), dtype=np.float32)
+        missing = np.ones(len(wanted), dtype=np.bool_)
+        for place, chunk in enumerate(self._chunks):
+            rows = chunk.row_of_each(wanted)
+            here = np.flatnonzero(rows >= 0)
+            if len(here):
+                found[here] = self._similarities((place, rows[here]), self._query)
+                missing[here] = False
+        values: list[float | None] = [*found.tolist()]
+        for at in np.flatnonzero(missing).tolist():
+            values[at] = None
+        return values
+
+    def _similarities(self, part: Part, query: Floats) -> Floats:
+        place, rows = part
+        known = self._whole.get(place)
+        if known is None and rows is None:
+            known = self._whole[place] = self._chunks[place].similarities(query)
+        if known is None:
+            return self._chunks[place].similarities(query, rows)
+        return known if rows is None else known[rows]
+
+    def _codes(self, part: Part) -> Codes:
+        place, rows = part
+        codes = self._chunks[place].codes
+        return codes if rows is None else codes[rows]
+
+    def _of_kinds(self, parts: Iterable[Part], kinds: Collection[str]) -> list[Part]:
+        known = [at for at, kind in enumerate(self._kinds) if kind in kinds]
+        is_any = len(known) == len(self._kinds)
+        limited: list[Part] = []
+        for place, rows in parts:
+            if is_any and not self._chunks[place].gone:  # mostly: nothing is to be left out
+                limited.append((place, rows))
+                continue
+            right = np.flatnonzero(np.isin(self._codes((place, rows)) >> KEY_BITS, known))
+            limited.append((place, right if rows is None else rows[right]))
+        return limited
+
+    def _best(self, parts: list[Part], query: Floats, limit: int) -> list[tuple[str, int, float]]:
+        if not parts:
+            return []
+        values = np.concatenate([self._similarities(part, query) for part in parts])
+        codes = np.concatenate([self._codes(part) for part in parts])
+        if any(self._chunks[place].gone for place, _ in parts):
+            values, codes = values[codes != GONE], codes[codes != GONE]
+        if len(values) > limit:
+            best = np.argpartition(-values, limit - 1)[:limit]
+            values, codes = values[best], codes[best]
+        values = values.round(SIMILARITY_DIGITS)  # the same vector is the same in every place
+        order = np.lexsort((codes, -values))
+        kinds, mask = self._kinds, (1 << KEY_BITS) - 1
+        return [
+            (kinds[code >> KEY_BITS], code & mask, value)
+            for code, value in zip(codes[order].tolist(), values[order].tolist(), strict=True)
+        ]
+
+    def _shortlisted(self, parts: list[Part], query: Floats, limit: int) -> list[Part]:
+        """The rows worth comparing: all, or where they are many, those whose signs are alike."""
+        total = sum(len(self._codes(part)) for part in parts)
+        wanted = max(SHORTLIST_ROWS, total // SHORTLIST_SHARE, SHORTLIST_PER_HIT * limit)
+        if total <= EXACT_ROWS or 4 * wanted >= total:
+            return parts
+        signs = signs_of(query[np.newaxis])[:, 0]
+        distances = []
+        counts = np.zeros(len(query) + 1, dtype=np.int64)
+        for place, rows in parts:
+            far = self._chunks[place].distances(signs)
+            far = far if rows is None else far[rows]
+            counts += np.bincount(far, minlength=len(counts))
+            distances.append(far)
+        furthest = np.searchsorted(np.cumsum(counts), wanted)
+        shortlist: list[Part] = []
+        for (place, rows), far in zip(parts, distances, strict=True):
+            near = np.flatnonzero(far <= furthest)
+            shortlist.append((place, near if rows is None else rows[near]))
+        return shortlist
+
 
 VectorRow = tuple[int, str, int, bytes]  # the vector's own key, kind, entry key, vector
 

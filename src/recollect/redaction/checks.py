@@ -15,10 +15,13 @@ Words = Mapping[str, frozenset[str]]
 
 _QUOTES = frozenset("\"'`“‘«")
 _AFTER_ORDERS = frozenset({"please", "yesterday", "today", "now", "thanks"})
+_SET = LazyPattern(r"(?<![\w.])(?:[A-Z][A-Z0-9_]{2,60}|--[a-z][a-z-]{2,60})=\Z")
+_FLAG = LazyPattern(r"(?<!\S)--[a-z-]{2,60}[ \t]{1,4}\Z")
 _NEXT_WORD = LazyPattern(r"[ \t]+([^\W\d_]+)")
 _WORD = LazyPattern(r"[^\W\d_]+")
 CARD_WORDS_CHARS = 40  # in front of a number, in which it is called a card's
 _BEFORE_PART, _AFTER_PART = frozenset("_.,/+=#-"), frozenset("_/+=-")  # of a longer id
+TABLE_NAME_CHARS = 32  # of a name above a column
 _CLAUSE_END = LazyPattern(r"[ \t]*(?:[.!?;)]|[\r\n]|$)")
 
 
@@ -105,16 +108,28 @@ def _named(found: Candidate, words: Words) -> str | None:
     value = found.value
     if not found.is_quoted and values.is_code(value, found.following):
         return None
+    if kind is NameKind.PASSWORD and _is_set(found) and values.is_no_constant(value, words):
+        return kind.value
     if not found.is_quoted and value.isalpha() and not _ends_there(found, words):
         return None
     return kind.value if fits_name(kind, value, words, is_quoted=found.is_quoted) else None
+
+
+def _is_set(found: Candidate) -> bool:
+    """Whether the value is a variable's or an option's: PGPASSWORD=value, --password=value."""
+    return _SET.search(found.text, max(0, found.start - 80), found.start) is not None
 
 
 def _shown(found: Candidate, words: Words) -> str | None:
     name = name_around(found.text, found.keyword, words)
     kind = None if name.lower() == "pass" else name_kind(name, words)  # a verb, more often
     value = found.value
-    if kind is None or not values.has_letters_and_digits(value) or value.startswith("--"):
+    if kind is None or value.startswith("--"):
+        return None
+    is_option = _FLAG.search(found.text, max(0, found.start - 80), found.start) is not None
+    if value.isalpha() and is_option and values.is_no_constant(value, words):
+        return kind.value if kind is NameKind.PASSWORD else None
+    if not values.has_letters_and_digits(value):
         return None
     if found.following[:1] in (":", "="):  # a name itself
         return None
@@ -133,6 +148,8 @@ def _is_plainly_chosen(value: str, words: Words) -> bool:
 
 def _told(found: Candidate, words: Words) -> str | None:
     value = found.value
+    if _is_about_passwords(found, words):
+        return None
     if not found.is_quoted and values.is_code(value, found.following):
         return None
     if value.isdigit():
@@ -154,12 +171,24 @@ def _ends_there(found: Candidate, words: Words) -> bool:
     return word is None or word[1].lower() in words["connectors"]
 
 
-def _labelled(found: Candidate, words: Words) -> str | None:
-    """What a password opens may be named; what is done about passwords has no value to hide."""
-    label = _WORD.findall(found.text[found.keyword : found.start].lower())[1:]
+def _label(found: Candidate) -> list[str]:
+    """The words between a name and its value."""
+    return _WORD.findall(found.text[found.keyword : found.start].lower())[1:]
+
+
+def _is_about_passwords(found: Candidate, words: Words) -> bool:
+    """The manager, the policy: what is done about passwords has no value to hide."""
+    label = _label(found)
     opens_at = next((place for place, word in enumerate(label) if word in words["openers"]), None)
     about = label[:opens_at]
-    if words["not_after"] & {*about, *(word.removesuffix("s") for word in about)}:
+    return bool(words["about_passwords"] & {*about, *(word.removesuffix("s") for word in about)})
+
+
+def _labelled(found: Candidate, words: Words) -> str | None:
+    """What a password opens may be named."""
+    label = _label(found)
+    opens_at = next((place for place, word in enumerate(label) if word in words["openers"]), None)
+    if _is_about_passwords(found, words):
         return None
     is_word = found.value.isalpha() and not found.is_quoted
     if is_word and (opens_at is None or _CLAUSE_END.match(found.following) is None):
@@ -226,6 +255,32 @@ def _card(found: Candidate, words: Words) -> str | None:
     return found.kind if words["cards"] & set(_WORD.findall(before.lower())) else None
 
 
+def _iban(found: Candidate, words: Words) -> str | None:
+    return found.kind if values.is_iban(found.value, words) else None
+
+
+def _column(found: Candidate, words: Words) -> str | None:
+    """A cell in the column of its name, in a line of as many cells as the line of names."""
+    head_start, head = _line(found.text, found.keyword)
+    start, line = _line(found.text, found.start)
+    mark = max("|,;\t", key=head.count)
+    names = [name.strip(" |") for name in head.split(mark)]
+    column = found.text.count(mark, head_start, found.keyword)
+    is_table = head.count(mark) == line.count(mark) > 0 and max(map(len, names)) <= TABLE_NAME_CHARS
+    if not is_table or found.text.count(mark, start, found.start) != column:
+        return None
+    kind = name_kind(names[column], words)
+    is_one = kind and fits_name(kind, found.value, words, is_quoted=True)
+    return kind.value if kind and is_one else None
+
+
+def _line(text: str, place: int) -> tuple[int, str]:
+    """Where the line of a place begins, and the line."""
+    start = text.rfind("\n", 0, place) + 1
+    end = text.find("\n", place)
+    return start, text[start : len(text) if end < 0 else end].rstrip("\r")
+
+
 _CHECKS: Mapping[Check, Callable[[Candidate, Words], str | None]] = {
     Check.ALWAYS: _always,
     Check.FORMAT: _format,
@@ -243,4 +298,6 @@ _CHECKS: Mapping[Check, Callable[[Candidate, Words], str | None]] = {
     Check.PAIR: _pair,
     Check.BASIC: _basic,
     Check.CARD: _card,
+    Check.IBAN: _iban,
+    Check.COLUMN: _column,
 }

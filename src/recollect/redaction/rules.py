@@ -38,6 +38,8 @@ class Check(StrEnum):
     PAIR = "pair"  # user / password
     BASIC = "basic"  # base64 of user:password
     CARD = "card"  # the check digit is right
+    IBAN = "iban"  # so are the check digits
+    COLUMN = "column"  # in a table, below a telling name
 
 
 @dataclass(frozen=True, kw_only=True)

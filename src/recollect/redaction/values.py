@@ -38,6 +38,8 @@ _PATTERN = LazyPattern(r"\(\?|\[.*\]|\{.*\}")
 _CALLED = LazyPattern(r"(?:^|[.+*/&|!-])[A-Za-z_]\w*\.?$", re.ASCII)
 _SEPARATORS = LazyPattern(r"[-_./\\:@# ]+")
 _PATH_PART = LazyPattern(r"[^\W\d_]+[0-9]{0,3}$")
+RANDOM_CHARS_MIN = 12
+USUAL_PERCENT_MAX = 58
 _ABOUT = ("pass", "token", "secret", "pwd", "cred", "input", "value", "field", "config")
 _LETTERS = LazyPattern(r"[^\W\d_]+$")
 
@@ -149,7 +151,23 @@ def looks_made(value: str, words: Words) -> bool:
     has_symbol = any(not c.isalnum() and c not in "-_./: " for c in value)
     if has_symbol:
         return entropy(value) > 2.5
-    return mixed_case and len(value) >= 20 and entropy(value) > 3.8 and not _is_camel(value)
+    if mixed_case and len(value) >= 20 and entropy(value) > 3.8 and not _is_camel(value):
+        return True
+    return len(value) >= RANDOM_CHARS_MIN and is_random(value, words)
+
+
+def is_random(value: str, words: Words) -> bool:
+    """Letters that no language puts together so."""
+    lowered = value.lower()
+    pairs = [lowered[at : at + 2] for at in range(len(lowered) - 1)]
+    usual = sum(pair in words["pairs"] for pair in pairs)
+    return value.isalpha() and value.isascii() and usual * 100 < USUAL_PERCENT_MAX * len(pairs)
+
+
+def is_no_constant(value: str, words: Words) -> bool:
+    """Behind a name that is set, nearly anything is its value."""
+    is_plain = value.lower() in words["plain"] or stands_for_another(value, words)
+    return len(value) >= 6 and value.isalpha() and not is_plain and not _speaks_of_secrets(value)
 
 
 def _is_camel(value: str) -> bool:
@@ -221,3 +239,11 @@ def is_card(value: str) -> bool:
     digits = [int(c) for c in value if c.isdigit()]
     doubled = [n * 2 - 9 if n > 4 else n * 2 for n in digits[-2::-2]]
     return len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+def is_iban(value: str, words: Words) -> bool:
+    """An account number as long as its country's, whose check digits are right."""
+    compact = "".join(c for c in value if c.isalnum())
+    if f"{compact[:2]}{len(compact)}" not in words["ibans"]:
+        return False
+    return int("".join(str(int(c, 36)) for c in compact[4:] + compact[:4])) % 97 == 1

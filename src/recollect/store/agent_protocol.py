@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Signal,
         Turn,
     )
+    from recollect.document import Filing
     from recollect.domain import (
         BackedOff,
         Claim,
@@ -84,9 +85,12 @@ class Agents(Protocol):
         policy: MarkPolicy,
         now: datetime,
         new_id: NewId,
-        documents: DocumentChanges | None = None,
+        documents: DocumentChanges | Filing | None = None,
     ) -> list[Record] | StaleClaim:
-        """Store the answer and what else came of a turn, and take its items off the inbox."""
+        """Store the answer and what else came of a turn, and take its items off the inbox.
+
+        The documents are the edits of a model, or the facts that are to be rendered.
+        """
         ...
 
     def rotate(

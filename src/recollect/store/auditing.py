@@ -18,7 +18,7 @@ from recollect.domain import Claim, KeyRef
 from recollect.errors import RecollectError
 from recollect.ids import Ids
 from recollect.observing.actors import actor
-from recollect.observing.seam import End, Kind, Verb
+from recollect.observing.seam import End, Kind, StoreVerb
 from recollect.store.audit_protocol import DONE, Audit, AuditEntry
 
 TARGETS_MAX = 20
@@ -35,10 +35,10 @@ class Auditor:
         self._ids = Ids(clock)
         self._kinds = {Kind.WRITE, Kind.READ} if reads else {Kind.WRITE}
 
-    def minds(self, verb: Verb) -> bool:
+    def minds(self, verb: StoreVerb) -> bool:
         return verb.kind in self._kinds
 
-    def begin(self, verb: Verb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
+    def begin(self, verb: StoreVerb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
         given = verb.given(args, named)
         if given.get("limit") == 0:  # a page of nothing shows nothing
             return _unwritten

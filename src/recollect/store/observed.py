@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar, cast
 
 from recollect.domain import StoreDescription
 from recollect.errors import StoreError
-from recollect.observing.seam import Observer, Verb, begin, end, look
+from recollect.observing.seam import Observer, StoreVerb, begin, end, look
 from recollect.store.protocol import Store
 from recollect.store.vector_protocol import Vectors, VectorSearch
 from recollect.store.verbs import KEEP, READ_WHOLE, WRITE_WHOLE, verbs_of
@@ -89,7 +89,7 @@ class _Face:
     """Has the verbs of an aggregate, set one by one."""
 
 
-def seen(observers: Sequence[Observer], verb: Verb, method: Callable[P, T]) -> Callable[P, T]:
+def seen(observers: Sequence[Observer], verb: StoreVerb, method: Callable[P, T]) -> Callable[P, T]:
     """A method that goes through those who mind it; itself where nobody does."""
     minding = tuple(observer for observer in observers if observer.minds(verb))
     if not minding:

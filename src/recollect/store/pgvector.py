@@ -46,12 +46,14 @@ _REFUSALS = (
 _MAKE_TABLE = """
 DROP TABLE IF EXISTS embeddings;
 CREATE TABLE embeddings (
-    key BIGINT PRIMARY KEY REFERENCES vectors (key) ON DELETE CASCADE,
     space TEXT COLLATE "C" NOT NULL,
+    key BIGINT NOT NULL,
     model TEXT COLLATE "C" NOT NULL,
     kind TEXT NOT NULL,
     entry_key BIGINT NOT NULL,
-    embedding {extension}.vector NOT NULL
+    embedding {extension}.vector NOT NULL,
+    PRIMARY KEY (space, key),
+    FOREIGN KEY (space, key) REFERENCES vectors (space, key) ON DELETE CASCADE
 ) WITH (toast_tuple_target = 8160);
 -- In the row, as long as a page has room for it: comparing all of them reads nothing else.
 ALTER TABLE embeddings ALTER COLUMN embedding SET STORAGE MAIN;

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import selectors
 import socket
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -36,6 +38,7 @@ from recollect.errors import (
     StoreForked,
     StoreUnavailable,
 )
+from recollect.ids import Ids
 from recollect.store.address import without_password
 from recollect.store.pgvector import PgVectorIndex, make_ready
 from recollect.store.postgres_errors import translate
@@ -45,6 +48,7 @@ from recollect.store.postgres_statements import (
     PostgresConnection,
     PreparingConnection,
     Statement,
+    as_it_stands,
     statement,
 )
 from recollect.store.postgres_whole import PostgresWhole
@@ -63,15 +67,11 @@ from recollect.store.whole import Access
 T = TypeVar("T")
 
 ROLE = "recollect_app"
+NO_ROLE = "none"
+_OPERATOR = statement("SET LOCAL recollect.operator = 'on'")
 ENCODING = "UTF8"  # of the database
+PARTITIONS_MAX = 64  # of each table
 ATTEMPTS_MAX = 5  # runs of one job that lost a deadlock or a serialisation conflict
-_SCOPE = statement(
-    "SELECT set_config('search_path', %(schema)s, true), set_config('role', %(role)s, true),"
-    " set_config('recollect.space', %(space)s, true),"
-    " set_config('recollect.operator', %(operator)s, true),"
-    # Whoever freezes in the middle of a transaction lets go of its locks, so that others take over.
-    " set_config('idle_in_transaction_session_timeout', '60s', true)"
-)
 WRITE = statement("BEGIN")
 READ = statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 STOP_SECONDS = 2.0  # that a listener that is told to stop may take
@@ -87,10 +87,11 @@ class PostgresDatabase:
     def __init__(
         self, url: str, clock: Clock, *, schema: str, pool_max: int, timeout_seconds: float
     ) -> None:
-        self._conninfo, self._schema = split_schema(url, schema)
+        self._conninfo, self._schema, self._partitions = split_options(url, schema)
         self._location = without_password(url)
         self._closed = False
         self._forked = False
+        self._common: tuple[Statement, ...] = ()
         try:
             with psycopg.connect(
                 self._conninfo, autocommit=True, connect_timeout=max(2, int(timeout_seconds))
@@ -98,6 +99,9 @@ class PostgresDatabase:
                 _check_encoding(connection, self._location)
                 self._version = self._migrate(connection, clock)
                 self._role = _application_role(connection)
+                partitions = self._partitions_of(connection)
+                self._common = tuple(map(statement, _common(self._schema, self._role, partitions)))
+                self._check_policies(connection, Ids(clock).new())
         except psycopg.Error as error:
             # What libpq itself says quotes the URL as it took it apart, and the password with it.
             cause = None if error.sqlstate is None else error
@@ -199,13 +203,9 @@ class PostgresDatabase:
     def _begin(self, statements: PostgresConnection, begin: Statement, space: str | None) -> None:
         """Let a transaction see one space. It begins with the first thing that is asked of it."""
         statements.put(begin)
-        scope = {
-            "schema": self._schema,
-            "role": self._role,
-            "space": space or "",
-            "operator": "on" if space is None else "",
-        }
-        statements.put(_SCOPE, scope)
+        for each in self._common:
+            statements.put(each)
+        statements.put(_OPERATOR if space is None else _seen(space))
 
     def _finish(
         self, statements: PostgresConnection, connection: PreparingConnection, begin: Statement
@@ -261,13 +261,11 @@ class PostgresDatabase:
             with psycopg.connect(self._conninfo) as connection:
                 connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
                 connection.read_only = access is Access.READ
-                connection.execute(
-                    # Whoever waits for the other side of a copy is idle for as long as that takes.
-                    "SELECT set_config('search_path', %s, true), set_config('role', %s, true),"
-                    " set_config('recollect.operator', 'on', true),"
-                    " set_config('idle_in_transaction_session_timeout', '0', true)",
-                    (self._schema, self._role),
-                )
+                for each in _common(self._schema, self._role):
+                    connection.execute(each.encode())
+                # Whoever waits for the other side of a copy is idle for as long as that takes.
+                connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+                connection.execute(_OPERATOR.text)
                 yield PostgresWhole(connection, self._location)
                 if access is Access.WRITE:
                     connection.execute(WAKE.text)  # jobs may have come with it
@@ -292,7 +290,14 @@ class PostgresDatabase:
     def _migrate(self, connection: psycopg.Connection[Any], clock: Clock) -> int:
         """Bring the schema to the newest version; several processes may try at once."""
         version = self._version_of(connection)
+        partitions = self._partitions_of(connection) if version else self._partitions
+        if self._partitions not in (0, partitions):
+            raise InvalidUrl(
+                f"{self._location}: this store has {partitions or 'no'} partitions, not"
+                f" {self._partitions}; recollect migrate copies it into a new one that has them"
+            )
         for migration in migrations("postgres")[version:]:
+            made = migration.partitioned(partitions) if partitions else migration
             with connection.transaction():
                 connection.execute(
                     "SELECT pg_advisory_xact_lock(hashtext('recollect'), hashtext(%s))",
@@ -304,7 +309,7 @@ class PostgresDatabase:
                 if self._version_of(connection) >= migration.version:
                     continue
                 connection.execute(CREATE_VERSION_TABLE)
-                for each in (*migration.statements, *policies(migration)):
+                for each in (*made.statements, *policies(migration)):
                     connection.execute(each.encode())
                 reach("migration.applied")
                 connection.execute(
@@ -313,6 +318,37 @@ class PostgresDatabase:
                 )
                 _grant(connection, self._schema)
         return max(version, newest_version("postgres"))
+
+    def _check_policies(self, connection: psycopg.Connection[Any], space: str) -> None:
+        """Refuse a store that does not show a space its own rows and no others.
+
+        Whatever stands between us and the tables (a router, another policy) may drop what a
+        transaction says of itself.
+        """
+        try:
+            with connection.transaction(force_rollback=True):
+                for each in _common(self._schema, self._role):
+                    connection.execute(each.encode())
+                connection.execute(_seen(space).text)
+                connection.execute(
+                    "INSERT INTO spaces (space, created_at) VALUES (%s, 0)", (space,)
+                )
+                found = connection.execute("SELECT space FROM spaces").fetchall()
+        except pg.ReadOnlySqlTransaction:
+            return  # a replica; whoever writes to its server has checked this
+        if found != [(space,)]:
+            raise StoreDenied(
+                f"{self._location}: under row-level security a space with one row sees"
+                f" {len(found)}; look for policies that are not ours, and for a pooler or router"
+                " that does not pass on SET LOCAL"
+            )
+
+    def _partitions_of(self, connection: psycopg.Connection[Any]) -> int:
+        row = connection.execute(
+            "SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass(%s)",
+            (sql.Identifier(self._schema, "spaces").as_string(),),
+        ).fetchone()
+        return 0 if row is None else int(row[0])
 
     def _version_of(self, connection: psycopg.Connection[Any]) -> int:
         tables = {
@@ -383,26 +419,64 @@ class _Listener(threading.Thread):
         self._told.close()
 
 
-def split_schema(url: str, default: str) -> tuple[str, str]:
-    """Our own `schema` parameter out of a libpq URL."""
-    # Cut out as it stands: libpq's idea of quoting is not that of HTML forms (a + is a +).
+def _common(schema: str, role: str, partitions: int = 0) -> Iterator[str]:
+    """What every transaction says of itself.
+
+    What is to hold on other nodes as well is a statement of its own: routers pass on SET LOCAL, and
+    no set_config. The rest is said at once, whatever the session has as its default.
+    """
+    local = {
+        "search_path": sql.Identifier(schema).as_string(),
+        "recollect.space": "",
+        "recollect.operator": "",
+        # Whoever freezes in a transaction lets go of its locks, so that others take over.
+        "idle_in_transaction_session_timeout": "60s",
+    }
+    if partitions:
+        # Otherwise the server plans for all partitions each time, which takes longer than the rest.
+        local["plan_cache_mode"] = "force_generic_plan"
+    values = (f"set_config('{name}', {_quoted(value)}, true)" for name, value in local.items())
+    yield f"SELECT {', '.join(values)}"
+    yield f"SET LOCAL ROLE {'NONE' if role == NO_ROLE else sql.Identifier(role).as_string()}"
+
+
+@lru_cache(maxsize=1024)
+def _seen(space: str) -> Statement:
+    """The one space that a transaction may see."""
+    return as_it_stands(f"SET LOCAL recollect.space = {_quoted(space)}")
+
+
+def _quoted(value: str) -> str:
+    return sql.Literal(value).as_string().strip()
+
+
+def split_options(url: str, default_schema: str) -> tuple[str, str, int]:
+    """Our own parameters out of a libpq URL: the schema, and in how many partitions it is made."""
+    # Cut out as they stand: libpq's idea of quoting is not that of HTML forms (a + is a +).
     address, _, query = url.partition("?")
-    options = [option for option in query.split("&") if option]
-    schemas = [unquote(option[7:]) for option in options if option.startswith("schema=")]
-    rest = "&".join(option for option in options if not option.startswith("schema="))
-    schema = schemas[-1] if schemas else default
+    given = {"schema": default_schema, "partitions": "0"}
+    rest = []
+    for option in filter(None, query.split("&")):
+        name, _, value = option.partition("=")
+        if name in given:
+            given[name] = unquote(value)
+        else:
+            rest.append(option)
+    schema, partitions = given["schema"], given["partitions"]
     if not schema or not schema.isidentifier() or len(schema) > 63:
         raise InvalidUrl(f"not a schema name: {schema!r}; use letters, digits and underscores")
-    return f"{address}?{rest}" if rest else address, schema
+    if not re.fullmatch(r"\d{1,4}", partitions) or int(partitions) > PARTITIONS_MAX:
+        raise InvalidUrl(f"partitions must be from 1 to {PARTITIONS_MAX} (got {partitions!r})")
+    return "?".join([address, "&".join(rest)] if rest else [address]), schema, int(partitions)
 
 
 def policies(migration: Migration) -> Iterator[str]:
-    """The second wall between spaces, around every tenant table that a migration makes.
+    """The second wall between spaces, around every table with a space that a migration makes.
 
     A transaction names its space; the few operator transactions (status, sweeps) say so explicitly.
     A transaction that says neither sees nothing. FORCE applies it to the owner of the tables, too.
     """
-    for table in migration.tenant_tables:
+    for table in migration.tables_with_space:
         yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY"
         yield f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"
         yield (
@@ -477,7 +551,7 @@ def _application_role(connection: psycopg.Connection[Any]) -> str:
         raise StoreDenied(
             f"this user bypasses row-level security; create the role {ROLE} and grant it to them"
         )
-    return "none"
+    return NO_ROLE
 
 
 _open_databases: weakref.WeakSet[PostgresDatabase] = weakref.WeakSet()

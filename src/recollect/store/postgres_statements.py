@@ -60,6 +60,11 @@ def statement(text: str, keeping: Keeping = Keeping.CONNECTED) -> Statement:
     )
 
 
+def as_it_stands(text: str) -> Statement:
+    """A statement without parameters that is seldom sent twice; whatever is quoted in it stays."""
+    return Statement(text=text.encode(), names=(), formats=(), keeping=Keeping.FLEETING)
+
+
 # An extension can be dropped and made again, or be found by another path: a prepared statement
 # would go on asking for the type that it was when it was prepared.
 _STATEMENTS = {name: statement(text) for name, text in queries("postgres").items()} | {

@@ -22,7 +22,8 @@ SELECT c.relname::text, a.attname::text, format_type(a.atttypid, NULL),
 FROM pg_class c
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
-WHERE c.relnamespace = to_regnamespace(current_schema()::text) AND c.relkind = 'r'
+WHERE c.relnamespace = to_regnamespace(current_schema()::text) AND c.relkind IN ('r', 'p')
+    AND NOT c.relispartition
     AND a.attgenerated = ''
 ORDER BY c.relname, a.attnum
 """

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         DeletedDocument,
         Document,
         Edit,
+        Filing,
         Node,
         Place,
         Purged,
@@ -105,6 +106,18 @@ class Documents(Protocol):
         StaleVersion, DocumentExists, DocumentReferenced, NotFound, InvalidPath or TooLarge if one
         of them cannot be made.
         """
+        ...
+
+    def render(self, space: str, filing: Filing, now: datetime, new_id: Callable[[], str]) -> int:
+        """Render the facts that are to come on a page; how many pages were written.
+
+        Those are the facts of pages that lost something, and those of the stretch that `filing`
+        names. What has not changed makes no version; a page of which nothing is left goes.
+        """
+        ...
+
+    def unrendered(self, space: str | None, now: datetime | None, limit: int) -> builtins.list[str]:
+        """Spaces, or that one, with facts to come on a page, and with a time, ended on one."""
         ...
 
     def erase_versions(self, space: str, document_id: str, numbers: Sequence[int]) -> int:

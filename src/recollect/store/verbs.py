@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from types import FunctionType
 
-from recollect.observing.seam import Kind, Verb
+from recollect.observing.seam import Kind, StoreVerb
 from recollect.store import protocol
 from recollect.store.audit_protocol import Audit
 from recollect.store.vector_protocol import VectorSearch
@@ -61,6 +61,7 @@ _UPKEEP: Mapping[str, str] = {
     "extractions": "revision count_due",
     "facts": "count",
     "ledger": "reserve settle spent spent_by_purpose spent_daily",
+    "documents": "render unrendered",  # says no more than the facts do
     "search": "catch_up prune",
     "vectors": "put changes use delete_others tend search",
     "agents": "due_signals next_signal_at counts fail release",
@@ -70,17 +71,17 @@ _UPKEEP: Mapping[str, str] = {
     "audit": "begin end prune",
     "vector_search": "additions usual",
 }
-KEEP = Verb(name="store.keep", kind=Kind.UPKEEP, parameters=("name", "value"))
-READ_WHOLE = Verb(name="store.read_whole", kind=Kind.READ, parameters=())
-WRITE_WHOLE = Verb(name="store.write_whole", kind=Kind.WRITE, parameters=())
+KEEP = StoreVerb(name="store.keep", kind=Kind.UPKEEP, parameters=("name", "value"))
+READ_WHOLE = StoreVerb(name="store.read_whole", kind=Kind.READ, parameters=())
+WRITE_WHOLE = StoreVerb(name="store.write_whole", kind=Kind.WRITE, parameters=())
 
 
 @cache
-def verbs_of(aggregate: str) -> Mapping[str, Verb]:
+def verbs_of(aggregate: str) -> Mapping[str, StoreVerb]:
     """The verbs of an aggregate by the name of their method."""
     methods = vars(AGGREGATES[aggregate])
     return {
-        name: Verb(
+        name: StoreVerb(
             name=f"{aggregate}.{name}",
             kind=_kind(aggregate, name),
             parameters=method.__code__.co_varnames[1 : method.__code__.co_argcount],

@@ -51,12 +51,28 @@ def claims_of(
     for fact in facts:
         match fact:
             case Fact() if fact.superseded_by is None:
-                claims.append(_stored(fact, project))
+                claims.append(claim_of(fact, project))
             case Fact():
                 continue
             case NewFact():
                 claims.append(_drafted(fact, session_id, project))
     return claims
+
+
+def claim_of(fact: Fact, project: str | None) -> Claim:
+    """What a fact claims; `project` is that of the session it was learned in."""
+    return Claim(
+        text=fact.content,
+        trust=fact.trust,
+        at=fact.valid_from or fact.created_at or _UNDATED,
+        sources=fact.sources,
+        fact_id=fact.id or None,
+        topic=fact.topic,
+        tags=fact.tags,
+        metadata=fact.metadata,
+        project=_project(fact.metadata) or project,
+        is_inferred=_is_inferred(fact.tags, fact.metadata),
+    )
 
 
 def merged(claims: Iterable[Claim]) -> list[Claim]:
@@ -104,21 +120,6 @@ def _by_strength(claim: Claim) -> tuple[Any, ...]:
 
 def _by_place(source: Source) -> tuple[Any, ...]:
     return source.session_id, source.seq, source.seq_to, source.quote
-
-
-def _stored(fact: Fact, project: str | None) -> Claim:
-    return Claim(
-        text=fact.content,
-        trust=fact.trust,
-        at=fact.valid_from or fact.created_at or _UNDATED,
-        sources=fact.sources,
-        fact_id=fact.id or None,
-        topic=fact.topic,
-        tags=fact.tags,
-        metadata=fact.metadata,
-        project=_project(fact.metadata) or project,
-        is_inferred=_is_inferred(fact.tags, fact.metadata),
-    )
 
 
 def _drafted(fact: NewFact, session_id: str, project: str | None) -> Claim:

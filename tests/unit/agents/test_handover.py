@@ -74,7 +74,7 @@ def test_its_name_is_the_extractors_so_that_what_was_staged_is_known_again() -> 
 PIPELINES: Mapping[str, tuple[bool, bool]] = {  # facts are extracted, pages are filed
     "both": (True, True),
     "extraction": (True, False),
-    "memory-agent": (False, True),
+    "memory-agent": (True, True),  # no model reads: pages are rendered from facts
     "none": (False, False),
 }
 

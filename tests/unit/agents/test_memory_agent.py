@@ -8,6 +8,7 @@ import recollect
 from recollect.agency import ItemKind, NewItem
 from recollect.agents.memory_agent import ALLOWED, NOTHING_TO_DO
 from recollect.clock import ManualClock
+from recollect.document import Document
 from recollect.documents.paths import read_path
 from recollect.documents.scope import is_of_consolidation
 from recollect.documents.tools import tool_definitions
@@ -39,11 +40,14 @@ def reports(space: recollect.Space) -> list[str]:
     return [record.content for record in records if record.role is Role.ASSISTANT]
 
 
+def topic_pages(space: recollect.Space) -> list[Document]:
+    """The pages of memory but for those of consolidation."""
+    found = [space.documents.read(node.path) for node in space.documents.tree("~/memory")]
+    return [page for page in found if not is_of_consolidation(read_path(page.path))]
+
+
 def pages(space: recollect.Space) -> dict[str, str]:
-    """What memory-agents wrote; the pages of consolidation are not theirs."""
-    documents = space.documents
-    found = [documents.read(node.path) for node in documents.tree("~/memory")]
-    return {page.path: page.body for page in found if not is_of_consolidation(read_path(page.path))}
+    return {page.path: page.body for page in topic_pages(space)}
 
 
 def test_its_tools_are_those_that_read_and_write_and_none_that_deletes_or_moves() -> None:
@@ -57,8 +61,9 @@ def test_by_rules_it_files_facts_on_pages_with_their_sources(
 ) -> None:
     session = told(space)
     memory.work()
-    (body,) = [body for body in pages(space).values() if "teal" in body]
-    assert session.id in body
+    (page,) = [page for page in topic_pages(space) if "teal" in page.body]
+    assert {source.session_id for source in page.sources} == {session.id}
+    assert page.facts == (space.facts.list()[0].id,)
     assert len(reports(space)) == 1
 
 
@@ -125,6 +130,5 @@ def test_two_sessions_that_say_the_same_are_one_line_with_two_sources(
     memory.work()
     lines = [line for body in pages(space).values() for line in body.splitlines()]
     assert len([line for line in lines if "teal" in line.lower()]) == 1
-    body = " ".join(pages(space).values())
-    assert first.id in body
-    assert second.id in body
+    (page,) = [page for page in topic_pages(space) if "teal" in page.body]
+    assert {source.session_id for source in page.sources} == {first.id, second.id}

@@ -18,13 +18,15 @@ import recollect
 from recollect.agents.loop import LoopLimits
 from recollect.clock import ManualClock
 from recollect.consolidation.agent import (
+    ALLOWED,
+    DELETING,
     LINES_MAX,
     PURPOSE,
     AgentBrief,
     AgentReport,
     ConsolidationAgent,
+    definitions,
 )
-from recollect.consolidation.agent_tools import ALLOWED, DELETING, definitions
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, skill_path
 from recollect.consolidation.validation import Grounds
 from recollect.document import Author, AuthorKind
@@ -146,7 +148,7 @@ class Desk:
                 before=self.documents,
                 removed=self.selection.removed,
                 kept=lambda: [SAYS[each.session_id] for each in picks],
-                told=self.told,
+                by_hand=self.told,
             ),
             is_lost=self.is_lost,
         )

@@ -11,7 +11,14 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.consolidation.edits import LINES_CHANGED_MAX, NOTHING, THE_REST, Absorbed, absorb
+from recollect.consolidation.edits import (
+    LINES_ANSWERED_MAX,
+    LINES_CHANGED_MAX,
+    NOTHING,
+    WRITTEN_ANEW,
+    Absorbed,
+    absorb,
+)
 from recollect.consolidation.files import MemoryFiles
 from recollect.consolidation.pages import MEMORY, RAW, SUMMARY
 from recollect.document import Author, AuthorKind
@@ -99,7 +106,15 @@ def contents(facts: recollect.Facts) -> set[str]:
 
 
 def reasons(found: Absorbed) -> dict[str, str]:
-    return {each.file: each.reason for each in found.left}
+    """What is said of each file."""
+    return {
+        each.file: "; ".join(one.reason for one in found.left if one.file == each.file)
+        for each in found.left
+    }
+
+
+def id_of(facts: recollect.Facts, content: str) -> str:
+    return next(fact.id for fact in facts.list() if fact.content == content)
 
 
 def beside(directory: Path) -> list[Path]:
@@ -124,62 +139,50 @@ def test_a_line_that_was_added_is_a_fact_of_the_user(
     assert found == Absorbed(added=(fact.id,))
 
 
-def test_a_line_that_was_removed_is_a_fact_that_is_deleted(
-    take: Take, facts: recollect.Facts, out: Path
+@pytest.mark.parametrize("new", ["", "- Likes noise.\n"], ids=["deleted", "changed"])
+def test_a_line_that_is_not_there_any_more_is_answered_with_its_fact_and_the_command(
+    take: Take, facts: recollect.Facts, out: Path, new: str
 ) -> None:
-    edit(out / "MEMORY.md", "- Likes quiet. (2026-01-02)\n", "")
-    found = take()
-    assert (len(found.deleted), found.added, found.left) == (1, (), ())
-    assert contents(facts) == {"Prefers tea.", "In /srv/shop, tests run with `make`."}
+    before = facts.list()
+    edit(out / "MEMORY.md", "- Likes quiet. (2026-01-02)\n", new)
+    found, quiet = take(), id_of(facts, "Likes quiet.")
+    assert found.added == ()
+    assert facts.list() == before
+    assert reasons(found)["MEMORY.md"] == (
+        f"line 6 is written anew; it comes from fact {quiet}: change that with recollect facts "
+        f"edit {quiet} TEXT, or recollect facts delete {quiet}"
+    )
 
 
-def test_a_changed_line_is_both(take: Take, facts: recollect.Facts, out: Path) -> None:
-    edit(out / "memory_summary.md", "Prefers tea.", "Prefers milk.")
-    found = take()
-    assert (len(found.added), len(found.deleted), found.left) == (1, 1, ())
-    assert "Prefers milk." in contents(facts)
-    assert "Prefers tea." not in contents(facts)
-
-
-def test_a_changed_line_is_still_the_word_of_who_said_it(
-    take: Take, facts: recollect.Facts, out: Path
-) -> None:
-    tea = next(fact for fact in facts.list() if fact.content == "Prefers tea.")
-    facts.update(tea.id, metadata={"speaker": "Ana", "rule": "prefers"})
-    edit(out / "MEMORY.md", "Prefers tea.", "Prefers milk.")
-    fact = facts.get(take().added[0])
-    assert fact is not None
-    assert fact.metadata == {"speaker": "Ana"}
-
-
-def test_what_is_said_of_a_project_is_looked_for_and_kept_there(
+def test_what_is_said_below_a_project_is_looked_for_and_kept_there(
     take: Take, facts: recollect.Facts, out: Path
 ) -> None:
     facts.add("In /srv/other, tests run with `make`.")
     edit(out / "MEMORY.md", "Tests run with `make`.", "Tests run with `tox`.")
+    edit(out / "MEMORY.md", "are done\n", "are done\n\n- `make db` comes first.\n")
     found = take()
-    assert "In /srv/shop, tests run with `make`." not in contents(facts)
-    assert "In /srv/other, tests run with `make`." in contents(facts)
+    assert id_of(facts, "In /srv/shop, tests run with `make`.") in reasons(found)["MEMORY.md"]
+    assert id_of(facts, "In /srv/other, tests run with `make`.") not in reasons(found)["MEMORY.md"]
     fact = facts.get(found.added[0])
     assert fact is not None
-    assert (fact.content, fact.metadata) == ("Tests run with `tox`.", {"project": "/srv/shop"})
+    assert (fact.content, fact.metadata) == ("`make db` comes first.", {"project": "/srv/shop"})
 
 
-def test_a_line_that_only_moved_to_the_other_page_deletes_nothing(
+def test_a_line_that_was_only_moved_is_no_change(
     take: Take, facts: recollect.Facts, out: Path
 ) -> None:
     before = contents(facts)
     edit(out / "MEMORY.md", "- Likes quiet. (2026-01-02)\n", "")
-    edit(out / "memory_summary.md", "- Prefers tea.", "- Prefers tea.\n- Likes quiet.")
+    edit(out / "MEMORY.md", "- Prefers tea.", "- Likes quiet. (2026-01-02)\n- Prefers tea.")
     found = take()
-    assert (found.deleted, found.left) == ((), ())
+    assert (found.added, found.left) == ((), ())
     assert contents(facts) == before
 
 
 def test_taking_it_up_twice_does_nothing_twice(
     take: Take, facts: recollect.Facts, out: Path
 ) -> None:
-    edit(out / "MEMORY.md", "Likes quiet.", "Likes noise.")
+    edit(out / "MEMORY.md", "- Likes quiet.", "- Likes noise.\n- Has two cats.\n- Likes quiet.")
     edit(out / "people" / "Ana.md", "milk", "juice")
     assert not take().is_nothing
     before = [(fact, facts.history(fact.id)) for fact in facts.list()]
@@ -187,22 +190,34 @@ def test_taking_it_up_twice_does_nothing_twice(
     assert [(fact, facts.history(fact.id)) for fact in facts.list()] == before
 
 
-def test_the_next_edit_is_compared_with_what_was_taken_up(
+def test_the_next_edit_is_compared_with_what_was_taken_over(
     take: Take, facts: recollect.Facts, out: Path
 ) -> None:
-    edit(out / "MEMORY.md", "Likes quiet.", "Likes noise.")
-    take()
-    edit(out / "MEMORY.md", "Likes noise.", "Likes music.")
-    found = take()
-    assert (len(found.added), len(found.deleted), found.left) == (1, 1, ())
-    assert "Likes noise." not in contents(facts)
-    assert "Likes music." in contents(facts)
+    edit(out / "MEMORY.md", "- Likes quiet.", "- Has two cats.\n- Likes quiet.")
+    (cats,) = take().added
+    edit(out / "MEMORY.md", "- Has two cats.", "- Has two cats.\n- Has a dog.")
+    facts.delete(cats)
+    assert len(take().added) == 1
+    assert "Has a dog." in contents(facts)
+    assert "Has two cats." not in contents(facts), "it was deleted, and is not new any more"
+
+
+def test_what_was_taken_over_is_not_new_again_while_another_line_is_answered(
+    take: Take, facts: recollect.Facts, out: Path
+) -> None:
+    edit(out / "MEMORY.md", "- Likes quiet. (2026-01-02)", "- Has two cats.")
+    first = take()
+    facts.delete(first.added[0])
+    second = take()
+    assert second.added == ()
+    assert second.left == first.left
+    assert "Has two cats." not in contents(facts)
 
 
 def test_after_a_crash_before_it_was_noted_nothing_is_said_twice(
     take: Take, facts: recollect.Facts, out: Path
 ) -> None:
-    edit(out / "MEMORY.md", "Likes quiet.", "Likes noise.")
+    edit(out / "MEMORY.md", "- Likes quiet.", "- Has two cats.\n- Likes quiet.")
     take()
     (out / ".recollect-loaded.json").unlink()
     after = contents(facts)
@@ -211,27 +226,25 @@ def test_after_a_crash_before_it_was_noted_nothing_is_said_twice(
     assert len(facts) == len(after)
 
 
-def test_a_removed_line_that_two_facts_say_deletes_neither(
+def test_a_line_that_two_facts_say_is_answered_with_both(
     take: Take, facts: recollect.Facts, out: Path
 ) -> None:
     facts.add(Fact("Likes quiet.", id="another"))
     edit(out / "MEMORY.md", "- Likes quiet. (2026-01-02)\n", "")
-    found = take()
-    assert found.deleted == ()
-    assert "2 facts say just this" in reasons(found)["MEMORY.md"]
+    told = reasons(take())["MEMORY.md"]
+    assert "from facts" in told
+    assert "another" in told
     assert len(facts) == 4
 
 
-def test_a_removed_line_that_no_fact_says_is_told(
+def test_a_line_that_no_fact_says_is_answered_all_the_same(
     take: Take, facts: recollect.Facts, own: Documents, files: MemoryFiles, out: Path
 ) -> None:
     """A model says it in its own words."""
     own.write(MEMORY, HANDBOOK + "\n- Enjoys the silence of mornings.", title="Memory")
     files.refresh(SPACE)
     edit(out / "MEMORY.md", "- Enjoys the silence of mornings.\n", "")
-    found = take()
-    assert (found.added, found.deleted) == ((), ())
-    assert "no fact says just this" in reasons(found)["MEMORY.md"]
+    assert "it comes from no single fact" in reasons(take())["MEMORY.md"]
     assert len(facts) == 3
 
 
@@ -265,26 +278,33 @@ def test_evidence_and_skills_cannot_be_edited_but_edits_are_kept(
     assert str(kept) in caplog.text
 
 
-def test_what_was_all_taken_up_leaves_nothing_beside(
+def test_what_was_all_taken_over_leaves_nothing_beside(
     files: MemoryFiles, facts: recollect.Facts, out: Path
 ) -> None:
-    edit(out / "MEMORY.md", "Likes quiet.", "Likes noise.")
+    edit(out / "MEMORY.md", "- Likes quiet.", "- Has two cats.\n- Likes quiet.")
     edit(out / "people" / "Ana.md", "milk", "juice")
     assert files.refresh(SPACE)
     assert beside(out) == []
-    assert "Likes noise." in contents(facts)
-    assert "Likes quiet." in (out / "MEMORY.md").read_text(), "until a generation is made of it"
+    assert "Has two cats." in contents(facts)
+    assert "two cats" not in (out / "MEMORY.md").read_text(), "until a generation is made of it"
 
 
-def test_a_heading_is_not_taken_up_but_what_stands_below_it_is(
+def test_a_line_that_was_changed_is_kept_beside(files: MemoryFiles, out: Path) -> None:
+    edit(out / "MEMORY.md", "Likes quiet.", "Likes noise.")
+    assert files.refresh(SPACE)
+    (kept,) = beside(out)
+    assert "Likes noise." in (kept / "MEMORY.md").read_text()
+    assert "Likes quiet." in (out / "MEMORY.md").read_text()
+
+
+def test_a_heading_is_not_taken_over_but_what_was_added_below_it_is(
     take: Take, facts: recollect.Facts, files: MemoryFiles, out: Path
 ) -> None:
     edit(out / "MEMORY.md", "## Preferences", "## What I like")
-    edit(out / "MEMORY.md", "Likes quiet.", "Likes noise.")
+    edit(out / "MEMORY.md", "- Likes quiet.", "- Has two cats.\n- Likes quiet.")
     first, second = take(), take()
-    assert (len(first.added), len(first.deleted)) == (1, 1)
-    assert (second.added, second.deleted) == ((), ())
-    assert reasons(first) == reasons(second) == {"MEMORY.md": THE_REST}
+    assert (len(first.added), second.added) == (1, ())
+    assert reasons(first) == reasons(second) == {"MEMORY.md": WRITTEN_ANEW}
     files.refresh(SPACE)
     (kept,) = beside(out)
     assert "## What I like" in (kept / "MEMORY.md").read_text()
@@ -298,13 +318,13 @@ def test_a_head_that_was_changed_is_told(take: Take, out: Path, head: str) -> No
     key = head.partition(":")[0]
     lines = [line for line in file.read_text().split("\n") if not line.startswith(f"{key}:")]
     file.write_text("\n".join([lines[0], head, *lines[1:]]))
-    assert reasons(take()) == {"memory_summary.md": THE_REST}
+    assert reasons(take()) == {"memory_summary.md": WRITTEN_ANEW}
 
 
 # what is not taken for an edit
 
 
-def test_a_page_that_was_emptied_or_removed_deletes_no_fact(
+def test_a_page_that_was_emptied_or_removed_is_answered(
     take: Take, facts: recollect.Facts, out: Path
 ) -> None:
     (out / "MEMORY.md").write_text("")
@@ -315,20 +335,20 @@ def test_a_page_that_was_emptied_or_removed_deletes_no_fact(
     assert len(facts) == 3
 
 
-def test_a_page_most_of_which_is_gone_deletes_no_fact(
+def test_of_a_page_most_of_which_is_gone_some_lines_are_answered(
     take: Take, facts: recollect.Facts, own: Documents, files: MemoryFiles, out: Path
 ) -> None:
-    told = [f"Knows the number {number}." for number in range(20)]
+    told = [f"Knows the number {number}." for number in range(30)]
     for each in told:
         facts.add(each)
     own.write(MEMORY, "\n".join(f"- {each}" for each in told))
     files.refresh(SPACE)
     text = (out / "MEMORY.md").read_text()
-    (out / "MEMORY.md").write_text(text[: text.index("- Knows the number 5.")] + "- New.\n")
+    (out / "MEMORY.md").write_text(text[: text.index("- Knows the number 5.")])
     found = take()
-    assert (found.added, found.deleted) == ((), ())
-    assert "15 of 20 statements are gone" in reasons(found)["MEMORY.md"]
-    assert len(facts) == 23
+    assert len(found.left) == LINES_ANSWERED_MAX + 1
+    assert "5 more lines" in found.left[-1].reason
+    assert len(facts) == 33
 
 
 def test_a_page_with_more_lines_than_anybody_writes_is_another_page(
@@ -350,21 +370,6 @@ def test_a_line_that_is_too_long_for_a_fact_is_told_and_the_others_taken(
     assert len(found.added) == 1
     assert "at most 2,000 characters" in reasons(found)["MEMORY.md"]
     assert "Has two cats." in contents(facts)
-
-
-def test_a_line_that_was_cut_is_not_made_a_fact_of(
-    take: Take, facts: recollect.Facts, own: Documents, files: MemoryFiles, out: Path
-) -> None:
-    """Else the rest of it, which nobody could see, would be gone."""
-    whole = "Likes " + "very " * 200 + "much."
-    facts.add(whole)
-    own.write(MEMORY, "- Likes " + "very " * 118 + "very… (2026-01-01)", title="Memory")
-    files.refresh(SPACE)
-    edit(out / "MEMORY.md", "- Likes very", "- Likes not very")
-    found = take()
-    assert (found.added, found.deleted) == ((), ())
-    assert "no room for all of it" in reasons(found)["MEMORY.md"]
-    assert whole in contents(facts)
 
 
 def test_what_a_page_said_and_is_forgotten_does_not_come_back(
@@ -447,7 +452,7 @@ def test_what_was_planted_in_the_place_of_a_directory_is_refused(
             out.write_text("- Planted.")
     before = sorted((each, each.stat().st_mtime_ns) for each in real.rglob("*"))
     found = take()
-    assert (found.added, found.deleted, found.documents) == ((), (), ())
+    assert (found.added, found.documents) == ((), ())
     assert not files.refresh(SPACE)
     assert sorted((each, each.stat().st_mtime_ns) for each in real.rglob("*")) == before
     assert not (tmp_path / "nothing").exists()
@@ -484,7 +489,7 @@ def test_a_directory_of_another_store_is_not_taken_up(
 def test_while_somebody_else_is_at_it_nothing_is_taken_up(
     take: Take, facts: recollect.Facts, out: Path
 ) -> None:
-    edit(out / "MEMORY.md", "Likes quiet.", "Likes noise.")
+    edit(out / "MEMORY.md", "- Likes quiet.", "- Has two cats.\n- Likes quiet.")
     fd = os.open(out, os.O_RDONLY)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)

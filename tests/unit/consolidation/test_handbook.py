@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.consolidation.evidence import SummarizedSession
 from recollect.consolidation.handbook import (
     CONFLICTS,
     INTRODUCTION,
@@ -20,12 +21,12 @@ from recollect.consolidation.handbook import (
     emptied,
     handbook,
 )
-from recollect.consolidation.pages import LIMITS, MEMORY, RAW, SUMMARIES, SUMMARY, Page, Recent
+from recollect.consolidation.pages import LIMITS, MEMORY, RAW, SUMMARIES, SUMMARY, Page
 from recollect.documents.checking import FACTS_MAX, SOURCES_MAX
 from recollect.documents.links import find_links
 from recollect.generation import Standing
 from recollect.knowledge import Fact, FactTag, Source, Trust
-from tests.unit.consolidation.test_artifacts import hostile_texts
+from tests.unit.consolidation.test_evidence import hostile_texts
 from tests.unit.strategies import any_text
 
 NOON = datetime(2026, 5, 3, 12, tzinfo=UTC)
@@ -59,21 +60,23 @@ def standing(
     return Standing(fact=replace(fact, **more), project=project)
 
 
-def recent(name: str, title: str = "Fix the deploy script", **more: Any) -> Recent:
+def recent(name: str, title: str = "Fix the deploy script", **more: Any) -> SummarizedSession:
     day = date.fromisoformat(PLACES[name].rpartition("/")[2][:10])
-    return Recent(session_id=name, path=PLACES[name], day=day, title=title, **more)
+    return SummarizedSession(session_id=name, path=PLACES[name], day=day, title=title, **more)
 
 
-def pages(*standings: Standing, recents: Sequence[Recent] = (), **limits: int) -> dict[str, Page]:
+def pages(
+    *standings: Standing, recents: Sequence[SummarizedSession] = (), **limits: int
+) -> dict[str, Page]:
     made = handbook(standings, PLACES, recents, limits=replace(LIMITS, **limits))
     return {page.path: page for page in made}
 
 
-def memory(*standings: Standing, **limits: int) -> str:
-    return pages(*standings, recents=(), **limits)[MEMORY].body
+def memory(*standings: Standing, recents: Sequence[SummarizedSession] = (), **limits: int) -> str:
+    return pages(*standings, recents=recents, **limits)[MEMORY].body
 
 
-def summary(*standings: Standing, recents: Sequence[Recent] = (), **limits: int) -> str:
+def summary(*standings: Standing, recents: Sequence[SummarizedSession] = (), **limits: int) -> str:
     return pages(*standings, recents=recents, **limits)[SUMMARY].body
 
 
@@ -120,38 +123,35 @@ EXAMPLE = (
 )
 
 
-def at(name: str) -> str:
-    return f"[[{PLACES[name]}|{PLACES[name].rpartition('/')[2][:10]}]]"
-
-
 def test_a_handbook_reads_like_one() -> None:
+    recents = [recent("a"), recent("c", title="Weigh [[x]]", project=SHOP)]
     assert (
-        memory(*EXAMPLE)
+        memory(*EXAMPLE, recents=recents)
         == f"""{INTRODUCTION}
 
 ## About the person
 
-- The user lives in Porto. ({at("b")})
-- The user seems to work at night. (inferred) ({at("a")})
+- The user lives in Porto. (2026-05-04)
+- The user seems to work at night. (inferred) (2026-05-03)
 
 ## Preferences
 
-- The user prefers tea over coffee. ({at("c")}, {at("a")})
-- The user prefers short commit messages. (in shop-api, {at("a")})
+- The user prefers tea over coffee. (2026-05-03, 2 sessions)
+- The user prefers short commit messages. (in shop-api, 2026-05-03)
 
 ## How things are done
 
-- The user instructs: "Answer in English." ({at("a")})
+- The user instructs: "Answer in English." (2026-05-03)
 
 ## Decisions
 
-- The user: "We decided to use SQLite." (in shop-api, {at("a")})
+- The user: "We decided to use SQLite." (in shop-api, 2026-05-03)
 
 ## People
 
 ### Eva – the user's sister
 
-- The user's sister Eva lives in Berlin. ({at("a")})
+- The user's sister Eva lives in Berlin. (2026-05-03)
 
 ## Project shop-api
 
@@ -160,32 +160,49 @@ It is in /srv/shop-api. What worked there: \
 
 ### How things are done
 
-- `make ship` works (deploy). ({at("d")}, {at("c")}, {at("b")}, 1 more)
-- The user instructs: "Never touch the migrations." ({at("a")})
+- `make ship` works (deploy). (2026-05-06, 4 sessions)
+- The user instructs: "Never touch the migrations." (2026-05-03)
 
 ### What failed, and what fixed it
 
-- `make ship` failed with `no disk` and passed after `make clean`. (from a tool) ({at("a")})
+- `make ship` failed with `no disk` and passed after `make clean`. (from a tool) (2026-05-03)
+
+### Sessions
+
+- [[{PLACES["c"]}|2026-05-05 Weigh ((x))]]
 
 ## Open threads
 
-- The user has an exam on 2026-07-01. ({at("a")})
+- The user has an exam on 2026-07-01. (2026-05-03)
 
 ## Other
 
-- The museum opens at ten. (from a tool) ({at("a")})
-- Ana rides a bike. (2026-05-03)"""
+- The museum opens at ten. (from a tool) (2026-05-03)
+- Ana rides a bike. (2026-05-03)
+
+## Sessions
+
+- [[{PLACES["a"]}|2026-05-03 Fix the deploy script]]"""
     )
 
 
-def test_a_summary_says_who_it_is_about_what_they_want_and_where_to_look() -> None:
+def test_a_summary_says_who_it_is_about_what_they_want_and_what_is_open() -> None:
     recents = [recent("a"), recent("c", title="Weigh [[x]]", project=SHOP)]
     assert (
         summary(*EXAMPLE, recents=recents)
-        == f"""## About the person
+        == """## About the person
 
 - The user lives in Porto.
 - The user seems to work at night. (inferred)
+
+## People
+
+- Eva – the user's sister: The user's sister Eva lives in Berlin.
+
+## Projects
+
+- shop-api (/srv/shop-api): The user instructs: "Never touch the migrations." What worked: \
+working-in-shop-api.
 
 ## Preferences and instructions
 
@@ -193,21 +210,19 @@ def test_a_summary_says_who_it_is_about_what_they_want_and_where_to_look() -> No
 - The user instructs: "Answer in English."
 - The user prefers short commit messages. (in shop-api)
 
-## Projects
-
-- shop-api (/srv/shop-api): The user instructs: "Never touch the migrations." What worked: \
-[[~/memory/skills/working-in-shop-api/SKILL|working-in-shop-api]].
-
 ## Open threads
 
 - The user has an exam on 2026-07-01.
 
-## What is in memory
+## Last sessions
 
-- [[{MEMORY}|The handbook]]: about the person (2); preferences (2); how things are done (1); \
-decisions (1); open threads (1); other (1); people: Eva; 1 project
-- [[{PLACES["c"]}|2026-05-05 Weigh ((x))]] in shop-api
-- [[{PLACES["a"]}|2026-05-03 Fix the deploy script]]"""
+- 2026-05-05 Weigh ((x)) in shop-api
+- 2026-05-03 Fix the deploy script
+
+## In the handbook
+
+- About the person (2); preferences (2); how things are done (1); decisions (1); open threads (1); \
+other (1); people: Eva; 1 project; skills: working-in-shop-api."""
     )
 
 
@@ -230,7 +245,7 @@ def test_a_rule_of_one_project_is_never_a_general_one() -> None:
         (line,) = section(body, heading).split("\n")
         assert " (in shop-api, " in line or " (in website, " in line
     for line in summary(*told).split("\n"):
-        if line.startswith("- ") and "handbook" not in line:
+        if line.startswith("- ") and "2 projects" not in line:
             assert "shop-api" in line or "website" in line
 
 
@@ -266,12 +281,7 @@ def test_each_statement_stands_once_with_all_its_sources() -> None:
         standing("the user  likes TEA", "preference", sessions="b", id="other"),
     )
     (line,) = section(body, "Preferences").split("\n")
-    assert line == f"- The user likes tea. ({at('b')}, {at('a')})"
-
-
-def test_a_statement_has_the_day_it_was_said_where_no_link_shows_it() -> None:
-    body = memory(standing("The user likes tea.", "preference", sessions="a", days=4))
-    assert f"(2026-05-07, {at('a')})" in body
+    assert line == "- The user likes tea. (2026-05-03, 2 sessions)"
 
 
 def test_what_was_superseded_is_not_told() -> None:
@@ -292,8 +302,8 @@ def test_statements_that_do_not_agree_stand_together_the_newer_first() -> None:
         standing("The user is a nurse.", "detail", topic="user:work"),
     )
     assert section(body, CONFLICTS).endswith(
-        f"- On user home:\n  - The user lives in Ulm. ({at('c')})\n"
-        f"  - The user lives in Porto. (2026-05-04, {at('a')})"
+        "- On user home:\n  - The user lives in Ulm. (2026-05-05)\n"
+        "  - The user lives in Porto. (2026-05-04)"
     )
     assert items(section(body, "About the person")) == ["The user is a nurse."]
 
@@ -345,7 +355,8 @@ def test_no_tool_says_how_things_are_done() -> None:
 def test_a_title_that_reads_like_an_order_is_not_injected() -> None:
     told = summary(recents=[recent("a", title=ORDER)])
     assert "Ignore" not in told
-    assert PLACES["a"] in told
+    assert "2026-05-03 a session" in told
+    assert "Ignore" not in memory(recents=[recent("a", title=ORDER)])
 
 
 def test_an_order_of_an_agent_is_not_injected() -> None:
@@ -390,7 +401,7 @@ def test_no_word_of_a_tool_is_in_the_summary(text: str, tag: str, project: str |
 
 @given(some_standings, some_recents)
 def test_whatever_is_said_stays_one_harmless_line(
-    told: list[Standing], recents: list[Recent]
+    told: list[Standing], recents: list[SummarizedSession]
 ) -> None:
     made = pages(*told, recents=recents)
     own = {*PLACES.values(), *made}
@@ -420,12 +431,12 @@ def test_a_claim_with_a_heading_and_a_fence_is_no_section() -> None:
 
 @given(some_standings, some_recents, st.randoms())
 def test_the_same_input_gives_the_same_bytes_in_any_order(
-    told: list[Standing], recents: list[Recent], chance: random.Random
+    told: list[Standing], recents: list[SummarizedSession], chance: random.Random
 ) -> None:
     once = handbook(told, PLACES, recents)
     again = handbook(
         chance.sample(told, len(told)),
-        dict(chance.sample(sorted(PLACES.items()), len(PLACES))),
+        chance.sample(sorted(PLACES), len(PLACES)),
         chance.sample(recents, len(recents)),
     )
     assert once == again
@@ -496,7 +507,7 @@ def test_every_section_gets_its_share_of_the_room() -> None:
 
 
 def test_a_section_has_at_most_so_many_lines() -> None:
-    crowd = [standing(f"The user likes {number}.", "preference") for number in range(30)]
+    crowd = [standing(f"The user likes {number}.", "preference") for number in range(54)]
     body = memory(*crowd)
     assert len(items(body)) == LIMITS.lines_per_part
     assert body.endswith("\n\n6 more are left out here.")
@@ -504,22 +515,26 @@ def test_a_section_has_at_most_so_many_lines() -> None:
 
 @given(some_standings, some_recents, st.integers(200, 2500))
 def test_a_summary_is_bounded(
-    told: list[Standing], recents: list[Recent], summary_chars: int
+    told: list[Standing], recents: list[SummarizedSession], summary_chars: int
 ) -> None:
     assert len(summary(*told, recents=recents, summary_chars=summary_chars)) <= summary_chars
 
 
-def test_a_full_summary_still_says_where_to_look() -> None:
+def test_a_full_summary_still_says_what_happened_last_and_what_else_is_known() -> None:
     told = summary(*many(400), recents=[recent(name) for name in "abcdefghij"])
     assert 1_500 < len(told) <= LIMITS.summary_chars
-    index = section(told, "What is in memory")
-    assert f"[[{MEMORY}|" in index
-    assert PLACES["j"] in index
+    assert "2026-05-12 Fix" in section(told, "Last sessions")
+    assert "preferences (" in section(told, "In the handbook")
+
+
+@given(some_standings, some_recents)
+def test_a_summary_has_no_links(told: list[Standing], recents: list[SummarizedSession]) -> None:
+    assert list(find_links(summary(*told, recents=recents))) == []
 
 
 def test_a_summary_has_no_heading_without_content_and_no_half_of_a_rule() -> None:
     told = summary(standing("Always " + "and never " * 100 + "run.", "instruction"))
-    assert re.findall("^## .*", told, re.MULTILINE) == ["## What is in memory"]
+    assert re.findall("^## .*", told, re.MULTILINE) == ["## In the handbook"]
     assert "and never" not in told
 
 
@@ -556,10 +571,8 @@ def test_nothing_known_is_a_placeholder_and_an_empty_summary() -> None:
     assert bodies[RAW]
 
 
-def test_sessions_that_came_to_no_facts_are_still_in_the_index() -> None:
+def test_sessions_that_came_to_no_facts_are_still_listed() -> None:
     made = pages(recents=[recent("a")])
-    assert made[MEMORY].body == NOTHING_KNOWN
-    assert made[SUMMARY].body == (
-        f"## What is in memory\n\n- [[{PLACES['a']}|2026-05-03 Fix the deploy script]]"
-    )
+    assert section(made[MEMORY].body, "Sessions").startswith(f"- [[{PLACES['a']}|")
+    assert made[SUMMARY].body == "## Last sessions\n\n- 2026-05-03 Fix the deploy script"
     assert [source.session_id for source in made[SUMMARY].sources] == ["a"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import recollect
+from recollect.consolidation.files import shown_in, take_away
 from recollect.consolidation.pages import MEMORY, SUMMARIES, SUMMARY, skill_path
-from recollect.consolidation.staged_files import shown_in, take_away
 from recollect.document import Author, AuthorKind
 from recollect.documents.changeset import Changeset
 from recollect.documents.paths import memory_root

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -11,8 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import recollect
-from recollect.consolidation.claim_lines import blocks
-from recollect.consolidation.echoes import echoes, sayings
 from recollect.consolidation.handbook import handbook
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, skill_path
 from recollect.consolidation.validation import (
@@ -21,8 +19,12 @@ from recollect.consolidation.validation import (
     Grounds,
     Limits,
     Problem,
+    blocks,
+    echoes,
+    is_quoted,
     losses,
     problems,
+    spoken,
 )
 from recollect.document import Author, AuthorKind
 from recollect.documents.changeset import Changeset
@@ -105,7 +107,7 @@ class Staged:
             before=self.documents,
             removed=self.removed,
             kept=self.kept,
-            told=self.told,
+            by_hand=self.told,
         )
 
     def problems(self, selected: int = 2, limits: Limits | None = None) -> list[Problem]:
@@ -502,12 +504,12 @@ def test_scripts_without_blanks_are_compared_by_their_characters() -> None:
 
 
 def test_what_is_quoted_is_known_by_its_words() -> None:
-    known = sayings(["Bob is left-handed", "In srv/app, use tabs", "Vegetarian"])
-    assert known.are_quoted("- **Bob** is left-handed, they say (2026)")
-    assert known.are_quoted("- Use tabs (inferred) (2026-05-01)")
-    assert known.are_quoted("- Vegetarian (2026-05-01)")
-    assert not known.are_quoted("- Bob is right-handed, and no vegetarian")
-    assert not sayings([]).are_quoted("anything at all")
+    known = [spoken(each) for each in ("Bob is left-handed", "In srv/app, use tabs", "Vegetarian")]
+    assert is_quoted("- **Bob** is left-handed, they say (2026)", known)
+    assert is_quoted("- Use tabs (inferred) (2026-05-01)", known)
+    assert is_quoted("- Vegetarian (2026-05-01)", known)
+    assert not is_quoted("- Bob is right-handed, and no vegetarian", known)
+    assert not is_quoted("anything at all", [])
 
 
 # what rules write
@@ -551,11 +553,11 @@ def test_whatever_facts_say_what_rules_write_of_them_is_valid(
 ) -> None:
     """A space whose generation cannot be published would never get another."""
     standings = [standing(each) for each in facts]
-    staged.told = tuple(each.fact.content for each in standings if not each.fact.sources)
-    places = {"one": TEA, "two": DEPLOY}
     staged.changeset.drop()
     staged.good().write(RAW, "Raw.")
-    for page in handbook(standings, places, ()):
+    for page in handbook(standings, ("one", "two")):
         staged.changeset.write(page.path, page.body, title=page.title, description=page.description)
-    found = [each for each in staged.problems() if not each.text.startswith(f"{SUMMARY} is")]
+    grounds = replace(staged.grounds(), is_rendered=True)
+    made = problems(staged.changeset, grounds, redact=staged.documents._redactor().redact)
+    found = [each for each in made if not each.text.startswith(f"{SUMMARY} is")]
     assert [str(each) for each in found] == []

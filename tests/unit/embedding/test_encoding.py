@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.embedding.encoding import cut, floats, unit_bytes, zero_bytes
+from recollect.embedding.protocol import cut, floats, unit_bytes, zero_bytes
 
 
 def test_a_vector_is_little_endian_float32_of_length_one() -> None:

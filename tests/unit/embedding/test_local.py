@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from recollect.embedding.encoding import floats, zero_bytes
 from recollect.embedding.local import (
     COMMON_WEIGHT,
     MARK_WEIGHT,
@@ -21,7 +20,7 @@ from recollect.embedding.local import (
     load_table,
     open_wordllama,
 )
-from recollect.embedding.protocol import Embedder
+from recollect.embedding.protocol import Embedder, floats, zero_bytes
 from recollect.errors import MissingExtra
 
 PIECES = ["▁bees", "▁wasps", "▁the", ".", "▁", "x"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from recollect.config import Settings
-from recollect.embedding.encoding import floats, zero_bytes
+from recollect.embedding.protocol import floats, zero_bytes
 from recollect.errors import (
     CallCancelled,
     InvalidOutput,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.embedding.pieces import BLANK, Pieces, load_pieces
+from recollect.embedding.local import BLANK, Pieces, load_pieces
 
 MERGES = [f"{BLANK} t", "h e", f"{BLANK}t he", "b e", "e r", "be er", "t h"]
 LETTERS = [*"abcdefghijklmnopqrstuvwxyz.", BLANK]

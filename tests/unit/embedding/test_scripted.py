@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from recollect.embedding.encoding import floats
-from recollect.embedding.protocol import Embedder
+from recollect.embedding.protocol import Embedder, floats
 from recollect_conformance.scripted_embedder import HashEmbedder
 
 

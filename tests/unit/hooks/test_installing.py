@@ -23,8 +23,9 @@ from recollect.hooks.installing import (
     plan_install,
     plan_uninstall,
     settings_file,
+    with_added,
+    without,
 )
-from recollect.hooks.settings_text import with_added, without
 
 COMMAND = "/opt/bin/recollect hook claude-code"
 WRITTEN_BY_HAND = """{

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.hooks import errands, journal
-from recollect.hooks.deadline import Deadline
-from recollect.hooks.journal import Journal
+from recollect.hooks import process
+from recollect.hooks.context import Shown
 from recollect.hooks.places import token
-from recollect.hooks.shown import Shown
+from recollect.hooks.process import Deadline, Journal
 
 
 def test_when_the_time_is_over_it_says_so_and_leaves_and_nothing_is_said_any_more() -> None:
@@ -47,14 +46,14 @@ def test_a_log_that_hangs_keeps_nobody() -> None:
 def test_the_log_has_one_line_for_each_reason_and_stays_small(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "BYTES_MAX", 2000)
+    monkeypatch.setattr(process, "BYTES_MAX", 2000)
     log = Journal(tmp_path / "data", "claude-code")
     for number in range(100):
         log.note(f"reason {number}\nin two\x1b[31m lines" + "x" * 10_000)
     files = sorted((tmp_path / "data").iterdir())
     assert {file.name for file in files} <= {"hooks.log", "hooks.log.1"}
     assert "reason 99" in files[0].read_text() + files[-1].read_text()
-    assert all(file.stat().st_size < 2000 + 2 * journal.LINE_CHARS_MAX for file in files)
+    assert all(file.stat().st_size < 2000 + 2 * process.LINE_CHARS_MAX for file in files)
     text = (tmp_path / "data" / "hooks.log.1").read_text()
     assert "\x1b" not in text
     assert all("claude-code" in line for line in text.splitlines())
@@ -73,19 +72,19 @@ def test_one_is_at_a_conversation_one_is_next_and_a_third_is_not_needed(tmp_path
 
     def come(waits: bool) -> threading.Thread:
         def take() -> None:
-            with errands.alone(tmp_path, name, waits=waits) as is_mine:
+            with process.alone(tmp_path, name, waits=waits) as is_mine:
                 had_a_turn.put(is_mine)
 
         thread = threading.Thread(target=take)
         thread.start()
         return thread
 
-    with errands.alone(tmp_path, name, waits=False) as first:
+    with process.alone(tmp_path, name, waits=False) as first:
         assert first
         others = [come(waits=False), come(waits=False), come(waits=True)]
         assert had_a_turn.get(timeout=30) is False  # of the two that need not wait
         assert had_a_turn.empty()
-        with errands.alone(
+        with process.alone(
             tmp_path, token("default", "claude-code", "t"), waits=False
         ) as elsewhere:
             assert elsewhere
@@ -99,12 +98,12 @@ def test_names_of_files_do_not_mix_up_their_parts() -> None:
 
 
 def test_old_files_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errands, "LOCKS_MAX", 3)
+    monkeypatch.setattr(process, "LOCKS_MAX", 3)
     for number in range(6):
         Shown(tmp_path, str(number)).keep([str(number)])
-    errands.tidy(tmp_path)
+    process.tidy(tmp_path)
     assert len(list(tmp_path.iterdir())) == 3
-    errands.tidy(tmp_path / "missing")
+    process.tidy(tmp_path / "missing")
 
 
 def test_what_was_shown_is_kept_bounded_and_forgotten(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.hooks.events import PAYLOAD_BYTES_MAX, Agent, Event, Moment, Unusable
-from recollect.hooks.reading import read_event
+from recollect.hooks.events import PAYLOAD_BYTES_MAX, Agent, Event, Moment, Unusable, read_event
 
 
 def event(agent: Agent, **told: Any) -> Event:

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.importers import archives
-from recollect.importers.archives import Inner, Limits, entries_of, files_of
+from recollect.importers import streams as reading
 from recollect.importers.items import Odd, Trouble
+from recollect.importers.streams import Inner, Limits, entries_of, files_of
 
 VALUES = [{"a": 1}, {"a": 2}]
 DATA = json.dumps(VALUES).encode()
@@ -140,7 +140,7 @@ def test_a_list_of_names_is_not_read_that_says_it_is_endless(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = archive(tmp_path / "export.zip", ("conversations.json", DATA))
-    monkeypatch.setattr(archives, "DIRECTORY_BYTES_MAX", 20)
+    monkeypatch.setattr(reading, "DIRECTORY_BYTES_MAX", 20)
     assert details(path) == [("too large", "an archive with too many files")]
 
 
@@ -185,7 +185,7 @@ def test_a_stream_is_closed_when_the_next_one_is_asked_for(tmp_path: Path) -> No
     path = archive(
         tmp_path / "export.zip", ("a/conversations.json", DATA), ("b/conversations.json", DATA)
     )
-    streams: list[archives.Stream] = []
+    streams: list[reading.Stream] = []
     for each in files_of(path, is_wanted):
         assert isinstance(each, Inner)
         assert all(stream.closed for stream in streams)

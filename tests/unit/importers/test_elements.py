@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.importers.elements import elements
 from recollect.importers.items import Odd, Trouble
+from recollect.importers.streams import elements
 from tests.unit.strategies import json_values
 
 CUT_OFF = Odd(trouble=Trouble.BROKEN, detail="cut off")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.importers.items import NOT_UTF8, Odd, Trouble
-from recollect.importers.lines import Line, lines
+from recollect.importers.streams import Line, lines
 
 
 def read(data: bytes, offset: int = 0, number: int = 0, bytes_max: int = 1000) -> list[Line]:

@@ -44,17 +44,17 @@ def paths(*names: str) -> list[str]:
 
 def test_names_that_can_stay_do_and_others_are_made_legal() -> None:
     assert paths("Ana Müller.md", "a/b/C.markdown", "What is it?.md", "x: y.md") == [
-        "~/notes/Vault/Ana Müller",
-        "~/notes/Vault/a/b/C",
-        "~/notes/Vault/What is it",
-        "~/notes/Vault/x y",
+        "~/memory/notes/Vault/Ana Müller",
+        "~/memory/notes/Vault/a/b/C",
+        "~/memory/notes/Vault/What is it",
+        "~/memory/notes/Vault/x y",
     ]
 
 
 def test_notes_whose_names_would_be_the_same_are_told_apart_and_the_exact_one_stays() -> None:
     names = ("A?.md", "A.md", "a.md", "A!.md")
     found = paths(*names)
-    assert found[1] == "~/notes/Vault/A"
+    assert found[1] == "~/memory/notes/Vault/A"
     assert len({read_path(path).key for path in found}) == 4
     assert found == list(reversed(paths(*reversed(names))))
 
@@ -67,7 +67,7 @@ def test_a_folder_that_stands_too_deep_or_is_called_too_long_still_has_a_place()
     deep, long = "/".join(["d"] * 30) + "/x.md", "/".join(["ü" * 120] * 12) + "/x.md"
     found = paths(deep, long, "CON.md", "...md", "-.md", ".md", "con/nul.md")
     assert len(set(found)) == 7
-    assert all(path.startswith("~/notes/Vault/") for path in found)
+    assert all(path.startswith("~/memory/notes/Vault/") for path in found)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), max_size=5))
@@ -171,16 +171,16 @@ OTHERS = ("Projects/Alpha.md", "Projects/Deep/Beta.md", "Beta.md", "people/Ana.m
 @pytest.mark.parametrize(
     ("link", "wanted"),
     [
-        ("[[Alpha]]", "[[~/notes/Vault/Projects/Alpha|Alpha]]"),
-        ("[[alpha|the first]]", "[[~/notes/Vault/Projects/Alpha|the first]]"),
-        ("[[Projects/Alpha.md]]", "[[~/notes/Vault/Projects/Alpha|Projects/Alpha.md]]"),
-        ("[[Alpha#Goals]]", "[[~/notes/Vault/Projects/Alpha|Alpha (Goals)]]"),
-        ("![[Alpha]]", "![[~/notes/Vault/Projects/Alpha|Alpha]]"),
-        ("[[Beta]]", "[[~/notes/Vault/Beta|Beta]]"),
-        ("[[Deep/Beta]]", "[[~/notes/Vault/Projects/Deep/Beta|Deep/Beta]]"),
-        ("[[../people/Ana]]", "[[~/notes/Vault/people/Ana|../people/Ana]]"),
-        ("[[Ana Maria]]", "[[~/notes/Vault/people/Ana|Ana Maria]]"),
-        ("[[Not written yet]]", "[[~/notes/Vault/Not written yet|Not written yet]]"),
+        ("[[Alpha]]", "[[~/memory/notes/Vault/Projects/Alpha|Alpha]]"),
+        ("[[alpha|the first]]", "[[~/memory/notes/Vault/Projects/Alpha|the first]]"),
+        ("[[Projects/Alpha.md]]", "[[~/memory/notes/Vault/Projects/Alpha|Projects/Alpha.md]]"),
+        ("[[Alpha#Goals]]", "[[~/memory/notes/Vault/Projects/Alpha|Alpha (Goals)]]"),
+        ("![[Alpha]]", "![[~/memory/notes/Vault/Projects/Alpha|Alpha]]"),
+        ("[[Beta]]", "[[~/memory/notes/Vault/Beta|Beta]]"),
+        ("[[Deep/Beta]]", "[[~/memory/notes/Vault/Projects/Deep/Beta|Deep/Beta]]"),
+        ("[[../people/Ana]]", "[[~/memory/notes/Vault/people/Ana|../people/Ana]]"),
+        ("[[Ana Maria]]", "[[~/memory/notes/Vault/people/Ana|Ana Maria]]"),
+        ("[[Not written yet]]", "[[~/memory/notes/Vault/Not written yet|Not written yet]]"),
         ("![[picture one.png]]", "![picture one.png](<picture one.png>)"),
         ("[[#Here]]", "[[#Here]]"),
         ("`[[Alpha]]`", "`[[Alpha]]`"),

@@ -10,8 +10,8 @@ import pytest
 
 import recollect
 from recollect.errors import NotFound
-from recollect.importers.notes import ImportingNotes
-from recollect.importers.report import ImportReport
+from recollect.importers.items import ImportReport
+from recollect.importers.markdown import ImportingNotes
 
 
 @pytest.fixture
@@ -41,22 +41,24 @@ def test_notes_become_documents_with_links_between_them(
     """N7: and they are recalled as what a person wrote."""
     assert run(memory, vault).documents == 2
     documents = memory.space().documents
-    paths = [node.path for node in documents.tree("~/notes") if documents.read(node.path).body]
+    paths = [
+        node.path for node in documents.tree("~/memory/notes") if documents.read(node.path).body
+    ]
     assert len(paths) == 2
     tea = next(documents.read(path) for path in paths if "ea" in path.rpartition("/")[2])
     assert (tea.title, tea.tags) == ("Tea", ("drink",))
     assert "stars: 5" in tea.body
-    assert "[[~/notes/Garden/People/Ana" in tea.body
+    assert "[[~/memory/notes/Garden/People/Ana" in tea.body
     [hit, *_] = memory.space().recall("green tea", filters={"project": ["/any", None]})
     assert "green tea" in hit.text
 
 
 def test_again_writes_only_what_changed(memory: recollect.Memory, vault: Path) -> None:
     run(memory, vault)
-    before = memory.space().documents.tree("~/notes")
+    before = memory.space().documents.tree("~/memory/notes")
     again = run(memory, vault)
     assert (again.documents, again.files_unchanged) == (0, 2)
-    assert memory.space().documents.tree("~/notes") == before
+    assert memory.space().documents.tree("~/memory/notes") == before
     (vault / "Tea.md").write_text("# Tea\n\nBlack.\n")
     assert run(memory, vault).documents == 1
 
@@ -66,7 +68,7 @@ def test_what_somebody_changed_here_is_kept_and_reported(
 ) -> None:
     run(memory, vault)
     documents = memory.space().documents
-    [path] = [node.path for node in documents.tree("~/notes") if node.title == "Tea"]
+    [path] = [node.path for node in documents.tree("~/memory/notes") if node.title == "Tea"]
     documents.append(path, "Mine.")
     (vault / "Tea.md").write_text("# Tea\n\nBlack.\n")
     report = run(memory, vault)
@@ -76,14 +78,16 @@ def test_what_somebody_changed_here_is_kept_and_reported(
     alone = vault / "Alone.md"
     alone.write_text("Nobody refers to it.\n")
     assert run(memory, vault).documents == 1
-    documents.delete(next(each.path for each in documents.tree("~/notes") if each.title == "Alone"))
+    documents.delete(
+        next(each.path for each in documents.tree("~/memory/notes") if each.title == "Alone")
+    )
     alone.write_text("Changed.\n")
     assert run(memory, vault).documents == 0, "what was deleted does not come back"
 
 
 def test_a_dry_run_writes_nothing(memory: recollect.Memory, vault: Path) -> None:
     assert run(memory, vault, is_dry=True).documents == 2
-    assert memory.space().documents.find("~/notes") is None
+    assert memory.space().documents.find("~/memory/notes") is None
     assert run(memory, vault).documents == 2
 
 

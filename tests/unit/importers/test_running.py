@@ -17,9 +17,9 @@ from recollect.errors import NotFound
 from recollect.importers import running
 from recollect.importers.claude_code import ClaudeCode
 from recollect.importers.generic import GenericJsonl
+from recollect.importers.items import ImportReport, Progress
 from recollect.importers.mem0 import Mem0
 from recollect.importers.message_lists import OpenAIMessages
-from recollect.importers.report import ImportReport, Progress
 from recollect.importers.running import Importing
 
 

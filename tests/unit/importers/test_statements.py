@@ -12,10 +12,9 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
+from recollect.importers.items import ImportReport
 from recollect.importers.mem0 import Mem0
-from recollect.importers.report import ImportReport
-from recollect.importers.running import Importing
-from recollect.importers.statements import CHANGED_HERE
+from recollect.importers.running import CHANGED_HERE, Importing
 from recollect.importing import Cursor, digest
 from recollect.knowledge import Fact
 

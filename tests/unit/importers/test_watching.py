@@ -13,7 +13,7 @@ import recollect
 from recollect.errors import StoreDenied, StoreUnavailable
 from recollect.importers import running
 from recollect.importers.generic import GenericJsonl
-from recollect.importers.report import ImportReport
+from recollect.importers.items import ImportReport
 from recollect.importers.watching import Watching
 
 

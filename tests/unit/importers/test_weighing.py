@@ -5,10 +5,8 @@ from __future__ import annotations
 import io
 import json
 
-from recollect.importers.elements import elements
 from recollect.importers.items import Odd, Trouble
-from recollect.importers.lines import lines
-from recollect.importers.weighing import VALUES_MAX, is_too_heavy
+from recollect.importers.streams import VALUES_MAX, elements, is_too_heavy, lines
 
 BURSTING = b"[" + b"{}," * VALUES_MAX + b"0]"
 

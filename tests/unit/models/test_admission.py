@@ -9,7 +9,7 @@ import pytest
 
 from recollect.clock import ManualClock
 from recollect.errors import CallCancelled, ModelDenied
-from recollect.models.admission import Admission, admission_to
+from recollect.models.http import Admission, admission_to
 from recollect_conformance.scripted import Gate, ScriptedServer, held
 from tests.unit.models.asking import WAIT_SECONDS, Watched, asking, beside
 

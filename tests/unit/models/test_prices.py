@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from recollect.config import Settings
-from recollect.models.prices import cost_micros
-from recollect.models.protocol import Usage
+from recollect.models.protocol import Usage, cost_micros
 
 USAGE = Usage(input_tokens=2_000_000, output_tokens=500)
 

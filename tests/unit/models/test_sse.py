@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from recollect.errors import ModelUnavailable
-from recollect.models.sse import BodyReader
+from recollect.models.http import BodyReader
 
 STREAM = (
     b": a comment\r\n\r\nretry: 100\nid: 1\nevent: piece\n"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from recollect.domain import KeyRef
-from recollect.observing.seam import End, Kind, Verb, begin, end, look
+from recollect.observing.seam import End, Kind, StoreVerb, begin, end, look
 
-ADD = Verb(name="facts.add", kind=Kind.WRITE, parameters=("space", "fact", "now"))
+ADD = StoreVerb(name="facts.add", kind=Kind.WRITE, parameters=("space", "fact", "now"))
 
 
 class Witness:
@@ -21,10 +21,10 @@ class Witness:
         self.told = told
         self.refuses = refuses
 
-    def minds(self, verb: Verb) -> bool:
+    def minds(self, verb: StoreVerb) -> bool:
         return verb.kind is Kind.WRITE
 
-    def begin(self, verb: Verb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
+    def begin(self, verb: StoreVerb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
         if self.refuses:
             raise PermissionError(self.name)
         self.told.append(f"{self.name} begins {verb.name} {verb.space(args, named)}")
@@ -73,10 +73,10 @@ def test_what_an_observer_refuses_is_not_begun_and_those_before_it_are_told() ->
 def test_the_space_of_a_call_is_found(
     parameters: tuple[str, ...], args: Sequence[Any], named: Mapping[str, Any]
 ) -> None:
-    verb = Verb(name="x.y", kind=Kind.READ, parameters=parameters)
+    verb = StoreVerb(name="x.y", kind=Kind.READ, parameters=parameters)
     assert verb.space(args, named) == "alice"
 
 
 @pytest.mark.parametrize("args", [(), (None,), ("not a space",), (7,)])
 def test_a_call_about_the_whole_store_has_no_space(args: Sequence[Any]) -> None:
-    assert Verb(name="x.y", kind=Kind.READ, parameters=("owner",)).space(args, {}) is None
+    assert StoreVerb(name="x.y", kind=Kind.READ, parameters=("owner",)).space(args, {}) is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.recall.citations import MARK_CHARS_MAX, CitationStream, Cited, without_citations
+from recollect.recall.usage import MARK_CHARS_MAX, CitationStream, Cited, without_citations
 from tests.unit.strategies import any_text
 
 

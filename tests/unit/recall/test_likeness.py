@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from recollect.recall.likeness import Likeness, Wording
+from recollect.recall.statements import Likeness, Wording
 from tests.unit.strategies import any_text
 
 # Long enough that one word more or less leaves nine tenths of all words shared.

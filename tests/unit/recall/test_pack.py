@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 from recollect.fences import FENCE, HEADING, without_recalled
 from recollect.knowledge import Source, Trust
 from recollect.models.tokens import estimate_tokens
-from recollect.recall.citations import without_citations
 from recollect.recall.pack import INTRODUCTION, Reason, Standing, pack
+from recollect.recall.usage import without_citations
 from recollect.recollection import Context, EntryKind, Hit
 from tests.unit.recall.found import NOW, day, hit
 from tests.unit.strategies import any_text
@@ -123,7 +124,7 @@ def test_of_what_was_said_only_the_rest_is_shown_beside_its_fact() -> None:
     assert "my two sisters" not in packed(record, fact).text
     assert "sell the house" in packed(record, fact).text
     alone = hit("I live in Faro with my two sisters.", name="r", kind=EntryKind.RECORD, seq=3)
-    assert reasons(packed(alone, fact)) == {"r": Reason.TOLD}
+    assert reasons(packed(alone, fact)) == {"r": Reason.COVERED}
 
 
 def test_what_does_not_fit_is_passed_over_and_is_not_the_end() -> None:
@@ -182,11 +183,11 @@ def test_a_fact_is_never_cut_and_a_long_record_is_cut_at_a_sentence() -> None:
     record = hit(
         "One sentence is here. " * 60, name="r", kind=EntryKind.RECORD, at=day("2025-05-03")
     )
-    block = packed(fact, record)
+    block = packed(fact, record, max_tokens=600)
     first, second = lines_of(block)
     assert first == f"- {fact.text.strip()} [m1] (2026-03-01)"
     assert second.endswith("is here. … [m2] (Sat 2025-05-03)")
-    assert estimate_tokens(second) < 120
+    assert estimate_tokens(second) < 220
 
 
 @pytest.mark.parametrize("text", ["word " * 2000, "x" * 9000, "あ" * 9000, "Hi. " + "word " * 2000])
@@ -565,3 +566,10 @@ def test_sources_are_named_once() -> None:
     assert again.sources[0] != TEA.sources[0]  # another quote
     source = Source(session_id="s", seq=3, seq_to=3, quote="The user likes tea")
     assert packed(TEA, hit("The user likes tea", name="x", seq=3)).citations[0].sources == (source,)
+
+
+def test_a_fact_that_fits_much_less_than_what_was_said_stands_below_it() -> None:
+    mine = hit("My name is Ana, and I row.", name="r", kind=EntryKind.RECORD)
+    other = replace(hit("Ben's name is Ben.", name="f"), score=0.3)
+    assert [each.hit.id for each in packed(mine, other).citations] == ["r", "f"]
+    assert [each.hit.id for each in packed(mine, replace(other, score=0.6)).citations] == ["f", "r"]

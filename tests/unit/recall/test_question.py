@@ -7,9 +7,14 @@ from datetime import UTC, datetime
 import pytest
 
 from recollect.knowledge import Trust
-from recollect.recall.addressing import ADDRESSED_CHARS_MAX
-from recollect.recall.candidates import Phrase
-from recollect.recall.question import PHRASES_MAX, ask, candidates, without_names
+from recollect.recall.candidates import candidates
+from recollect.recall.question import (
+    ADDRESSED_CHARS_MAX,
+    PHRASES_MAX,
+    Phrase,
+    ask,
+    without_names,
+)
 from recollect.recollection import Entry, EntryKind
 
 

@@ -12,14 +12,12 @@ from recollect.knowledge import Trust
 from recollect.recall.candidates import (
     Candidates,
     Corpus,
-    Phrase,
-    Question,
     Similarities,
-    Term,
 )
-from recollect.recall.rank import rank, speakers_asked
-from recollect.recall.time_spans import Precision
-from recollect.recall.times import TimeRange
+from recollect.recall.question import Phrase, Question, Term, speakers_asked
+from recollect.recall.rank import rank
+from recollect.times import TimeRange
+from recollect.times.spans import Precision
 
 NOW = datetime(2023, 6, 1, tzinfo=UTC)
 COMMON, RARE = 900, 2

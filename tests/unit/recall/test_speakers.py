@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.recall.finding import KnownSpeakers
+from recollect.recall.candidates import KnownSpeakers
 
 
 def test_speakers_of_a_space_are_its_own() -> None:

@@ -12,12 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.embedding.encoding import floats, unit_bytes, zero_bytes
+from recollect.embedding.protocol import floats, unit_bytes, zero_bytes
 from recollect.errors import InvalidValue
-from recollect.recall import comparison, vector_chunks
 from recollect.recall import vectors as vectors_module
-from recollect.recall.comparison import EntryKey
-from recollect.recall.vectors import SpaceVectors, VectorCache, VectorRow
+from recollect.recall.vectors import EntryKey, SpaceVectors, VectorCache, VectorRow
 from recollect_conformance.scripted_embedder import HashEmbedder
 
 SEED = 20_261
@@ -78,8 +76,8 @@ def test_the_nearest_are_those_a_plain_loop_finds(count: int, limit: int) -> Non
 def test_vectors_may_have_any_number_of_dimensions(
     dimensions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(comparison, "EXACT_ROWS", 100)
-    monkeypatch.setattr(comparison, "SHORTLIST_ROWS", 100)
+    monkeypatch.setattr(vectors_module, "EXACT_ROWS", 100)
+    monkeypatch.setattr(vectors_module, "SHORTLIST_ROWS", 100)
     rows = rows_of(random_vectors(500, dimensions))
     space = filled(rows, dimensions)
     own = rows[123]
@@ -95,7 +93,7 @@ def test_many_are_found_by_their_signs_all_but_as_well() -> None:
     def near(topic: bytes, spread: float) -> bytes:
         return unit_bytes([value + numbers.gauss(0, spread) for value in floats(topic)])
 
-    count = comparison.EXACT_ROWS + 2000
+    count = vectors_module.EXACT_ROWS + 2000
     rows = rows_of([near(topics[at % 40], 0.08) for at in range(count)])
     space = filled(rows, 128)
     queries = [near(topic, 0.05) for topic in topics[:10]]
@@ -132,7 +130,7 @@ def test_only_what_is_allowed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_row_is_compared_however_many_at_a_time(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_chunks, "BLOCK_NUMBERS", block)
+    monkeypatch.setattr(vectors_module, "BLOCK_NUMBERS", block)
     rows = rows_of(random_vectors(500))
     space = filled(rows)
     query = random_vectors(1, seed=7)[0]
@@ -157,8 +155,8 @@ def test_what_is_gone_is_not_found_among_any_kinds(kinds: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("exact_rows", [100, 100_000])
 def test_only_some_kinds_are_found(exact_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "EXACT_ROWS", exact_rows)
-    monkeypatch.setattr(comparison, "SHORTLIST_ROWS", 400)
+    monkeypatch.setattr(vectors_module, "EXACT_ROWS", exact_rows)
+    monkeypatch.setattr(vectors_module, "SHORTLIST_ROWS", 400)
     rows = rows_of(random_vectors(6000))
     space = filled(rows)
     query = rows[500][3]

@@ -72,14 +72,14 @@ def test_a_note_between_two_messages_keeps_them_apart(store: Harness) -> None:
 @pytest.mark.parametrize(
     ("name", "index"),
     [
-        ("waiting_items", "idx_inbox_state (key_id=? AND state=?)"),
-        ("has_items", "idx_inbox_state (key_id=? AND state=?)"),
-        ("lock_turn", "idx_inbox_state (key_id=? AND state=?)"),
+        ("waiting_items", "idx_inbox_state (space=? AND key_id=? AND state=?)"),
+        ("has_items", "idx_inbox_state (space=? AND key_id=? AND state=?)"),
+        ("lock_turn", "idx_inbox_state (space=? AND key_id=? AND state=?)"),
         ("forget_items", "idx_inbox_about (space=? AND about_session=?)"),
         ("due_signals", "idx_signals_due (due_at<?)"),
         ("next_signal", "idx_signals_due"),
-        ("told_of", "(about_session=?)"),
-        ("end_told", "(about_session=? AND session_id=?)"),
+        ("told_of", "(space=? AND about_session=?)"),
+        ("end_told", "(space=? AND about_session=? AND session_id=?)"),
     ],
 )
 def test_what_is_asked_all_the_time_is_found_by_an_index(name: str, index: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.errors import StoreError
-from recollect.observing.seam import End, Kind, Verb
+from recollect.observing.seam import End, Kind, StoreVerb
 from recollect.operations.migrating import whole_of
 from recollect.store.observed import ObservedStore
 from recollect.store.opening import open_store
@@ -47,11 +47,11 @@ class Tally:
         self.begun: Counter[str] = Counter()
         self.ended: Counter[str] = Counter()
 
-    def minds(self, verb: Verb) -> bool:
+    def minds(self, verb: StoreVerb) -> bool:
         del verb
         return True
 
-    def begin(self, verb: Verb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
+    def begin(self, verb: StoreVerb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
         del args, named
         self.begun[verb.name] += 1
 

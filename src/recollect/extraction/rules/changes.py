@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from recollect.extraction.languages import ENGLISH
 from recollect.extraction.rules.rulebook import Rulebook
 from recollect.extraction.rules.wording import LANGUAGE, LOOSE, topic_of
 from recollect.knowledge import Fact, FactTag, NewFact, Trust
+from recollect.languages import ENGLISH
 from recollect.stems import stem
 
 SHARED_MIN = 0.6  # of the telling words of the shorter of two statements, for one to be the other

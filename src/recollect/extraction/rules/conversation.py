@@ -9,13 +9,14 @@ from datetime import timedelta
 
 from recollect.extraction.grounding import block_trust, held_tag
 from recollect.extraction.piece import Block, BlockKind, Piece
-from recollect.extraction.rules.rulebook import Rulebook, language_of
+from recollect.extraction.rules.rulebook import Rulebook
 from recollect.extraction.rules.sentences import sentences
 from recollect.extraction.rules.statements import Listener
 from recollect.extraction.rules.weighing import Setting
 from recollect.extraction.rules.wording import QUOTE_CHARS_MAX, Hearing
 from recollect.extraction.scope import in_project, named, place_of
 from recollect.knowledge import FactTag, NewFact, Trust
+from recollect.languages import language_of
 from recollect.messages import Role
 
 PAUSE = timedelta(hours=6)  # after which a question is no longer being answered

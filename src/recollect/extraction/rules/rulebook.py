@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from recollect.extraction.languages import ENGLISH
 from recollect.extraction.rules.weighing import Cues
+from recollect.languages import ENGLISH
 
-_TOLD_BY_CHARS = 240  # of a message, by which its language is told
-_WORD = re.compile(r"[^\W\d_]+'?")
 CONFIDENCE = 0.75  # of a rule that says nothing else
 _NEVER = "(?!)"
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
@@ -58,7 +55,6 @@ class Rulebook:
         self.cues = Cues(data["cues"], data["weights"])
         self.verbs = {name: frozenset(words.split()) for name, words in data["verbs"].items()}
         self.person: Mapping[str, str] = data["person"]
-        self.dates: Mapping[str, Any] = data["dates"]
         self.tools: Mapping[str, Any] = data["tools"]
         same = {name: frozenset(words.split()) for name, words in data.get("same", {}).items()}
         self.plain_words = same.pop("plain", frozenset[str]())  # tell no two statements apart
@@ -132,7 +128,7 @@ def _compiled(source: str) -> re.Pattern[str]:
 def load(language: str = ENGLISH) -> Rulebook:
     """The rules of a language, read on first use.
 
-    What another language does not say is nobody's: it has no weights, no dates and no third person,
+    What another language does not say is nobody's: it has no weights and no third person,
     so that its statements are kept in their own words. The texts around them are English.
     """
     data = _read(language)
@@ -149,38 +145,11 @@ def load(language: str = ENGLISH) -> Rulebook:
             "after_would": "",
             "third": english["person"]["third"],
         },
-        "dates": dict.fromkeys(english["dates"], "") | {"patterns": []},
         "hints": {},
         "words": {},
     }
     kept = {name: english[name] for name in ("tools", "slug", "templates")}
     return Rulebook({**settled, **kept, **data})
-
-
-@functools.lru_cache(maxsize=1)
-def _function_words() -> Mapping[str, tuple[str, ...]]:
-    """The languages that a function word is one of."""
-    found: dict[str, tuple[str, ...]] = {}
-    for language, listed in _read("languages").items():
-        for word in listed.split():
-            found[word] = (*found.get(word, ()), language)
-    return found
-
-
-def language_of(text: str, before: str = ENGLISH) -> str:
-    """The language of a message, by the small words that are in every sentence of one.
-
-    `before` is that of the message before it, for one that says too little.
-    """
-    known = _function_words()
-    counted: Counter[str] = Counter()
-    for word in _WORD.findall(text[:_TOLD_BY_CHARS].lower().replace("’", "'")):
-        counted.update(known.get(word, ()))
-    best = max(counted.values(), default=0)
-    likely = [language for language, count in counted.items() if count == best]
-    if before in likely or not likely:
-        return before
-    return ENGLISH if ENGLISH in likely else likely[0]
 
 
 def _read(name: str) -> Mapping[str, Any]:

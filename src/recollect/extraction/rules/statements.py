@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from recollect.extraction.languages import ENGLISH
 from recollect.extraction.piece import Block
 from recollect.extraction.rules.authorship import Authorship, Said
 from recollect.extraction.rules.clauses import Clause, Held, Separator
@@ -23,6 +22,7 @@ from recollect.extraction.rules.wording import (
     Writer,
 )
 from recollect.knowledge import FactTag, NewFact, Trust
+from recollect.languages import ENGLISH
 
 WORDS_MIN = 2
 WORK_CONFIDENCE_MIN = 0.65  # of a rule, where people work: what they say there is mostly of the day
@@ -204,7 +204,8 @@ class Listener:
     def _stated(self, sentence: str) -> Iterator[str]:
         """What a sentence states: all of it, or the clause of a question that is no question."""
         if "?" not in sentence:
-            yield sentence
+            asked = self._book.phrase("asked_to").match(sentence)
+            yield sentence if asked is None else asked[1].strip()
             return
         for phrase in ("asked_to", "before_question", "presupposed"):
             clause = self._book.phrase(phrase).search(sentence)

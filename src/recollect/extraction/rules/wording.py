@@ -10,14 +10,14 @@ from enum import StrEnum
 from typing import Any
 
 from recollect.extraction.grounding import held_tag
-from recollect.extraction.languages import ENGLISH
 from recollect.extraction.piece import Block
-from recollect.extraction.rules.dates import Calendar, Outlook, When
 from recollect.extraction.rules.person import Narrator
 from recollect.extraction.rules.rulebook import Rule, Rulebook
 from recollect.extraction.rules.weighing import Setting, Weighed
 from recollect.extraction.scope import PROJECT_TAGS, in_project, named, topic_in
 from recollect.knowledge import ENDS, FactTag, NewFact, Trust
+from recollect.languages import ENGLISH
+from recollect.times import Facing, When, dates
 
 QUOTE_CHARS_MAX = 300
 CONTEXT_CHARS_MAX = 160
@@ -110,7 +110,6 @@ class Writer:
 
     def __init__(self, book: Rulebook) -> None:
         self._book = book
-        self._calendar = Calendar(book.dates)
         self._narrator = Narrator(book.verbs, book.person)
         bit = book.cues.bits
         self._own = bit["me"] | bit["us"]
@@ -119,9 +118,7 @@ class Writer:
 
     def write(self, found: Found, block: Block, hearing: Hearing) -> NewFact:
         text = self._bare(found.weighed.text)
-        whens = self._calendar.find(
-            text, found.weighed.words, block.at.date(), self._outlook(found.bits, text)
-        )
+        whens = self._dates(text, found.bits, block)
         tag = self._tag(found, whens, block.at)
         is_ruled = found.rule is not None and (found.rule.clause or tag.value == found.rule.tag)
         is_brief = is_ruled and _is_for_a_time(found)
@@ -145,11 +142,13 @@ class Writer:
             valid_to=self._end(text, whens, block.at, is_brief=is_brief),
         )
 
-    def _outlook(self, bits: int, text: str) -> Outlook:
-        if not bits & self._told:
-            return Outlook.AHEAD
-        is_ahead = bits & self._bit["future"] or self._book.phrase("ahead").search(text)
-        return Outlook.EITHER if is_ahead else Outlook.BACK
+    def _dates(self, text: str, bits: int, block: Block) -> tuple[When, ...]:
+        """The times a statement names; "on Friday" is one of where it looks."""
+        book, facing = self._book, Facing.AHEAD
+        if bits & self._told or book.phrase("past").search(text):
+            is_ahead = bits & self._bit["future"] or book.phrase("ahead").search(text)
+            facing = Facing.EITHER if is_ahead else Facing.BACK
+        return dates(text, block.at.date(), facing, book.language)
 
     def _is_projects(self, found: Found, tag: FactTag) -> bool:
         """Whether it holds where it was said only. What one of us decided is of that one."""
@@ -253,8 +252,7 @@ class Writer:
         if needs_before and (before := _context(found)):
             text = f"{_capital(self._bare(before))} {_capital(text)}"
             said = self._book.cues.weigh(before, hearing.names)
-            outlook = self._outlook(said.bits, before)
-            whens = (*self._calendar.find(before, said.words, block.at.date(), outlook), *whens)
+            whens = (*self._dates(before, said.bits, block), *whens)
         name = "answer" if hearing.question else "quote"
         return _dated(
             templates[name], whens, who=who, text=_capital(text), question=hearing.question
@@ -289,6 +287,8 @@ class Writer:
         for when in whens:
             is_now = is_brief and _THIS_WEEK.fullmatch(text, when.start, when.stop) is not None
             if not is_now and not self._book.phrase("ends_with").search(text, 0, when.stop):
+                continue
+            if self._book.phrase("had_ended").match(text, when.stop):
                 continue
             if when.last < said.date() or when.last.year >= 9999:
                 return None

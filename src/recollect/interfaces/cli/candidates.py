@@ -1,13 +1,14 @@
-"""Looks up in a store what Tab can offer, quickly, and without a trace or a word if it cannot.
+"""The names in a store that Tab can offer.
 
-Nothing is created, migrated or waited for: only a file that is there and up to date is opened, and
-no server is asked. Whoever presses Tab wants a name, not an error.
+They are looked up quickly, and without a trace or a word if that is not possible: nothing is
+created, migrated or waited for. Only a file that exists and is up to date is opened, and no server
+is asked. Whoever presses Tab wants a name, not an error.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import click
@@ -23,18 +24,30 @@ from recollect.session import LIST_MAX
 from recollect.store.address import path_of
 from recollect.store.schema import newest_version
 
-# Nobody waits at a prompt, and looking for a name is nothing to write down.
+# Nobody waits at a prompt, and a look for a name is not recorded.
 QUICK = {"sqlite_busy_timeout_ms": 200, "audit": "off", "metrics": False, "traces": False}
-
 # What a shell would take apart or obey, and what would need escapes, is not put on a command line.
 UNFIT = re.compile(r"[\s'\"\\$`!&|;<>(){}\[\]*?#]")
 ROOT = "~/memory/"  # what a path is below, unless it says otherwise
 
-Look = Callable[[recollect.Memory, str, str], Iterable[str]]
+
+def _paths(memory: recollect.Memory, space: str, incomplete: str) -> Iterable[str]:
+    """As they stand below ~/memory, or whole if the user began so."""
+    for node in memory.space(space).documents.tree():
+        yield node.path if incomplete.startswith("~") else node.path.removeprefix(ROOT)
 
 
-def offered(context: click.Context, incomplete: str, look: Look) -> list[CompletionItem]:
-    """What of a store goes on as the user began; nothing where it cannot be had at once."""
+LOOKS: Mapping[str, Callable[[recollect.Memory, str, str], Iterable[str]]] = {
+    "spaces": lambda memory, _space, _incomplete: memory.spaces(),
+    "keys": lambda memory, space, _incomplete: (
+        state.key for state in memory.space(space).sessions.list(LIST_MAX)
+    ),
+    "paths": _paths,
+}
+
+
+def offered(context: click.Context, incomplete: str, what: str) -> list[CompletionItem]:
+    """The names in a store that go on as the user began; none where they cannot be had at once."""
     try:
         settings = config.load({**QUICK, **_given(context, "store")})
         path = _file(settings)
@@ -42,7 +55,7 @@ def offered(context: click.Context, incomplete: str, look: Look) -> list[Complet
             return []
         with recollect.open(path, settings=settings) as memory:
             space = _given(context, "space").get("space", DEFAULT_SPACE)
-            found = dict.fromkeys(look(memory, space, incomplete))
+            found = dict.fromkeys(LOOKS[what](memory, space, incomplete))
     except (RecollectError, OSError):
         return []
     return [
@@ -50,21 +63,6 @@ def offered(context: click.Context, incomplete: str, look: Look) -> list[Complet
         for each in found
         if each.startswith(incomplete) and not UNFIT.search(each) and each == one_line(each)
     ]
-
-
-def spaces(memory: recollect.Memory, _space: str, _incomplete: str) -> Iterable[str]:
-    return memory.spaces()
-
-
-def keys(memory: recollect.Memory, space: str, _incomplete: str) -> Iterator[str]:
-    """The newest first."""
-    return (state.key for state in memory.space(space).sessions.list(LIST_MAX))
-
-
-def paths(memory: recollect.Memory, space: str, incomplete: str) -> Iterator[str]:
-    """As they stand below ~/memory, or whole if the user began so."""
-    for node in memory.space(space).documents.tree():
-        yield node.path if incomplete.startswith("~") else node.path.removeprefix(ROOT)
 
 
 def _given(context: click.Context, name: str) -> dict[str, str]:

@@ -23,6 +23,7 @@ import click
 
 from recollect.agents.reply import Reply
 from recollect.errors import AnswerPending, RecollectError, StoreError, TurnFailed
+from recollect.interfaces.cli.commands import error_view
 from recollect.interfaces.cli.output import harmless, json_line, note, one_line, write
 from recollect.interfaces.views import view
 
@@ -178,13 +179,7 @@ class Voice:
         """What went wrong, and what can be done about it."""
         advice = self._advice(error)
         if self.as_json:
-            content = {
-                "type": type(error).__name__,
-                "message": str(error),
-                "retry_helps": error.retry_helps,
-                "mended_by": error.mended_by.value,
-                "advice": advice,
-            }
+            content = error_view(error) | {"advice": advice}
             note(json_line({"error": content}))
             return
         note(f"{click.style('Error:', fg='red')} {one_line(str(error))}")
@@ -208,7 +203,7 @@ class Voice:
         match error:
             case TurnFailed():
                 return (
-                    "It is parked, and what you say next is answered. Mend the cause, then give it"
+                    "It is parked, and what you say next is answered. Fix the cause, then give it"
                     f" another chance: recollect retry{self.where or ' --all'}"
                 )
             case AnswerPending():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import click
 from click.shell_completion import FishComplete, ShellComplete, ZshComplete
 
+from recollect.interfaces.cli.commands import Answer, Arg, Target, command
 from recollect.interfaces.cli.output import note, write
-from recollect.interfaces.cli.target import Target, with_target
 
 VARIABLE = "_RECOLLECT_COMPLETE"
 
@@ -52,18 +53,17 @@ INSTRUCTIONS = {
 }
 
 
-@click.command("completion")
-@click.argument("shell", type=click.Choice(list(INSTRUCTIONS)), metavar="SHELL")
-@with_target
-def command(target: Target, shell: str) -> None:
-    """Print the script that lets SHELL complete recollect: bash (4.4 or newer), zsh or fish.
+@command()
+def completion(
+    _target: Target, shell: Annotated[str, Arg("SHELL", choices=tuple(INSTRUCTIONS))]
+) -> Answer | None:
+    """Print a completion script for SHELL: bash (4.4 or newer), zsh or fish.
 
-    Tab then completes commands, options and their values, and the names that are in a store:
-    spaces, session keys, paths of documents. The store is the one of --store on the line, else of
-    RECOLLECT_STORE and the settings. Only a SQLite file that is there is looked into, within a
-    moment; nothing is created or changed, and no server is asked.
+    Tab then completes commands, options and their values, and the names in a store: spaces, session
+    keys, paths of pages. The store is that of --store on the line, else of RECOLLECT_STORE and the
+    settings. Only an existing SQLite file is looked into, and only for a moment; nothing is created
+    or changed, and no server is asked.
 
-    \b
     Examples:
       recollect completion bash > ~/.local/share/bash-completion/completions/recollect
       recollect completion zsh > "${fpath[1]}/_recollect"
@@ -72,13 +72,13 @@ def command(target: Target, shell: str) -> None:
 
     It takes effect in shells that are started afterwards.
     """
-    del target  # no store is opened for it
-    write(script(shell).rstrip())
+    write(_script(shell).rstrip())
     if sys.stdout.isatty():
         note(f"To install it: {INSTRUCTIONS[shell]}")
+    return None
 
 
-def script(shell: str) -> str:
+def _script(shell: str) -> str:
     """What a shell has to read, with how to install it as a comment."""
     comment = f"# To install it: {INSTRUCTIONS[shell]}\n"
     if shell == "bash":

@@ -8,15 +8,16 @@ import textwrap
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import Annotated
 
 import click
 
 import recollect
-from recollect import demo
+from recollect import demo as demonstration
 from recollect.clock import ManualClock
 from recollect.errors import InvalidValue
+from recollect.interfaces.cli.commands import Opt, Target, command
 from recollect.interfaces.cli.output import harmless, write, write_json
-from recollect.interfaces.cli.target import Target, with_target
 from recollect.interfaces.views import view
 
 NEXT = (
@@ -29,48 +30,50 @@ NEXT = (
 )
 
 
-@click.command("demo")
-@click.option("--full", is_flag=True, help="Every scene, not only the short form.")
-@click.option(
-    "--keep",
-    type=click.Path(dir_okay=False),
-    metavar="PATH",
-    help="Keep the store in this SQLite file, to look around afterwards.",
-)
-@with_target
-def command(target: Target, keep: str | None, full: bool) -> None:
+@command()
+def demo(
+    at: Target,
+    *,
+    full: Annotated[bool, Opt("Every scene, not only the short form.")] = False,
+    keep: Annotated[
+        str | None, Opt("Keep the store in this SQLite file, to look around afterwards.", "PATH")
+    ] = None,
+) -> None:
     """Play sample conversations into a temporary store, kill a worker in the middle of its work,
     ask what was learned, correct it, and forget a session with a receipt.
 
     Offline, in seconds, and nothing is left behind; RECOLLECT_STORE is not touched. With --keep or
     --store the sessions stay there, in a space that was empty before: demo, demo-2, …
 
-    \b
     Examples:
       recollect demo
       recollect demo --keep demo.db && recollect facts --store demo.db --space demo
     """
-    if keep is not None and target.store is not None:
+    if keep is not None and at.store is not None:
         raise click.UsageError("Give --keep or --store, not both.")
-    if keep is not None or target.store is not None:
-        where = dataclasses.replace(target, store=keep or target.store)
-        _run(where, dataclasses.replace(where.settings(), **demo.SETTINGS, agents={}), full=full)
+    if keep is not None or at.store is not None:
+        where = dataclasses.replace(at, store=keep or at.store)
+        _run(
+            where,
+            dataclasses.replace(where.settings(), **demonstration.SETTINGS, agents={}),
+            full=full,
+        )
         return
     with tempfile.TemporaryDirectory(prefix="recollect-demo-") as directory:
-        where = dataclasses.replace(target, store=str(Path(directory) / "memory.db"))
-        _run(where, recollect.Settings(**demo.SETTINGS), full=full, is_temporary=True)
+        where = dataclasses.replace(at, store=str(Path(directory) / "memory.db"))
+        _run(where, recollect.Settings(**demonstration.SETTINGS), full=full, is_temporary=True)
 
 
 def _run(
-    target: Target, settings: recollect.Settings, *, full: bool, is_temporary: bool = False
+    at: Target, settings: recollect.Settings, *, full: bool, is_temporary: bool = False
 ) -> None:
-    clock = ManualClock(demo.START)
-    with recollect.open(target.store, settings=settings, clock=clock) as memory:
-        space = _empty_space(memory, target.space)
-        stage = demo.Stage(memory=memory, space=space, clock=clock)
-        assert target.store is not None
-        scenes = demo.play(stage, target.store, full=full)
-        if target.as_json:
+    clock = ManualClock(demonstration.START)
+    with recollect.open(at.store, settings=settings, clock=clock) as memory:
+        space = _empty_space(memory, at.named_space)
+        stage = demonstration.Stage(memory=memory, space=space, clock=clock)
+        assert at.store is not None
+        scenes = demonstration.play(stage, at.store, full=full)
+        if at.as_json:
             write_json({"space": space.name, "scenes": view(list(scenes))})
             return
         write(
@@ -78,9 +81,9 @@ def _run(
         )
         for line in _lines(scenes):
             write(line)
-        target = dataclasses.replace(target, space=space.name)
+        at = dataclasses.replace(at, named_space=space.name)
     write()
-    for line in _next(target, is_temporary):
+    for line in _next(at, is_temporary):
         write(line)
 
 
@@ -95,21 +98,22 @@ def _empty_space(memory: recollect.Memory, asked: str | None) -> recollect.Space
     return next(space for space in map(memory.space, names) if not space.sessions.list(1))
 
 
-def _lines(scenes: Iterator[demo.Scene]) -> Iterator[str]:
+def _lines(scenes: Iterator[demonstration.Scene]) -> Iterator[str]:
     for turn, scene in enumerate(scenes, start=1):
         yield ""
         yield click.style(f"{turn}. {scene.title}", fg="cyan", bold=True)
-        yield from (f"   {line}" for line in textwrap.wrap(scene.story, demo.WIDTH - 3))
+        yield from (f"   {line}" for line in textwrap.wrap(scene.story, demonstration.WIDTH - 3))
         for line in scene.lines:
             yield f"   {harmless(line)}"
 
 
-def _next(target: Target, is_temporary: bool) -> Iterator[str]:
+def _next(at: Target, is_temporary: bool) -> Iterator[str]:
     yield click.style("Next", bold=True)
     if is_temporary:
-        width = max(len(command) for command, _ in NEXT)
-        for command, does in NEXT:
-            yield f"   recollect {command:<{width}}  {does}"
+        width = max(len(words) for words, _ in NEXT)
+        for words, does in NEXT:
+            yield f"   recollect {words:<{width}}  {does}"
         return
-    for command in ("facts", f'recall "{demo.QUESTION}"', "docs read MEMORY", "sessions", "status"):
-        yield f"   recollect {command}{target.arguments}"
+    question = f'recall "{demonstration.QUESTION}"'
+    for words in ("facts", question, "docs read MEMORY", "sessions", "status"):
+        yield f"   recollect {words}{at.arguments}"

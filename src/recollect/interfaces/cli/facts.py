@@ -1,80 +1,59 @@
-"""`recollect facts`: what was learned, statement by statement, and changes by hand."""
+"""`recollect facts` and `recollect quarantine`: what was learned, and changes by hand."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from datetime import datetime
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
 
 import click
 
-import recollect
-from recollect.clock import SystemClock
 from recollect.errors import NotFound
-from recollect.extraction.languages import named_languages
-from recollect.interfaces.cli.arguments import (
+from recollect.interfaces.cli.commands import Answer, Arg, Opt, Target, command, group
+from recollect.interfaces.cli.groups import known_keys
+from recollect.interfaces.cli.output import NONE, counted, labelled, moment, one_line
+from recollect.interfaces.cli.parameters import (
+    AsOf,
+    FactId,
+    Pairs,
+    Text,
+    Words,
     find_fact,
     find_session,
-    limit_option,
-    read_given_time,
+    limit_of,
+    more,
+    page_after,
+    read_pair,
     read_text,
     session_keys,
 )
-from recollect.interfaces.cli.fact_lines import fact_in_full, fact_lines, history_lines
-from recollect.interfaces.cli.groups import ListingGroup
-from recollect.interfaces.cli.options import known_keys, target_options
-from recollect.interfaces.cli.output import note, one_line, write, write_json
-from recollect.interfaces.cli.target import Target, with_target
-from recollect.interfaces.views import view
-from recollect.knowledge import UNCHANGED, Fact
+from recollect.knowledge import UNCHANGED, Fact, FactChange, Source
+from recollect.languages import named_languages
 from recollect.space import Space
 
-LISTED = 50
-FOUND = 10
+SHOWN_SOURCES = 3  # of a fact in a list; `facts show` has all
 _BY_RULES = f"Without a model, facts are learned from {named_languages()}."
 
-
-def _read_pairs(
-    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
-) -> dict[str, Any]:
-    """KEY=VALUE; a value that reads as JSON is that, any other is text."""
-    pairs: dict[str, Any] = {}
-    for each in given:
-        key, sign, text = each.partition("=")
-        if not key or not sign:
-            raise click.BadParameter(f"KEY=VALUE, as in mood=glad: {each!r}", context, parameter)
-        try:
-            pairs[key] = json.loads(text)
-        except (ValueError, RecursionError):
-            pairs[key] = text
-    return pairs
+Limit = Annotated[int, limit_of("facts")]
+After = Annotated[str | None, page_after("facts")]
+Tags = Annotated[tuple[str, ...], Opt("May be given several times.", "T", name="--tag")]
+Metadata = Annotated[
+    Pairs,
+    Opt(
+        "VALUE is JSON if it reads as such, else text. May be given several times.",
+        "KEY=VALUE",
+        read=read_pair,
+    ),
+]
 
 
-_as_of = click.option(
-    "--as-of",
-    callback=read_given_time,
-    metavar="TIME",
-    help="As it was believed at a time, ISO with a zone. Default: now.",
-)
-_metadata = click.option(
-    "--metadata",
-    multiple=True,
-    callback=_read_pairs,
-    metavar="KEY=VALUE",
-    help="VALUE is JSON if it reads as such, else text. May be given several times.",
-)
-
-
-@click.group("facts", cls=ListingGroup)
-@target_options
-def command(**_given: object) -> None:
+@group(lists="list")
+def facts() -> None:
     """What was learned, statement by statement; without a verb, the list of it.
 
-    A fact says whose word it is (user, agent or tool), when it was said, and which records bear it
-    out. A newer statement on the same topic supersedes an older one; nothing is destroyed.
+    A fact says whose word it is (user, agent or tool), when it was said, and which records support
+    it. A newer statement on the same topic supersedes an older one; nothing is destroyed.
 
-    \b
     Examples:
       recollect facts
       recollect facts search where does Ana live
@@ -82,185 +61,140 @@ def command(**_given: object) -> None:
     """
 
 
-@command.command("list")
-@click.option("--tag", metavar="T", help="Only those with this tag, such as preference.")
-@click.option(
-    "--session",
-    metavar="KEY-OR-ID",
-    shell_complete=known_keys,
-    help="Only those that come from this session.",
-)
-@_as_of
-@click.option("--every", is_flag=True, help="Also what is superseded, over or not valid yet.")
-@limit_option(LISTED, "facts")
-@click.option("--after", metavar="ID", help="The next page: the facts listed after this one.")
-@with_target
+@command(facts)
 def list_(
-    target: Target, /, limit: int, session: str | None, after: str | None, **more: Any
-) -> None:
+    at: Target,
+    *,
+    tag: Annotated[str | None, Opt("Only those with this tag, such as preference.", "T")] = None,
+    session: Annotated[
+        str | None,
+        Opt("Only those that come from this session.", "KEY-OR-ID", complete=known_keys),
+    ] = None,
+    as_of: AsOf = None,
+    every: Annotated[bool, Opt("Include what is superseded, over or not valid yet.")] = False,
+    limit: Limit = 50,
+    after: After = None,
+) -> Answer:
     """List the facts that hold, newest first.
 
-    \b
     Examples:
       recollect facts list --tag preference
       recollect facts list --session telegram:42:main --every
       recollect facts list --as-of 2026-05-01T12:00:00Z --json
     """
-    if more["every"] and more["as_of"] is not None:
+    if every and as_of is not None:
         raise click.UsageError("Give --every or --as-of, not both.")
-    with target.open_existing() as memory:
-        space = memory.space(target.space_name)
-        found = space.facts.list(
-            limit,
-            None if after is None else find_fact(space, after),
-            session=None if session is None else find_session(space, session).id,
-            **more,
-        )
-        _write_facts(target, space, found)
-        if target.as_json:
-            return
-        if len(found) == limit:
-            after = found[-1].id
-            note(f"There may be more: recollect facts list --after {after}{target.arguments}")
-        elif not found and after is None:
-            is_narrowed = session is not None or any(more.values())
-            note(_nothing_narrower(space) if is_narrowed else _nothing(memory, space))
+    found = at.space.facts.list(
+        limit,
+        None if after is None else find_fact(at.space, after),
+        tag=tag,
+        session=None if session is None else find_session(at.space, session).id,
+        as_of=as_of,
+        every=every,
+    )
+    notes = ""
+    if len(found) == limit:
+        notes = more(at, f"facts list --after {found[-1].id}")
+    elif not found and after is None:
+        is_narrowed = any((tag, session, as_of, every))
+        notes = _nothing_narrower(at) if is_narrowed else _nothing(at)
+    return _listed(at.space, found, notes)
 
 
-command.lists_by(list_)
+def _listed(space: Space, found: Sequence[Fact], notes: str) -> Answer:
+    return Answer(found, facts_lines(found, space), notes)
 
 
-def _write_facts(target: Target, space: Space, facts: Iterable[Fact]) -> None:
-    facts = list(facts)
-    if target.as_json:
-        write_json(view(facts))
-        return
-    keys = session_keys(space, facts)
-    for fact in facts:
-        for line in fact_lines(fact, keys):
-            write(line)
+def _nothing_narrower(at: Target) -> str:
+    return f"No such facts in space {at.quoted_space}. See all: recollect facts list --every"
 
 
-def _nothing_narrower(space: Space) -> str:
-    return f"No such facts in space {one_line(space.name)!r}. See all: recollect facts list --every"
-
-
-def _nothing(memory: recollect.Memory, space: Space) -> str:
-    name = one_line(space.name)
-    is_learned = not any(memory.store.marks.counts(space.name)) and bool(space.sessions.list(1))
-    if is_learned:
-        none = f"No facts in space {name!r}, and nothing new to learn from."
+def _nothing(at: Target) -> str:
+    space = at.space
+    if not any(at.memory.store.marks.counts(space.name)) and space.sessions.list(1):
+        none = f"No facts in space {at.quoted_space}, and nothing new to learn from."
         again = f"{none} To go through it all again: recollect work --again"
-        return again if memory.settings.model else f"{again}\n{_BY_RULES}"
-    return f"No facts in space {name!r} yet. Learn from what was said: recollect work --all"
+        return again if at.memory.settings.model else f"{again}\n{_BY_RULES}"
+    return (
+        f"No facts in space {at.quoted_space} yet. Learn from what was said: recollect work --all"
+    )
 
 
-@command.command("search")
-@click.argument("words", nargs=-1)
-@click.option(
-    "--metadata",
-    callback=lambda context, parameter, pair: _read_pairs(
-        context, parameter, () if pair is None else (pair,)
-    ),
-    metavar="KEY=VALUE",
-    help="Instead of WORDS: those with this value under this key.",
-)
-@_as_of
-@limit_option(FOUND, "facts")
-@click.option("--after", metavar="ID", help="With --metadata, the next page: those after this one.")
-@with_target
+@command(facts)
 def search(
-    target: Target,
-    words: tuple[str, ...],
-    metadata: dict[str, Any],
-    as_of: datetime | None,
-    limit: int,
-    after: str | None,
-) -> None:
+    at: Target,
+    words: Annotated[Words, Arg()] = (),
+    *,
+    metadata: Annotated[
+        tuple[str, Any] | None,
+        Opt("Instead of WORDS: those with this value under this key.", "KEY=VALUE", read=read_pair),
+    ] = None,
+    as_of: AsOf = None,
+    limit: Limit = 10,
+    after: Annotated[
+        str | None, Opt("With --metadata, the next page: those after this one.", "ID")
+    ] = None,
+) -> Answer:
     """Find facts with any of the WORDS, the best first.
 
-    \b
     Examples:
       recollect facts search vegetarian dinner
       recollect facts search --metadata city=Lisbon --json
     """
-    if bool(words) == bool(metadata):
+    if bool(words) == (metadata is not None):
         raise click.UsageError("Give WORDS to look for, or --metadata KEY=VALUE.")
     if words and after is not None:
         raise click.UsageError("--after goes with --metadata, not with WORDS.")
-    with target.open_existing() as memory:
-        space = memory.space(target.space_name)
-        if words:
-            found = space.facts.search(" ".join(words), limit, as_of=as_of)
-        else:
-            ((key, value),) = metadata.items()
-            before = None if after is None else find_fact(space, after)
-            found = space.facts.search_metadata(key, value, limit, before, as_of=as_of)
-        _write_facts(target, space, found)
-    if target.as_json:
-        return
-    if not found:
-        note("Nothing found. See all: recollect facts")
-    elif metadata and len(found) == limit:
-        note(f"There may be more: give the same with --after {found[-1].id}")
+    space = at.space
+    if metadata is None:
+        found = space.facts.search(" ".join(words), limit, as_of=as_of)
+    else:
+        before = None if after is None else find_fact(space, after)
+        found = space.facts.search_metadata(*metadata, limit, before, as_of=as_of)
+    notes = "" if found else "Nothing found. See all: recollect facts"
+    if metadata is not None and len(found) == limit:
+        notes = f"There may be more: repeat this with --after {found[-1].id}"
+    return _listed(space, found, notes)
 
 
-@command.command("add")
-@click.argument("text", required=False)
-@click.option("--tag", "tags", multiple=True, metavar="T", help="May be given several times.")
-@_metadata
-@click.option("--id", "fact_id", metavar="ID", help="Its id; replaces what has this id.")
-@with_target
+@command(facts, makes_store=True)
 def add(
-    target: Target,
-    text: str | None,
-    tags: tuple[str, ...],
-    metadata: dict[str, Any],
-    fact_id: str | None,
-) -> None:
-    """Add a fact by hand. The same statement again is stored once.
+    at: Target,
+    text: Text = None,
+    *,
+    tags: Tags = (),
+    metadata: Metadata = (),
+    fact_id: Annotated[str | None, Opt("Its id; replaces what has this id.", "ID", "--id")] = None,
+) -> Answer:
+    """Add a fact by hand. The same statement is stored only once.
 
     TEXT that is - or missing is read from standard input. Secrets in it are replaced by
-    placeholders. What people add or edit is theirs: no extraction changes it.
+    placeholders. Facts that people add or edit are never changed by extraction.
 
-    \b
     Examples:
       recollect facts add "Ana is allergic to penicillin." --tag detail
       recollect facts add "The office is in Lisbon." --metadata city=Lisbon --id office
     """
-    text = read_text(text, "recollect facts add")
+    content = read_text(text, "recollect facts add")
     if fact_id == "":
         raise click.UsageError("--id is empty.")
-    with target.open() as memory:
-        space = memory.space(target.space_name)
-        fact = space.facts.add(Fact(text, id=fact_id or "", tags=tags, metadata=metadata))
-    _write_one(target, "Stored", fact)
+    given = Fact(content, id=fact_id or "", tags=tags, metadata=dict(metadata))
+    return _one("Stored", at.space.facts.add(given))
 
 
-@command.command("edit", short_help="Change what a fact says; it is yours from then on.")
-@click.argument("fact_id", metavar="ID")
-@click.argument("text", required=False)
-@click.option("--tag", "tags", multiple=True, metavar="T", help="Replaces its tags.")
-@click.option(
-    "--metadata",
-    multiple=True,
-    callback=_read_pairs,
-    metavar="KEY=VALUE",
-    help="Replaces its metadata.",
-)
-@with_target
+@command(facts, summary="Change what a fact says.")
 def edit(
-    target: Target,
-    fact_id: str,
-    text: str | None,
-    tags: tuple[str, ...],
-    metadata: dict[str, Any],
-) -> None:
-    """Change what a fact says, its tags or its metadata; it is yours from then on.
+    at: Target,
+    fact_id: FactId,
+    text: Text = None,
+    *,
+    tags: Annotated[tuple[str, ...], Opt("Replaces its tags.", "T", "--tag")] = (),
+    metadata: Annotated[Pairs, Opt("Replaces its metadata.", "KEY=VALUE", read=read_pair)] = (),
+) -> Answer:
+    """Change what a fact says, its tags or its metadata; no extraction changes it afterwards.
 
     TEXT that is - is read from standard input. Its history keeps what it said before.
 
-    \b
     Examples:
       recollect facts edit 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10 "Ana lives in Porto."
       recollect facts edit office --tag place --tag work
@@ -268,86 +202,217 @@ def edit(
     if text is None and not tags and not metadata:
         raise click.UsageError("Say what to change: TEXT, --tag or --metadata.")
     content = UNCHANGED if text is None else read_text(text, "recollect facts edit ID -")
-    with target.open_existing() as memory:
-        space = memory.space(target.space_name)
-        find_fact(space, fact_id)
-        fact = space.facts.update(
-            fact_id, content, tags=tags or UNCHANGED, metadata=metadata or UNCHANGED
-        )
-    _write_one(target, "Changed", fact)
+    find_fact(at.space, fact_id)
+    changed = at.space.facts.update(
+        fact_id, content, tags=tags or UNCHANGED, metadata=dict(metadata) or UNCHANGED
+    )
+    return _one("Changed", changed)
 
 
-def _write_one(target: Target, does: str, fact: Fact) -> None:
-    if target.as_json:
-        write_json(view(fact))
-    else:
-        write(f"{does} fact {one_line(fact.id)}: {one_line(fact.content)}")
+def _one(did: str, fact: Fact, value: Any = None) -> Answer:
+    return Answer(value or fact, f"{did} fact {one_line(fact.id)}: {one_line(fact.content)}")
 
 
-@command.command("delete")
-@click.argument("fact_id", metavar="ID")
-@with_target
-def delete(target: Target, fact_id: str) -> None:
+@command(facts)
+def delete(at: Target, fact_id: FactId) -> Answer:
     """Delete a fact. Its session does not bring it back, and what it superseded holds again.
 
-    Its history stays; to have nothing left of it, recollect forget --fact.
+    Its history stays; to erase that too, use recollect forget --fact.
 
-    \b
     Example:
       recollect facts delete 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
-    with target.open_existing() as memory:
-        space = memory.space(target.space_name)
-        fact = find_fact(space, fact_id)
-        space.facts.delete(fact_id)
-    if target.as_json:
-        write_json({"space": space.name, "deleted": view(fact)})
-    else:
-        write(f"Deleted fact {one_line(fact.id)}: {one_line(fact.content)}")
+    fact = find_fact(at.space, fact_id)
+    at.space.facts.delete(fact_id)
+    return _one("Deleted", fact, {"space": at.space_name, "deleted": fact})
 
 
-@command.command("show", short_help="Show one fact, and the words it comes from.")
-@click.argument("fact_id", metavar="ID")
-@with_target
-def show(target: Target, fact_id: str) -> None:
-    """Show one fact: all that is known about it, and the words it comes from.
+@command(facts, summary="Show one fact and the words it comes from.")
+def show(at: Target, fact_id: FactId) -> Answer:
+    """Show everything known about one fact, and the words it comes from.
 
-    \b
     Example:
       recollect facts show 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10 --json
     """
-    with target.open_existing() as memory:
-        space = memory.space(target.space_name)
-        fact = find_fact(space, fact_id)
-        if target.as_json:
-            write_json(view(fact))
-            return
-        newer = None if fact.superseded_by is None else space.facts.get(fact.superseded_by)
-        keys = session_keys(space, [fact])
-    for line in fact_in_full(fact, keys, newer, SystemClock().now()):
-        write(line)
+    fact = find_fact(at.space, fact_id)
+    return Answer(fact, _fact_in_full(fact, at))
 
 
-@command.command("history", short_help="Show what has happened to a fact.")
-@click.argument("fact_id", metavar="ID")
-@with_target
-def history(target: Target, fact_id: str) -> None:
-    """Show what has happened to a fact, oldest first; also to one that was deleted.
+@command(facts, summary="Show the changes of a fact.")
+def history(at: Target, fact_id: FactId) -> Answer:
+    """Show the changes of a fact, oldest first; also of one that was deleted.
 
-    \b
     Example:
       recollect facts history 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
-    with target.open_existing() as memory:
-        space = memory.space(target.space_name)
-        changes = space.facts.history(fact_id)
+    changes = at.space.facts.history(fact_id)
     if not changes:
         raise NotFound(
-            f"no fact {fact_id!r} was ever in space {space.name!r}; recollect facts lists them"
+            f"there was never a fact {fact_id!r} in space {at.space_name!r};"
+            " recollect facts lists them"
         )
-    if target.as_json:
-        write_json(view(changes))
-        return
-    for change in changes:
-        for line in history_lines(change):
-            write(line)
+    return Answer(changes, (line for change in changes for line in _change_lines(change)))
+
+
+@group(lists="list")
+def quarantine() -> None:
+    """Text from tools and web pages that reads like an instruction; without a verb, the list of it.
+
+    Such facts can be found, but are never put into a prompt. A person approves one, which makes it
+    that person's word, or rejects it, which deletes it.
+
+    Examples:
+      recollect quarantine
+      recollect quarantine approve 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
+      recollect quarantine reject 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
+    """
+
+
+def _list_quarantined(at: Target, *, limit: Limit = 50, after: After = None) -> Answer:
+    """List what is in quarantine, newest first.
+
+    Examples:
+      recollect quarantine list --space alice
+      recollect quarantine list --limit 500 --json
+    """
+    before = None if after is None else find_fact(at.space, after)
+    found = at.space.facts.quarantined(limit, before)
+    notes = ""
+    if len(found) == limit:
+        notes = more(at, f"quarantine list --after {found[-1].id}")
+    elif not found and after is None:
+        notes = f"Nothing in space {at.quoted_space} is in quarantine."
+    return _listed(at.space, found, notes)
+
+
+command(quarantine, name="list")(_list_quarantined)
+
+
+@command(quarantine, summary="Approve a fact: it may be put into prompts.")
+def approve(at: Target, fact_id: FactId) -> Answer:
+    """Approve a fact: it becomes a person's word, and may be put into prompts.
+
+    Its history records this. It still goes when the session it comes from is forgotten.
+
+    Example:
+      recollect quarantine approve 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
+    """
+    find_fact(at.space, fact_id)
+    return _one("Approved", at.space.facts.approve(fact_id))
+
+
+@command(quarantine)
+def reject(at: Target, fact_id: FactId) -> Answer:
+    """Delete a fact. Its session does not bring it back.
+
+    Its history stays; to erase that too, use recollect forget --fact ID.
+
+    Example:
+      recollect quarantine reject 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
+    """
+    fact = find_fact(at.space, fact_id)
+    at.space.facts.reject(fact_id)
+    return _one("Rejected", fact, {"space": at.space_name, "rejected": fact})
+
+
+# Facts as people read them
+
+
+def facts_lines(found: Sequence[Fact], space: Space) -> Iterator[str]:
+    """Facts in a list: a statement, whose word it is, and the records it comes from."""
+    keys = session_keys(space, found)
+    for fact in found:
+        said = NONE if fact.valid_from is None else f"{fact.valid_from:%Y-%m-%d}"
+        heading = [fact.id, said, fact.trust.value, ", ".join(fact.tags)]
+        yield click.style("  ".join(one_line(word) for word in heading if word), dim=True)
+        yield f"    {one_line(fact.content)}"
+        for line in (*_sources(fact, keys), *_usage(fact), *standing(fact)):
+            yield f"    {line}"
+
+
+def _fact_in_full(fact: Fact, at: Target) -> Iterator[str]:
+    until = "" if fact.valid_to is None else f" until {moment(fact.valid_to)}"
+    is_current = fact.holds(at.memory.clock.now()) and fact.superseded_by is None
+    yield from labelled(
+        {
+            "Fact": fact.id,
+            "Says": fact.content,
+            "Space": fact.space,
+            "Tags": ", ".join(fact.tags),
+            "Trust": fact.trust.value,
+            "Topic": fact.topic or "",
+            "Metadata": json.dumps(dict(fact.metadata), ensure_ascii=False)
+            if fact.metadata
+            else "",
+            "Holds": "yes" if is_current else "no",
+            "Valid": f"from {moment(fact.valid_from)}{until}",
+            "Superseded": _superseded(fact, at.space),
+            "Made by": fact.extractor or "a person",
+            "Created": moment(fact.created_at),
+            "Updated": moment(fact.updated_at),
+            "Usage": "; ".join(_usage(fact)),
+        }
+    )
+    yield ""
+    if not fact.sources:
+        yield "No source: it was added by hand."
+    keys = session_keys(at.space, [fact])
+    for source in fact.sources:
+        key = keys.get(source.session_id)
+        where = source.session_id if key is None else f"{key} ({source.session_id})"
+        yield f"{click.style('Source', bold=True)}  {one_line(where)}{_records(source)}"
+        if source.quote:
+            yield f"        “{one_line(source.quote)}”"
+
+
+def _superseded(fact: Fact, space: Space) -> str:
+    if fact.superseded_by is None:
+        return ""
+    newer = space.facts.get(fact.superseded_by)
+    return f"by {fact.superseded_by}" + ("" if newer is None else f": {newer.content}")
+
+
+def _change_lines(change: FactChange) -> Iterator[str]:
+    event = click.style(f"{change.event:<10}", fg="cyan")
+    other = "" if change.other_id is None else f" by fact {one_line(change.other_id)}"
+    yield f"{moment(change.at)}  {event}{other}  ({one_line(change.by)})"
+    yield f"    {one_line(change.content)}"
+
+
+def source_in_words(source: Source, keys: Mapping[str, str]) -> str:
+    """Where something comes from, on one line. `keys` are the keys of sessions, by id."""
+    return one_line(keys.get(source.session_id, source.session_id)) + _records(source)
+
+
+def standing(fact: Fact) -> Iterator[str]:
+    """What keeps a fact from holding for ever, if anything does."""
+    if fact.superseded_by is not None:
+        words = f"superseded by {one_line(fact.superseded_by)}, {moment(fact.valid_to)}"
+        yield click.style(words, fg="yellow")
+    elif fact.valid_to is not None:
+        yield f"until {moment(fact.valid_to)}"
+
+
+def _sources(fact: Fact, keys: Mapping[str, str]) -> Iterator[str]:
+    words = [source_in_words(source, keys) for source in fact.sources[:SHOWN_SOURCES]]
+    if len(fact.sources) > SHOWN_SOURCES:
+        words.append(f"{len(fact.sources) - SHOWN_SOURCES:,} more")
+    if fact.extractor is None:
+        words.append("by hand")
+    if words:
+        yield f"from {'; '.join(words)}" if fact.sources else words[0]
+
+
+def _usage(fact: Fact) -> Iterator[str]:
+    """How often it was shown, and used: what is shown and never used can be seen."""
+    if fact.shown_count or fact.usage_count:
+        used = f"used {counted(fact.usage_count, 'time')}" if fact.usage_count else "never used"
+        yield f"shown {counted(fact.shown_count, 'time')}, {used}"
+
+
+def _records(source: Source) -> str:
+    if not source.seq:
+        return ""
+    if source.seq == source.seq_to:
+        return f", record {source.seq}"
+    return f", records {source.seq}–{source.seq_to}"

@@ -1,10 +1,10 @@
-"""`recollect forget`: something is erased for good, and a receipt says what went with it."""
+"""`recollect forget`: erases something for good, with a receipt of everything that went with it."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
 
 import click
 
@@ -12,117 +12,146 @@ from recollect.descriptors import agent_label
 from recollect.domain import SessionState
 from recollect.errors import NotFound
 from recollect.forgetting import ERASE, KEEP, read_record
-from recollect.interfaces.cli.arguments import find_session, read_given_path
-from recollect.interfaces.cli.options import known_keys, known_paths
-from recollect.interfaces.cli.output import counted, note, one_line, shortened, write, write_json
-from recollect.interfaces.cli.progress_bar import progress_shown
-from recollect.interfaces.cli.target import Target, read_agent, with_target
-from recollect.interfaces.views import view
+from recollect.interfaces.cli.commands import Answer, Opt, Target, command, read_agent
+from recollect.interfaces.cli.groups import known_keys, known_paths
+from recollect.interfaces.cli.output import counted, one_line, progress_bar, shortened
+from recollect.interfaces.cli.parameters import (
+    Agent,
+    Yes,
+    confirm,
+    find_session,
+    read_tree_path,
+)
 from recollect.knowledge import Receipt
-from recollect.space import Space
+from recollect.progress import listening
 
 SHOWN_CHARS = 60
-_SO_FAR = "up to now, and what was learned from them alone"
 
 
-@click.command("forget")
-@click.option(
-    "--session",
-    metavar="KEY-OR-ID",
-    shell_complete=known_keys,
-    help="A session: its id, or its key.",
-)
-@click.option("--record", metavar="ID:SEQ", help="A record: its session's id and its number.")
-@click.option("--fact", metavar="ID", help="A fact, with its history.")
-@click.option(
-    "--document",
-    metavar="PATH",
-    callback=read_given_path,
-    shell_complete=known_paths,
-    help="A document and what is below it, with every version.",
-)
-@click.option("--agent-sessions", metavar="NAME", help="All sessions of an agent, and its inbox.")
-@click.option("--source", metavar="NAME", help="All sessions from a source, such as claude-code.")
-@click.option("--everything", is_flag=True, help="All that the space holds.")
-@click.option("--agent", metavar="NAME", help="Whose session; needed if several agents use KEY.")
-@click.option(
-    "--pages",
-    type=click.Choice([KEEP, ERASE]),
-    default=KEEP,
-    help="What becomes of pages that people or other agents wrote on it; they are named if kept.",
-)
-@click.option("--yes", is_flag=True, help="Do not ask. Needed where nobody can be asked.")
-@with_target
-def command(target: Target, /, agent: str | None, pages: str, yes: bool, **options: Any) -> None:
-    """Erase one thing for good: a session, a record, a fact, a document, or much at once.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgettable:
+    """The options of which exactly one says what is to be forgotten."""
 
-    What rests on it alone goes with it: facts, summaries, lines on pages, whole pages that a model
-    wrote from it, published files. Facts that other sessions bear out as well stay, without this
-    source. Pages that people or other agents wrote on it stay and are named, unless --pages erase
-    is given; so is what has the same words elsewhere. What was spent stays in the books.
+    session: Annotated[
+        str | None, Opt("A session: its id, or its key.", "KEY-OR-ID", complete=known_keys)
+    ] = None
+    record: Annotated[str | None, Opt("A record: its session's id and its number.", "ID:SEQ")] = (
+        None
+    )
+    fact: Annotated[str | None, Opt("A fact, with its history.", "ID")] = None
+    document: Annotated[
+        str | None,
+        Opt(
+            "A document and what is below it, with every version.",
+            "PATH",
+            read=read_tree_path,
+            complete=known_paths,
+        ),
+    ] = None
+    agent_sessions: Annotated[
+        str | None, Opt("All sessions of an agent, and its inbox.", "NAME")
+    ] = None
+    source: Annotated[
+        str | None, Opt("All sessions from a source, such as claude-code.", "NAME")
+    ] = None
+    everything: Annotated[bool, Opt("Everything that the space holds.")] = False
 
-    A KEY is its current session; the ones before it are forgotten by their ids. In the place of a
-    record an empty note stays. A fact that is forgotten is not learned again from the sessions it
-    came from, which still say it. If it is interrupted, run it again: it goes on where it was, and
-    clears the pages, the files and the log of changes of what was gone already.
+    @property
+    def chosen(self) -> tuple[str, Any]:
+        """The one that was given."""
+        given = [each.name for each in fields(self) if getattr(self, each.name)]
+        if len(given) != 1:
+            known = ", ".join(f"--{each.name.replace('_', '-')}" for each in fields(self))
+            raise click.UsageError(f"Say what to forget with exactly one of {known}.")
+        return given[0], getattr(self, given[0])
 
-    \b
+
+@command()
+def forget(
+    at: Target,
+    *,
+    what: Forgettable,
+    agent: Agent = None,
+    pages: Annotated[
+        str,
+        Opt(
+            "What becomes of pages that people or other agents wrote from it; kept ones are named.",
+            choices=(KEEP, ERASE),
+        ),
+    ] = KEEP,
+    yes: Yes = False,
+) -> Answer:
+    """Erase one thing for good: a session, a record, a fact, a document, or many at once.
+
+    Everything that rests on it alone goes with it: facts, summaries, lines on pages, whole pages
+    that a model wrote from it, published files. Facts that other sessions support as well stay,
+    without this source. Pages that people or other agents wrote from it stay and are named, unless
+    --pages erase is given; so is text elsewhere that uses the same words. Records of spending stay.
+
+    A KEY stands for its current session; earlier ones are forgotten by their ids. An empty note
+    stays in the place of a record. A forgotten fact is not learned again from the sessions it came
+    from, which still say it. If the command is interrupted, run it again: it continues where it
+    was, and clears the pages, files and log of what was already gone.
+
     Examples:
       recollect forget --session telegram:42:main
       recollect forget --record 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10:3
       recollect forget --source claude-code --yes --json
       recollect forget --everything --space alice
     """
-    given = [name for name, value in options.items() if value]
-    if len(given) != 1:
-        known = ", ".join(f"--{name.replace('_', '-')}" for name in options)
-        raise click.UsageError(f"Say what is to be forgotten with one of {known}.")
-    if not yes and (sys.stdin is None or not sys.stdin.isatty()):
-        raise click.UsageError("This cannot be undone. Say --yes, or run it on a terminal.")
-    [name] = given
-    with target.open_existing(agent) as memory:
-        space = memory.space(target.space_name)
-        redact = memory.runtime.redactor().keyed(space.name).redact
-        words, wanted, state = _meant(space, name, options[name], agent, redact)
-        if not yes:
-            click.confirm(f"Forget {words}? This cannot be undone", abort=True, err=True)
-        with progress_shown(target):
-            receipt = space.forget(**wanted, pages=pages)
-    if target.as_json:
-        write_json(view(receipt))
-        return
-    write(f"Forgot {words}.")
-    write(_receipt_in_words(receipt))
-    if state is not None and options[name] == state.key and state.rotation > 1:
-        note(f"Earlier sessions of {one_line(state.key)!r} stay; recollect sessions lists them.")
-    _tell_what_is_left(receipt)
+    name, value = what.chosen
+    confirm("", yes=yes)
+    words, wanted, state = _meant(at, name, value, agent)
+    confirm(f"Forget {words}", yes=yes)
+    with (
+        progress_bar(as_json=at.as_json) as show,
+        listening(lambda each: show(each.what, each.done, each.whole)),
+    ):
+        receipt = at.space.forget(**wanted, pages=pages)
+    notes = list(_left(receipt))
+    if state is not None and value == state.key and state.rotation > 1:
+        earlier = f"Earlier sessions of {one_line(state.key)!r} stay"
+        notes.insert(0, f"{earlier}; recollect sessions lists them.")
+    return Answer(receipt, [f"Forgot {words}.", _receipt_in_words(receipt)], notes)
 
 
-def _tell_what_is_left(receipt: Receipt) -> None:
+def _left(receipt: Receipt) -> Iterator[str]:
     if receipt.left:
-        note(
-            f"Left, and may still say it: {', '.join(map(one_line, receipt.left))}. Forget pages "
-            "that people wrote with --document; recollect work takes it off the others; remove "
-            "files by hand."
+        yield (
+            f"Left, and may still say it: {', '.join(map(one_line, receipt.left))}. Forget pages"
+            " that people wrote with --document; recollect work removes it from the others; delete"
+            " files by hand."
         )
     elif not receipt.is_complete:
-        note("Somebody reads the store: its log of changes is emptied when they are done.")
+        yield "Somebody is reading the store: its log is emptied when they are done."
     if receipt.may_remain:
-        note(f"Has the same words, so look at it: {', '.join(map(one_line, receipt.may_remain))}.")
+        yield f"Uses the same words, so check it: {', '.join(map(one_line, receipt.may_remain))}."
     if receipt.name_in:
-        note(f"The name of the space stays in: {', '.join(receipt.name_in)}.")
+        yield f"The name of the space stays in: {', '.join(receipt.name_in)}."
 
 
 def _meant(
-    space: Space, name: str, value: Any, agent: str | None, redact: Callable[[str], str]
+    at: Target, name: str, value: Any, agent: str | None
 ) -> tuple[str, dict[str, Any], SessionState | None]:
-    """What is to be forgotten: in words, as it is asked for, and the session if it is one."""
+    """What is to be forgotten: in words, as arguments, and the session if it is one."""
+    space, so_far = at.space, "up to now, and what was learned from them alone"
+    redact = at.memory.runtime.redactor().keyed(space.name).redact
     match name:
         case "session":
             state = find_session(space, value, agent)
-            return _in_words(state), {"session": state.id}, state
+            who = f"{one_line(state.key)}, {one_line(agent_label(state.agent_id))}"
+            words = f"session {state.id} ({who}, {counted(state.last_seq, 'record')})"
+            return words, {"session": state.id}, state
         case "record":
-            return _record_in_words(space, value, redact), {"record": value}, None
+            session_id, seq = read_record(value)
+            found = space.sessions.records(session_id, max(seq - 1, 0), 1)
+            if not found or found[0].seq != seq:
+                where = f"in space {space.name!r}; recollect history lists them"
+                raise NotFound(f"no record {value!r} {where}")
+            # Redacted whole, and then shortened: half a secret is not known for one.
+            said = shortened(redact(found[0].content), SHOWN_CHARS)
+            words = f"record {one_line(value)} ({found[0].role}: {said})"
+            return words, {"record": value}, None
         case "fact":
             fact = space.facts.get(value)  # one that was deleted can be forgotten as well
             said = "" if fact is None else f" ({shortened(redact(fact.content), SHOWN_CHARS)})"
@@ -131,30 +160,13 @@ def _meant(
             words = f"{one_line(value)} and what is below it, with every version"
             return words, {"document": value}, None
         case "agent_sessions":
-            words = f"all sessions of {one_line(value)} {_SO_FAR}"
+            words = f"all sessions of {one_line(value)} {so_far}"
             return words, {"agent": read_agent(value)}, None
         case "source":
-            return f"all sessions from {one_line(value)} {_SO_FAR}", {"source": value}, None
+            return f"all sessions from {one_line(value)} {so_far}", {"source": value}, None
         case _:
             words = f"everything in space {one_line(space.name)}: sessions, facts and documents"
             return words, {"everything": True}, None
-
-
-def _in_words(state: SessionState) -> str:
-    who = f"{one_line(state.key)}, {one_line(agent_label(state.agent_id))}"
-    return f"session {state.id} ({who}, {counted(state.last_seq, 'record')})"
-
-
-def _record_in_words(space: Space, value: str, redact: Callable[[str], str]) -> str:
-    session_id, seq = read_record(value)
-    found = [
-        each for each in space.sessions.records(session_id, max(seq - 1, 0), 1) if each.seq == seq
-    ]
-    if not found:
-        raise NotFound(f"no record {value!r} in space {space.name!r}; recollect history lists them")
-    # Whole, and then shortened: half a secret is not known for one.
-    said = shortened(redact(found[0].content), SHOWN_CHARS)
-    return f"record {one_line(value)} ({found[0].role}: {said})"
 
 
 def _receipt_in_words(receipt: Receipt) -> str:
@@ -164,7 +176,7 @@ def _receipt_in_words(receipt: Receipt) -> str:
         counted(receipt.facts, "fact") + (" that rested on it alone" if is_one else ""),
         counted(receipt.sources, "source"),
         counted(receipt.extractions, "extraction"),
-        "1 summary" if receipt.summaries == 1 else f"{receipt.summaries:,} summaries",
+        counted(receipt.summaries, "summary", "summaries"),
     ]
     if receipt.sessions and receipt.session_id is None:
         words.insert(0, counted(receipt.sessions, "session"))

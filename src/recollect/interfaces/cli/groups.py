@@ -1,10 +1,12 @@
-"""Groups of commands: each imported when it is used, and wrong usage as programs read it."""
+"""Groups of commands: each imported when it is used, near misses named, wrong usage for programs.
+
+The options that every command takes are here, too, so that `--help` loads no more than this.
+"""
 
 from __future__ import annotations
 
 import difflib
 import importlib
-import keyword
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
@@ -17,30 +19,72 @@ from recollect.interfaces.cli.output import write_json
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+TARGET_NAMES = ("store", "space", "as_json")
+PACKAGE = "recollect.interfaces.cli"
+Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
+
+
+def known(what: str) -> Completer:
+    """Completes the names of a kind in the store that the line is about."""
+
+    def complete(
+        context: click.Context, _parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from recollect.interfaces.cli.candidates import offered
+
+        return offered(context, incomplete, what)
+
+    return complete
+
+
+known_spaces, known_keys, known_paths = map(known, ("spaces", "keys", "paths"))
+
+
+def store_files(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The shell itself knows files best."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def target_options() -> list[click.Parameter]:
+    """The options that every command takes, in the order of the help."""
+    return [
+        click.Option(
+            ["--store"],
+            metavar="URL",
+            shell_complete=store_files,
+            help="A path, sqlite:///…, postgresql://… or :memory:. Default: RECOLLECT_STORE, else"
+            " a file in the user's data directory.",
+        ),
+        click.Option(
+            ["--space"],
+            metavar="NAME",
+            shell_complete=known_spaces,
+            help="The tenant's space. Default: default.",
+        ),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, for programs."),
+    ]
+
 
 class CommandGroup(click.Group):
-    """A group that names the commands that come close to one that is not there."""
+    """A group that suggests what was meant, and lists where no verb is given.
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0]
-        is_checked = not name.startswith("-") and not ctx.resilient_parsing
-        if is_checked and self.get_command(ctx, name) is None:
-            close = difflib.get_close_matches(name, self.list_commands(ctx))
-            meant = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-            ctx.fail(f"No such command {name!r}.{meant}")
-        return super().resolve_command(ctx, args)
+    `default` is the command that it is without a verb: the group takes its options, too.
+    """
 
+    def __init__(self, name: str, *, default: str | None = None, **more: Any) -> None:
+        super().__init__(name, invoke_without_command=default is not None, **more)
+        self.default = default
 
-class ListingGroup(CommandGroup):
-    """A group that lists where no verb is given, with the options that its verb for it takes."""
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        super().add_command(cmd, name)
+        if cmd.name == self.default:
+            self._list_by(cmd)
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **{"invoke_without_command": True, **more})
-
-    def lists_by(self, verb: click.Command) -> None:
-        """Take the options of a verb, and do what it does where none is given."""
+    def _list_by(self, verb: click.Command) -> None:
         known = {parameter.name for parameter in self.params}
         taken = [each for each in verb.params if each.name not in known]
         options = [each for each in taken if isinstance(each, click.Option)]
@@ -61,25 +105,37 @@ class ListingGroup(CommandGroup):
 
         self.callback = run
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        is_checked = not name.startswith("-") and not ctx.resilient_parsing
+        if is_checked and self.get_command(ctx, name) is None:
+            close = difflib.get_close_matches(name, self.list_commands(ctx))
+            meant = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+            ctx.fail(f"No such command {name!r}.{meant}")
+        return super().resolve_command(ctx, args)
 
-class LazyGroup(CommandGroup):
-    """Knows its commands by name and summary; each lies in a module of that name, as `command`.
 
-    `advice` is what a command's help ends with.
+class RootGroup(CommandGroup):
+    """The group that all commands are in. Whatever is wrong with a line of them comes by here.
+
+    Of each it knows the summary; the module is imported when the command is used.
     """
 
     def __init__(
         self,
-        *args: Any,
-        package: str = "",
-        summaries: Mapping[str, str] | None = None,
-        advice: Callable[[str], str | None] = lambda _name: None,
+        name: str,
+        *,
+        summaries: Mapping[str, str],
+        modules: Mapping[str, str],
+        see_also: Mapping[str, Sequence[str]],
         **more: Any,
     ) -> None:
-        super().__init__(*args, **more)
-        self._advice = advice
-        self._package = package
-        self._summaries = dict(summaries or {})
+        super().__init__(name, **more)
+        self._summaries = summaries
+        self._modules = modules
+        self._see_also = see_also
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self._summaries, *super().list_commands(ctx)]
@@ -87,12 +143,13 @@ class LazyGroup(CommandGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._summaries:
             return super().get_command(ctx, cmd_name)
-        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
-        module = importlib.import_module(f"{self._package}.{name}")
-        command = module.command
+        name = self._modules.get(cmd_name, cmd_name)
+        module = importlib.import_module(name if "." in name else f"{PACKAGE}.{name}")
+        command = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
         assert isinstance(command, click.Command)
         command.short_help = self._summaries[cmd_name]
-        command.epilog = self._advice(cmd_name)
+        others = ", ".join(f"recollect {other}" for other in self._see_also[cmd_name])
+        command.epilog = f"See also: {others}. Exit codes and environment: recollect --help."
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -106,19 +163,10 @@ class LazyGroup(CommandGroup):
         ]
         return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # click would load every command here, to ask each for its summary.
-        rows = [(name, self._summaries.get(name, "")) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
-
-
-_IS_ASKED = f"{__name__}.is_asked"
-_HELP: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())  # in newer versions of click
-
-
-class RootGroup(LazyGroup):
-    """The group that all commands are in: whatever is wrong with a line of them comes by here."""
+            formatter.write_dl(list(self._summaries.items()))
 
     def make_context(
         self,
@@ -128,14 +176,18 @@ class RootGroup(LazyGroup):
         **extra: Any,
     ) -> click.Context:
         as_json = _asks_for_json(args)
-        with _told(as_json=as_json):
+        with _usage_errors(as_json=as_json):
             context = super().make_context(info_name, args, parent, **extra)
-        context.meta[_IS_ASKED] = as_json
+        context.meta[_AS_JSON] = as_json
         return context
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _told(as_json=ctx.meta.get(_IS_ASKED, False)):
+        with _usage_errors(as_json=ctx.meta.get(_AS_JSON, False)):
             return super().invoke(ctx)
+
+
+_AS_JSON = f"{__name__}.as_json"
+_HELP: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())  # in newer versions of click
 
 
 class WrongUsageError(click.UsageError):
@@ -147,7 +199,7 @@ class WrongUsageError(click.UsageError):
 
 
 @contextmanager
-def _told(*, as_json: bool) -> Iterator[None]:
+def _usage_errors(*, as_json: bool) -> Iterator[None]:
     try:
         yield
     except click.UsageError as error:

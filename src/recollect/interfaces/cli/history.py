@@ -1,83 +1,331 @@
-"""`recollect history`: what was said in a session, made harmless for a terminal."""
+"""`recollect append` and `recollect history`: what goes into a session, and what is in it."""
 
 from __future__ import annotations
 
 import json
-import textwrap
-from collections.abc import Iterator
-from typing import assert_never
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, BinaryIO, assert_never
 
 import click
 
 import recollect
-from recollect.domain import Record
-from recollect.interfaces.cli.options import known_keys
+from recollect import collection
+from recollect.descriptors import agent_label
+from recollect.domain import MarkUnit, Mode, Record, SessionState
+from recollect.errors import InvalidMessage, InvalidValue, RecollectError
+from recollect.interfaces.cli.commands import Answer, Arg, Opt, Target, command, read_agent
+from recollect.interfaces.cli.groups import known_keys
 from recollect.interfaces.cli.output import (
     counted,
     harmless,
+    indented,
     moment,
-    note,
     one_line,
     shortened,
-    write,
-    write_json,
 )
-from recollect.interfaces.cli.target import Target, read_agent, with_target
+from recollect.interfaces.cli.parameters import Agent, Text, read_day_or_time, read_text
 from recollect.interfaces.views import view
-from recollect.messages import Attachment, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from recollect.messages import (
+    Attachment,
+    Opaque,
+    Part,
+    Reasoning,
+    Role,
+    ToolCall,
+    ToolResult,
+)
+from recollect.messages import Text as TextPart
 
 DIGEST_CHARS = 200
+SHOWN = 20
+
+Key = Annotated[str, Arg(complete=known_keys)]
 
 
-@click.command("history")
-@click.argument("key", shell_complete=known_keys)
-@click.option("--agent", metavar="NAME", help="Whose session; needed if several agents use KEY.")
-@click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", help="The newest N records. Default: 20."
-)
-@click.option("--all", "is_all", is_flag=True, help="Every record.")
-@click.option(
-    "--rotations", is_flag=True, help="Also what was said under KEY before a reset or compaction."
-)
-@with_target
-def command(
-    target: Target,
-    key: str,
-    agent: str | None,
-    limit: int | None,
-    is_all: bool,
-    rotations: bool,
-) -> None:
+def _read_object(text: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidValue(f"not JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise InvalidValue('a JSON object, as in {"mood": "glad"}')
+    return content
+
+
+@command(makes_store=True)
+def append(
+    at: Target,
+    key: Key,
+    text: Text = None,
+    *,
+    role: Annotated[
+        str | None, Opt("Who said it. Default: user.", choices=tuple(each.value for each in Role))
+    ] = None,
+    agent: Annotated[
+        str | None, Opt("Whose session. Default: who uses KEY, or assistant.", "NAME")
+    ] = None,
+    name: Annotated[str | None, Opt("The speaker's name.", "SPEAKER")] = None,
+    said_at: Annotated[
+        datetime | None,
+        Opt(
+            "When it was said, ISO with a zone. Default: now.",
+            "TIME",
+            "--at",
+            read=read_day_or_time,
+        ),
+    ] = None,
+    append_key: Annotated[
+        str | None,
+        Opt(
+            "Makes a retry safe: the same ID stores once. With --messages, message 7 gets ID:7.",
+            "ID",
+            "--key",
+        ),
+    ] = None,
+    metadata: Annotated[
+        dict[str, Any] | None, Opt("An object to keep with it.", "JSON", read=_read_object)
+    ] = None,
+    source: Annotated[
+        str | None, Opt("Where a new session comes from. Default: cli.", "NAME")
+    ] = None,
+    project: Annotated[str | None, Opt("The project a new session belongs to.", "NAME")] = None,
+    messages: Annotated[
+        BinaryIO | None,
+        Opt(
+            "Append OpenAI- or Anthropic-style messages: a JSON array or JSON lines; - is standard"
+            " input.",
+            "FILE",
+        ),
+    ] = None,
+) -> Answer:
+    """Add a message to the session behind KEY.
+
+    The message is stored durably when the command returns. TEXT that is - or missing is read from
+    standard input. KEY is any stable name, such as channel:chat:thread; a new one starts a session.
+
+    Examples:
+      recollect append telegram:42:main "I moved to Lisbon in May." --name Ana
+      git log -1 | recollect append cli:recollect:main --agent coder --role note
+      recollect append import:2026 --messages chat.jsonl --key chat-2026
+    """
+    given: dict[str, Any] = {"name": name, "at": said_at, "metadata": metadata}
+    entries: list[FileMessage] = []
+    content = ""
+    if messages is None:
+        content = read_text(text, "recollect append KEY")
+    else:
+        _expect_alone(text, {"role": role, **given})
+        entries = read_messages(messages.read(), _file_name(messages))
+    settings, started = at.memory.settings, at.memory.clock.now()
+    # What cannot be stored is refused before a session begins that would have nothing in it.
+    limit = settings.record_bytes_max
+    who = role or Role.USER.value
+    if messages is None:
+        collection.prepare_plain(who, content, record_bytes_max=limit, key=append_key, **given)
+    else:
+        _check_messages(entries, _file_name(messages), limit)
+    session = at.space.session(
+        key, agent=read_agent(agent), source=source or "cli", project=project
+    )
+    if messages is None:
+        records = [session.append(who, content, key=append_key, **given)]
+    else:
+        records = _append_messages(session, entries, append_key, settings.batch_records_max)
+    state = session.state
+    value = records if messages is not None else {**view(records[0]), "session": state}
+    if not at.memory.runtime.store_of(session.agent)[1]:
+        off = f"Memory is off for {one_line(agent_label(state.agent_id))}: nothing was kept."
+        return Answer(value, (), off)
+    stored = [record for record in records if record.seq]
+    is_known = append_key is not None and all(each.created_at < started for each in stored)
+    lines, notes = _stored_in_words(stored, state, settings, is_known=is_known), []
+    if not records:
+        notes = ["There are no messages in it; nothing was stored."]
+    elif len(stored) < len(records):
+        lost = counted(len(records) - len(stored), "message")
+        notes = [f"Forgotten, and not stored again under this key: {lost}."]
+    return Answer(value, lines if stored else (), notes)
+
+
+def _expect_alone(text: str | None, given: Mapping[str, object]) -> None:
+    """The messages of a file say for themselves what these would say."""
+    if text is not None:
+        raise click.UsageError("Give TEXT or --messages, not both.")
+    for name, value in given.items():
+        if value is not None:
+            raise click.UsageError(f"--{name} does not go with --messages.")
+
+
+def _file_name(file: BinaryIO) -> str:
+    name = getattr(file, "name", "<stdin>")
+    return "standard input" if name == "<stdin>" else str(name)
+
+
+def _append_messages(
+    session: recollect.Session, entries: Sequence[FileMessage], key: str | None, batch_max: int
+) -> list[Record]:
+    """Store the messages batch by batch; an error on the way says how far they are stored."""
+    stored: list[Record] = []
+    for start in range(0, len(entries), batch_max):
+        batch = entries[start : start + batch_max]
+        envelopes = [
+            recollect.Message(
+                message=entry.message, key=None if key is None else f"{key}:{position}"
+            )
+            for position, entry in enumerate(batch, start=start + 1)
+        ]
+        try:
+            stored += session.append_many(envelopes)
+        except RecollectError as error:
+            far = f"stored {len(stored):,} of {len(entries):,} messages, go on at {batch[0].place}"
+            raise type(error)(f"{error}; {far}") from error
+    return stored
+
+
+def _stored_in_words(
+    records: Sequence[Record], state: SessionState, settings: recollect.Settings, *, is_known: bool
+) -> Iterator[str]:
+    who = f"{harmless(state.key)}, {harmless(agent_label(state.agent_id))}"
+    where = f"session {state.id} ({who})"
+    does = "Already stored under this key:" if is_known else "Stored"
+    if len(records) == 1:
+        yield f"{does} record {records[0].seq} of {where}."
+    else:
+        count = counted(len(records), "record")
+        yield f"{does} {count}, {records[0].seq} to {records[-1].seq} of {where}."
+    if state.invalidated_at is not None:
+        marked = click.style(f"Marked up to record {state.invalidated_at}", fg="green")
+        yield f"{marked} ({state.marked_by}); {counted(state.unprocessed, 'record')} unprocessed."
+    elif not state.remembered:
+        yield "Not marked: this agent's sessions are never remembered."
+    elif state.mode is not Mode.ENABLED:
+        yield f"Not marked: memory is {state.mode} for this session."
+    else:
+        unit = "records" if settings.mark_policy.unit is MarkUnit.RECORDS else "completed turns"
+        yield (
+            f"Not marked: {counted(state.unprocessed, 'record')} unprocessed;"
+            f" more than {settings.mark_threshold:,} {unit} mark a session."
+        )
+
+
+# Messages in a file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileMessage:
+    """One message and where it stands: `line 7` of JSON lines, `message 7` of an array."""
+
+    place: str
+    message: Any
+
+
+def read_messages(data: bytes, name: str) -> list[FileMessage]:
+    """Every message of a file, or an error that names the place; an empty file has none."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidMessage(f"{name}: not UTF-8 text (at byte {error.start})") from error
+    entries = [FileMessage(place=place, message=each) for place, each in _parsed(text, name)]
+    for entry in entries:
+        if not isinstance(entry.message, dict):
+            found = _kind(entry.message)
+            raise InvalidMessage(
+                f"{name}, {entry.place}: a message is an object, not {found}; nothing was stored"
+            )
+    return entries
+
+
+def _check_messages(entries: Sequence[FileMessage], name: str, record_bytes_max: int) -> None:
+    """Refuse the file as a whole before any of it is stored, if a message cannot be."""
+    for entry in entries:
+        try:
+            collection.prepare(entry.message, record_bytes_max=record_bytes_max)
+        except InvalidValue as error:
+            raise type(error)(f"{name}, {entry.place}: {error}; nothing was stored") from error
+
+
+def _parsed(text: str, name: str) -> Iterator[tuple[str, Any]]:
+    lines = [line for line in text.splitlines() if line.strip()]
+    if text.lstrip().startswith("["):
+        content = _parse(text, name, "")
+        if not isinstance(content, list):
+            raise InvalidMessage(f"{name}: expected an array of messages; nothing was stored")
+        for position, message in enumerate(content, start=1):
+            yield f"message {position}", message
+    elif lines and lines[0].strip() == "{":  # one message, written over several lines
+        yield "message 1", _parse(text, name, "")
+    else:
+        # Not splitlines(): a JSON string may hold a line separator that is no end of line.
+        for position, line in enumerate(text.split("\n"), start=1):
+            if line.strip():
+                yield f"line {position}", _parse(line, name, f", line {position}")
+
+
+def _parse(text: str, name: str, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where = place or f", line {error.lineno}"
+        raise InvalidMessage(
+            f"{name}{where}: not JSON ({error.msg}, column {error.colno}); nothing was stored"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidMessage(f"{name}{place}: not JSON ({error}); nothing was stored") from error
+
+
+def _kind(value: object) -> str:
+    match value:
+        case list():
+            return "an array"
+        case str():
+            return "text"
+        case None:
+            return "null"
+        case _:
+            return f"{value!r:.40}"
+
+
+# Reading
+
+
+@command()
+def history(
+    at: Target,
+    key: Key,
+    *,
+    agent: Agent = None,
+    limit: Annotated[
+        int | None, Opt(f"The newest N records. Default: {SHOWN}.", "N", at_least=1)
+    ] = None,
+    every: Annotated[bool, Opt("Every record.", name="--all")] = False,
+    rotations: Annotated[
+        bool, Opt("Include what was said under KEY before a reset or compaction.")
+    ] = False,
+) -> Answer:
     """Show what was said in the session behind KEY, oldest first.
 
-    Tool calls and their results are shortened, --json has everything. A key nobody has used is
+    Tool calls and their results are shortened; --json has everything. A key nobody has used is
     empty, not an error.
 
-    \b
     Examples:
       recollect history telegram:42:main --limit 5
       recollect history cli:recollect:main --agent coder --all --rotations --json
     """
-    if is_all and limit is not None:
+    if every and limit is not None:
         raise click.UsageError("Give --all or --limit, not both.")
-    with target.open_existing(agent) as memory:
-        space = memory.space(target.space_name)
-        session = space.find_session(key, read_agent(agent))
-        newest = None if is_all else limit or 20
-        records, left_out = _read(session, newest, rotations=rotations)
-        summary = "" if session is None else session.summary
-    if target.as_json:
-        write_json(view(records))
-        return
+    session = at.space.find_session(key, read_agent(agent))
+    newest = None if every else limit or SHOWN
+    records, left_out = _read(session, newest, rotations=rotations)
+    summary = "" if session is None else session.summary
+    notes = ""
     if left_out:
-        note(f"{counted(left_out, 'earlier record')} not shown; --all shows every one.")
-    if summary:
-        write(f"{click.style('Summary', bold=True)}\n{indented(harmless(summary))}")
-    for line in _lines(records):
-        write(line)
-    if not records and not summary:
-        where = f"under {one_line(key)!r} in space {one_line(target.space_name)!r}"
-        note(f'Nothing was said {where} yet. Say it: recollect append {one_line(key)} "Hello"')
+        notes = f"{counted(left_out, 'earlier record')} not shown; --all shows every one."
+    elif not records and not summary:
+        where = f"under {one_line(key)!r} in space {at.quoted_space}"
+        notes = f'Nothing was said {where} yet. Say it: recollect append {one_line(key)} "Hello"'
+    return Answer(records, _record_lines(records, summary), notes)
 
 
 def _read(
@@ -94,47 +342,39 @@ def _read(
     return shown, len(everything) - len(shown)
 
 
-def _lines(records: list[Record]) -> Iterator[str]:
+def _record_lines(records: Sequence[Record], summary: str | None) -> Iterator[str]:
+    if summary:
+        yield f"{click.style('Summary', bold=True)}\n{indented(harmless(summary))}"
     has_several = len({record.session_id for record in records}) > 1
     previous = None
     for record in records:
         if has_several and record.session_id != previous:
             yield click.style(f"── session {record.session_id}", dim=True)
         previous = record.session_id
-        yield _heading(record)
+        speaker = f" ({one_line(record.name)})" if record.name else ""
+        error = click.style(" error", fg="red") if record.is_error else ""
+        role = click.style(record.role.value, fg="cyan")
+        yield f"{record.seq:>4}  {moment(record.at)}  {role}{speaker}{error}"
         yield from map(indented, filter(None, map(digest, record.parts)))
-
-
-def _heading(record: Record) -> str:
-    speaker = f" ({one_line(record.name)})" if record.name else ""
-    error = click.style(" error", fg="red") if record.is_error else ""
-    role = click.style(record.role.value, fg="cyan")
-    return f"{record.seq:>4}  {moment(record.at)}  {role}{speaker}{error}"
 
 
 def digest(part: Part) -> str:
     """A part of a message as a person reads it; what a program said is cut short."""
     match part:
-        case Text(text=text):
+        case TextPart(text=text):
             return harmless(text)
         case Reasoning(text=text):
             return f"(reasoning, {counted(len(text), 'character')})"
         case ToolCall(name=name, arguments=arguments):
             given = arguments if isinstance(arguments, str) else json.dumps(arguments)
-            return (
-                f"→ {one_line(name)}({'' if arguments is None else shortened(given, DIGEST_CHARS)})"
-            )
+            shown = "" if arguments is None else shortened(given, DIGEST_CHARS)
+            return f"→ {one_line(name)}({shown})"
         case ToolResult(text=text, is_error=is_error):
             return f"← {'error: ' if is_error else ''}{shortened(text, DIGEST_CHARS)}"
         case Attachment(kind=kind, uri=uri, media_type=media_type, name=name):
-            said = [one_line(word) for word in (kind, name, media_type, uri) if word]
-            return f"[{', '.join(said)}]"
+            words = [one_line(word) for word in (kind, name, media_type, uri) if word]
+            return f"[{', '.join(words)}]"
         case Opaque(type=kind):
             return f"[{one_line(kind)}]"
         case _:
             assert_never(part)
-
-
-def indented(text: str) -> str:
-    # Every line, so that no text can pass for the heading of another record.
-    return textwrap.indent(text, "      ", lambda _line: True)

@@ -9,20 +9,28 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 import recollect
 from recollect.clock import SystemClock
 from recollect.errors import InvalidSetting, StoreError
-from recollect.hooks.answering import answer
-from recollect.hooks.deadline import Deadline
-from recollect.hooks.events import ASKING, PAYLOAD_BYTES_MAX, Agent, Event, Moment, Unusable
-from recollect.hooks.journal import Journal
+from recollect.hooks.context import Shown
+from recollect.hooks.events import (
+    ASKING,
+    PAYLOAD_BYTES_MAX,
+    Agent,
+    Event,
+    Moment,
+    Unusable,
+    answer,
+    read_event,
+)
 from recollect.hooks.places import (
     absolute,
     expect_one_place,
@@ -31,11 +39,10 @@ from recollect.hooks.places import (
     project,
     token,
 )
-from recollect.hooks.reading import read_event
-from recollect.hooks.shown import Shown
-from recollect.interfaces.cli.options import target_options
+from recollect.hooks.process import Deadline, Journal
+from recollect.interfaces.cli.commands import Arg, Opt, Target, command, help_of
+from recollect.interfaces.cli.groups import target_options
 from recollect.interfaces.cli.output import note
-from recollect.interfaces.cli.target import Target, with_target
 
 TIMEOUT_SECONDS = 2.0
 CAPTURE_SECONDS = 600.0
@@ -43,31 +50,27 @@ PROMPT_TOKENS, TOKENS_MAX = 400, 2000  # an agent cuts what is over some ten tho
 WRONG_USAGE = 1
 INSTALLING = ("install", "uninstall")
 
-EXAMPLES = """
-    \b
-    Examples:
-      recollect hook install claude-code
-      recollect hook install codex --project --dry-run
-      echo '{"event": "start", "session": "1", "cwd": "/src/atlas"}' | recollect hook generic
-"""
+
+@contextmanager
+def _harmless_usage_errors(context: click.Context) -> Iterator[None]:
+    """Wrong usage blocks nobody: 2 would tell an agent to stop what it is doing."""
+    try:
+        yield
+    except click.UsageError as error:
+        note(f"Error: {error.format_message()}")
+        context.exit(WRONG_USAGE)
 
 
 class HookCommand(click.Command):
     """A command whose wrong usage blocks nobody."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
+        with _harmless_usage_errors(ctx):
             return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            note(f"Error: {error.format_message()}")
-            ctx.exit(WRONG_USAGE)
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with _harmless_usage_errors(ctx):
             return super().invoke(ctx)
-        except click.UsageError as error:
-            note(f"Error: {error.format_message()}")
-            ctx.exit(WRONG_USAGE)
 
 
 class HookGroup(click.Group):
@@ -93,100 +96,99 @@ class HookGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
+        with _harmless_usage_errors(ctx):
             return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            note(f"Error: {error.format_message()}")
-            ctx.exit(WRONG_USAGE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wishes:
-    """How a hook was asked to go about it."""
+class HookOptions:
+    """The options of a hook."""
 
-    max_tokens: int | None
-    timeout: float
-    vectors: bool
-    learn: bool
-    verbose: bool
-    is_errand: bool
+    max_tokens: Annotated[
+        int | None,
+        Opt(
+            "The size of the context. Default: `recap_tokens` at the start of a session,"
+            f" {PROMPT_TOKENS} at a prompt.",
+            "N",
+            at_least=0,
+            at_most=TOKENS_MAX,
+            clamp=True,
+        ),
+    ] = None
+    timeout: Annotated[
+        float,
+        Opt(
+            "After this time the agent goes on without an answer.",
+            "SECONDS",
+            at_least=0.05,
+            at_most=60.0,
+            clamp=True,
+        ),
+    ] = TIMEOUT_SECONDS
+    vectors: Annotated[bool, Opt("Recall by meaning too, which loads an embedder.")] = False
+    learn: Annotated[
+        bool, Opt("Learn from sessions that end, in the background, where no worker runs.")
+    ] = False
+    verbose: Annotated[bool, Opt("Say on standard error what goes wrong.")] = False
+    errand: Annotated[bool, Opt("The rest of a hook, in a process of its own.", hidden=True)] = (
+        False
+    )
 
     @property
     def seconds(self) -> float:
-        return CAPTURE_SECONDS if self.is_errand else self.timeout
+        return CAPTURE_SECONDS if self.errand else self.timeout
 
 
-@click.group("hook", cls=HookGroup)
-@target_options
-def command(**_given: object) -> None:
+def _hook() -> None:
     """Give coding agents their memory: context when they begin, and capture while they work.
 
     `install` writes the hooks into an agent's settings, and shows what it changes; from then on the
     agent calls `recollect hook AGENT` by itself. That reads what the agent sends from standard
-    input, prints context for it or nothing, and has the rest done in the background. It never
-    fails the agent: what goes wrong is a line in hooks.log in the data directory.
+    input, prints context for it or nothing, and does the rest in the background. It never fails
+    the agent: what goes wrong is a line in hooks.log in the data directory.
+
+    Examples:
+      recollect hook install claude-code
+      recollect hook install codex --project --dry-run
+      echo '{"event": "start", "session": "1", "cwd": "/src/atlas"}' | recollect hook generic
     """
 
 
-command.help = f"{command.help}\n{EXAMPLES}"
+hook = HookGroup("hook", help=help_of(_hook), params=target_options())
 
 
-def _agent_command(agent: Agent, summary: str) -> click.Command:
-    @click.argument("payload", required=False)
-    @click.option(
-        "--max-tokens",
-        type=click.IntRange(0, TOKENS_MAX, clamp=True),
-        metavar="N",
-        help=f"What the context may take. Default: `recap_tokens` at the start of a"
-        f" session, {PROMPT_TOKENS} at a prompt.",
-    )
-    @click.option(
-        "--timeout",
-        type=click.FloatRange(0.05, 60.0, clamp=True),
-        default=TIMEOUT_SECONDS,
-        show_default=True,
-        metavar="SECONDS",
-        help="When it is over the agent goes on without an answer.",
-    )
-    @click.option("--vectors", is_flag=True, help="Recall by meaning too; an embedder has to load.")
-    @click.option(
-        "--learn",
-        is_flag=True,
-        help="Learn from sessions that end, in the background, for who runs no worker.",
-    )
-    @click.option("--verbose", is_flag=True, help="Say on standard error what goes wrong.")
-    @click.option("--errand", "is_errand", is_flag=True, hidden=True)
-    @with_target
-    def run(target: Target, /, payload: str | None, **given: Any) -> None:
-        _run(agent, target, payload, _Wishes(**given))
+def _add_agent(agent: Agent, summary: str) -> None:
+    def run(
+        at: Target, payload: Annotated[str | None, Arg()] = None, *, options: HookOptions
+    ) -> None:
+        _run(agent, at, payload, options)
 
     run.__doc__ = f"""{summary}
 
     Reads one JSON object from standard input, or from PAYLOAD. Prints one line of JSON, or nothing
-    where there is nothing to tell.
+    where there is nothing to say.
 
-    \b
     Example:
       recollect hook {agent} --verbose < payload.json
     """
-    return click.command(agent.value, cls=HookCommand)(run)
+    command(hook, name=agent.value, kind=HookCommand)(run)
 
 
-def _run(agent: Agent, target: Target, payload: str | None, wishes: _Wishes) -> None:
+def _run(agent: Agent, at: Target, payload: str | None, options: HookOptions) -> None:
     """Do what there is to do; whatever happens, the agent goes on."""
     settings: recollect.Settings | None = None
 
     def tell(reason: str) -> None:
         line = Journal(log_folder(settings, os.environ), agent.value).note(reason)
-        if wishes.verbose:
+        if options.verbose:
             note(line)
 
     try:
-        with Deadline(wishes.seconds, lambda: tell("the time was over")) as deadline:
+        with Deadline(options.seconds, lambda: tell("the time was over")) as deadline:
             try:
                 given = _given(payload)  # first and all of it: an agent may fail that cannot write
-                target = target.anywhere()
-                settings = target.settings()
+                at = at.anywhere()
+                settings = at.settings()
                 event = read_event(agent, given)
                 if isinstance(event, Unusable):
                     tell(event.reason)
@@ -194,10 +196,10 @@ def _run(agent: Agent, target: Target, payload: str | None, wishes: _Wishes) -> 
                     pass  # it is told as little as is kept of it
                 else:
                     expect_one_place(settings)
-                    if wishes.is_errand:
-                        _capture(target, event, wishes, tell)
+                    if options.errand:
+                        _capture(at, event, options, tell)
                     else:
-                        _attend(target, event, wishes, given, deadline)
+                        _attend(at, event, options, given, deadline)
             except Exception as error:  # the agent has its own work to do
                 tell(_reason(error))
     except RuntimeError as error:  # no thread to watch the time: better nothing than no limit
@@ -227,25 +229,25 @@ def _given(payload: str | None) -> bytes:
 
 
 def _attend(
-    target: Target, event: Event, wishes: _Wishes, given: bytes, deadline: Deadline
+    at: Target, event: Event, options: HookOptions, given: bytes, deadline: Deadline
 ) -> None:
     """Answer at once, then send somebody for the rest."""
     try:
         if event.moment in ASKING:
-            _tell(target, event, wishes, deadline)
+            _tell(at, event, options, deadline)
     finally:
         if event.leaves_something:
-            _send(target, event, wishes, given)
+            _send(at, event, options, given)
 
 
-def _tell(target: Target, event: Event, wishes: _Wishes, deadline: Deadline) -> None:
+def _tell(at: Target, event: Event, options: HookOptions, deadline: Deadline) -> None:
     is_start = event.moment is Moment.START
-    options = {} if wishes.vectors else {"embedder": "none"}
-    with target.open(event.agent.value, **options) as memory:
-        name = token(target.space_name, event.agent.value, event.session)
+    overrides = {} if options.vectors else {"embedder": "none"}
+    with at.open(event.agent.value, **overrides) as memory:
+        name = token(at.space_name, event.agent.value, event.session)
         shown = Shown(hook_folder(memory.settings), name)
         known = [] if is_start else shown.ids()
-        block = _block(memory, target.space_name, event, wishes.max_tokens, known)
+        block = _block(memory, at.space_name, event, options.max_tokens, known)
         if block and deadline.speak(lambda: _say(answer(event, block.text))):
             shown.keep([*known, *(citation.hit.id for citation in block.citations)])
         elif is_start:
@@ -255,15 +257,15 @@ def _tell(target: Target, event: Event, wishes: _Wishes, deadline: Deadline) -> 
 def _block(
     memory: recollect.Memory, space_name: str, event: Event, tokens: int | None, known: list[str]
 ) -> recollect.Context:
-    from recollect.hooks import telling
-    from recollect.hooks.conversations import conversation
+    from recollect.hooks import context as unasked
+    from recollect.hooks.events import conversation
 
     space = memory.space(space_name)
     session = conversation(space, event)
     beside = None if session is None else session.id
     if event.moment is Moment.START:
-        return telling.at_start(space, project(event), max_tokens=tokens, beside=beside)
-    return telling.at_prompt(
+        return unasked.at_start(space, project(event), max_tokens=tokens, beside=beside)
+    return unasked.at_prompt(
         space,
         project(event),
         event.prompt,
@@ -285,39 +287,39 @@ def _say(line: str) -> None:
         raise
 
 
-def _send(target: Target, event: Event, wishes: _Wishes, given: bytes) -> None:
+def _send(at: Target, event: Event, options: HookOptions, given: bytes) -> None:
     """Have the conversation captured by a process of its own."""
-    from recollect.hooks.errands import send
+    from recollect.hooks.process import send
 
     environment = dict(os.environ)
-    if target.store is not None:  # not on the command line: it may have a password
-        environment["RECOLLECT_STORE"] = absolute(target.store)
-    arguments = ["hook", event.agent.value, "--errand", "--space", target.space_name]
-    send(arguments + ["--learn"] * wishes.learn, given, environment)
+    if at.store is not None:  # not on the command line: it may have a password
+        environment["RECOLLECT_STORE"] = absolute(at.store)
+    arguments = ["hook", event.agent.value, "--errand", "--space", at.space_name]
+    send(arguments + ["--learn"] * options.learn, given, environment)
 
 
-def _capture(target: Target, event: Event, wishes: _Wishes, tell: Callable[[str], None]) -> None:
+def _capture(at: Target, event: Event, options: HookOptions, tell: Callable[[str], None]) -> None:
     from recollect.hooks.capturing import capture
-    from recollect.hooks.errands import alone, tidy
+    from recollect.hooks.process import alone, tidy
 
     is_end = event.moment is Moment.END
-    with target.open(event.agent.value) as memory:
+    with at.open(event.agent.value) as memory:
         folder = hook_folder(memory.settings)
         if folder is None:
             return
-        name = token(target.space_name, event.agent.value, event.session)
+        name = token(at.space_name, event.agent.value, event.session)
         waits = is_end or event.moment is Moment.COMPACT or bool(event.said)
         with alone(folder, name, waits=waits) as is_alone:
             if not is_alone:
                 return  # whoever is next reads what is new as well
-            refused = capture(memory, target.space_name, event, os.environ, Path.home())
+            refused = capture(memory, at.space_name, event, os.environ, Path.home())
         if refused:
             tell(f"{refused} messages could not be kept")
         if is_end:
             Shown(folder, name).forget()
             tidy(folder)
-            if wishes.learn:
-                memory.pipeline.sweep(target.space_name)  # those who never say that they end
+            if options.learn:
+                memory.pipeline.sweep(at.space_name)  # those who never say that they end
                 memory.worker().drain()
 
 
@@ -327,4 +329,4 @@ for _agent, _summary in (
     (Agent.GEMINI_CLI, "What Gemini CLI calls: SessionStart, BeforeAgent, AfterAgent, …"),
     (Agent.GENERIC, "For any other agent: an object with event, session, cwd, prompt, messages."),
 ):
-    command.add_command(_agent_command(_agent, _summary))
+    _add_agent(_agent, _summary)

@@ -1,4 +1,4 @@
-"""How commands print: data made harmless for a terminal, tables, times, and JSON for programs.
+"""How commands print: data made harmless for a terminal, tables, progress, and JSON for programs.
 
 What is stored is data: no character of it may move the cursor, colour the screen or change the
 direction of the text around it.
@@ -12,15 +12,21 @@ import json
 import os
 import re
 import sys
+import textwrap
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import is_dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
 import click
 
 if TYPE_CHECKING:
-    from recollect.knowledge import Spent
+    from rich.console import Console
 
+    from recollect.knowledge import Spent
 
 NONE = "–"
 
@@ -45,6 +51,11 @@ def shortened(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{line[:limit]}… ({len(line):,} characters)"
 
 
+def indented(text: str) -> str:
+    # Every line, so that no text can pass for the heading of another record.
+    return textwrap.indent(text, "      ", lambda _line: True)
+
+
 def moment(time: datetime | None) -> str:
     return NONE if time is None else f"{time:%Y-%m-%d %H:%M:%S}Z"
 
@@ -53,13 +64,13 @@ def number(value: int | None) -> str:
     return NONE if value is None else str(value)
 
 
-def counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def counted(count: int, noun: str, nouns: str = "") -> str:
+    return f"{count:,} {noun if count == 1 else nouns or f'{noun}s'}"
 
 
 def cost(micros: int | None) -> str:
     """Money as a plain number, in the currency that the prices are in."""
-    return "cost unknown" if micros is None else f"cost {micros / 1_000_000:,.4f}"
+    return "unknown" if micros is None else f"{micros / 1_000_000:,.4f}"
 
 
 def spent_in_words(spent: Spent) -> str:
@@ -67,7 +78,7 @@ def spent_in_words(spent: Spent) -> str:
     if not spent.calls and not spent.tokens:
         return "no model calls"
     calls = [counted(spent.calls, "call")] if spent.calls else []
-    return ", ".join([*calls, counted(spent.tokens, "token"), cost(spent.cost_micros)])
+    return ", ".join([*calls, counted(spent.tokens, "token"), f"cost {cost(spent.cost_micros)}"])
 
 
 def contents_in_words(counts: Mapping[str, Mapping[str, int]]) -> str:
@@ -82,24 +93,42 @@ def contents_in_words(counts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def labelled(values: Mapping[str, str]) -> Iterator[str]:
-    """Lines of a name and its value each, the values aligned."""
+    """Lines of a name and its value each, the values aligned; what is empty is left out."""
+    values = {name: value for name, value in values.items() if value}
     width = max(map(len, values))
     for name, value in values.items():
         yield f"{click.style(name.ljust(width), bold=True)}  {one_line(value)}"
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Lines of a table with aligned columns; the last one is not padded."""
-    cells = [[one_line(cell) for cell in row] for row in rows]
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], indent: str = "") -> Iterator[str]:
+    """Lines of a table with aligned columns: folded to fit a terminal, and whole in a pipe."""
+    cells = [tuple(map(one_line, row)) for row in rows]
+    lines = _folded(headers, cells) if sys.stdout.isatty() else _whole(headers, cells)
+    for position, line in enumerate(lines):
+        yield indent + (click.style(line, bold=True) if position == 0 else line)
+
+
+def _whole(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
+    for row in (headers, *cells):
+        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(padded).rstrip()
 
-    def line(row: Sequence[str]) -> str:
-        return "  ".join(
-            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
-        ).rstrip()
 
-    yield click.style(line(headers), bold=True)
-    yield from map(line, cells)
+def _folded(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> Iterator[str]:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for position, header in enumerate(headers):
+        made.add_column(Text(header), overflow="fold", no_wrap=position == 0)  # ids stay whole
+    for row in cells:
+        made.add_row(*map(Text, row))
+    console = Console(color_system=None, emoji=False, markup=False, highlight=False)
+    with console.capture() as captured:
+        console.print(made)
+    yield from (line.rstrip() for line in captured.get().splitlines())
 
 
 def write(text: str = "") -> None:
@@ -134,11 +163,89 @@ def _json_escaped(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 
 
-def _plain(value: object) -> Any:
+def _plain(value: Any) -> Any:
+    """A time, a path, or one of our values as JSON has it."""
+    from recollect.interfaces.views import view
+
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, Path):
+        return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return view(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
 
+
+# Progress
+
+PROGRESS_SECONDS = 1.0
+WHAT_CHARS = 60
+_DIGITS = re.compile(r"\d+")
+Show = Callable[[str, int | None, int | None], None]
+
+
+def _is_watched(*, as_json: bool) -> bool:
+    """Whether somebody at a terminal would see how far a command has got."""
+    return not as_json and sys.stderr is not None and sys.stderr.isatty()
+
+
+def _terminal() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True, markup=False, highlight=False)
+
+
+@contextmanager
+def progress_bar(*, as_json: bool) -> Iterator[Show]:
+    """A function of what is done, how much of it, and of how much; a bar on a terminal shows it."""
+    if not _is_watched(as_json=as_json):
+        yield lambda _what, _done, _whole: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn())
+    what = TextColumn("{task.description}", markup=False)
+    with Progress(*columns, what, console=_terminal(), transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def show(said: str, done: int | None, whole: int | None) -> None:
+            line = one_line(said)
+            line = line if len(line) <= WHAT_CHARS else f"{line[:WHAT_CHARS]}…"
+            is_new = _DIGITS.sub("", line) != _DIGITS.sub("", bar.tasks[0].description)
+            far: dict[str, Any] = {} if done is None else {"completed": done, "total": whole}
+            bar.update(task, description=line, refresh=is_new, **far)
+
+        yield show
+
+
+@contextmanager
+def progress_line(said: Callable[[], str | None], *, as_json: bool) -> Iterator[None]:
+    """On a terminal, while it takes long, a line that says now and then how far it is."""
+    if not _is_watched(as_json=as_json):
+        yield
+        return
+    over = threading.Event()
+
+    def show() -> None:
+        if over.wait(PROGRESS_SECONDS):
+            return
+        with _terminal().status("") as line:
+            while True:
+                if (text := said()) is not None:
+                    line.update(one_line(text))
+                if over.wait(PROGRESS_SECONDS):
+                    return
+
+    thread = threading.Thread(target=show, name="recollect-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+# Standard output that cannot be written
 
 T = TypeVar("T")
 STDOUT = 1
@@ -160,12 +267,12 @@ class Printing:
     def write(self, text: str) -> int:
         if text == "":  # asked to see what kind of stream it is; that is no answer that is lost
             return 0
-        return self._told(lambda: self._stream.write(text))
+        return self._checked(lambda: self._stream.write(text))
 
     def flush(self) -> None:
-        self._told(self._stream.flush)
+        self._checked(self._stream.flush)
 
-    def _told(self, act: Callable[[], T]) -> T:
+    def _checked(self, act: Callable[[], T]) -> T:
         try:
             return act()
         except BrokenPipeError:
@@ -190,10 +297,7 @@ def watch_output() -> None:
 def report_unprinted(error: CannotPrintError, *, as_json: bool) -> None:
     """Say on standard error that the answer is lost, and that nothing else is."""
     why = "it is closed" if error.errno == errno.EBADF else error.strerror
-    said = (
-        f"standard output cannot be written to ({why}); what the command stored before that stays"
-        " stored"
-    )
+    said = f"standard output cannot be written ({why}); what the command stored stays stored"
     if as_json:
         content = {"type": "CannotPrint", "message": said, "retry_helps": False}
         said = json.dumps({"error": {**content, "mended_by": "operator"}})

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from recollect.clock import Clock
+from recollect.interfaces.http.problems import refusal
 
 KEYS_MAX = 10_000
 DONE_MAX = 10_000
@@ -45,9 +46,19 @@ class Rate:
                 self._buckets.popitem(last=False)
         return 0 if is_there else math.ceil((1 - tokens) / self._per_second)
 
+    def check(self, key_id: str) -> None:
+        """Take a token. Refusal: there is none."""
+        if wait := self.taken(key_id):
+            raise refusal(
+                429,
+                "too-many-requests",
+                f"rate limit exceeded; try again in {wait} seconds",
+                Retry_After=str(wait),
+            )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class DoneRequest:
     """What came of a request: how it was answered, and the ids to read that again by.
 
     Never what the answer said: what is forgotten meanwhile is not to be told from here.
@@ -76,13 +87,13 @@ class First:
 class _Kept:
     fingerprint: bytes
     until: datetime
-    done: Done | None = None
+    done: DoneRequest | None = None
 
 
-Place = bytes  # a digest of whose key it is, of which request, and of the idempotency key
+RequestDigest = bytes  # a digest of whose key it is, of which request, and of the idempotency key
 
 
-def place_of(key_id: str, request: str, idempotency_key: str) -> Place:
+def place_of(key_id: str, request: str, idempotency_key: str) -> RequestDigest:
     named = f"{key_id}\n{idempotency_key}\n{request}"
     return hashlib.sha256(named.encode("utf-8", "surrogatepass")).digest()
 
@@ -92,11 +103,13 @@ class DoneOnce:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._kept: OrderedDict[Place, _Kept] = OrderedDict()
+        self._kept: OrderedDict[RequestDigest, _Kept] = OrderedDict()
         self._ids = 0
         self._lock = threading.Lock()
 
-    def begin(self, place: Place, body: bytes) -> Done | UnderWay | OtherRequest | First:
+    def begin(
+        self, place: RequestDigest, body: bytes
+    ) -> DoneRequest | UnderWay | OtherRequest | First:
         fingerprint = hashlib.sha256(body).digest()
         now = self._clock.now()
         with self._lock:
@@ -109,7 +122,7 @@ class DoneOnce:
                 return OtherRequest()
             return known.done or UnderWay()
 
-    def keep(self, place: Place, done: Done | None) -> None:
+    def keep(self, place: RequestDigest, done: DoneRequest | None) -> None:
         """What came of it; none: nothing was done, and the next one begins afresh."""
         with self._lock:
             known = self._kept.get(place)

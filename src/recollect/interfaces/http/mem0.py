@@ -13,18 +13,23 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from recollect.compat.mem0_scopes import WITHOUT_USER, read_memory_id, read_scope
 from recollect.errors import NotFound
-from recollect.interfaces.http.binding import Json, Limit, Moment, given_fields
-from recollect.interfaces.http.messages import Answer, Request
-from recollect.interfaces.http.problems import NOTHING_HERE, Refusal
-from recollect.interfaces.http.route import Reach, Routes
+from recollect.interfaces.http.operations import (
+    AdmittedRequest,
+    Json,
+    KeyReach,
+    Limit,
+    Moment,
+    Operation,
+    given_fields,
+    operation,
+)
+from recollect.interfaces.http.problems import NOTHING_HERE, HttpAnswer, Refusal
 
 PREFIX = "/mem0"
 ALL, ONE = f"{PREFIX}/memories", f"{PREFIX}/memories/{{memory}}"
 PENDING = "pending"  # among the ids of what was added: more is learned later
-OWN: dict[str, Any] = {"reach": Reach.OWN}
+OWN: dict[str, Any] = {"reach": KeyReach.OWN}
 DONE = {"message": str}
-
-ROUTES = Routes()
 
 
 class Whose(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -114,7 +119,7 @@ class MemoryChange(Struct, kw_only=True, forbid_unknown_fields=True):
     role: Any
 
 
-def read_added(request: Request, ids: Sequence[str]) -> Json:
+def read_added(request: AdmittedRequest, ids: Sequence[str]) -> Json:
     """The memories that were added, those that are still there."""
     made = [each for each in ids if each != PENDING]
     found = [memory for each in made if (memory := request.mem0.get(each)) is not None]
@@ -128,7 +133,7 @@ def read_added(request: Request, ids: Sequence[str]) -> Json:
     return {"results": results} | ({"pending": True} if PENDING in ids else {})
 
 
-def _own(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+def _own(request: AdmittedRequest, given: Mapping[str, Any]) -> dict[str, Any]:
     """The same, for the user whose key it is. Refusal: it is about another one."""
     scope, _ = read_scope(given, given.get("filters"))
     space = request.key.space
@@ -141,7 +146,7 @@ def _own(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
     return dict(given)
 
 
-def _named(request: Request, memory: str) -> str:
+def _named(request: AdmittedRequest, memory: str) -> str:
     """The id of the memory that is meant; that of another user is none."""
     fact_id, space = read_memory_id(memory)
     if not fact_id or not request.key.opens(space):
@@ -149,7 +154,7 @@ def _named(request: Request, memory: str) -> str:
     return memory
 
 
-def _found(request: Request, memory: str) -> dict[str, Any]:
+def _found(request: AdmittedRequest, memory: str) -> dict[str, Any]:
     found = request.mem0.get(_named(request, memory))
     if found is None:
         raise _missing(memory)
@@ -160,21 +165,24 @@ def _missing(memory: str) -> NotFound:
     return NotFound(f"there is no memory {memory!r}")
 
 
-@ROUTES(
-    "POST", ALL, answer={"results": list[AddedMemory], "pending?": bool}, again=read_added, **OWN
+@operation(
+    f"POST {ALL}",
+    answer={"results": list[AddedMemory], "pending?": bool},
+    again=read_added,
+    **OWN,
 )
-def mem0_add(request: Request, body: NewMemories) -> Answer:
+def _mem0_add(request: AdmittedRequest, body: NewMemories) -> HttpAnswer:
     """mem0: learn from what was said, or with `infer` false keep it word for word."""
     given = given_fields(body)
     messages = given.pop("messages")
     added = request.mem0.add(messages, **_own(request, given))
     ids = [each["id"] for each in added["results"]]
-    return Answer(content=added, ids=(*ids, *([PENDING] if "pending" in added else [])))
+    return HttpAnswer(content=added, ids=(*ids, *([PENDING] if "pending" in added else [])))
 
 
-@ROUTES("GET", ALL, answer={"results": list[OneMemory]}, **OWN)
-def mem0_get_all(
-    request: Request,
+@operation(f"GET {ALL}", answer={"results": list[OneMemory]}, **OWN)
+def _mem0_get_all(
+    request: AdmittedRequest,
     user_id: str | UnsetType = UNSET,
     agent_id: str | UnsetType = UNSET,
     run_id: str | UnsetType = UNSET,
@@ -188,35 +196,35 @@ def mem0_get_all(
     return request.mem0.get_all(**_own(request, _set(given)))
 
 
-@ROUTES("POST", f"{PREFIX}/search", answer={"results": list[OneMemory]}, **OWN)
-def mem0_search(request: Request, body: MemorySearch) -> Json:
+@operation(f"POST {PREFIX}/search", answer={"results": list[OneMemory]}, **OWN)
+def _mem0_search(request: AdmittedRequest, body: MemorySearch) -> Json:
     """mem0: memories that fit a question, the best first."""
     given = given_fields(body)
     query = given.pop("query")
     return request.mem0.search(query, **_own(request, given))
 
 
-@ROUTES("GET", ONE, answer=OneMemory, **OWN)
-def mem0_get(request: Request, memory: str) -> Json:
+@operation(f"GET {ONE}", answer=OneMemory, **OWN)
+def _mem0_get(request: AdmittedRequest, memory: str) -> Json:
     """mem0: one memory."""
     return _found(request, memory)
 
 
-@ROUTES("PUT", ONE, answer=DONE, **OWN)
-def mem0_update(request: Request, memory: str, body: MemoryEdit) -> Json:
+@operation(f"PUT {ONE}", answer=DONE, **OWN)
+def _mem0_update(request: AdmittedRequest, memory: str, body: MemoryEdit) -> Json:
     """mem0: change what a memory says."""
     given = _set({name: getattr(body, name) for name in body.__struct_fields__})
     return request.mem0.update(_found(request, memory)["id"], **given)
 
 
-@ROUTES("DELETE", ONE, answer=DONE, **OWN)
-def mem0_delete(request: Request, memory: str) -> Json:
+@operation(f"DELETE {ONE}", answer=DONE, **OWN)
+def _mem0_delete(request: AdmittedRequest, memory: str) -> Json:
     """mem0: delete a memory."""
     return request.mem0.delete(_found(request, memory)["id"])
 
 
-@ROUTES("GET", f"{ONE}/history", answer=list[MemoryChange], **OWN)
-def mem0_history(request: Request, memory: str) -> list[Json]:
+@operation(f"GET {ONE}/history", answer=list[MemoryChange], **OWN)
+def _mem0_history(request: AdmittedRequest, memory: str) -> list[Json]:
     """mem0: what has happened to a memory, also to one that was deleted."""
     found = request.mem0.history(_named(request, memory))
     if not found:
@@ -224,9 +232,9 @@ def mem0_history(request: Request, memory: str) -> list[Json]:
     return found
 
 
-@ROUTES("DELETE", ALL, answer=DONE, **OWN)
-def mem0_delete_all(
-    request: Request,
+@operation(f"DELETE {ALL}", answer=DONE, **OWN)
+def _mem0_delete_all(
+    request: AdmittedRequest,
     user_id: str | UnsetType = UNSET,
     agent_id: str | UnsetType = UNSET,
     run_id: str | UnsetType = UNSET,
@@ -236,8 +244,8 @@ def mem0_delete_all(
     return request.mem0.delete_all(**_own(request, _set(whose)))
 
 
-@ROUTES("POST", f"{PREFIX}/reset", answer=DONE, **OWN)
-def mem0_reset(request: Request) -> Json:
+@operation(f"POST {PREFIX}/reset", answer=DONE, **OWN)
+def _mem0_reset(request: AdmittedRequest) -> Json:
     """mem0: forget what came in here, in the spaces that this key opens."""
     if request.key.space is None:
         request.mem0.reset()
@@ -248,3 +256,16 @@ def mem0_reset(request: Request) -> Json:
 
 def _set(given: Mapping[str, Any]) -> Json:
     return {name: each for name, each in given.items() if each is not UNSET}
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    _mem0_add,
+    _mem0_get_all,
+    _mem0_search,
+    _mem0_get,
+    _mem0_update,
+    _mem0_delete,
+    _mem0_history,
+    _mem0_delete_all,
+    _mem0_reset,
+)

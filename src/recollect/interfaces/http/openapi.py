@@ -1,21 +1,29 @@
-"""The OpenAPI description, made from the table of routes: it says what is served, or nothing is."""
+"""The OpenAPI description, made from the operations: it says what is served, or nothing is.
+
+Schemas are msgspec's own, of the very types that requests are checked against and of the views
+that are answered; each is described once and referred to.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 import recollect
 from recollect.collection import KEY_BYTES_MAX
-from recollect.interfaces.http.binding import Schema
-from recollect.interfaces.http.messages import PROBLEM_TYPE
-from recollect.interfaces.http.problems import PROBLEM, TITLES
-from recollect.interfaces.http.route import Reach, Repeat, Route
-from recollect.interfaces.views import components
+from recollect.interfaces.http.operations import Count, KeyReach, Operation, Repeat
+from recollect.interfaces.http.problems import PROBLEM_TYPE, TITLES
+from recollect.interfaces.views import shape_of
 from recollect.store.key_protocol import Scope
 
 IDEMPOTENCY_CHARS_MAX = 255
 GONE = 410
+REFERENCE = "#/components/schemas/{name}"
+EVERYWHERE = frozenset({400, 401, 403, 404, 408, 413, 415, 422, 429, 500, 503})
 TEXT = {"type": "string"}
 # A name as it may stand in a path: without control characters.
 SPACE_NAME = {
@@ -24,91 +32,6 @@ SPACE_NAME = {
     "maxLength": KEY_BYTES_MAX,
     "pattern": r"^[^\u0000-\u001f\u007f]*$",
 }
-HEALTH = {
-    "get": {
-        "operationId": "health",
-        "summary": "Whether the server can reach its store.",
-        "tags": ["Server"],
-        "security": [],
-        "responses": {
-            str(status): {
-                "description": said,
-                "content": {
-                    "application/json": {
-                        "schema": {
-                            "type": "object",
-                            "properties": {"status": {"type": "string"}},
-                            "required": ["status"],
-                            "additionalProperties": False,
-                        }
-                    }
-                },
-            }
-            for status, said in ((200, "It can."), (503, "It cannot."))
-        },
-    }
-}
-EVERYWHERE = frozenset({400, 401, 403, 404, 408, 413, 415, 422, 429, 500, 503})
-
-
-def documented(route: Route) -> frozenset[int]:
-    """Every status that a route may answer with."""
-    return _problems(route) | frozenset(route.answers)
-
-
-def _problems(route: Route) -> frozenset[int]:
-    repeated = frozenset() if route.repeat is Repeat.PLAIN else frozenset({GONE})
-    return EVERYWHERE | route.problems | repeated
-
-
-def description(routes: Sequence[Route]) -> dict[str, Any]:
-    paths: dict[str, Any] = {"/healthz": HEALTH}
-    for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Recollect",
-            "version": recollect.__version__,
-            "description": "Durable memory for AI agents.",
-        },
-        "servers": [{"url": "/", "description": "Where this description is served."}],
-        "tags": [{"name": name} for name in dict.fromkeys(map(chapter, routes))],
-        "security": [{"key": []}],
-        "paths": paths,
-        "components": {
-            "schemas": {"Problem": PROBLEM, **components(paths)},
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-        },
-    }
-
-
-def _operation(route: Route) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "operationId": route.name,
-        "summary": route.summary,
-        "tags": [chapter(route)],
-        "description": _who(route),
-        "parameters": [*_parameters(route), *_headers(route)],
-        "responses": {
-            **{str(status): _answer(route, schema) for status, schema in route.answers.items()},
-            **{str(status): _problem(status) for status in sorted(_problems(route))},
-        },
-    }
-    if route.body is not None:
-        content = {"application/json": {"schema": route.body}}
-        made["requestBody"] = {"required": bool(route.body.get("required")), "content": content}
-    return made
-
-
-def chapter(route: Route) -> str:
-    """What a route is about: the first word of its path, or of what comes below the space."""
-    if not route.path.startswith("/v1/") or not route.path.startswith("/v1/spaces"):
-        return "mem0" if route.parts[0] == "mem0" else "Server"
-    first = (*route.parts[3:], "spaces")[0]
-    return CHAPTERS.get(first, first).capitalize()
-
-
 CHAPTERS = {
     "append": "sessions",
     "document": "documents",
@@ -119,50 +42,195 @@ CHAPTERS = {
 }
 
 
-def _who(route: Route) -> str:
-    whose = "of all spaces" if route.reach is Reach.STORE else "that sees the space"
-    whose = "of any space" if route.reach is Reach.OWN else whose
-    wider = [scope.value for scope in Scope if scope.includes(route.scope)]
+class ProblemDetails(Struct, forbid_unknown_fields=True):
+    """What went wrong (RFC 9457), who can mend it, and whether a retry helps."""
+
+    type: str
+    title: str
+    status: Annotated[int, Meta(ge=400, le=599)]
+    detail: str
+    retry_helps: bool
+    mended_by: str
+    current_version: Count | UnsetType = UNSET
+
+
+class Health(Struct, forbid_unknown_fields=True):
+    """Whether the server can reach its store."""
+
+    status: str
+
+
+def documented(operation: Operation) -> frozenset[int]:
+    """Every status that an operation may answer with."""
+    return _problems(operation) | frozenset(operation.statuses)
+
+
+def _problems(operation: Operation) -> frozenset[int]:
+    repeated = frozenset() if operation.repeat is Repeat.PLAIN else frozenset({GONE})
+    return EVERYWHERE | operation.problems | repeated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedOperation:
+    """The schemas of an operation."""
+
+    operation: Operation
+    answer: Any
+    parameters: Any
+    body: Any
+
+
+def description(operations: Sequence[Operation]) -> dict[str, Any]:
+    """What is served, as OpenAPI 3.1."""
+    types = [ProblemDetails, Health]
+    for each in operations:
+        types += [answer_type(each), each.inputs.parameters, each.inputs.body or Health]
+    schemas, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
+    schemas, components = _whole(list(schemas)), _whole(components)
+    paths: dict[str, Any] = {"/healthz": {"get": _health(schemas[1])}}
+    for number, each in enumerate(operations):
+        answer, parameters, body = schemas[2 + 3 * number : 5 + 3 * number]
+        described = DescribedOperation(
+            operation=each,
+            answer=answer,
+            parameters=components.pop(parameters["$ref"].rpartition("/")[2]),
+            body=body if each.inputs.body else None,
+        )
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(described)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Recollect",
+            "version": recollect.__version__,
+            "description": "Durable memory for AI agents.",
+        },
+        "servers": [{"url": "/", "description": "Where this description is served."}],
+        "tags": [{"name": name} for name in dict.fromkeys(map(chapter, operations))],
+        "security": [{"key": []}],
+        "paths": paths,
+        "components": {
+            "schemas": dict(sorted(components.items())),
+            "responses": {
+                str(status): {
+                    "description": title,
+                    "content": {PROBLEM_TYPE: {"schema": schemas[0]}},
+                }
+                for status, title in TITLES.items()
+            },
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def answer_type(operation: Operation) -> Any:
+    """The type of an answer as msgspec describes it; in types by field, `?` ends what may lack."""
+    hint = operation.answer
+    if not isinstance(hint, dict):
+        return list[shape_of(get_args(hint)[0])] if get_origin(hint) is list else shape_of(hint)  # type: ignore[misc]
+    fields: list[Any] = []
+    for name, each in hint.items():
+        kind = shape_of(each)
+        may_lack = name.endswith("?")
+        fields.append((name[:-1], kind | UnsetType, UNSET) if may_lack else (name, kind))
+    return msgspec.defstruct(
+        f"{operation.name}_answer", fields, kw_only=True, forbid_unknown_fields=True
+    )
+
+
+def _whole(schema: Any) -> Any:
+    """Generators of clients want a type of items in every array."""
+    match schema:
+        case dict():
+            made = {name: _whole(each) for name, each in schema.items()}
+            return {"items": {}, **made} if made.get("type") == "array" else made
+        case list():
+            return [_whole(each) for each in schema]
+        case _:
+            return schema
+
+
+def _health(schema: Mapping[str, Any]) -> dict[str, Any]:
+    content = {"application/json": {"schema": schema}}
+    return {
+        "operationId": "health",
+        "summary": "Whether the server can reach its store.",
+        "tags": ["Server"],
+        "security": [],
+        "responses": {
+            "200": {"description": "It can.", "content": content},
+            "503": {"description": "It cannot.", "content": content},
+        },
+    }
+
+
+def _operation(described: DescribedOperation) -> dict[str, Any]:
+    operation = described.operation
+    content = {operation.media_type: {"schema": described.answer}}
+    answer = {"description": operation.summary, "content": content}
+    made: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "tags": [chapter(operation)],
+        "description": _who(operation),
+        "parameters": [*_parameters(described), *_headers(operation)],
+        "responses": {
+            **{str(status): answer for status in operation.statuses},
+            **{
+                str(status): {"$ref": f"#/components/responses/{status}"}
+                for status in sorted(_problems(operation))
+            },
+        },
+    }
+    if operation.inputs.body is not None:
+        content = {"application/json": {"schema": described.body}}
+        is_required = any(operation.inputs.fields.values())
+        made["requestBody"] = {"required": is_required, "content": content}
+    return made
+
+
+def chapter(operation: Operation) -> str:
+    """What it is about: the first word of its path, or of what comes below the space."""
+    parts = operation.path.strip("/").split("/")
+    if not operation.path.startswith("/v1/spaces"):
+        return "mem0" if parts[0] == "mem0" else "Server"
+    first = (*parts[3:], "spaces")[0]
+    return CHAPTERS.get(first, first).capitalize()
+
+
+def _who(operation: Operation) -> str:
+    whose = "of all spaces" if operation.reach is KeyReach.STORE else "that sees the space"
+    whose = "of any space" if operation.reach is KeyReach.OWN else whose
+    wider = [scope.value for scope in Scope if scope.includes(operation.scope)]
     return f"Needs a key {whose}, of scope {' or '.join(wider)}."
 
 
-def _parameters(route: Route) -> list[dict[str, Any]]:
-    described = route.inputs.parameter_schemas()
-    required = described.get("required", ())
-    places = route.inputs.places
+def _parameters(described: DescribedOperation) -> list[dict[str, Any]]:
+    places = described.operation.inputs.places
     return [
         {
             "name": name,
             "in": "path" if name in places else "query",
-            "required": name in required,
-            "schema": SPACE_NAME if name == "space" else schema,
+            "required": name in described.parameters.get("required", ()),
+            "schema": SPACE_NAME if name == "space" else _given(schema),
         }
-        for name, schema in described.get("properties", {}).items()
+        for name, schema in described.parameters["properties"].items()
     ]
 
 
-def _headers(route: Route) -> list[dict[str, Any]]:
-    named: list[tuple[str, Schema]] = []
-    if route.repeat is not Repeat.PLAIN:
-        named.append(
-            (
-                "Idempotency-Key",
-                {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_CHARS_MAX},
-            )
-        )
-    if route.is_conditional:
+def _given(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema of a parameter: what is not given is left out, never null."""
+    given = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    return given[0] if len(given) == 1 else schema
+
+
+def _headers(operation: Operation) -> list[dict[str, Any]]:
+    named: list[tuple[str, Mapping[str, Any]]] = []
+    if operation.repeat is not Repeat.PLAIN:
+        key = {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_CHARS_MAX}
+        named.append(("Idempotency-Key", key))
+    if operation.is_conditional:
         named += [("If-Match", TEXT), ("If-None-Match", TEXT)]
     return [
         {"name": name, "in": "header", "required": False, "schema": schema}
         for name, schema in named
     ]
-
-
-def _answer(route: Route, schema: Schema) -> dict[str, Any]:
-    content = {route.media_type: {"schema": schema}}
-    return {"description": route.summary, "content": content}
-
-
-def _problem(status: int) -> dict[str, Any]:
-    content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    return {"description": TITLES[status], "content": content}

@@ -6,28 +6,24 @@ files, hosts and users: of that an answer says no more than its kind.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import logging
+import traceback
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
-from recollect import errors
-from recollect.interfaces.http.messages import PROBLEM_TYPE, Answer
+from starlette.responses import Response, StreamingResponse
 
-_TEXT = {"type": "string"}
-_ALWAYS = {
-    "type": _TEXT,
-    "title": _TEXT,
-    "status": {"type": "integer", "minimum": 400, "maximum": 599},
-    "detail": _TEXT,
-    "retry_helps": {"type": "boolean"},
-    "mended_by": _TEXT,
-}
-PROBLEM: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {**_ALWAYS, "current_version": {"type": "integer", "minimum": 0}},
-    "required": list(_ALWAYS),
-    "additionalProperties": False,
-}
+from recollect import errors
+
+JSON_TYPE = "application/json"
+PROBLEM_TYPE = "application/problem+json"
+EVENT_STREAM = "text/event-stream; charset=utf-8"
+
+_log = logging.getLogger(__name__)
+
 UNKNOWN = "urn:recollect:problem:"
 RETRY_SECONDS = 1
 RETRY_SECONDS_MAX = 3600
@@ -55,32 +51,66 @@ _STATUSES: tuple[tuple[type[errors.RecollectError], int], ...] = (
     (errors.RecollectError, 500),
 )
 TITLES = {
-    400: "The request cannot be read",
-    401: "A key is needed",
-    403: "Not with this key",
-    404: "There is no such thing",
-    405: "Not in this way",
-    408: "The request took too long",
-    409: "It does not go with what is there",
-    410: "It was there and is gone",
-    412: "It has changed meanwhile",
+    400: "Bad request",
+    401: "A key is required",
+    403: "Not allowed with this key",
+    404: "Not found",
+    405: "Method not allowed",
+    408: "Request timed out",
+    409: "Conflict with the current state",
+    410: "No longer there",
+    412: "Changed in the meantime",
     413: "Too large",
-    415: "Only JSON is understood",
-    422: "The request asks for what cannot be",
+    415: "Unsupported media type",
+    422: "Invalid request",
     429: "Too many requests",
-    500: "The server has failed",
-    502: "A language model has failed",
-    503: "Not now",
+    500: "Internal error",
+    502: "The language model failed",
+    503: "Temporarily unavailable",
     504: "No answer yet",
     507: "The store is full",
 }
 _IN_TIME = frozenset({429, 503, 504})
 _RETRY_HELPS = _IN_TIME | {408}
-_OPERATORS_WORDS = "the operator of this server can find out more with the request's id"
+_OPERATORS_WORDS = "the server's log says more under this request's id (X-Request-Id)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class HttpAnswer:
+    """An answer: content that becomes JSON, or text as it is."""
+
+    content: Any
+    status: int = 200
+    media_type: str = JSON_TYPE
+    headers: Mapping[str, str] = field(default_factory=dict)
+    ids: tuple[str, ...] = ()  # of what was done, where a retry reads it again by them
+
+    def encoded(self) -> bytes:
+        if isinstance(self.content, str) and self.media_type != JSON_TYPE:
+            return self.content.encode()
+        made = _ENCODER.encode(self.content)
+        # Half a character, which no UTF-8 has, becomes the very escape that JSON has for it.
+        return made.encode(errors="backslashreplace")
+
+    def response(self) -> Response:
+        """The same as it goes out; what goes on is sent as it comes."""
+        headers = {**self.headers, "content-type": self.media_type}
+        if isinstance(self.content, AsyncIterator):
+            return StreamingResponse(self.content, self.status, headers)
+        return Response(self.encoded(), self.status, headers)
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpProblem:
     """What went wrong, as an answer says it: always with who can mend it, and if a retry helps."""
 
     status: int
@@ -89,7 +119,7 @@ class Problem:
     more: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def answer(self) -> Answer:
+    def answer(self) -> HttpAnswer:
         content = {
             "type": UNKNOWN + self.kind,
             "title": TITLES[self.status],
@@ -99,7 +129,7 @@ class Problem:
             "mended_by": _mended_by(self.status).value,
             **self.more,
         }
-        return Answer(
+        return HttpAnswer(
             status=self.status, content=content, media_type=PROBLEM_TYPE, headers=self.headers
         )
 
@@ -107,29 +137,31 @@ class Problem:
 class Refusal(Exception):
     """Ends the handling of a request with a problem of HTTP itself; it stays in this package."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: HttpProblem) -> None:
         super().__init__(problem.kind)
         self.problem = problem
 
 
 def refusal(status: int, kind: str, detail: str, **headers: str) -> Refusal:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Refusal(Problem(status=status, kind=kind, detail=detail, headers=named))
+    return Refusal(HttpProblem(status=status, kind=kind, detail=detail, headers=named))
 
 
 # The same for a space that is not there, one that is somebody else's, and a path that is neither:
 # whoever is not let in learns nothing.
-NOTHING_HERE = Problem(status=404, kind="not-found", detail="there is nothing here for this key")
-NO_KEY = Problem(
+NOTHING_HERE = HttpProblem(
+    status=404, kind="not-found", detail="there is nothing here for this key"
+)
+NO_KEY = HttpProblem(
     status=401,
     kind="unauthorized",
     detail="send a valid key as Authorization: Bearer …",
     headers={"WWW-Authenticate": "Bearer"},
 )
-FAILED = Problem(status=500, kind="failed", detail=_OPERATORS_WORDS)
+FAILED = HttpProblem(status=500, kind="failed", detail=_OPERATORS_WORDS)
 
 
-def problem_of(error: errors.RecollectError) -> Problem:
+def problem_of(error: errors.RecollectError) -> HttpProblem:
     """An error as an answer tells it."""
     status = next(status for kind, status in _STATUSES if isinstance(error, kind))
     more: dict[str, Any] = {
@@ -139,13 +171,25 @@ def problem_of(error: errors.RecollectError) -> Problem:
     if isinstance(error, errors.StaleVersion):
         more["current_version"] = error.current
     is_callers = isinstance(error, errors.UsageError) and status < 500
-    return Problem(
+    return HttpProblem(
         status=status,
         kind=_dashed(type(error).__name__),
         detail=str(error) if is_callers else _OPERATORS_WORDS,
         more=more,
         headers={"Retry-After": str(_retry_seconds(error))} if status == 503 else {},
     )
+
+
+def problem_for(error: Exception, request_id: str) -> HttpProblem:
+    """The problem to answer with. What only the operator can mend is logged, without its words."""
+    if isinstance(error, Refusal):
+        return error.problem
+    problem = problem_of(error) if isinstance(error, errors.RecollectError) else FAILED
+    if problem.status >= 500:
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f" in {frames[-1].name}, line {frames[-1].lineno}" if frames else ""
+        _log.error("request %s failed: %s%s", request_id, type(error).__name__, place)
+    return problem
 
 
 def _mended_by(status: int) -> errors.Mender:

@@ -1,35 +1,44 @@
-"""Runs the API on a socket until a signal says to stop; then ends what is under way, tidily."""
+"""Runs an application on a socket until a signal says to stop; what is under way ends tidily."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
-from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
-from recollect.interfaces.http.app import Api, build_app
-from recollect.interfaces.http.listening import (
-    CONNECTIONS_MAX,
-    GRACE_SECONDS,
-    KEEP_ALIVE_SECONDS,
-    listening,
-    shown_address,
-    stopped_once,
-)
-from recollect.interfaces.http.protocol import HEAD_BYTES_MAX, protocol
+from recollect.errors import InvalidValue
+from recollect.interfaces.http.guards import HEAD_BYTES_MAX, GuardedProtocol
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
+    from recollect.interfaces.http.app import Api
+
+CONNECTIONS_MAX = 1024
+KEEP_ALIVE_SECONDS = 30
+GRACE_SECONDS = 10
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Server(uvicorn.Server):
-    """Tells the API first when it is to stop, so that no stream keeps it from doing so."""
+    """Closes connections that keep it waiting, and says first that it is to stop.
 
-    def __init__(self, api: Api, pages: Sequence[BaseRoute] = ()) -> None:
-        self._api = api
+    No stream then keeps it from doing so.
+    """
+
+    def __init__(self, app: ASGIApp, on_stop: Callable[[], None] | None = None) -> None:
+        self._on_stop = on_stop or (lambda: None)
         super().__init__(
             uvicorn.Config(
-                build_app(api, pages),
-                http=protocol(),
-                ws="none",
+                app,
+                http=GuardedProtocol,
+                ws="none",  # nothing here speaks it
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -42,12 +51,20 @@ class Server(uvicorn.Server):
         )
 
     def stop(self) -> None:
-        self._api.stop()
+        self._on_stop()
         self.should_exit = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._api.stop()
+        self._on_stop()
         super().handle_exit(sig, frame)
+
+    def serve_at(self, address: tuple[str, int], say_ready: Callable[[str], None]) -> None:
+        """Serve until a signal says to stop. InvalidValue: it cannot listen there."""
+        host, port = address
+        with listening(host, port) as listener:
+            say_ready(shown_address(host, listener))
+            with stopped_once():
+                self.run(sockets=[listener])
 
 
 def serve(
@@ -57,9 +74,35 @@ def serve(
     say_ready: Callable[[str], None],
     pages: Sequence[BaseRoute] = (),
 ) -> None:
-    """Serve until a signal says to stop. InvalidValue: it cannot listen there."""
-    host, port = address
-    with listening(host, port) as listener:
-        say_ready(shown_address(host, listener))
-        with stopped_once():
-            Server(api, pages).run(sockets=[listener])
+    """Serve the API, and pages beside it."""
+    Server(api.beside(pages), api.stop).serve_at(address, say_ready)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens there. InvalidValue: nobody can."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=CONNECTIONS_MAX)
+    except (OSError, OverflowError) as error:
+        raise InvalidValue(f"cannot listen on {host}:{port}: {error}") from error
+
+
+def shown_address(host: str, listener: socket.socket) -> str:
+    """Where clients find it."""
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{listener.getsockname()[1]}"
+
+
+@contextmanager
+def stopped_once() -> Iterator[None]:
+    """A server raises the signal that stopped it once more; by then that has been heeded."""
+    before = {each: signal.signal(each, _heeded) for each in STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _heeded(_signum: int, _frame: object) -> None:
+    """Nothing more to do."""

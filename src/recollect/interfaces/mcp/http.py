@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from urllib.parse import urlsplit
 
-import uvicorn
 from anyio import to_thread
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
@@ -23,15 +22,7 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.errors import InvalidValue
-from recollect.interfaces.http.listening import (
-    CONNECTIONS_MAX,
-    GRACE_SECONDS,
-    KEEP_ALIVE_SECONDS,
-    listening,
-    shown_address,
-    stopped_once,
-)
-from recollect.interfaces.http.protocol import HEAD_BYTES_MAX, protocol
+from recollect.interfaces.http.server import Server
 from recollect.interfaces.mcp.server import MemoryOnDemand, MemoryServer
 from recollect.interfaces.mcp.tools import Terms
 
@@ -133,31 +124,10 @@ def serve_http(
     say_ready: Callable[[str], None],
 ) -> None:
     """Serve until a signal says to stop. InvalidValue: it cannot listen there."""
-    host, port = address
+    host, _ = address
     if token is None and not is_loopback(host):
         raise InvalidValue(
             f"{host} can be reached from elsewhere: give a token (--token, RECOLLECT_MCP_TOKEN), or"
             " listen on 127.0.0.1"
         )
-    with listening(host, port) as listener:
-        say_ready(shown_address(host, listener))
-        with stopped_once():
-            server(build_app(servers, token=token, host=host)).run(sockets=[listener])
-
-
-def server(app: Starlette) -> uvicorn.Server:
-    """One that closes connections which keep it waiting: connecting takes no token."""
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            http=protocol(),
-            ws="none",  # nothing here speaks it
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            limit_concurrency=CONNECTIONS_MAX,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-            h11_max_incomplete_event_size=HEAD_BYTES_MAX,
-        )
-    )
+    Server(build_app(servers, token=token, host=host)).serve_at(address, say_ready)

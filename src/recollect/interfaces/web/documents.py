@@ -15,17 +15,17 @@ from recollect.errors import (
     StaleVersion,
 )
 from recollect.interfaces.http.problems import problem_of
-from recollect.interfaces.web.diffs import diff_lines
-from recollect.interfaces.web.receipts import told
+from recollect.interfaces.web.rendering import diff_lines
 from recollect.interfaces.web.view import (
     PAGE,
     SPACE,
     Answer,
     Asked,
     Moved,
-    Page,
-    View,
+    PageView,
+    WebPage,
     done,
+    receipt_words,
     shown,
 )
 from recollect.session import LIST_MAX
@@ -38,22 +38,22 @@ FOUND = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Branch:
+class TreeLine:
     """A line of the tree, with how deep it stands below the first that is shown."""
 
     node: Node
     level: int
 
 
-def documents(asked: Asked) -> Page:
+def documents(asked: Asked) -> WebPage:
     query, after = asked.wanted("q"), asked.wanted("after")
     held = asked.space.documents
     nodes = held.tree(limit=LIST_MAX, after=after)
-    return Page(
+    return WebPage(
         template="documents.html",
         fragment="_documents.html",
         content={
-            "branches": [Branch(node=node, level=min(node.depth, 8)) for node in nodes],
+            "branches": [TreeLine(node=node, level=min(node.depth, 8)) for node in nodes],
             "following": nodes[-1].path if len(nodes) == LIST_MAX else None,
             "after": after or "",
             "query": query or "",
@@ -78,7 +78,7 @@ def document(asked: Asked) -> Answer:
             raise NotFound(f"there is no document at {path}")
         return _form(asked, path, None, status=404)
     links = held.links(found.id, limit=PAGE)
-    return Page(
+    return WebPage(
         template="document.html",
         content={
             "document": found,
@@ -95,13 +95,13 @@ def document(asked: Asked) -> Answer:
     )
 
 
-def history(asked: Asked) -> Page:
+def history(asked: Asked) -> WebPage:
     path, held = _path(asked), asked.space.documents
     before = asked.number("before", 0, most=VERSION_MAX) or None
     versions = held.history(path, PAGE, before)
     if not versions and before is None:
         raise NotFound(f"there is no document at {path}")
-    return Page(
+    return WebPage(
         template="document_history.html",
         content={
             "path": path,
@@ -112,14 +112,14 @@ def history(asked: Asked) -> Page:
     )
 
 
-def diff(asked: Asked) -> Page:
+def diff(asked: Asked) -> WebPage:
     path, held = _path(asked), asked.space.documents
     newest = held.history(path, 1)
     if not newest:
         raise NotFound(f"there is no document at {path}")
     newer = asked.number("newer", newest[0].number, least=1, most=VERSION_MAX)
     older = asked.number("older", max(newer - 1, 1), least=1, most=VERSION_MAX)
-    return Page(
+    return WebPage(
         template="document_diff.html",
         content={
             "path": path,
@@ -132,7 +132,7 @@ def diff(asked: Asked) -> Page:
     )
 
 
-def edit(asked: Asked) -> Page:
+def edit(asked: Asked) -> WebPage:
     path = _path(asked)
     return _form(asked, path, asked.space.documents.find(path))
 
@@ -144,13 +144,13 @@ def _form(
     *,
     status: int = 200,
     wrong: Exception | None = None,
-) -> Page:
+) -> WebPage:
     """The form for a document, with what was typed and what is wrong with it.
 
     Where somebody else has written meanwhile, `known` is what stands there now.
     """
     given = asked.form
-    return Page(
+    return WebPage(
         template="edit_document.html",
         status=status,
         content={
@@ -231,10 +231,10 @@ def restore(asked: Asked) -> Moved:
 def forget(asked: Asked) -> Moved:
     path = asked.field("path")
     receipt = asked.space.forget(document=path)
-    return Moved(to=asked.at("documents"), said=told(receipt))
+    return Moved(to=asked.at("documents"), said=receipt_words(receipt))
 
 
-VIEWS: tuple[View, ...] = (
+VIEWS: tuple[PageView, ...] = (
     shown(DOCUMENTS, "documents", documents),
     shown(ONE, "document", document),
     shown(f"{DOCUMENTS}/history", "document_history", history),

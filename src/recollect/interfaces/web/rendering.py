@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from importlib import resources
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template, pass_context
 from jinja2.runtime import Context
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
 from markupsafe import Markup, escape
 
-from recollect.interfaces.web.prose import prose
-from recollect.interfaces.web.view import View
+from recollect.documents.paths import read_path
+from recollect.errors import InvalidPath
+from recollect.interfaces.web.view import PageView
 
 PACKAGE = "recollect.interfaces.web"
 STATIC = "/ui/static"
@@ -42,7 +47,7 @@ MICROS = 1_000_000
 class Renderer:
     """The templates, with what they can use."""
 
-    def __init__(self, views: Mapping[str, View]) -> None:
+    def __init__(self, views: Mapping[str, PageView]) -> None:
         self._views = views
         self._environment = Environment(
             loader=PackageLoader(PACKAGE),
@@ -79,7 +84,7 @@ class Renderer:
         return self.path(name, _query, **{"space": context.get("space_name") or "", **places})
 
     def path(self, name: str, query: Mapping[str, Any] | None = None, **places: str) -> str:
-        parts = [_filled(part, places) for part in self._views[name].parts]
+        parts = [_filled(part, places) for part in self._views[name].path.strip("/").split("/")]
         asked = {key: value for key, value in (query or {}).items() if value not in (None, "")}
         return "/" + "/".join(parts) + (f"?{urlencode(asked)}" if asked else "")
 
@@ -148,3 +153,106 @@ def many(noun: str) -> str:
 def words(name: object) -> Markup:
     """The name of a state as people say it: succeeded_no_output, extract-again."""
     return escape(str(name).replace("_", " ").replace("-", " "))
+
+
+CHARS_MAX = 50_000  # that are rendered: of the worst text in about two seconds
+CHARS_SHOWN = 1_000_000
+_LINK = re.compile(r"\[\[([^\[\]|\n]{1,1000})(?:\|([^\[\]\n]{1,1000}))?\]\]")
+_SCHEMES = frozenset({"", "http", "https", "mailto"})
+
+
+def prose(text: str, links: str = "", meant: Mapping[str, str] | None = None) -> Markup:
+    """A text as HTML. `links` is where documents are shown; a path is appended to it, quoted.
+
+    `meant` has the path of what a link means, by its own path, where that is another.
+
+    Of a long one only the beginning is rendered; the rest follows as it is written.
+    """
+    at = len(text) if len(text) <= CHARS_MAX else text.rfind("\n", 1, CHARS_MAX) + 1 or CHARS_MAX
+    made = Markup(_markdown().render(text[:at], {"documents": links, "meant": meant or {}}))
+    return made + Markup("<pre>{}</pre>").format(text[at:CHARS_SHOWN]) if at < len(text) else made
+
+
+@lru_cache
+def _markdown() -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    made.disable(["image", "html_block", "html_inline"])
+    made.validateLink = _is_harmless  # type: ignore[method-assign]
+    made.inline.ruler.before("link", "document_link", _document_link)
+    made.add_render_rule("link_open", _link_open)
+    for cell in ("th_open", "td_open"):
+        made.add_render_rule(cell, _cell_open)
+    return made
+
+
+def _is_harmless(url: str) -> bool:
+    try:
+        return urlsplit(url.strip()).scheme.casefold() in _SCHEMES
+    except ValueError:
+        return False
+
+
+def _document_link(state: StateInline, silent: bool) -> bool:
+    found = _LINK.match(state.src, state.pos)
+    if found is None:
+        return False
+    documents = state.env.get("documents", "")
+    if not silent:
+        path, alias = found[1].strip(), (found[2] or found[1]).strip()
+        if documents:
+            token = state.push("link_open", "a", 1)
+            target = state.env["meant"].get(_full(path), path)
+            token.attrs = {"href": documents + quote(target, safe="")}
+            token.meta = {"is_document": True}
+        state.push("text", "", 0).content = alias
+        if documents:
+            state.push("link_close", "a", -1)
+    state.pos = found.end()
+    return True
+
+
+def _full(path: str) -> str:
+    try:
+        return read_path(path).text
+    except InvalidPath:
+        return path
+
+
+def _link_open(self: Any, tokens: Any, at: int, options: Any, env: Any) -> str:
+    token = tokens[at]
+    if not token.meta.get("is_document"):
+        # What is behind a link of a memory is nobody's promise: it learns nothing of this page.
+        token.attrSet("rel", "noopener noreferrer nofollow")
+    rendered: str = self.renderToken(tokens, at, options, env)
+    return rendered
+
+
+def _cell_open(self: Any, tokens: Any, at: int, options: Any, env: Any) -> str:
+    tokens[at].attrs.pop("style", None)  # how it is aligned, in a way that the policy forbids
+    rendered: str = self.renderToken(tokens, at, options, env)
+    return rendered
+
+
+SIDES = 2  # the lines that name them
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """One line, and what it is: added, gone, a place in the text, or there in both."""
+
+    kind: str
+    text: str
+
+
+def diff_lines(unified: str, head: int = SIDES) -> list[DiffLine]:
+    """The lines of a difference, each with its kind; the first, its head, name its sides."""
+    return [
+        DiffLine(_kind(line, is_head=place < head), line)
+        for place, line in enumerate(unified.splitlines())
+    ]
+
+
+def _kind(line: str, *, is_head: bool) -> str:
+    if line.startswith("@@") or (is_head and line.startswith(("--- ", "+++ "))):
+        return "place"
+    return {"+": "add", "-": "gone"}.get(line[:1], "same")

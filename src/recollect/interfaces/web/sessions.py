@@ -2,22 +2,178 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, assert_never
 from urllib.parse import quote
 
 from recollect import collection
 from recollect.descriptors import agent_label, from_cache_key
-from recollect.domain import Mode, Record, SessionProgress, SessionState
+from recollect.domain import Mode, Range, Record, SessionProgress, SessionState
 from recollect.errors import InvalidValue, NotFound, UsageError
-from recollect.interfaces.http.bookmarks import session_mark
-from recollect.interfaces.http.route import moment_cursor, read_moment_cursor
-from recollect.interfaces.web.receipts import told
-from recollect.interfaces.web.transcript import entries, lines_of
-from recollect.interfaces.web.view import HOME, PAGE, SPACE, Asked, Moved, Page, View, done, shown
+from recollect.interfaces.http.operations import cursor_behind, read_mark
+from recollect.interfaces.web.view import (
+    HOME,
+    PAGE,
+    SPACE,
+    Asked,
+    Moved,
+    PageView,
+    WebPage,
+    done,
+    receipt_words,
+    shown,
+)
 from recollect.knowledge import NOTHING_SPENT, Call, Spent
+from recollect.messages import (
+    Attachment,
+    Opaque,
+    Part,
+    Reasoning,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+)
 from recollect.session import LIST_MAX, Session
 from recollect.store.key_protocol import Scope
+
+CHARS_SHOWN = 2000
+LINES_SHOWN = 25
+PARTS_SHOWN = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordPart:
+    """A part of a record: its text, under a label where it is more than words."""
+
+    label: str
+    text: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressLine:
+    """What is drawn between two records: everything up to there was dealt with, or is to be."""
+
+    upto: int
+    kind: str  # done, processed or marked
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRecord:
+    """A record as it is shown, and the lines below it."""
+
+    record: Record
+    pieces: tuple[RecordPart, ...]
+    is_short: bool  # there is more of it than is shown
+    is_error: bool
+    is_forgotten: bool
+    lines: tuple[ProgressLine, ...]
+
+
+def entries(
+    records: Sequence[Record], lines: Sequence[ProgressLine], whole: int
+) -> list[ShownRecord]:
+    """Records with the lines that belong below each; `whole` is the one that is not shortened."""
+    nexts = [*(record.seq for record in records[1:]), None][: len(records)]
+    return [
+        _entry(
+            record,
+            tuple(line for line in lines if _is_below(line, record, following)),
+            is_whole=record.seq == whole,
+        )
+        for record, following in zip(records, nexts, strict=True)
+    ]
+
+
+def lines_of(state: SessionState, ranges: Sequence[Range]) -> list[ProgressLine]:
+    """Where stretches end, up to where it is processed, and up to where it is marked."""
+    found = [ProgressLine(upto=each.last_seq, kind="done", words=_told(each)) for each in ranges]
+    if state.processed_until is not None:
+        words = f"Processed until record {state.processed_until}"
+        found.append(ProgressLine(upto=state.processed_until, kind="processed", words=words))
+    if state.invalidated_at is not None:
+        cause = "" if state.marked_by is None else f" ({state.marked_by.value})"
+        words = f"Marked until record {state.invalidated_at}{cause}: to be distilled"
+        found.append(ProgressLine(upto=state.invalidated_at, kind="marked", words=words))
+    return found
+
+
+def _told(each: Range) -> str:
+    """A stretch in words: which records, what became of them, in which pass, and by what."""
+    many = each.first_seq != each.last_seq
+    which = f"Records {each.first_seq} to {each.last_seq}" if many else f"Record {each.first_seq}"
+    said = [
+        f"{which}: {each.outcome.value.replace('_', ' ')}",
+        each.reason,
+        f"pass {each.pass_number}",
+        None if each.extractor is None else f"by {each.extractor}",
+        None if each.attempt is None or each.attempt < 2 else f"attempt {each.attempt}",
+        f"{each.spent.tokens:,} tokens" if each.spent.tokens else None,
+    ]
+    return ", ".join(part for part in said if part)
+
+
+def _is_below(line: ProgressLine, record: Record, following: int | None) -> bool:
+    """Also where the record that a line is about is gone: below the one before it."""
+    if following is None:
+        return line.upto == record.seq
+    return record.seq <= line.upto < following
+
+
+def _entry(record: Record, lines: tuple[ProgressLine, ...], *, is_whole: bool) -> ShownRecord:
+    parts = [_piece(part) for part in record.parts]
+    shown = parts if is_whole else [_short(piece) for piece in parts[:PARTS_SHOWN]]
+    return ShownRecord(
+        record=record,
+        pieces=tuple(shown),
+        is_short=shown != parts,
+        is_error=record.is_error,
+        is_forgotten=record.role is Role.NOTE and record.metadata.get("forgotten") is True,
+        lines=lines,
+    )
+
+
+def _short(piece: RecordPart) -> RecordPart:
+    lines = piece.text[:CHARS_SHOWN].split("\n")[:LINES_SHOWN]
+    return replace(piece, text="\n".join(lines))
+
+
+def _piece(part: Part) -> RecordPart:
+    match part:
+        case Text(text=text):
+            return RecordPart(label="", text=text)
+        case Reasoning(text=text):
+            return RecordPart(label="Thought aloud", text=text)
+        case ToolCall(name=name, arguments=arguments):
+            return RecordPart(label=f"Calls {name}", text=_written(arguments))
+        case ToolResult(text=text, is_error=is_error):
+            return RecordPart(
+                label="A tool failed" if is_error else "A tool answers",
+                text=text,
+                is_error=is_error,
+            )
+        case Attachment():
+            return RecordPart(label=f"Attached: {part.kind}", text=" · ".join(_about(part)))
+        case Opaque(type=kind):
+            return RecordPart(label=f"Something else: {kind}", text="")
+        case _:
+            assert_never(part)
+
+
+def _about(part: Attachment) -> Iterator[str]:
+    yield from (each for each in (part.name, part.media_type, part.uri) if each)
+
+
+def _written(arguments: Any) -> str:
+    """What a tool is called with, as it came or as JSON."""
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False, indent=2)
+
 
 SESSIONS = f"{SPACE}/sessions"
 ONE = f"{SESSIONS}/{{session}}"
@@ -29,7 +185,7 @@ SEQ_MAX = 10**15
 SHOWS = {"": "all", "marked": "marked", "waiting": "with new records"}
 
 
-def sessions(asked: Asked) -> Page:
+def sessions(asked: Asked) -> WebPage:
     sought, wanted, cursor = asked.wanted("q"), asked.wanted("show") or "", asked.wanted("cursor")
     if wanted not in SHOWS:
         raise InvalidValue(f"show is one of {', '.join(filter(None, SHOWS))}")
@@ -43,7 +199,7 @@ def sessions(asked: Asked) -> Page:
     else:
         found, following = _page(asked, cursor)
     is_newest = sought is None and not wanted and cursor is None
-    return Page(
+    return WebPage(
         template="sessions.html",
         fragment="_sessions.html",
         content={
@@ -63,10 +219,10 @@ def sessions(asked: Asked) -> Page:
 def _page(asked: Asked, cursor: str | None) -> tuple[list[SessionState], str | None]:
     before = None
     if cursor is not None:
-        before = session_mark(asked.space.name, *read_moment_cursor(cursor))
+        before = read_mark(cursor, SessionState, asked.space.name)
     found = asked.space.sessions.list(PAGE, before)
     last = found[-1] if len(found) == PAGE else None
-    return found, None if last is None else moment_cursor(last.created_at, last.id)
+    return found, None if last is None else cursor_behind(last)
 
 
 def _sought(asked: Asked, sought: str) -> list[SessionState]:
@@ -87,7 +243,7 @@ def _progress(asked: Asked, limit: int) -> Mapping[str, SessionProgress]:
     return {each.session_id: each for each in found}
 
 
-def session(asked: Asked) -> Page:
+def session(asked: Asked) -> WebPage:
     state = _state(asked)
     first = asked.number("from", 1, least=0, most=SEQ_MAX)
     whole = asked.number("whole", 0, least=0, most=SEQ_MAX)
@@ -95,7 +251,7 @@ def session(asked: Asked) -> Page:
     records = held.records(state.id, max(first - 1, 0), RECORDS)
     calls = held.calls(state.id, CALLS)
     conversation = asked.space.find_session(state.key, from_cache_key(state.agent_id))
-    return Page(
+    return WebPage(
         template="session.html",
         fragment="_session.html",
         content={
@@ -177,13 +333,13 @@ def process_again(asked: Asked) -> Moved:
 def forget_session(asked: Asked) -> Moved:
     receipt = asked.space.forget(session=asked.path["session"])
     to = f"{HOME}/s/{quote(asked.space.name, safe='')}/sessions"
-    return Moved(to=to, said=told(receipt))
+    return Moved(to=to, said=receipt_words(receipt))
 
 
 def forget_record(asked: Asked) -> Moved:
     seq = asked.path["seq"]
     receipt = asked.space.forget(record=f"{asked.path['session']}:{seq}")
-    return _back(asked, told(receipt), f"?from={int(seq)}#record-{int(seq)}")
+    return _back(asked, receipt_words(receipt), f"?from={int(seq)}#record-{int(seq)}")
 
 
 def _state(asked: Asked) -> SessionState:
@@ -210,7 +366,7 @@ def _back(asked: Asked, said: str, place: str = "") -> Moved:
     return Moved(to=f"{HOME}/s/{space}/sessions/{session_id}{place}", said=said)
 
 
-VIEWS: tuple[View, ...] = (
+VIEWS: tuple[PageView, ...] = (
     shown(SESSIONS, "sessions", sessions),
     shown(ONE, "session", session),
     done(f"{ONE}/mode", "set_mode", set_mode, Scope.WRITE),

@@ -13,7 +13,9 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from recollect.errors import InvalidValue
-from recollect.interfaces.http.route import Reach
+from recollect.interfaces.http.operations import Guarded
+from recollect.interfaces.views import places_left
+from recollect.knowledge import Receipt
 from recollect.memory import Memory
 from recollect.space import Space
 from recollect.store.key_protocol import ApiKey, Scope
@@ -75,7 +77,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class WebPage:
     """A template and what it says; `fragment` is the part of it that is renewed by itself."""
 
     template: str
@@ -100,24 +102,12 @@ class Live:
     key_id: str
 
 
-Answer = Page | Moved | Live
+Answer = WebPage | Moved | Live
 Handler = Callable[[Asked], Answer]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """One method on one path."""
-
-    method: str
-    path: str
-    name: str  # by which templates link to it
-    handler: Handler
-    scope: Scope = Scope.READ
-    reach: Reach = Reach.SPACE
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        return tuple(self.path.strip("/").split("/"))
+class PageView(Guarded):
+    """A page, or a form that is sent; templates link to it by its name."""
 
 
 def read_moment(given: str) -> datetime | None:
@@ -131,11 +121,45 @@ def read_moment(given: str) -> datetime | None:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def shown(path: str, name: str, handler: Handler, **more: Any) -> View:
+def shown(path: str, name: str, handler: Handler, **more: Any) -> PageView:
     """A row for a page that is looked at."""
-    return View(method="GET", path=path, name=name, handler=handler, **more)
+    return PageView(method="GET", path=path, name=name, handler=handler, **more)
 
 
-def done(path: str, name: str, handler: Handler, scope: Scope, **more: Any) -> View:
+def done(path: str, name: str, handler: Handler, scope: Scope, **more: Any) -> PageView:
     """A row for a form that is sent."""
-    return View(method="POST", path=path, name=name, handler=handler, scope=scope, **more)
+    return PageView(method="POST", path=path, name=name, handler=handler, scope=scope, **more)
+
+
+_COUNTED = (
+    ("records", "record"),
+    ("facts", "fact"),
+    ("sources", "source"),
+    ("extractions", "extraction"),
+    ("summaries", "summary"),
+    ("documents", "document"),
+    ("versions", "version"),
+    ("items", "item"),
+)
+
+
+def receipt_words(receipt: Receipt) -> str:
+    """What is gone; what there was none of is not mentioned."""
+    counted = [(getattr(receipt, field), one) for field, one in _COUNTED]
+    gone = ", ".join(f"{count:,} {_many(count, one)}" for count, one in counted if count)
+    words = f"Forgotten for good: {gone or 'nothing was left of it'}.{_not_done(receipt)}"
+    if receipt.may_remain:
+        words += f" Has the same words: {', '.join(receipt.may_remain)}."
+    return words
+
+
+def _not_done(receipt: Receipt) -> str:
+    if receipt.left:
+        return f" Left, and may still say it: {', '.join(places_left(receipt))}."
+    return "" if receipt.is_complete else " Somebody reads the files just now: run doctor later."
+
+
+def _many(count: int, one: str) -> str:
+    if count == 1:
+        return one
+    return f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"

@@ -25,6 +25,7 @@ from recollect.agency import (
 )
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
+from recollect.document import Filing
 from recollect.domain import (
     BackedOff,
     Claim,
@@ -45,7 +46,7 @@ from recollect.messages import Role
 from recollect.store.protocol import NewId
 from recollect.store.relational import agent_rows, rows
 from recollect.store.relational.database import Asked, Connection, Row
-from recollect.store.relational.documents import apply_edits
+from recollect.store.relational.document_edits import apply_edits
 from recollect.store.relational.inbox import post
 from recollect.store.relational.jobs import make_due
 from recollect.store.relational.lives import RelationalLives, put_signals
@@ -53,6 +54,7 @@ from recollect.store.relational.records import append_keyed, asking_for
 from recollect.store.relational.sessions import rotate_session
 from recollect.store.relational.telling import begin_told, carry_told, end_told
 from recollect.store.relational.text import storable
+from recollect.store.relational.topic_pages import render_pages
 
 MERGED_MAX = 50  # user messages that one turn answers
 MERGED_CHARS_MAX = 200_000
@@ -130,7 +132,7 @@ class RelationalAgents(RelationalLives):
         policy: MarkPolicy,
         now: datetime,
         new_id: NewId,
-        documents: DocumentChanges | None = None,
+        documents: DocumentChanges | Filing | None = None,
     ) -> list[Record] | StaleClaim:
         spoken_to = KeyRef(key=turn.session.key, agent_id=turn.session.agent_id, **_agent(claim))
         asked = asking_for(spoken_to, records) if records else []
@@ -144,8 +146,15 @@ class RelationalAgents(RelationalLives):
             if answer and turn.records and answer[-1].session_id != turn.records[0].session_id:
                 carry_told(c, ref, turn.items, answer[-1].session_id)
             _finish_items(c, claim, ref, turn, now)
-            if documents is not None and documents.edits:
-                apply_edits(c, ref.space, documents, now, new_id)
+            match documents:
+                case DocumentChanges():
+                    apply_edits(c, ref.space, documents, now, new_id)
+                    if (said := documents.instead_of) is not None:
+                        render_pages(c, ref.space, said, now, new_id, is_said=True)
+                case Filing():
+                    render_pages(c, ref.space, documents, now, new_id)
+                case None:
+                    pass
             reach("agent.finished")
             return answer
 

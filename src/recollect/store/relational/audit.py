@@ -24,7 +24,7 @@ class RelationalAudit:
     def begin(self, entry: AuditEntry) -> None:
         names = {
             "id": entry.id,
-            "space": entry.space,
+            "space": entry.space or "",
             "at": to_micros(entry.at),
             "actor": entry.actor,
             "verb": entry.verb,
@@ -34,6 +34,7 @@ class RelationalAudit:
 
     def end(self, entry: AuditEntry) -> None:
         names = {
+            "space": entry.space or "",
             "id": entry.id,
             "targets": json.dumps(entry.targets),
             "outcome": entry.outcome,
@@ -64,7 +65,13 @@ class RelationalAudit:
 
     def prune(self, before: datetime, limit: int) -> int:
         names = {"before": to_micros(before), "limit": limit}
-        return self._database.write(None, lambda c: len(c.rows("prune_audit", names)))
+
+        def job(c: Connection) -> int:
+            found = c.rows("old_audit", names)
+            c.run_many("prune_audit", [{"space": row[0], "id": row[1]} for row in found])
+            return len(found)
+
+        return self._database.write(None, job)
 
 
 def _rows(c: Connection, space: str | None, page: Params) -> builtins.list[Row]:
@@ -76,7 +83,7 @@ def _rows(c: Connection, space: str | None, page: Params) -> builtins.list[Row]:
 def _entry(row: Row) -> AuditEntry:
     return AuditEntry(
         id=row[0],
-        space=row[1],
+        space=row[1] or None,
         at=from_micros(row[2]),
         actor=row[3],
         verb=row[4],

@@ -15,7 +15,7 @@ from recollect.clock import from_micros, to_micros
 from recollect.knowledge import ForgettableSession, Receipt, SessionsMeant
 from recollect.store.audit_protocol import SPACE_FORGOTTEN
 from recollect.store.relational.database import Connection, Params, Row
-from recollect.store.relational.document_rows import note_purge
+from recollect.store.relational.document_rows import note_purge, purge_documents
 from recollect.store.relational.forgetting import RelationalForgetting
 from recollect.store.relational.jobs import make_due, note_change
 
@@ -133,7 +133,7 @@ def _erase_documents(c: Connection, *, space: str, before: datetime, after: int)
     c.row("lock_tree", {"space": space})
     old = {"space": space, "before": to_micros(before), "after": after, "limit": PIECE}
     found = c.rows("old_documents", old)
-    c.run_many("purge_document", [{"space": space, "key": row[0]} for row in found])
+    purge_documents(c, space, [row[0] for row in found])
     if found:
         note_purge(c, space, max(row[2] for row in found))
     live = sum(row[1] is None for row in found)
@@ -195,6 +195,7 @@ def _drop_rest(c: Connection, space: str, now: datetime) -> tuple[str, ...]:
     c.run("drop_generations", names)
     c.run("drop_generation_documents", names)
     c.run("drop_tombstones", names)
+    c.run("drop_all_inputs", names)
     c.run("drop_usages", names)
     c.run("drop_calls", names)
     c.run("drop_imported", names)

@@ -11,9 +11,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, assert_never
 
+from recollect.agency import DocumentChanges
+from recollect.clock import to_micros
+from recollect.crashpoints import reach
 from recollect.document import (
     Because,
     Content,
@@ -28,6 +33,7 @@ from recollect.document import (
     Rewrite,
     TreeLimits,
     Write,
+    is_rendered,
 )
 from recollect.errors import (
     DocumentExists,
@@ -35,12 +41,13 @@ from recollect.errors import (
     InvalidPath,
     NotFound,
     StaleVersion,
+    TooLarge,
 )
 from recollect.knowledge import Source
 from recollect.stems import indexed
 from recollect.store.protocol import NewId
 from recollect.store.relational.database import Connection, Params, Row
-from recollect.store.relational.document_rows import document, provenance
+from recollect.store.relational.document_rows import document, provenance, purge_documents
 
 SEPARATOR, SEPARATOR_END = "\x01", "\x02"
 REFERRERS_SHOWN = 5
@@ -101,10 +108,22 @@ class Editing:
             return self._create(edit.place, edit.content, edit.references)
         if document(row).content == edit.content:
             return int(row[0])
+        is_taken_over = document(row).is_rendered and not is_rendered(
+            self.because.author, self.because.reason
+        )
+        if is_taken_over:  # its facts come on another page
+            self._unfile(row[0])
         self.c.run("update_document", {"key": row[0], **self._said(edit.content), **self._who()})
         self._refer(row[0], edit.references)
         self._note(row[0], DocumentEvent.RESTORED if edit.is_restore else DocumentEvent.WRITTEN)
+        if is_taken_over:
+            self.c.run("erase_earlier_versions", {"space": self.space, "key": row[0]})
         return int(row[0])
+
+    def _unfile(self, key: int) -> None:
+        """Have the facts of a rendered page come on another one."""
+        self.c.run("unfile_page", {"space": self.space, "key": key})
+        self.c.run("drop_inputs", {"space": self.space, "key": key})
 
     def _rewrite(self, edit: Rewrite) -> int:
         row = self._find(edit.place.key) if edit.document_id is None else self._meant(edit)
@@ -122,15 +141,19 @@ class Editing:
 
     def _make_parents(self, parents: Sequence[Place], since: int | None = None) -> None:
         """Those that are missing; `since`: as they were, if they were deleted from then on."""
+        because = self.because
         for place in parents:
             if self._find(place.key) is not None:
                 continue
+            if is_rendered(because.author, because.reason):  # facts are on one page
+                self.because = replace(because, sources=(), facts=())
             names = {"space": self.space, "path_key": place.key}
             gone = None if since is None else self.c.row("find_deleted_document", names)
             if gone is not None and since is not None and gone[13] >= since:
                 self._bring_back(gone, place, alone=True)
             else:
                 self._create(place, Content(title=place.text.rpartition("/")[2]), ())
+        self.because = because
 
     def _create(self, place: Place, content: Content, references: Sequence[NewReference]) -> int:
         self._check_depth(place, place.depth)
@@ -266,9 +289,11 @@ class Editing:
         where = inside(self.space, edit.place.key)
         counted = self.c.row("count_inside", where)
         assert counted is not None
-        if counted[0] > 1 and not edit.below:
+        rendered = [each for each in self.c.rows("rendered_inside", where) if each[0] != row[0]]
+        others = counted[0] - 1 - len(rendered)
+        if others and not edit.below:
             raise DocumentReferenced(
-                f"{edit.place.text} has {counted[0] - 1:,} documents below it: "
+                f"{edit.place.text} has {others:,} documents below it: "
                 "delete them too (below=True), or move them away"
             )
         if edit.count_expected not in (None, counted[0]):
@@ -279,6 +304,11 @@ class Editing:
             )
         if not edit.leaves_broken:
             self._check_referrers(edit, where)
+        for key, version in ((each[0], each[2]) for each in rendered):  # they are never restored
+            self._unfile(key)
+            self.c.run("purge_usages", {"space": self.space, "key": key})
+            purge_documents(self.c, self.space, [key])
+            self.c.run("raise_versions", {"space": self.space, "version": version})
         together = {**where, "deleted_with": row[0], "event": DocumentEvent.DELETED.value}
         self.c.run("delete_documents", {**together, **self._who()})
         self.c.run("insert_deleted_versions", {**together, "now": self.now})
@@ -383,6 +413,60 @@ class Editing:
     def _note(self, key: int, event: DocumentEvent) -> None:
         names = {"space": self.space, "key": key, "event": event.value, "now": self.now}
         self.c.run("insert_document_version", names)
+        made_from = inputs_of(self._remembered(self.because.sources), self.because.facts)
+        put_inputs(self.c, {"space": self.space, "key": key}, made_from)
+
+
+def apply_edits(
+    c: Connection, space: str, changes: DocumentChanges, now: datetime, new_id: NewId
+) -> list[Document]:
+    """Make all edits inside a transaction; each document as it is afterwards."""
+    c.run("insert_space", {"space": space, "now": to_micros(now)})
+    row = c.row("lock_tree", {"space": space})
+    assert row is not None
+    limits = changes.limits
+    editing = Editing(
+        c=c,
+        space=space,
+        because=changes.because,
+        limits=limits,
+        now=to_micros(now),
+        new_id=new_id,
+        count=row[0],
+        versions_from=row[1],
+    )
+    made = [editing.apply(edit) for edit in changes.edits]
+    reach("documents.applied")
+    more = editing.count - row[0]
+    if more > 0 and editing.count > limits.documents_max:
+        raise TooLarge(
+            f"a tree holds at most {limits.documents_max:,} documents: raise documents_max"
+        )
+    if more:
+        c.run("count_documents", {"space": space, "more": more})
+    return made
+
+
+Input = tuple[str, str, int, int]  # a fact by its id, or the records of a session
+
+
+def inputs_of(sources: Sequence[Source], facts: Sequence[str]) -> set[Input]:
+    """What a version was made from."""
+    records = {("record", each.session_id, each.seq, each.seq_to) for each in sources}
+    return {("fact", each, 0, 0) for each in facts} | records
+
+
+def put_inputs(
+    c: Connection, document: Params, inputs: AbstractSet[Input], query: str = "insert_input"
+) -> None:
+    """Note what the current version of a document was made from."""
+    c.run_many(
+        query,
+        [
+            {**document, "input_kind": kind, "input_id": name, "seq": seq, "seq_to": seq_to}
+            for kind, name, seq, seq_to in sorted(inputs)
+        ],
+    )
 
 
 def _words(content: Content) -> dict[str, str]:

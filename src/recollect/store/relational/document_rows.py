@@ -22,6 +22,23 @@ from recollect.store.relational import rows
 from recollect.store.relational.database import Connection, Row
 
 
+def purge_documents(c: Connection, space: str, keys: Sequence[int]) -> None:
+    """Remove documents with their versions; what referred to them refers to nothing."""
+    names = [{"space": space, "key": key} for key in keys]
+    c.run_many("drop_inputs", names)
+    c.run_many("free_references", names)
+    c.run_many("purge_document", names)
+
+
+def purge_deleted(c: Connection, space: str, document_id: str) -> int | None:
+    """Remove a document that was deleted; its last version. None: there is no such document."""
+    row = c.row("get_document", {"space": space, "id": document_id})
+    if row is None or row[13] is None:
+        return None
+    purge_documents(c, space, [row[0]])
+    return int(row[10])
+
+
 def note_purge(c: Connection, space: str, version: int) -> None:
     """Take what is gone out of the index of words; no document begins at or below this version."""
     c.run("empty_index", {})

@@ -16,12 +16,12 @@ from typing import Any
 
 from recollect.agency import DocumentChanges
 from recollect.clock import to_micros
-from recollect.crashpoints import reach
 from recollect.document import (
     Because,
     DeletedDocument,
     Document,
     Edit,
+    Filing,
     Node,
     Place,
     Purged,
@@ -29,19 +29,26 @@ from recollect.document import (
     TreeLimits,
     Version,
 )
-from recollect.errors import TooLarge
 from recollect.stems import stems
 from recollect.store.protocol import NewId
 from recollect.store.relational.database import Connection, Database, Row
-from recollect.store.relational.document_edits import SEPARATOR, SEPARATOR_END, Editing, inside
+from recollect.store.relational.document_edits import (
+    SEPARATOR,
+    SEPARATOR_END,
+    apply_edits,
+    inside,
+)
 from recollect.store.relational.document_rows import (
     deleted_document,
     document,
     node,
     note_purge,
+    purge_deleted,
+    purge_documents,
     reference,
     version,
 )
+from recollect.store.relational.topic_pages import render_pages
 from recollect.terms import TERMS_MAX, WORD_CHARS_MAX
 
 _EVERY = 2**62
@@ -194,23 +201,39 @@ class RelationalDocuments:
     def erase_deleted(self, space: str, document_id: str) -> bool:
         def job(c: Connection) -> bool:
             c.row("lock_tree", {"space": space})
-            row = c.row("erase_deleted", {"space": space, "id": document_id})
-            if row is not None:
-                note_purge(c, space, row[0])
-            return row is not None
+            version = purge_deleted(c, space, document_id)
+            if version is not None:
+                note_purge(c, space, version)
+            return version is not None
 
         is_erased = self._database.erase(space, job)
         if is_erased:
             self._database.scrub()
         return is_erased
 
+    def render(self, space: str, filing: Filing, now: datetime, new_id: NewId) -> int:
+        return len(
+            self._database.write(space, lambda c: render_pages(c, space, filing, now, new_id))
+        )
+
+    def unrendered(self, space: str | None, now: datetime | None, limit: int) -> builtins.list[str]:
+        page = {"any_space": space is None, "space": space or "", "limit": limit}
+
+        def job(c: Connection) -> builtins.list[Row]:
+            unfiled = c.rows("spaces_unfiled", page)
+            if now is None:
+                return unfiled
+            return unfiled + c.rows("spaces_with_ended_facts", {**page, "now": to_micros(now)})
+
+        return sorted({row[0] for row in self._database.read(space, job)})
+
     def purge(self, space: str, place: Place) -> Purged:
         def job(c: Connection) -> Purged:
             c.row("lock_tree", {"space": space})
             found = c.rows("list_purgeable", inside(space, place.key))
-            purged = [{"space": space, "key": row[0]} for row in found]
-            c.run_many("purge_usages", purged)
-            c.run_many("purge_document", purged)
+            keys = [row[0] for row in found]
+            c.run_many("purge_usages", [{"space": space, "key": key} for key in keys])
+            purge_documents(c, space, keys)
             c.run("bind_unbound_references", {"space": space})
             if found:
                 note_purge(c, space, max(row[2] for row in found))
@@ -222,36 +245,6 @@ class RelationalDocuments:
         purged = self._database.erase(space, job)
         # Also when nothing was there: a purge before this one may have left something in the log.
         return replace(purged, is_clean=self._database.scrub())
-
-
-def apply_edits(
-    c: Connection, space: str, changes: DocumentChanges, now: datetime, new_id: NewId
-) -> list[Document]:
-    """Make all edits inside a transaction; each document as it is afterwards."""
-    c.run("insert_space", {"space": space, "now": to_micros(now)})
-    row = c.row("lock_tree", {"space": space})
-    assert row is not None
-    limits = changes.limits
-    editing = Editing(
-        c=c,
-        space=space,
-        because=changes.because,
-        limits=limits,
-        now=to_micros(now),
-        new_id=new_id,
-        count=row[0],
-        versions_from=row[1],
-    )
-    made = [editing.apply(edit) for edit in changes.edits]
-    reach("documents.applied")
-    more = editing.count - row[0]
-    if more > 0 and editing.count > limits.documents_max:
-        raise TooLarge(
-            f"a tree holds at most {limits.documents_max:,} documents: raise documents_max"
-        )
-    if more:
-        c.run("count_documents", {"space": space, "more": more})
-    return made
 
 
 def _within(space: str, root: Place | None) -> dict[str, Any]:

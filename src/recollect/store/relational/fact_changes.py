@@ -13,6 +13,7 @@ from datetime import datetime
 from recollect.clock import to_micros
 from recollect.knowledge import FactEvent, Trust, content_key
 from recollect.store.relational.database import Connection, Params, Row
+from recollect.store.relational.topic_pages import unfile_fact
 
 STRENGTH = {Trust.TOOL: 0, Trust.AGENT: 1, Trust.USER: 2}
 
@@ -148,5 +149,7 @@ def note(
     change = {**fact, "content_key": before, "made_by": by, "now": to_micros(now)}
     said = {"event": event.value, "content": content, "other_id": other_id}
     c.run("insert_change", {**change, **said})
+    if event is not FactEvent.ADDED:
+        unfile_fact(c, fact["space"], fact["id"], now)
     if before is not None:
         c.run("unsay", change)

@@ -32,8 +32,8 @@ from recollect.generation import (
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows, selecting
 from recollect.store.relational.database import Connection, Database, Params, Row
-from recollect.store.relational.document_rows import note_purge
-from recollect.store.relational.documents import apply_edits
+from recollect.store.relational.document_edits import apply_edits
+from recollect.store.relational.document_rows import note_purge, purge_deleted
 from recollect.store.relational.jobs import make_due, note_change
 from recollect.store.relational.text import storable
 
@@ -333,9 +333,7 @@ def _erase_version(c: Connection, space: str, row: Row) -> int:
     c.run("drop_generation_document", {**names, "first_generation": first_generation})
     c.row("erase_version", {"space": space, "id": document_id, "version": version})
     if c.row("has_generation_document", names) is None:
-        erased = c.row("erase_deleted", {"space": space, "id": document_id})
-        if erased is not None:
-            return int(erased[0])
+        return purge_deleted(c, space, document_id) or 0
     return 0
 
 

@@ -1,19 +1,16 @@
 """Pages go with what they rest on: what is forgotten, and sessions that are left out of memory.
 
 A page that only machines wrote is dropped with all its versions as soon as one of its inputs is
-taken back, if a model wrote it from that; what rules wrote names its sources line by line and is
-edited elsewhere. A page that somebody else wrote on stays, and is named. In the transaction that
-takes the input back: no reader finds one without the other.
+taken back; the facts that are left come on a page again. One that somebody else wrote on stays, and
+is named. In the transaction that takes the input back: no reader finds one without the other.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 
 from recollect.agency import ItemKind, NewItem, Span
 from recollect.clock import to_micros
@@ -27,15 +24,28 @@ from recollect.document import (
     Place,
     TreeLimits,
     Write,
+    is_rendered,
 )
 from recollect.domain import JobKind, Outcome
 from recollect.knowledge import Source
 from recollect.store.relational.agent_rows import key_ref
 from recollect.store.relational.database import Connection, Row
-from recollect.store.relational.document_edits import SEPARATOR, Editing, inside
-from recollect.store.relational.document_rows import note_purge, provenance, read_provenance
+from recollect.store.relational.document_edits import (
+    SEPARATOR,
+    Editing,
+    inputs_of,
+    inside,
+    put_inputs,
+)
+from recollect.store.relational.document_rows import (
+    note_purge,
+    provenance,
+    purge_documents,
+    read_provenance,
+)
 from recollect.store.relational.inbox import post
 from recollect.store.relational.jobs import make_due
+from recollect.store.relational.topic_pages import unfile_page, unfile_session
 
 _DROPPED = Because(
     author=Author(kind=AuthorKind.AGENT, name=MEMORY_WORKER),
@@ -90,53 +100,78 @@ def drop_pages(
     """
     # Whoever writes a version at this moment is before us or after.
     c.row("lock_tree", {"space": space})
-    done, touched = DroppedPages(), defaultdict[int, list[Row]](list)
-    for row in _grounded(c, space, taken):
-        touched[row[0]].append(row)
+    done, touched = DroppedPages(), dict[int, list[Row]]()
+    for key in _made_from(c, space, taken):
+        versions = c.rows("grounds_of_document", {"space": space, "key": key})
+        touched[key] = [row for row in versions if taken.touches(*read_provenance(row[2]))]
     pages = [c.row("get_document_by_key", {"space": space, "key": key}) for key in touched]
     # What stands below a page goes before it.
     for page in sorted(filter(None, pages), key=lambda row: str(row[4]), reverse=True):
         key = page[0]
         versions = c.rows("grounds_of_document", {"space": space, "key": key})
-        authors = {_author(row) for row in versions}
-        is_made_anew = any(each.kind is AuthorKind.CONSOLIDATION for each in authors)
-        if not is_made_anew and any(map(_goes_whole, touched[key])):
-            if all_pages or all(author.is_machine for author in authors):
+        match _fate(versions, touched[key], all_pages=all_pages):
+            case _Fate.RENDERED:
+                unfile_page(c, space, key)
+                _drop(c, space, page, now, done, len(versions))
+            case _Fate.DROPPED:
                 done.sessions |= {each.session_id for row in versions for each in _sources(row)}
                 _drop(c, space, page, now, done, len(versions))
-            elif not _is_blank(page) or len(versions) > 1:
+            case _Fate.LEFT if not _is_blank(page) or len(versions) > 1:
                 done.left.append(page[3])
+            case _:
+                pass
         if is_erased:
-            _strip(c, space, taken, touched[key])
+            _strip(c, space, taken, key, touched[key])
     done.sessions -= taken.names
+    unfile_session(c, space, done.sessions)  # until a model has read them again
     done.left.sort()
     return done
 
 
-def _strip(c: Connection, space: str, taken: Taken, versions: Iterable[Row]) -> None:
+class _Fate(Enum):
+    """What becomes of a page that was made from something that is taken back."""
+
+    RENDERED = "rendered"  # it goes, and is rendered from the facts that are left
+    DROPPED = "dropped"  # it goes
+    LEFT = "left"  # it stays, for somebody wrote on it
+    REPLACED = "replaced"  # the next generation has it anew
+
+
+def _fate(versions: Sequence[Row], touched: Sequence[Row], *, all_pages: bool) -> _Fate:
+    if all(is_rendered(_author(row), row[5]) for row in versions):
+        return _Fate.RENDERED
+    authors = {_author(row) for row in versions}
+    is_made_anew = any(each.kind is AuthorKind.CONSOLIDATION for each in authors)
+    if is_made_anew or not any(map(_goes_whole, touched)):
+        return _Fate.REPLACED
+    is_machines = all(author.is_machine for author in authors)
+    return _Fate.DROPPED if all_pages or is_machines else _Fate.LEFT
+
+
+def _strip(c: Connection, space: str, taken: Taken, key: int, versions: Iterable[Row]) -> None:
     """Remove what is gone from what versions rest on, where they are still there."""
-    for key, version, text, *_ in versions:
+    own = {"space": space, "key": key}
+    for _, version, text, *_ in versions:
         sources, facts = read_provenance(text)
         kept = [source for source in sources if not taken.is_gone(source)]
         left = [each for each in facts if each not in taken.names]
-        changed = {"space": space, "key": key, "version": version}
+        changed = {**own, "version": version}
         changed["provenance"] = provenance(kept, left)
         c.run("set_provenance", changed)
         c.run("set_document_provenance", changed)
+    c.run("drop_inputs", own)
+    for row in c.rows("grounds_of_document", own):
+        put_inputs(c, own, inputs_of(*read_provenance(row[2])))
 
 
-def _grounded(c: Connection, space: str, taken: Taken) -> Iterator[Row]:
-    """The versions that rest on what is taken back."""
-    patterns = json.dumps(sorted(map(_naming, taken.names)), ensure_ascii=False)
-    for row in c.rows("provenances_naming", {"space": space, "patterns": patterns}):
-        if taken.touches(*read_provenance(row[2])):
-            yield row
-
-
-def _naming(name: str) -> str:
-    """What matches every text in which a name stands as JSON writes it."""
-    written = json.dumps(name, ensure_ascii=False)
-    return "%" + re.sub(r"([\\%_])", r"\\\1", written) + "%"
+def _made_from(c: Connection, space: str, taken: Taken) -> list[int]:
+    """The documents that were made from something that is taken back, by their keys."""
+    found: set[int] = set()
+    for name in sorted(taken.names):
+        for kind in ("fact", "record"):
+            names = {"space": space, "input_kind": kind, "input_id": name}
+            found |= {row[0] for row in c.rows("documents_made_from", names)}
+    return sorted(found)
 
 
 def _author(row: Row) -> Author:
@@ -164,7 +199,7 @@ def _drop(
             done.versions += versions
         return  # others stand below it
     c.run("purge_usages", names)
-    c.run("purge_document", names)
+    purge_documents(c, space, [page[0]])
     note_purge(c, space, page[10])
     if is_live:
         c.run("count_documents", {"space": space, "more": -1})

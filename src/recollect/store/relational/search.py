@@ -68,6 +68,7 @@ REWORDED_MAX = 1000  # facts that are looked through for what they said before t
 # What people want of whoever works for them, and what a recap has besides.
 _INSTRUCTIONS = (FactTag.INSTRUCTION, FactTag.CORRECTION, FactTag.PREFERENCE)
 _PLANS = (FactTag.GOAL, FactTag.COMMITMENT)
+_PERSONAL = (FactTag.DETAIL, FactTag.RELATION)
 _KNOWLEDGE = (FactTag.DECISION, FactTag.PROCEDURE, FactTag.LESSON)
 
 _EXTENTS = {
@@ -159,7 +160,7 @@ class RelationalSearch:
         told = _among(filters, Trust.USER, Trust.AGENT)
         peoples = replace(filters, or_no_project=True, trust=told)
         users = replace(peoples, trust=_among(filters, Trust.USER))
-        known = _PLANS if filters.project is None else (*_PLANS, *_KNOWLEDGE)
+        known = (*_PLANS, *(_PERSONAL if filters.project is None else _KNOWLEDGE))
         place = " ".join((filters.project or "").split())  # as facts name it: on one line
 
         def asked(which: Filters, *tags: FactTag) -> Asked:

@@ -25,13 +25,14 @@ CREATE TABLE api_keys (
 
 -- Who did what to what, and what came of it: ids that Recollect made, never what anybody said.
 CREATE TABLE audit (
-    id TEXT NOT NULL PRIMARY KEY,
-    space TEXT,  -- none: the store
+    space TEXT NOT NULL,  -- empty: the store
+    id TEXT NOT NULL,
     at INTEGER NOT NULL,
     actor TEXT NOT NULL,
     verb TEXT NOT NULL,
     targets TEXT NOT NULL,  -- a JSON list of ids
-    outcome TEXT  -- none: it is under way, or was cut short
+    outcome TEXT,  -- none: it is under way, or was cut short
+    PRIMARY KEY (space, id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX idx_audit_space ON audit (space, at, id);
@@ -69,19 +70,22 @@ CREATE TABLE agents (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE session_keys (
-    id INTEGER PRIMARY KEY,
     space TEXT NOT NULL,
+    id INTEGER PRIMARY KEY,
     agent_id TEXT NOT NULL,
     key TEXT NOT NULL,
     session_id TEXT NOT NULL,  -- the current session; an ended one stays until the next append
+    -- only sqlite
+    UNIQUE (space, id),
+    -- both
     UNIQUE (space, key, agent_id),
     FOREIGN KEY (space, agent_id) REFERENCES agents (space, id)
 ) STRICT;
 
 CREATE TABLE sessions (
-    id TEXT PRIMARY KEY,
     space TEXT NOT NULL,
-    key_id INTEGER NOT NULL REFERENCES session_keys (id),
+    id TEXT NOT NULL,
+    key_id INTEGER NOT NULL,
     rotation INTEGER NOT NULL,  -- 1 for the key's first session
     source TEXT NOT NULL,
     project TEXT,
@@ -109,6 +113,8 @@ CREATE TABLE sessions (
     ) STORED,
     CHECK (processed_until BETWEEN 1 AND last_seq),
     CHECK (invalidated_at > COALESCE(processed_until, 0)),
+    PRIMARY KEY (space, id),
+    FOREIGN KEY (space, key_id) REFERENCES session_keys (space, id),
     CHECK ((invalidated_at IS NULL) = (marked_at IS NULL))
 ) STRICT;
 
@@ -119,14 +125,15 @@ ALTER TABLE sessions SET (fillfactor = 70);
 CREATE INDEX idx_sessions_invalidated_at
     ON sessions (space, invalidated_at, marked_at) WHERE invalidated_at IS NOT NULL;
 CREATE INDEX idx_sessions_waiting ON sessions (space) WHERE waiting;
-CREATE INDEX idx_sessions_left_out ON sessions (space) WHERE mode <> 'enabled';
+CREATE INDEX idx_sessions_left_out ON sessions (space, mode) WHERE mode <> 'enabled';
 CREATE INDEX idx_sessions_listed ON sessions (space, created_at, id);
-CREATE UNIQUE INDEX idx_sessions_rotation ON sessions (key_id, rotation);
+CREATE INDEX idx_sessions_id ON sessions (id);  -- the newest of all spaces
+CREATE UNIQUE INDEX idx_sessions_rotation ON sessions (space, key_id, rotation);
 
 CREATE TABLE session_history (
-    id INTEGER PRIMARY KEY,
     space TEXT NOT NULL,
-    session_id TEXT NOT NULL REFERENCES sessions (id),
+    id INTEGER PRIMARY KEY,
+    session_id TEXT NOT NULL,
     seq INTEGER NOT NULL,
     key_id INTEGER NOT NULL,
     role TEXT NOT NULL,
@@ -138,39 +145,46 @@ CREATE TABLE session_history (
     created_at INTEGER NOT NULL,
     metadata TEXT,
     words TEXT,  -- as they are searched; none: they are read in time
-    UNIQUE (session_id, seq)
+    UNIQUE (space, session_id, seq),
+    FOREIGN KEY (space, session_id) REFERENCES sessions (space, id)
 ) STRICT;
 
 CREATE UNIQUE INDEX idx_session_history_append_key
-    ON session_history (key_id, append_key) WHERE append_key IS NOT NULL;
+    ON session_history (space, key_id, append_key) WHERE append_key IS NOT NULL;
 CREATE INDEX idx_session_history_wordless ON session_history (id) WHERE words IS NULL;
+-- only sqlite
 CREATE UNIQUE INDEX idx_session_history_space ON session_history (space, id);
+-- both
 CREATE INDEX idx_session_history_said ON session_history (space, said_at);
 
 -- The turns a compaction kept for the new session: references, so that nothing is learned twice.
 CREATE TABLE retained_records (
     space TEXT NOT NULL,
-    session_id TEXT NOT NULL REFERENCES sessions (id),
+    session_id TEXT NOT NULL,
     position INTEGER NOT NULL,
-    source_session_id TEXT NOT NULL REFERENCES sessions (id),
+    source_session_id TEXT NOT NULL,
     source_seq INTEGER NOT NULL,
-    PRIMARY KEY (session_id, position)
+    PRIMARY KEY (space, session_id, position),
+    FOREIGN KEY (space, session_id) REFERENCES sessions (space, id),
+    FOREIGN KEY (space, source_session_id) REFERENCES sessions (space, id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE summaries (
-    session_id TEXT PRIMARY KEY REFERENCES sessions (id),
     space TEXT NOT NULL,
+    session_id TEXT NOT NULL,
     content TEXT NOT NULL,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (space, session_id),
+    FOREIGN KEY (space, session_id) REFERENCES sessions (space, id)
 ) STRICT, WITHOUT ROWID;
 
 -- Every record below a cursor is in exactly one range of every pass.
 CREATE TABLE session_ranges (
-    session_id TEXT NOT NULL REFERENCES sessions (id),
+    space TEXT NOT NULL,
+    session_id TEXT NOT NULL,
     pass INTEGER NOT NULL,
     first_seq INTEGER NOT NULL,
     last_seq INTEGER NOT NULL,
-    space TEXT NOT NULL,
     outcome TEXT NOT NULL,
     reason TEXT,
     extractor TEXT,
@@ -179,7 +193,8 @@ CREATE TABLE session_ranges (
     output_tokens INTEGER,
     cost_micros INTEGER,
     created_at INTEGER NOT NULL,
-    PRIMARY KEY (session_id, pass, first_seq),
+    PRIMARY KEY (space, session_id, pass, first_seq),
+    FOREIGN KEY (space, session_id) REFERENCES sessions (space, id),
     CHECK (first_seq BETWEEN 1 AND last_seq)
 ) STRICT, WITHOUT ROWID;
 
@@ -220,8 +235,8 @@ CREATE INDEX idx_jobs_phase1 ON jobs (space)
 
 -- How far a run through a whole session has got: it goes on from there, and counts only when it ends.
 CREATE TABLE staged_drafts (
-    session_id TEXT PRIMARY KEY REFERENCES sessions (id),
     space TEXT NOT NULL,
+    session_id TEXT NOT NULL,
     pass INTEGER NOT NULL,
     upto INTEGER NOT NULL,
     extractor TEXT NOT NULL,
@@ -229,14 +244,16 @@ CREATE TABLE staged_drafts (
     calls INTEGER NOT NULL,
     input_tokens INTEGER NOT NULL,
     output_tokens INTEGER NOT NULL,
-    cost_micros INTEGER
+    cost_micros INTEGER,
+    PRIMARY KEY (space, session_id),
+    FOREIGN KEY (space, session_id) REFERENCES sessions (space, id)
 ) STRICT, WITHOUT ROWID;
 
 -- Phase 1's result, one row for a session.
 CREATE TABLE extractions (
-    key INTEGER PRIMARY KEY,
-    session_id TEXT NOT NULL UNIQUE REFERENCES sessions (id),
     space TEXT NOT NULL,
+    key INTEGER PRIMARY KEY,
+    session_id TEXT NOT NULL,
     raw_memory TEXT NOT NULL,
     rollout_summary TEXT NOT NULL,
     rollout_slug TEXT,
@@ -254,11 +271,15 @@ CREATE TABLE extractions (
     -- same second, a clock that was set back or another pass over the same records hide no change.
     revision INTEGER NOT NULL DEFAULT 0,
     selected_revision INTEGER,
-    words TEXT  -- as they are searched; none: they are read in time
+    words TEXT,  -- as they are searched; none: they are read in time
+    UNIQUE (space, session_id),
+    FOREIGN KEY (space, session_id) REFERENCES sessions (space, id)
 ) STRICT;
 
 CREATE INDEX idx_extractions_listed ON extractions (space, generated_at, session_id);
+-- only sqlite
 CREATE INDEX idx_extractions_space ON extractions (space, key);
+-- both
 CREATE INDEX idx_extractions_wordless ON extractions (key) WHERE words IS NULL;
 CREATE INDEX idx_extractions_ranked ON extractions (
     space, usage_count DESC, COALESCE(last_usage, generated_at) DESC, source_updated_at DESC,
@@ -279,9 +300,9 @@ ALTER TEXT SEARCH CONFIGURATION recollect_words
 -- both
 
 CREATE TABLE facts (
+    space TEXT NOT NULL,
     key INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
-    space TEXT NOT NULL,
     content TEXT NOT NULL,
     words TEXT NOT NULL,  -- of its content, as they are searched
     stemmed BOOLEAN NOT NULL DEFAULT TRUE,
@@ -328,7 +349,9 @@ CREATE INDEX idx_facts_same ON facts (space, content_key) WHERE content_key IS N
 CREATE INDEX idx_facts_superseded ON facts (space, superseded_by)
     WHERE superseded_by IS NOT NULL;
 CREATE INDEX idx_facts_listed ON facts (space, created_at, id);
-CREATE INDEX idx_facts_space ON facts (space, key);
+-- only sqlite
+CREATE UNIQUE INDEX idx_facts_space ON facts (space, key);
+-- both
 CREATE INDEX idx_facts_unstemmed ON facts (key) WHERE NOT stemmed;
 CREATE INDEX idx_facts_standing ON facts (space, usage_count DESC, valid_from DESC, id)
     WHERE deleted_at IS NULL AND superseded_by IS NULL;
@@ -336,28 +359,29 @@ CREATE INDEX idx_facts_expiring ON facts (space, expires_at)
     WHERE expires_at IS NOT NULL;
 
 CREATE TABLE fact_sources (
-    fact_key INTEGER NOT NULL REFERENCES facts (key) ON DELETE CASCADE,
+    space TEXT NOT NULL,
+    fact_key INTEGER NOT NULL,
     session_id TEXT NOT NULL,
     seq INTEGER NOT NULL,
     seq_to INTEGER NOT NULL,
-    space TEXT NOT NULL,
     quote TEXT NOT NULL,
     trust TEXT NOT NULL CHECK (trust IN ('user', 'agent', 'tool')),
     created_at INTEGER NOT NULL,
     -- Sources of one witness bear a fact out together: it stands while one whole witness stands.
     witness TEXT NOT NULL DEFAULT '',
-    PRIMARY KEY (fact_key, session_id, seq, seq_to),
+    PRIMARY KEY (space, fact_key, session_id, seq, seq_to),
+    FOREIGN KEY (space, fact_key) REFERENCES facts (space, key) ON DELETE CASCADE,
     CHECK (seq BETWEEN 0 AND seq_to)  -- 0: somewhere in the session
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX idx_fact_sources_session ON fact_sources (session_id, fact_key);
+CREATE INDEX idx_fact_sources_session ON fact_sources (space, session_id, fact_key);
 CREATE INDEX idx_fact_sources_listed
     ON fact_sources (space, fact_key, created_at, session_id, seq, seq_to);
 CREATE INDEX idx_fact_sources_trust ON fact_sources (space, fact_key, trust);
 
 CREATE TABLE fact_history (
-    id INTEGER PRIMARY KEY,
     space TEXT NOT NULL,
+    id INTEGER PRIMARY KEY,
     fact_id TEXT NOT NULL,
     event TEXT NOT NULL,
     content TEXT NOT NULL,
@@ -381,8 +405,8 @@ CREATE INDEX idx_fact_history_unsaid ON fact_history (space, other_id) WHERE fac
 
 -- Every call to a model, and what a space has used in a day.
 CREATE TABLE ledger (
-    id INTEGER PRIMARY KEY,
     space TEXT NOT NULL,
+    id INTEGER PRIMARY KEY,
     session_id TEXT,
     purpose TEXT NOT NULL,
     model TEXT NOT NULL,
@@ -395,8 +419,10 @@ CREATE TABLE ledger (
     created_at INTEGER NOT NULL
 ) STRICT;
 
+-- only sqlite
 CREATE INDEX idx_ledger_listed ON ledger (space, id);
-CREATE INDEX idx_ledger_session ON ledger (session_id) WHERE session_id IS NOT NULL;
+-- both
+CREATE INDEX idx_ledger_session ON ledger (space, session_id) WHERE session_id IS NOT NULL;
 
 CREATE TABLE spending (
     space TEXT NOT NULL,
@@ -489,9 +515,9 @@ CREATE TABLE trees (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE documents (
+    space TEXT NOT NULL REFERENCES spaces (space),
     key INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
-    space TEXT NOT NULL REFERENCES spaces (space),
     path TEXT NOT NULL,
     path_key TEXT NOT NULL,
     depth INTEGER NOT NULL,
@@ -525,6 +551,9 @@ CREATE TABLE documents (
             ' ' || words, ' ', ' z' || translate(left(md5(space), 8), 'abcdef', 'bcdfgh') || 'z'))
     ) STORED,
     -- both
+    -- only sqlite
+    UNIQUE (space, key),
+    -- both
     UNIQUE (space, id),
     CHECK ((deleted_at IS NULL) = (deleted_with IS NULL))
 ) STRICT;
@@ -535,9 +564,9 @@ CREATE INDEX idx_documents_deleted ON documents (space, path_key, deleted_at)
     WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE document_versions (
-    document_key INTEGER NOT NULL REFERENCES documents (key) ON DELETE CASCADE,
-    version INTEGER NOT NULL,
     space TEXT NOT NULL,
+    document_key INTEGER NOT NULL,
+    version INTEGER NOT NULL,
     event TEXT NOT NULL
         CHECK (event IN ('created', 'written', 'moved', 'deleted', 'restored')),
     path TEXT NOT NULL,
@@ -551,7 +580,8 @@ CREATE TABLE document_versions (
     reason TEXT NOT NULL,
     provenance TEXT NOT NULL,
     created_at INTEGER NOT NULL,
-    PRIMARY KEY (document_key, version)
+    PRIMARY KEY (space, document_key, version),
+    FOREIGN KEY (space, document_key) REFERENCES documents (space, key) ON DELETE CASCADE
 ) STRICT;
 
 -- Forgetting a session looks through the versions that rest on something.
@@ -559,30 +589,32 @@ CREATE INDEX idx_document_versions_grounded ON document_versions (space) WHERE p
 
 -- A link to a page that is not there yet is kept by its path, and bound when the page comes.
 CREATE TABLE document_references (
-    document_key INTEGER NOT NULL REFERENCES documents (key) ON DELETE CASCADE,
+    space TEXT NOT NULL,
+    document_key INTEGER NOT NULL,
     kind TEXT NOT NULL CHECK (kind IN ('link', 'body')),
     target_path_key TEXT NOT NULL,
     target_path TEXT NOT NULL,
     alias TEXT NOT NULL,
-    target_key INTEGER REFERENCES documents (key) ON DELETE SET NULL,
-    space TEXT NOT NULL,
-    PRIMARY KEY (space, document_key, target_path_key, kind)
+    target_key INTEGER,  -- set free by whoever purges what it is
+    PRIMARY KEY (space, document_key, target_path_key, kind),
+    FOREIGN KEY (space, document_key) REFERENCES documents (space, key) ON DELETE CASCADE,
+    FOREIGN KEY (space, target_key) REFERENCES documents (space, key)
 ) STRICT;
 
 -- By what they hang on, for when that is purged.
-CREATE INDEX idx_document_references_document ON document_references (document_key);
-CREATE INDEX idx_document_references_target ON document_references (target_key);
+CREATE INDEX idx_document_references_target ON document_references (space, target_key);
 CREATE INDEX idx_document_references_path ON document_references (space, target_path_key);
 
 -- Where a document stood before it was moved: old paths lead to it until something else stands there.
 CREATE TABLE document_redirects (
     space TEXT NOT NULL,
     path_key TEXT NOT NULL,
-    document_key INTEGER NOT NULL REFERENCES documents (key) ON DELETE CASCADE,
-    PRIMARY KEY (space, path_key)
+    document_key INTEGER NOT NULL,
+    PRIMARY KEY (space, path_key),
+    FOREIGN KEY (space, document_key) REFERENCES documents (space, key) ON DELETE CASCADE
 ) STRICT;
 
-CREATE INDEX idx_document_redirects_document ON document_redirects (document_key);
+CREATE INDEX idx_document_redirects_document ON document_redirects (space, document_key);
 
 -- What a derived thing was made from. It goes, or is made anew, with any of its inputs.
 CREATE TABLE derived_inputs (
@@ -599,6 +631,8 @@ CREATE TABLE derived_inputs (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX idx_derived_inputs_input ON derived_inputs (space, input_kind, input_id);
+-- Facts that are to come on a page, below the key of where they stood.
+CREATE INDEX idx_derived_inputs_unfiled ON derived_inputs (space) WHERE kind = 'unfiled';
 
 -- What a model was told: the question, the settings and a digest of each block, its lines by
 -- reference.
@@ -848,10 +882,10 @@ CREATE TABLE usages (
     session_id TEXT,
     created_at INTEGER NOT NULL,
     PRIMARY KEY (space, turn_id, kind, entry_kind, entry_id)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE INDEX idx_usages_entry ON usages (space, entry_kind, entry_id, kind);
-CREATE INDEX idx_usages_session ON usages (session_id) WHERE session_id IS NOT NULL;
+CREATE INDEX idx_usages_session ON usages (space, session_id) WHERE session_id IS NOT NULL;
 CREATE INDEX idx_usages_age ON usages (created_at);
 
 -- Vectors of entries, by the model that made them. They go with what they are of, and when it changes.
@@ -863,7 +897,7 @@ CREATE TABLE vectors (
     entry_key INTEGER NOT NULL,
     model TEXT NOT NULL,
     vector BLOB NOT NULL,
-    UNIQUE (model, kind, entry_key)
+    UNIQUE (space, model, kind, entry_key)
 ) STRICT;
 
 CREATE INDEX idx_vectors_entry ON vectors (kind, entry_key);
@@ -1018,22 +1052,23 @@ CREATE TRIGGER sessions_vectors AFTER UPDATE OF remembered ON sessions
 -- Agents at work: how they live, what waits for them, and what is to happen to them later
 
 CREATE TABLE agent_lives (
-    key_id INTEGER NOT NULL REFERENCES session_keys (id),
     space TEXT NOT NULL,
+    key_id INTEGER NOT NULL,
     job TEXT NOT NULL CHECK (job IN ('agent', 'memory-agent')),
     life TEXT NOT NULL CHECK (life IN ('active', 'sleeping', 'dead')),
     since INTEGER NOT NULL,
     incarnation INTEGER NOT NULL,
-    PRIMARY KEY (key_id)
+    PRIMARY KEY (space, key_id),
+    FOREIGN KEY (space, key_id) REFERENCES session_keys (space, id)
 ) STRICT;
 
 CREATE INDEX idx_agent_lives_space ON agent_lives (space, since);
 
 -- What was not done yet. The words of an item are gone from here once its effects are stored.
 CREATE TABLE inbox (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
     space TEXT NOT NULL,
-    key_id INTEGER NOT NULL REFERENCES agent_lives (key_id),
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    key_id INTEGER NOT NULL,
     item_id TEXT NOT NULL,
     kind TEXT NOT NULL,
     text TEXT NOT NULL,
@@ -1047,19 +1082,22 @@ CREATE TABLE inbox (
     last_error TEXT,
     created_at INTEGER NOT NULL,
     done_at INTEGER,
-    UNIQUE (key_id, item_id)
+    UNIQUE (space, key_id, item_id),
+    FOREIGN KEY (space, key_id) REFERENCES agent_lives (space, key_id)
 ) STRICT;
 
-CREATE INDEX idx_inbox_state ON inbox (key_id, state, id);
-CREATE INDEX idx_inbox_about ON inbox (space, about_session) WHERE about_session IS NOT NULL;
+CREATE INDEX idx_inbox_state ON inbox (space, key_id, state, id);
+CREATE INDEX idx_inbox_about ON inbox (space, about_session, key_id)
+    WHERE about_session IS NOT NULL;
 
 CREATE TABLE signals (
-    key_id INTEGER NOT NULL REFERENCES agent_lives (key_id),
-    name TEXT NOT NULL,
     space TEXT NOT NULL,
+    key_id INTEGER NOT NULL,
+    name TEXT NOT NULL,
     due_at INTEGER NOT NULL,
     body TEXT NOT NULL,
-    PRIMARY KEY (key_id, name)
+    PRIMARY KEY (space, key_id, name),
+    FOREIGN KEY (space, key_id) REFERENCES agent_lives (space, key_id)
 ) STRICT;
 
 CREATE INDEX idx_signals_due ON signals (due_at);
@@ -1068,10 +1106,11 @@ CREATE INDEX idx_signals_due ON signals (due_at);
 CREATE TABLE told_records (
     space TEXT NOT NULL,
     about_session TEXT NOT NULL,
-    session_id TEXT NOT NULL REFERENCES sessions (id),
+    session_id TEXT NOT NULL,
     first_seq INTEGER NOT NULL,
     last_seq INTEGER NOT NULL,
-    PRIMARY KEY (about_session, session_id, first_seq)
+    PRIMARY KEY (space, about_session, session_id, first_seq),
+    FOREIGN KEY (space, session_id) REFERENCES sessions (space, id)
 ) STRICT;
 
 -- What came in from other programs' files, so that nothing of it comes in twice

@@ -8,7 +8,7 @@ is one that was made before the numbers began anew.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -27,13 +27,15 @@ _FILE = re.compile(r"(\d{4})_(\w+)\.sql")
 _FOR = re.compile(r"^ *-- (?:only (sqlite|postgres)|both)$", re.MULTILINE)
 _COMMENT = re.compile(r" *--[^\n]*")
 _CREATED = re.compile(r"CREATE TABLE (\w+) \((.*)\)", re.DOTALL)
+_STORED = re.compile(r"ALTER TABLE (\w+) SET \(.*\)")
 _SPACE = re.compile(r"^    space TEXT", re.MULTILINE)
+_ITS_SPACE = re.compile(r"^    space TEXT .*(?:NOT NULL|PRIMARY KEY)", re.MULTILINE)
 _WORDS = {
     "sqlite": [(r"\bBOOLEAN\b", "INTEGER")],
     "postgres": [
         (
-            r"\bINTEGER PRIMARY KEY(?: AUTOINCREMENT)?,",
-            "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,",
+            r"\b(\w+) INTEGER PRIMARY KEY(?: AUTOINCREMENT)?,",
+            r"\1 BIGINT GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (space, \1),",
         ),
         (r"\bINTEGER\b", "BIGINT"),
         (r"\bTEXT\b", 'TEXT COLLATE "C"'),
@@ -52,10 +54,50 @@ class Migration:
     statements: tuple[str, ...]
 
     @property
+    def tables_with_space(self) -> tuple[str, ...]:
+        """The tables it makes whose rows are shown to their space alone."""
+        return self._tables(_SPACE)
+
+    @property
     def tenant_tables(self) -> tuple[str, ...]:
-        """The tables it makes of which every row belongs to a space."""
+        """Those of which every row belongs to a space: what is partitioned, or sharded, by it."""
+        return self._tables(_ITS_SPACE)
+
+    def partitioned(self, count: int) -> Migration:
+        """The same with every tenant table in so many hash partitions by its space.
+
+        A partition lets in nobody who does not come through its table, where the policies are.
+        """
+        tables = set(self.tenant_tables)
+        made: list[str] = []
+        for statement in self.statements:
+            created, stored = _CREATED.match(statement), _STORED.match(statement)
+            if created and created[1] in tables:
+                made.append(f"{statement} PARTITION BY HASH (space)")
+                for part in range(count):
+                    name = _partition(created[1], part)
+                    made += [
+                        (
+                            f"CREATE TABLE {name} PARTITION OF {created[1]}"
+                            f" FOR VALUES WITH (MODULUS {count}, REMAINDER {part})"
+                        ),
+                        f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY",
+                        f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY",
+                    ]
+            elif stored and stored[1] in tables:  # a partitioned table stores nothing itself
+                names = (_partition(stored[1], part) for part in range(count))
+                made += [statement.replace(stored[1], name, 1) for name in names]
+            else:
+                made.append(statement)
+        return replace(self, statements=tuple(made))
+
+    def _tables(self, column: re.Pattern[str]) -> tuple[str, ...]:
         made = [_CREATED.match(statement) for statement in self.statements]
-        return tuple(each[1] for each in made if each and _SPACE.search(each[2]))
+        return tuple(each[1] for each in made if each and column.search(each[2]))
+
+
+def _partition(table: str, part: int) -> str:
+    return f"{table}_p{part}"
 
 
 @cache

@@ -2,7 +2,8 @@
 
 A query is `-- name: x`, or `-- name: x (postgres)` where the dialects part ways; one that is
 `(pgvector)` is for PostgreSQL with that extension alone. Parameters are written `:name`; psycopg's
-form is made from it here.
+form is made from it here. One that begins with `-- operator` may see rows of several spaces; all
+others name their one space for every table.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ Extension = Literal["pgvector"]
 
 _HEADER = re.compile(r"^-- (name|fragment): (\w+)(?: \((\w+)\))?$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+_OPERATOR = re.compile(r"^-- operator\b", re.MULTILINE)
 _FRAGMENT = re.compile(r"\{(\w+)\}")
 _NESTED_MAX = 5  # fragments within fragments
 _COMMENT = re.compile(r"\s*--[^\n]*")
@@ -38,12 +40,29 @@ def queries(dialect: Dialect | Extension) -> dict[str, str]:
     return {name: _finished(text, fragments, dialect) for name, text in found.items()}
 
 
+@cache
+def operator_queries() -> frozenset[str]:
+    """The queries that may see several spaces at once."""
+    texts = (file.read_text(encoding="utf-8") for file in Path(__file__).parent.glob("*.sql"))
+    return frozenset(
+        header[2]
+        for text in texts
+        for header, end in _headers(text)
+        if _OPERATOR.search(text, header.end(), end)
+    )
+
+
+def _headers(text: str) -> list[tuple[re.Match[str], int]]:
+    """Where each block begins and ends."""
+    found = list(_HEADER.finditer(text))
+    ends = [header.start() for header in found[1:]] + [len(text)]
+    return list(zip(found, ends, strict=True))
+
+
 def _blocks(text: str) -> list[tuple[str, str, str | None, str]]:
-    headers = list(_HEADER.finditer(text))
-    ends = [header.start() for header in headers[1:]] + [len(text)]
     return [
         (header[1], header[2], header[3], _COMMENT.sub("", text[header.end() : end]).strip(" \n;"))
-        for header, end in zip(headers, ends, strict=True)
+        for header, end in _headers(text)
     ]
 
 

@@ -7,9 +7,9 @@ i.turn_id, i.attempts, i.last_error, i.created_at
 
 -- name: wake_agent
 -- Alive, whatever it was; one that was dead is made anew.
-INSERT INTO agent_lives (key_id, space, job, life, since, incarnation)
-VALUES (:key_id, :space, :job, 'active', :now, 1)
-ON CONFLICT (key_id) DO UPDATE SET
+INSERT INTO agent_lives (space, key_id, job, life, since, incarnation)
+VALUES (:space, :key_id, :job, 'active', :now, 1)
+ON CONFLICT (space, key_id) DO UPDATE SET
     life = 'active',
     since = CASE WHEN agent_lives.life = 'active' THEN agent_lives.since ELSE excluded.since END,
     incarnation = agent_lives.incarnation
@@ -32,7 +32,7 @@ INSERT INTO inbox (
 ) VALUES (
     :space, :key_id, :item_id, :kind, :text, :origin, :about_session, :about_first, :about_last,
     'queued', :now
-) ON CONFLICT (key_id, item_id) DO NOTHING RETURNING id;
+) ON CONFLICT (space, key_id, item_id) DO NOTHING RETURNING id;
 
 -- name: make_agent_due
 -- What is due and backs off is tried at once where a person waits: those that somebody hosts.
@@ -97,6 +97,7 @@ WHERE space = :space AND key_id = :key_id AND turn_id = :turn_id AND state = 'ta
 RETURNING state;
 
 -- name: revive_items
+-- operator
 UPDATE inbox SET state = 'queued', attempts = 0, turn_id = NULL
 WHERE state = 'parked' AND (:any_space OR space = :space)
     AND (:any_key OR CAST(key_id AS TEXT) = :key)
@@ -105,7 +106,7 @@ RETURNING key_id, space;
 -- name: revive_agent
 -- Whoever holds the job looks once more before it rests: one that is claimed stays so.
 UPDATE jobs SET
-    state = CASE state WHEN 'claimed' THEN state ELSE 'due' END,
+    state = CASE WHEN state = 'claimed' THEN state ELSE 'due' END,
     due_at = NULL, failures = 0, takeovers = 0, pauses = 0
 WHERE space = :space AND kind IN ('agent', 'memory-agent') AND key = :key RETURNING state, id;
 
@@ -123,7 +124,7 @@ SELECT k.id, k.space, k.key, k.agent_id FROM session_keys k WHERE k.space = :spa
 -- name: put_signal
 INSERT INTO signals (key_id, name, space, due_at, body)
 VALUES (:key_id, :name, :space, :due_at, :body)
-ON CONFLICT (key_id, name) DO UPDATE SET due_at = excluded.due_at, body = excluded.body;
+ON CONFLICT (space, key_id, name) DO UPDATE SET due_at = excluded.due_at, body = excluded.body;
 
 -- name: cancel_signal
 DELETE FROM signals WHERE space = :space AND key_id = :key_id AND name = :name RETURNING name;
@@ -136,8 +137,9 @@ WHERE space = :space AND key_id = :key_id AND name IN ('idle', 'poison-pill');
 DELETE FROM signals WHERE space = :space AND key_id = :key_id;
 
 -- name: due_signals
+-- operator
 SELECT g.space, k.key, k.agent_id, g.key_id, g.name, g.due_at, g.body
-FROM signals g JOIN session_keys k ON k.id = g.key_id
+FROM signals g JOIN session_keys k ON k.space = g.space AND k.id = g.key_id
 WHERE g.due_at <= :now AND (:any_space OR g.space = :space)
 ORDER BY g.due_at, g.key_id, g.name LIMIT :limit;
 
@@ -148,18 +150,20 @@ WHERE space = :space AND key_id = :key_id AND name = :name AND due_at <= :now
 RETURNING body;
 
 -- name: next_signal
+-- operator
 SELECT min(due_at) FROM signals;
 
 -- name: agent_states
+-- operator
 SELECT k.space, k.key, k.agent_id, l.key_id, l.life, l.since, l.incarnation, k.session_id,
-    (SELECT count(*) FROM inbox i WHERE i.key_id = l.key_id AND i.state = 'queued')
-    + (SELECT count(*) FROM inbox i WHERE i.key_id = l.key_id AND i.state = 'taken'),
-    (SELECT count(*) FROM inbox i WHERE i.key_id = l.key_id AND i.state = 'parked'),
+    (SELECT count(*) FROM inbox i WHERE i.space = l.space AND i.key_id = l.key_id AND i.state = 'queued')
+    + (SELECT count(*) FROM inbox i WHERE i.space = l.space AND i.key_id = l.key_id AND i.state = 'taken'),
+    (SELECT count(*) FROM inbox i WHERE i.space = l.space AND i.key_id = l.key_id AND i.state = 'parked'),
     l.job, j.state, j.due_at, COALESCE(j.last_error, (
-        SELECT i.last_error FROM inbox i WHERE i.key_id = l.key_id AND i.state = 'parked'
+        SELECT i.last_error FROM inbox i WHERE i.space = l.space AND i.key_id = l.key_id AND i.state = 'parked'
         ORDER BY i.id DESC LIMIT 1))
 FROM agent_lives l
-JOIN session_keys k ON k.id = l.key_id
+JOIN session_keys k ON k.space = l.space AND k.id = l.key_id
 LEFT JOIN jobs j ON j.space = l.space AND j.kind = l.job AND j.key = CAST(l.key_id AS TEXT)
 WHERE (:any_space OR l.space = :space) AND (:any_key OR l.key_id = :key_id)
 ORDER BY CASE l.life WHEN 'active' THEN 0 WHEN 'sleeping' THEN 1 ELSE 2 END, l.since DESC, l.key_id
@@ -170,17 +174,19 @@ SELECT name, due_at, body FROM signals
 WHERE space = :space AND key_id = :key_id ORDER BY due_at, name;
 
 -- name: count_agents
+-- operator
 SELECT life, count(*) FROM agent_lives WHERE (:any_space OR space = :space) GROUP BY life;
 
 -- name: put_told
 INSERT INTO told_records (space, about_session, session_id, first_seq, last_seq)
 VALUES (:space, :about_session, :session_id, :first_seq, :last_seq)
-ON CONFLICT (about_session, session_id, first_seq) DO UPDATE SET last_seq = excluded.last_seq;
+ON CONFLICT (space, about_session, session_id, first_seq) DO UPDATE SET last_seq = excluded.last_seq;
 
 -- name: end_told
 -- A turn has come to its end, and with it what it says.
 UPDATE told_records SET
-    last_seq = (SELECT s.last_seq FROM sessions s WHERE s.id = told_records.session_id)
+    last_seq = (SELECT s.last_seq FROM sessions s 
+        WHERE s.space = :space AND s.id = told_records.session_id)
 WHERE space = :space AND about_session = :about_session AND session_id = :session_id
     AND last_seq = :open;
 

@@ -7,16 +7,16 @@ WHERE o.space = :space AND o.fact_key = :fact_key ORDER BY o.session_id, o.quote
 
 -- name: session_statements
 -- What else holds of all that was learned from a session.
-SELECT DISTINCT f.content FROM facts f JOIN fact_sources o ON o.fact_key = f.key
-WHERE f.space = :space AND {by_session} AND {is_live} AND f.key <> :key ORDER BY f.content;
+SELECT DISTINCT f.content FROM fact_sources o CROSS JOIN facts f
+WHERE f.key = o.fact_key AND f.space = :space AND {by_session} AND {is_live} AND f.key <> :key ORDER BY f.content;
 
 -- name: session_disputes
 -- The facts of a session that somebody has changed or deleted: what each says now and has said, and
 -- the words that it was learned from.
 SELECT f.id, f.content, f.deleted_at IS NULL, o.quote, h.content
-FROM facts f JOIN fact_sources o ON o.fact_key = f.key
+FROM fact_sources o CROSS JOIN facts f
 JOIN fact_history h ON h.space = :space AND h.fact_id = f.id
-WHERE f.space = :space AND {by_session} AND EXISTS (
+WHERE f.key = o.fact_key AND f.space = :space AND {by_session} AND EXISTS (
     SELECT 1 FROM fact_history d
     WHERE d.space = :space AND d.fact_id = f.id AND d.content_key IS NOT NULL)
 ORDER BY f.id, h.id;

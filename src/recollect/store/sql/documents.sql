@@ -47,6 +47,7 @@ INSERT INTO documents_fts (documents_fts) VALUES ('delete-all');
 SELECT 1;
 
 -- name: fill_index (sqlite)
+-- operator
 INSERT INTO documents_fts (rowid, called, about, words)
 SELECT d.key, replace(' ' || d.called, ' ', ' ' || s.number || 'z'),
     replace(' ' || d.about, ' ', ' ' || s.number || 'z'),
@@ -54,6 +55,7 @@ SELECT d.key, replace(' ' || d.called, ' ', ' ' || s.number || 'z'),
 FROM documents d JOIN spaces s ON s.space = d.space;
 
 -- name: fill_index (postgres)
+-- operator
 SELECT 1;
 
 -- name: note_purge
@@ -194,11 +196,11 @@ SELECT max(d.depth), max({bytes_of_key}), max({bytes_of_path}) FROM documents d
 WHERE d.space = :space AND d.deleted_at IS NULL AND {is_inside};
 
 -- name: find_referrers
--- Who refers from outside to what is inside. What refers is found by what it refers to, not by space.
-SELECT DISTINCT o.path_key, o.path, d.path FROM documents d
-JOIN document_references r ON r.target_key = d.key
-JOIN documents o ON o.key = r.document_key
-WHERE d.space = :space AND o.space = :space
+-- Who refers from outside to what is inside.
+SELECT DISTINCT o.path_key, o.path, d.path
+FROM documents d CROSS JOIN document_references r CROSS JOIN documents o
+WHERE d.space = :space AND r.space = :space AND r.target_key = d.key
+    AND o.space = :space AND o.key = r.document_key
     AND d.deleted_at IS NULL AND {is_inside} AND o.deleted_at IS NULL
     AND NOT (o.path_key >= :path_key AND o.path_key < :path_key_end)
 ORDER BY o.path_key, d.path LIMIT :limit;
@@ -216,11 +218,12 @@ WHERE r.space = :space AND t.space = :space AND r.document_key = :key AND t.dele
 -- To what it meant before, or what stands at the path, or stood there before it was moved.
 INSERT INTO document_references (
     document_key, kind, target_path_key, target_path, alias, target_key, space)
-VALUES (:key, :kind, :target_path_key, :target_path, :alias, COALESCE(CAST(:kept AS BIGINT),
+SELECT o.key, :kind, :target_path_key, :target_path, :alias, COALESCE(CAST(:kept AS BIGINT),
     (SELECT d.key FROM documents d
         WHERE d.space = :space AND d.path_key = :target_path_key AND d.deleted_at IS NULL),
     (SELECT r.document_key FROM document_redirects r
-        WHERE r.space = :space AND r.path_key = :target_path_key)), :space);
+        WHERE r.space = :space AND r.path_key = :target_path_key)), o.space
+FROM documents o WHERE o.space = :space AND o.key = :key;
 
 -- fragment: named_document
 COALESCE(
@@ -360,6 +363,10 @@ WHERE d.search @@ q.wanted AND d.space = :space AND d.deleted_at IS NULL AND {is
 ORDER BY ts_rank(CAST(ARRAY[0.4, 0.4, 0.7, 1.0] AS REAL[]), d.search, q.wanted) DESC, d.path_key
 LIMIT :limit;
 
+-- name: free_references
+-- What they mean is about to be purged.
+UPDATE document_references SET target_key = NULL WHERE space = :space AND target_key = :key;
+
 -- name: purge_document
 DELETE FROM documents WHERE space = :space AND key = :key;
 
@@ -367,10 +374,6 @@ DELETE FROM documents WHERE space = :space AND key = :key;
 -- An earlier one: what a document says now stays.
 DELETE FROM document_versions WHERE space = :space AND version = :version AND document_key = (
     SELECT d.key FROM documents d WHERE d.space = :space AND d.id = :id AND d.version > :version)
-RETURNING version;
-
--- name: erase_deleted
-DELETE FROM documents WHERE space = :space AND id = :id AND deleted_at IS NOT NULL
 RETURNING version;
 
 -- name: list_purgeable
@@ -382,16 +385,6 @@ UNION ALL
 SELECT d.key, d.deleted_at, d.version, (
     SELECT count(*) FROM document_versions v WHERE v.space = :space AND v.document_key = d.key)
 FROM documents d WHERE d.space = :space AND d.deleted_at IS NOT NULL AND {is_inside};
-
--- name: provenances_naming (sqlite)
-SELECT {grounds} FROM document_versions v
-WHERE v.space = :space AND v.provenance <> '' AND EXISTS (
-    SELECT 1 FROM json_each(:patterns) p WHERE v.provenance LIKE p.value ESCAPE '\');
-
--- name: provenances_naming (postgres)
-SELECT {grounds} FROM document_versions v
-WHERE v.space = :space AND v.provenance <> '' AND v.provenance LIKE ANY (
-    ARRAY(SELECT w FROM json_array_elements_text(CAST(:patterns AS json)) w));
 
 -- fragment: grounds
 v.document_key, v.version, v.provenance, v.author_kind, v.author, v.reason

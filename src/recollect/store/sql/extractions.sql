@@ -18,14 +18,13 @@ ORDER BY e.generated_at DESC, e.session_id DESC LIMIT :limit;
 -- One row for a session: its use and what phase 2 has seen of it survive. None comes back if it
 -- says the same already.
 INSERT INTO extractions (
-    session_id, space, raw_memory, rollout_summary, rollout_slug, extractor, pass, upto,
+    space, session_id, raw_memory, rollout_summary, rollout_slug, extractor, pass, upto,
     source_updated_at, generated_at, words, revision
-) VALUES (
-    :session_id, :space, :raw_memory, :rollout_summary, :rollout_slug, :extractor, :pass, :upto,
-    COALESCE({said_at}, :now), :now, :words,
-    (SELECT c.changed + 1 FROM consolidations c WHERE c.space = :space)
-)
-ON CONFLICT (session_id) DO UPDATE SET
+) SELECT
+    c.space, :session_id, :raw_memory, :rollout_summary, CAST(:rollout_slug AS TEXT), :extractor,
+    :pass, :upto, COALESCE({said_at}, :now), :now, :words, c.changed + 1
+FROM consolidations c WHERE c.space = :space
+ON CONFLICT (space, session_id) DO UPDATE SET
     raw_memory = excluded.raw_memory,
     rollout_summary = excluded.rollout_summary,
     rollout_slug = excluded.rollout_slug,
@@ -101,6 +100,7 @@ RETURNING state;
 SELECT changed, consolidated, changed_at FROM consolidations WHERE space = :space;
 
 -- name: count_consolidations_due
+-- operator
 SELECT count(*) FROM consolidations
 WHERE changed > consolidated AND (:any_space OR space = :space);
 
@@ -183,11 +183,13 @@ WHERE l.space = :space AND l.id < :before AND (:any_session OR l.session_id = :s
 ORDER BY l.id DESC LIMIT :limit;
 
 -- name: spent_on_day
+-- operator
 SELECT COALESCE(sum(calls), 0), COALESCE(sum(input_tokens), 0), COALESCE(sum(output_tokens), 0),
     sum(cost_micros)
 FROM spending WHERE day = :day AND (:any_space OR space = :space);
 
 -- name: spent_by_purpose
+-- operator
 -- A call that failed before it began took nothing, and is none.
 SELECT purpose,
     COALESCE(sum(CASE WHEN day = :day THEN made END), 0),
@@ -203,6 +205,7 @@ FROM (
 GROUP BY purpose ORDER BY purpose;
 
 -- name: spent_daily
+-- operator
 SELECT day, sum(calls), sum(input_tokens), sum(output_tokens), sum(cost_micros)
 FROM spending WHERE day BETWEEN :first AND :last AND (:any_space OR space = :space)
 GROUP BY day ORDER BY day;
@@ -223,16 +226,19 @@ s.id, s.space, k.key, s.last_activity_at, s.last_seq, s.processed_until, s.mode,
      WHERE l.space = s.space AND l.session_id = s.id),
     (SELECT sum(l.cost_micros) FROM ledger l WHERE l.space = s.space AND l.session_id = s.id),
     (SELECT e.extractor FROM extractions e WHERE e.space = s.space AND e.session_id = s.id),
-    (SELECT count(DISTINCT o.fact_key) FROM fact_sources o JOIN facts f ON f.key = o.fact_key
-     WHERE o.space = s.space AND o.session_id = s.id AND f.deleted_at IS NULL),
+    (SELECT count(DISTINCT o.fact_key)
+     FROM fact_sources o CROSS JOIN facts f
+     WHERE f.space = s.space AND f.key = o.fact_key AND o.space = s.space AND o.session_id = s.id AND f.deleted_at IS NULL),
     j.state, j.due_at, j.failures, j.takeovers, j.last_error, j.pauses, s.remembered,
     (SELECT count(*) FROM inbox i
      WHERE i.space = s.space AND i.about_session = s.id AND i.state <> 'done')
 
 -- fragment: progress_joins
-JOIN session_keys k ON k.id = s.key_id LEFT JOIN jobs j ON j.kind = 'extract' AND j.key = s.id
+JOIN session_keys k ON k.space = s.space AND k.id = s.key_id
+LEFT JOIN jobs j ON j.space = s.space AND j.kind = 'extract' AND j.key = s.id
 
 -- name: space_progress
+-- operator
 -- The sessions first, so that nothing is looked up for those that are not asked for.
 SELECT {progress} FROM (
     SELECT * FROM sessions WHERE space = :space
@@ -240,6 +246,7 @@ SELECT {progress} FROM (
 ORDER BY s.created_at DESC, s.id DESC;
 
 -- name: store_progress
+-- operator
 -- Over all spaces: ids are in the order of time.
 SELECT {progress} FROM (SELECT * FROM sessions ORDER BY id DESC LIMIT :limit) s {progress_joins}
 ORDER BY s.id DESC;
@@ -280,7 +287,7 @@ DELETE FROM summaries WHERE space = :space AND session_id IN (
         WHERE s.space = :space AND s.id = :id
         UNION ALL
         SELECT s.id, s.key_id, s.rotation, s.ended_by FROM heirs h
-        JOIN sessions s ON s.key_id = h.key_id AND s.rotation = h.rotation + 1
+        JOIN sessions s ON s.space = :space AND s.key_id = h.key_id AND s.rotation = h.rotation + 1
         WHERE s.space = :space AND h.ended_by = 'compaction')
     SELECT heirs.id FROM heirs)
 RETURNING session_id;
@@ -312,11 +319,11 @@ WHERE space = :space AND key = :id AND kind = 'extract-again';
 
 -- name: stage_draft
 INSERT INTO staged_drafts (
-    session_id, space, pass, upto, extractor, draft, calls, input_tokens, output_tokens, cost_micros
+    space, session_id, pass, upto, extractor, draft, calls, input_tokens, output_tokens, cost_micros
 ) VALUES (
-    :id, :space, :pass, :upto, :extractor, :draft, :calls, :input_tokens, :output_tokens, :cost_micros
+    :space, :id, :pass, :upto, :extractor, :draft, :calls, :input_tokens, :output_tokens, :cost_micros
 )
-ON CONFLICT (session_id) DO UPDATE SET
+ON CONFLICT (space, session_id) DO UPDATE SET
     pass = excluded.pass, upto = excluded.upto, extractor = excluded.extractor,
     draft = excluded.draft, calls = excluded.calls, input_tokens = excluded.input_tokens,
     output_tokens = excluded.output_tokens, cost_micros = excluded.cost_micros;

@@ -38,11 +38,8 @@ CASE WHEN :sources_max > 0 THEN
     WHERE o.space = :space AND o.fact_key = f.key
     ORDER BY o.created_at, o.session_id, o.seq, o.seq_to LIMIT :sources_max)
 
--- fragment: by_session (sqlite)
--- Found by its session or its fact. The sign keeps SQLite from going through all that a space has.
-+o.space = :space AND o.session_id = :session_id
-
--- fragment: by_session (postgres)
+-- fragment: by_session
+-- Sources come before the facts in what joins both: SQLite would go through all that a space has.
 o.space = :space AND o.session_id = :session_id
 
 -- fragment: is_live
@@ -80,7 +77,7 @@ sessions
 
 -- fragment: its_own_session (postgres)
 -- By its id, one at a time; never all that are left out of a space.
-(SELECT * FROM sessions g WHERE g.id = o.session_id OFFSET 0)
+(SELECT * FROM sessions g WHERE g.space = :space AND g.id = o.session_id OFFSET 0)
 
 -- fragment: believed_until
 COALESCE(f.superseded_at, 4611686018427387904)
@@ -144,9 +141,9 @@ WHERE h.space = :space AND h.content_key = :content_key AND h.fact_id = ''
     AND h.other_id = :session_id
     AND (h.upto IS NULL OR h.upto >= :seq_to OR NOT :is_persons_word)
 UNION ALL
-SELECT 1 FROM fact_history h JOIN facts f ON f.space = h.space AND f.id = h.fact_id
-JOIN fact_sources o ON o.fact_key = f.key
-WHERE h.space = :space AND f.space = :space AND h.content_key = :content_key AND h.upto IS NULL
+SELECT 1 FROM fact_history h JOIN facts f ON f.space = :space AND f.id = h.fact_id
+JOIN fact_sources o ON o.space = :space AND o.fact_key = f.key
+WHERE h.space = :space AND h.content_key = :content_key AND h.upto IS NULL
     AND {by_session}
 LIMIT 1;
 
@@ -223,9 +220,9 @@ WHERE space = :space AND key = :key;
 
 -- name: insert_source
 -- Known already: the newest words, and the better trust.
-INSERT INTO fact_sources (fact_key, session_id, seq, seq_to, space, quote, trust, created_at)
-VALUES (:fact_key, :session_id, :seq, :seq_to, :space, :quote, :trust, :now)
-ON CONFLICT (fact_key, session_id, seq, seq_to) DO UPDATE SET
+INSERT INTO fact_sources (space, fact_key, session_id, seq, seq_to, quote, trust, created_at)
+VALUES (:space, :fact_key, :session_id, :seq, :seq_to, :quote, :trust, :now)
+ON CONFLICT (space, fact_key, session_id, seq, seq_to) DO UPDATE SET
     quote = excluded.quote,
     trust = CASE WHEN {is_better_trust} THEN excluded.trust ELSE fact_sources.trust END
 WHERE fact_sources.quote <> excluded.quote OR {is_better_trust} RETURNING fact_key;
@@ -249,11 +246,11 @@ INSERT INTO fact_history (
 -- No session that a fact was learned from brings a statement back by what it has said so far.
 INSERT INTO fact_history (
     space, fact_id, event, content, content_key, made_by, other_id, created_at, upto
-) SELECT DISTINCT CAST(:space AS TEXT), '', 'unsaid', '', CAST(:content_key AS TEXT),
-    CAST(:made_by AS TEXT), o.session_id, CAST(:now AS BIGINT), s.last_seq
-FROM facts f JOIN fact_sources o ON o.fact_key = f.key
-LEFT JOIN sessions s ON s.space = :space AND s.id = o.session_id
-WHERE f.space = :space AND f.id = :id AND o.space = :space
+) SELECT DISTINCT f.space, '', 'unsaid', '', CAST(:content_key AS TEXT),
+    CAST(:made_by AS TEXT), o.session_id, CAST(:now AS BIGINT), (
+        SELECT s.last_seq FROM sessions s WHERE s.space = :space AND s.id = o.session_id)
+FROM facts f JOIN fact_sources o ON o.space = :space AND o.fact_key = f.key
+WHERE f.space = :space AND f.id = :id
 ORDER BY o.session_id;
 
 -- name: fact_changes
@@ -268,8 +265,8 @@ RETURNING content, content_key, superseded_by, superseded_at;
 -- name: session_sources
 -- Where extractors found something in a session: what they would find again. What people deleted or
 -- made their own stays, and so does what was learned from records that are gone.
-SELECT o.fact_key, o.seq, o.seq_to FROM fact_sources o JOIN facts f ON f.key = o.fact_key
-WHERE f.space = :space AND {by_session} AND {is_extracted} AND f.deleted_at IS NULL
+SELECT o.fact_key, o.seq, o.seq_to FROM fact_sources o CROSS JOIN facts f
+WHERE f.key = o.fact_key AND f.space = :space AND {by_session} AND {is_extracted} AND f.deleted_at IS NULL
     AND EXISTS (
         SELECT 1 FROM session_history h WHERE h.space = :space AND h.session_id = :session_id
             AND h.seq BETWEEN o.seq AND o.seq_to);
@@ -287,26 +284,26 @@ DELETE FROM fact_sources WHERE space = :space AND fact_key = :fact_key
 -- name: left_out
 -- The facts of a session that no session bears out that may be remembered.
 SELECT DISTINCT f.key, f.id, f.superseded_by, f.superseded_at
-FROM facts f JOIN fact_sources o ON o.fact_key = f.key
-WHERE f.space = :space AND {by_session} AND f.deleted_at IS NULL AND NOT {is_borne_out}
+FROM fact_sources o CROSS JOIN facts f
+WHERE f.key = o.fact_key AND f.space = :space AND {by_session} AND f.deleted_at IS NULL AND NOT {is_borne_out}
 ORDER BY f.key;
 
 -- name: superseded_once
 -- What live facts of a session had superseded, and what it was superseded by since is over.
 SELECT DISTINCT f.key, f.id, f.content, f.trust, b.id, b.trust, b.valid_from
-FROM fact_sources o JOIN facts b ON b.key = o.fact_key
-JOIN fact_history h ON h.space = b.space AND h.other_id = b.id AND h.event = 'superseded'
-JOIN facts f ON f.space = h.space AND f.id = h.fact_id
-WHERE b.space = :space AND {by_session} AND b.deleted_at IS NULL AND b.superseded_by IS NULL
+FROM fact_sources o CROSS JOIN facts b
+JOIN fact_history h ON h.space = :space AND h.other_id = b.id AND h.event = 'superseded'
+JOIN facts f ON f.space = :space AND f.id = h.fact_id
+WHERE b.key = o.fact_key AND b.space = :space AND {by_session} AND b.deleted_at IS NULL AND b.superseded_by IS NULL
     AND b.extractor IS NOT NULL AND b.content_key IS NOT NULL
-    AND h.space = :space AND f.space = :space AND {is_live} AND {is_extracted}
+    AND {is_live} AND {is_extracted}
     AND f.valid_from <= b.valid_from AND f.key <> b.key
 ORDER BY b.valid_from, f.key;
 
 -- name: session_facts
 -- All that rests on a session, also what was deleted or withdrawn.
-SELECT DISTINCT f.key FROM facts f JOIN fact_sources o ON o.fact_key = f.key
-WHERE f.space = :space AND {by_session} ORDER BY f.key;
+SELECT DISTINCT f.key FROM fact_sources o CROSS JOIN facts f
+WHERE f.key = o.fact_key AND f.space = :space AND {by_session} ORDER BY f.key;
 
 -- name: withdraw_sources
 DELETE FROM fact_sources
@@ -371,7 +368,8 @@ SELECT {fact} FROM (
     SELECT f.key, bm25(facts_fts, 0.0, 1.0) AS score
     FROM facts_fts CROSS JOIN facts f ON f.key = facts_fts.rowid
     WHERE facts_fts MATCH {any_of} AND f.space = :space AND {holds}
-    ORDER BY score, f.created_at DESC, f.id LIMIT :limit) best JOIN facts f ON f.key = best.key
+    ORDER BY score, f.created_at DESC, f.id LIMIT :limit) best CROSS JOIN facts f
+WHERE f.space = :space AND f.key = best.key
 ORDER BY best.score, f.created_at DESC, f.id;
 
 -- name: search_facts (postgres)

@@ -4,7 +4,8 @@
 -- The keys of the agents that were told of a session, in the order of locks.
 SELECT i.key_id FROM inbox i WHERE i.space = :space AND i.about_session = :id
 UNION
-SELECT s.key_id FROM told_records t JOIN sessions s ON s.id = t.session_id
+SELECT s.key_id FROM told_records t
+JOIN sessions s ON s.space = :space AND s.id = t.session_id
 WHERE t.space = :space AND t.about_session = :id
 ORDER BY 1;
 
@@ -13,7 +14,8 @@ ORDER BY 1;
 SELECT k.id, k.space, k.key, k.agent_id FROM session_keys k WHERE k.space = :space AND k.id IN (
     SELECT i.key_id FROM inbox i WHERE i.space = :space AND i.about_session = :id
     UNION
-    SELECT s.key_id FROM told_records t JOIN sessions s ON s.id = t.session_id
+    SELECT s.key_id FROM told_records t
+    JOIN sessions s ON s.space = :space AND s.id = t.session_id
     WHERE t.space = :space AND t.about_session = :id)
 ORDER BY k.id;
 
@@ -24,8 +26,8 @@ SELECT l.key_id FROM agent_lives l WHERE l.space = :space AND l.job = 'memory-ag
 -- Whoever has read what is forgotten stores nothing of it; what is left to do is due at once. The row
 -- is held also where nobody is at work, for it is locked before what waits in the inbox.
 UPDATE jobs SET
-    state = CASE state WHEN 'claimed' THEN 'due' ELSE state END,
-    due_at = CASE state WHEN 'claimed' THEN NULL ELSE due_at END,
+    state = CASE WHEN state = 'claimed' THEN 'due' ELSE state END,
+    due_at = CASE WHEN state = 'claimed' THEN NULL ELSE due_at END,
     token = token + 1, owner = NULL, lease_expires_at = NULL
 WHERE kind IN ('agent', 'memory-agent') AND key = :job_key AND space = :space
 RETURNING state;
@@ -48,8 +50,8 @@ DELETE FROM inbox WHERE space = :space AND key_id = :key_id AND state IN ('taken
 
 -- name: record_facts
 -- All that rests on a record, also what was deleted or withdrawn.
-SELECT DISTINCT f.key FROM facts f JOIN fact_sources o ON o.fact_key = f.key
-WHERE f.space = :space AND {by_session} AND :seq BETWEEN o.seq AND o.seq_to ORDER BY f.key;
+SELECT DISTINCT f.key FROM fact_sources o CROSS JOIN facts f
+WHERE f.key = o.fact_key AND f.space = :space AND {by_session} AND :seq BETWEEN o.seq AND o.seq_to ORDER BY f.key;
 
 -- name: withdraw_record
 DELETE FROM fact_sources
@@ -67,7 +69,7 @@ WHERE space = :space AND id = :id;
 -- name: revoke_runs
 -- Whoever goes through the session is stale; what is due stays so, without what was said of it.
 UPDATE jobs SET
-    state = CASE state WHEN 'claimed' THEN 'due' ELSE state END,
+    state = CASE WHEN state = 'claimed' THEN 'due' ELSE state END,
     token = token + 1, owner = NULL, lease_expires_at = NULL, last_error = NULL, last_error_at = NULL
 WHERE space = :space AND key = :id AND kind IN ('extract', 'extract-again')
 RETURNING state;
@@ -90,10 +92,9 @@ WHERE o.space = :space AND o.fact_key = :fact_key ORDER BY 1;
 -- No word of it: a digest, and the session that must not bring it back.
 INSERT INTO fact_history (
     space, fact_id, event, content, content_key, made_by, other_id, created_at, upto
-) VALUES (
-    :space, '', 'forgotten', '', :content_key, :by, :session_id, :now,
-    (SELECT s.last_seq FROM sessions s WHERE s.space = :space AND s.id = :session_id)
-);
+) SELECT p.space, '', 'forgotten', '', :content_key, :by, :session_id, :now, (
+    SELECT s.last_seq FROM sessions s WHERE s.space = :space AND s.id = :session_id)
+FROM spaces p WHERE p.space = :space;
 
 -- name: forget_statements
 DELETE FROM fact_history
@@ -117,7 +118,7 @@ SELECT s.created_at, s.id, s.forgotten_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM session_history h WHERE h.space = :space AND h.session_id = s.id)
     AND NOT EXISTS (SELECT 1 FROM fact_sources o WHERE o.space = :space AND o.session_id = s.id)
 FROM sessions s
-JOIN session_keys k ON k.id = s.key_id
+JOIN session_keys k ON k.space = :space AND k.id = s.key_id
 WHERE s.space = :space AND s.created_at <= :before AND (s.created_at, s.id) > (:after, :after_id)
     AND (:any_agent OR k.agent_id = :agent_id) AND (:any_source OR s.source = :source)
 ORDER BY s.created_at, s.id LIMIT :limit;
@@ -176,7 +177,7 @@ ORDER BY d.key LIMIT :limit;
 -- name: key_left
 -- The next one that a session was forgotten of.
 SELECT k.id FROM session_keys k WHERE k.space = :space AND k.id > :after AND EXISTS (
-    SELECT 1 FROM sessions s WHERE s.key_id = k.id AND s.forgotten_at IS NOT NULL)
+    SELECT 1 FROM sessions s WHERE s.space = :space AND s.key_id = k.id AND s.forgotten_at IS NOT NULL)
 ORDER BY k.id LIMIT 1;
 
 -- name: drop_told_by
@@ -194,12 +195,13 @@ DELETE FROM jobs WHERE space = :space AND kind IN ('extract', 'extract-again')
 SELECT s.id FROM sessions s
 WHERE s.space = :space AND s.key_id = :key_id AND s.forgotten_at IS NOT NULL AND (
     s.id <> {current} OR NOT EXISTS (
-        SELECT 1 FROM sessions o WHERE o.key_id = :key_id AND o.forgotten_at IS NULL
+        SELECT 1 FROM sessions o
+        WHERE o.space = :space AND o.key_id = :key_id AND o.forgotten_at IS NULL
         UNION ALL
         SELECT 1 FROM inbox i WHERE i.space = :space AND i.key_id = :key_id))
 
 -- name: drop_sessions
-DELETE FROM sessions WHERE id IN ({forgotten_of_key});
+DELETE FROM sessions WHERE space = :space AND id IN ({forgotten_of_key});
 
 -- name: reserve_keys
 -- Whoever holds the number of a key that is gone must not find another under it.
@@ -211,8 +213,8 @@ ON CONFLICT (name) DO UPDATE SET value = CASE
 
 -- name: drop_key
 DELETE FROM session_keys WHERE space = :space AND id = :key_id
-    AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.key_id = :key_id)
-    AND NOT EXISTS (SELECT 1 FROM agent_lives l WHERE l.key_id = :key_id)
+    AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.space = :space AND s.key_id = :key_id)
+    AND NOT EXISTS (SELECT 1 FROM agent_lives l WHERE l.space = :space AND l.key_id = :key_id)
 RETURNING id;
 
 -- name: drop_agents

@@ -29,7 +29,8 @@ WHERE e.space = :space AND e.selected_for_phase2 AND s.id = e.session_id AND s.s
 
 -- fragment: memories_selected (sqlite)
 -- Few of many, which SQLite does not know.
-(SELECT * FROM extractions INDEXED BY idx_extractions_selected WHERE selected_for_phase2)
+(SELECT * FROM extractions INDEXED BY idx_extractions_selected
+    WHERE space = :space AND selected_for_phase2)
 
 -- fragment: memories_selected (postgres)
 extractions
@@ -58,7 +59,8 @@ SELECT {extraction}, e.revision, s.created_at, (
     SELECT h.said_at FROM session_history h
     WHERE h.space = :space AND h.session_id = :session_id ORDER BY h.seq LIMIT 1
 ), k.key, k.agent_id, s.project
-FROM extractions e JOIN sessions s ON s.id = e.session_id JOIN session_keys k ON k.id = s.key_id
+FROM extractions e JOIN sessions s ON s.space = :space AND s.id = e.session_id
+JOIN session_keys k ON k.space = :space AND k.id = s.key_id
 WHERE e.space = :space AND s.space = :space AND e.session_id = :session_id;
 
 -- name: standing_facts
@@ -252,6 +254,7 @@ WHERE g.space = :space AND g.document_id = :document_id LIMIT 1;
 UPDATE generations SET is_whole = FALSE WHERE space = :space AND number < :number AND is_whole;
 
 -- name: expired_selections
+-- operator
 SELECT c.space FROM consolidations c
 WHERE c.expires_at <= {now} AND (:any_space OR c.space = :space) ORDER BY c.space;
 
@@ -262,6 +265,7 @@ WHERE space = :space AND expires_at <= {now}
 RETURNING space;
 
 -- name: prunable_memories
+-- operator
 SELECT e.space, e.session_id FROM extractions e
 WHERE NOT e.selected_for_phase2 AND COALESCE(e.last_usage, e.generated_at) < :cutoff
 ORDER BY COALESCE(e.last_usage, e.generated_at), e.session_id LIMIT :limit;
@@ -284,6 +288,7 @@ RETURNING state;
 state = 'due' AND kind = 'consolidate' AND due_at IS NOT NULL AND failures = 0 AND pauses = 0
 
 -- name: cooling_consolidations
+-- operator
 SELECT space FROM jobs WHERE {is_cooling} AND (:any_space OR space = :space) ORDER BY space;
 
 -- name: hurry_consolidation
@@ -307,6 +312,7 @@ RETURNING changed, consolidated;
 SELECT 1 FROM consolidations c WHERE c.space = :space AND c.paused_at IS NOT NULL;
 
 -- name: consolidation_states
+-- operator
 SELECT c.space, c.generation, c.changed, c.consolidated, c.changed_at, c.finished_at, c.paused_at,
     c.expires_at, j.state, j.due_at, j.failures, j.last_error, (
         SELECT count(*) FROM jobs p WHERE p.space = c.space AND p.state IN ('due', 'claimed')
@@ -320,6 +326,7 @@ UPDATE consolidations SET files_generation = :generation
 WHERE space = :space AND files_generation < :generation;
 
 -- name: without_files
+-- operator
 -- Spaces whose current generation was not written as files, as far as anybody knows.
 SELECT c.space, c.generation FROM consolidations c
 WHERE c.files_generation < c.generation AND (:any_space OR c.space = :space)

@@ -10,10 +10,17 @@ CASE WHEN :any_lane THEN lane <> '' ELSE lane = :lane END AND (:any_space OR spa
 -- fragment: has_its_turn
 -- A space is consolidated when nothing of it is left to distil or to file, by those who can; one in
 -- which there always is, after some time all the same.
-(kind <> 'consolidate' OR (:consolidates AND (first_due_at <= {now} - :patience_micros OR NOT EXISTS (
-    SELECT 1 FROM jobs p WHERE p.space = jobs.space AND p.state IN ('due', 'claimed')
-        AND p.kind IN ('extract', 'extract-again', 'memory-agent')
-        AND (p.state = 'claimed' OR p.due_at IS NULL OR p.due_at <= {now})))))
+(kind <> 'consolidate' OR (:consolidates AND (first_due_at <= {now} - :patience_micros
+    OR NOT EXISTS (SELECT 1 FROM jobs p WHERE p.space = jobs.space AND {is_left}))))
+
+-- fragment: has_its_turn_here
+-- The same in the space that is named.
+(kind <> 'consolidate' OR (:consolidates AND (first_due_at <= {now} - :patience_micros
+    OR NOT EXISTS (SELECT 1 FROM jobs p WHERE p.space = :space AND {is_left}))))
+
+-- fragment: is_left
+p.state IN ('due', 'claimed') AND p.kind IN ('extract', 'extract-again', 'memory-agent')
+    AND (p.state = 'claimed' OR p.due_at IS NULL OR p.due_at <= {now})
 
 -- fragment: is_over
 -- A lease that ends later than any can was given before a clock was set back.
@@ -78,7 +85,8 @@ FOR UPDATE SKIP LOCKED
 
 -- name: hold_first_due
 -- Of a space, what nobody else is taking at this moment. Nobody waits for whoever holds a job.
-SELECT id, kind, key FROM jobs WHERE space = :space AND {is_claimable}
+SELECT id, kind, key FROM jobs
+WHERE space = :space AND state = 'due' AND {is_time} AND {in_lane} AND {has_its_turn_here}
 ORDER BY first_due_at, id LIMIT 1 {skip_locked};
 
 -- name: hold_expired
@@ -144,10 +152,11 @@ WHERE c.space = :space AND CAST(:kind AS TEXT) = 'consolidate';
 -- fragment: learnable_end
 -- The last record before the next that nothing is to be learned from, if there are any such yet.
 (SELECT min(r.first_seq) - 1 FROM session_ranges r
-    WHERE r.space = s.space AND r.session_id = s.id AND r.pass = s.pass
+    WHERE r.space = :space AND r.session_id = s.id AND r.pass = s.pass
         AND r.first_seq > COALESCE(s.processed_until, 0))
 
 -- name: next_due
+-- operator
 -- How long until the soonest backoff or lease runs out; none: nothing waits. What is due and was not
 -- found is held for a moment by an append to its session, which tells nobody when it lets go.
 SELECT min(moment) - {now} FROM (
@@ -266,15 +275,18 @@ WHERE state <> 'idle' AND {is_stuck}
 RETURNING state, id;
 
 -- name: list_jobs
+-- operator
 -- What is not idle, in the order in which it became due.
 SELECT {job} FROM jobs j
 WHERE j.state <> 'idle' AND (:any_space OR j.space = :space)
 ORDER BY j.first_due_at, j.id LIMIT :limit;
 
 -- name: get_job
+-- operator
 SELECT {job} FROM jobs j WHERE j.kind = :kind AND j.key = :key
     AND (:any_space OR j.space = :space);
 
 -- name: count_jobs
+-- operator
 SELECT state, count(*) FROM jobs
 WHERE state <> 'idle' AND (:any_space OR space = :space) GROUP BY state;

@@ -163,19 +163,23 @@ WHERE id = ANY (ARRAY(
 RETURNING id, space;
 
 -- name: count_marked
+-- operator
 SELECT count(*) FROM sessions
 WHERE invalidated_at IS NOT NULL AND (:any_space OR space = :space);
 
 -- name: count_waiting
+-- operator
 SELECT count(*) FROM sessions WHERE waiting AND (:any_space OR space = :space);
 
 -- name: list_marked
+-- operator
 -- In the order in which they were first marked.
 SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
 WHERE s.invalidated_at IS NOT NULL AND (:any_space OR s.space = :space)
 ORDER BY s.marked_at, s.id LIMIT :limit;
 
 -- name: list_waiting
+-- operator
 SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
 WHERE s.waiting AND (:is_all OR ({unattended})) AND (:any_space OR s.space = :space)
 ORDER BY s.last_activity_at, s.id LIMIT :limit;

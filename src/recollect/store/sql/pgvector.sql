@@ -11,12 +11,12 @@ INSERT INTO embeddings (key, space, model, kind, entry_key, embedding)
 SELECT v.key, v.space, v.model, v.kind, v.entry_key, CAST(:numbers AS vector) FROM vectors v
 WHERE v.space = :space AND v.model = :model AND v.kind = :kind AND v.entry_key = :entry_key
     AND v.vector = :vector
-ON CONFLICT (key) DO NOTHING;
+ON CONFLICT (space, key) DO NOTHING;
 
 -- name: vectors_without_embedding (pgvector)
 SELECT v.key, v.space, v.model, v.kind, v.entry_key, v.vector FROM vectors v
 WHERE v.key > :after AND length(v.vector) > 0 AND NOT EXISTS (
-    SELECT 1 FROM embeddings e WHERE e.key = v.key)
+    SELECT 1 FROM embeddings e WHERE e.space = v.space AND e.key = v.key)
 ORDER BY v.key LIMIT :limit;
 
 -- name: vector_additions (pgvector)
@@ -43,7 +43,8 @@ FROM unnest(CAST(:kinds AS TEXT[]), CAST(:entry_keys AS BIGINT[])) wanted (kind,
 CROSS JOIN LATERAL (
     SELECT o.key FROM vectors o
     WHERE o.model = :model AND o.kind = wanted.kind AND o.entry_key = wanted.entry_key OFFSET 0) v
-CROSS JOIN LATERAL (SELECT * FROM embeddings o WHERE o.key = v.key OFFSET 0) e
+CROSS JOIN LATERAL (
+    SELECT * FROM embeddings o WHERE o.space = :space AND o.key = v.key OFFSET 0) e
 WHERE e.space = :space AND vector_dims(e.embedding) = :dimensions;
 
 -- name: usual_likeness (pgvector)
@@ -53,7 +54,8 @@ WITH numbered AS (
     FROM embeddings e
     WHERE e.space = :space AND e.model = :model AND vector_dims(e.embedding) = :dimensions),
 chosen AS MATERIALIZED (
-    SELECT e.key, e.embedding FROM numbered n JOIN embeddings e ON e.key = n.key
+    SELECT e.key, e.embedding FROM numbered n
+    JOIN embeddings e ON e.space = :space AND e.key = n.key
     WHERE mod(n.at, (n.total + :rows - 1) / :rows) = 0 ORDER BY e.key LIMIT :rows)
 SELECT avg(-(a.embedding <#> b.embedding)), stddev_pop(-(a.embedding <#> b.embedding))
 FROM chosen a JOIN chosen b ON a.key < b.key;

@@ -119,7 +119,7 @@ SELECT content FROM summaries WHERE space = :space AND session_id = :id;
 -- name: set_summary
 INSERT INTO summaries (session_id, space, content, created_at)
 VALUES (:id, :space, :content, :now)
-ON CONFLICT (session_id) DO UPDATE SET
+ON CONFLICT (space, session_id) DO UPDATE SET
     content = excluded.content, created_at = excluded.created_at;
 
 -- name: delete_summary

@@ -57,7 +57,7 @@ json_extract(f.metadata, '$.project')
 
 -- fragment: has_left_out
 -- The generation rests on a session that may not be remembered any more; the next one will not.
-EXISTS (SELECT 1 FROM sessions n JOIN extractions e ON e.space = n.space AND e.session_id = n.id
+EXISTS (SELECT 1 FROM sessions n JOIN extractions e ON e.space = :space AND e.session_id = n.id
     WHERE n.space = :space AND n.mode <> 'enabled' AND e.selected_for_phase2)
 
 -- fragment: says_again
@@ -132,35 +132,43 @@ wanted.space = :space AND wanted.word = left(:word, 128)
 session_history h
 
 -- fragment: its_record (postgres)
--- One for each that is wanted, and never all of a space first: OFFSET 0 keeps it as it is written.
--- Of which space it is stands outside, so that no index but one comes into question.
-LATERAL (SELECT * FROM session_history o WHERE o.id = wanted.key OFFSET 0) h
+-- One for each that is wanted, and never all of a space first: OFFSET 0 keeps it as it is written,
+-- and the order is one that a single index has, so that no other comes into question.
+LATERAL (SELECT * FROM session_history o WHERE o.space = :space AND o.id BETWEEN wanted.key AND wanted.key
+    ORDER BY o.id OFFSET 0) h
 
 -- fragment: its_session (sqlite)
 sessions s
 
 -- fragment: its_session (postgres)
-LATERAL (SELECT * FROM sessions o WHERE o.id = h.session_id OFFSET 0) s
+LATERAL (SELECT * FROM sessions o WHERE o.space = :space AND o.id BETWEEN h.session_id AND h.session_id
+    ORDER BY o.id OFFSET 0) s
 
 -- fragment: its_key (sqlite)
 session_keys k
 
 -- fragment: its_key (postgres)
-LATERAL (SELECT * FROM session_keys o WHERE o.id = s.key_id OFFSET 0) k
+LATERAL (SELECT * FROM session_keys o WHERE o.space = :space AND o.id BETWEEN s.key_id AND s.key_id
+    ORDER BY o.id OFFSET 0) k
 
 -- fragment: its_fact (sqlite)
 facts f
 
 -- fragment: its_fact (postgres)
-LATERAL (SELECT * FROM facts o WHERE o.key = wanted.key OFFSET 0) f
+LATERAL (SELECT * FROM facts o WHERE o.space = :space AND o.key BETWEEN wanted.key AND wanted.key
+    ORDER BY o.key OFFSET 0) f
 
 -- fragment: its_grounds (sqlite)
-fact_sources o JOIN sessions s ON s.id = o.session_id JOIN session_keys k ON k.id = s.key_id
+fact_sources o JOIN sessions s ON s.space = :space AND s.id = o.session_id
+JOIN session_keys k ON k.space = :space AND k.id = s.key_id
 
 -- fragment: its_grounds (postgres)
-(SELECT * FROM fact_sources g WHERE g.fact_key = f.key OFFSET 0) o
-CROSS JOIN LATERAL (SELECT * FROM sessions g WHERE g.id = o.session_id OFFSET 0) s
-CROSS JOIN LATERAL (SELECT * FROM session_keys g WHERE g.id = s.key_id OFFSET 0) k
+(SELECT * FROM fact_sources g WHERE g.space = :space AND g.fact_key BETWEEN f.key AND f.key
+    ORDER BY g.fact_key OFFSET 0) o
+CROSS JOIN LATERAL (SELECT * FROM sessions g WHERE g.space = :space
+    AND g.id BETWEEN o.session_id AND o.session_id ORDER BY g.id OFFSET 0) s
+CROSS JOIN LATERAL (SELECT * FROM session_keys g WHERE g.space = :space
+    AND g.id BETWEEN s.key_id AND s.key_id ORDER BY g.id OFFSET 0) k
 
 -- fragment: its_history (sqlite)
 fact_history
@@ -172,14 +180,17 @@ fact_history
 extractions e CROSS JOIN sessions s
 
 -- fragment: its_summary (postgres)
-LATERAL (SELECT * FROM extractions o WHERE o.key = wanted.key OFFSET 0) e
-CROSS JOIN LATERAL (SELECT * FROM sessions o WHERE o.id = e.session_id OFFSET 0) s
+LATERAL (SELECT * FROM extractions o WHERE o.space = :space AND o.key BETWEEN wanted.key AND wanted.key
+    ORDER BY o.key OFFSET 0) e
+CROSS JOIN LATERAL (SELECT * FROM sessions o WHERE o.space = :space AND o.id BETWEEN e.session_id AND e.session_id
+    ORDER BY o.id OFFSET 0) s
 
 -- fragment: its_document (sqlite)
 documents d
 
 -- fragment: its_document (postgres)
-LATERAL (SELECT * FROM documents o WHERE o.key = wanted.key OFFSET 0) d
+LATERAL (SELECT * FROM documents o WHERE o.space = :space AND o.key BETWEEN wanted.key AND wanted.key
+    ORDER BY o.key OFFSET 0) d
 
 -- name: record_postings (sqlite)
 SELECT rowid FROM records_fts WHERE records_fts MATCH {the_word} ORDER BY rowid DESC LIMIT :limit;
@@ -276,8 +287,9 @@ WHERE h.id > (SELECT upto FROM indexed_records) AND h.words IS NOT NULL
 ORDER BY h.id DESC;
 
 -- name: unindexed_records (postgres)
-SELECT h.id, h.words FROM session_history h JOIN sessions s ON s.id = h.session_id
-JOIN session_keys k ON k.id = s.key_id WHERE h.space = :space AND false AND {asked_record};
+SELECT h.id, h.words FROM session_history h
+JOIN sessions s ON s.space = :space AND s.id = h.session_id
+JOIN session_keys k ON k.space = :space AND k.id = s.key_id WHERE h.space = :space AND false AND {asked_record};
 
 -- name: record_extent
 -- How many there are, told from the newest so many: from which key on they stand, and to which; and
@@ -347,10 +359,12 @@ WHERE c.id = wanted.key AND s.id = c.session_id AND k.id = s.key_id
 SELECT {record_entry}
 FROM {keys} wanted CROSS JOIN LATERAL (
     SELECT c.id, c.space, c.session_id, c.seq - 2 AS low, c.seq + 2 AS high
-    FROM session_history c WHERE c.id = wanted.key OFFSET 0) c
+    FROM session_history c WHERE c.space = :space AND c.id BETWEEN wanted.key AND wanted.key
+    ORDER BY c.id OFFSET 0) c
 CROSS JOIN LATERAL (
     SELECT * FROM session_history o
-    WHERE o.session_id = c.session_id AND o.seq BETWEEN c.low AND c.high OFFSET 0) h
+    WHERE o.space = :space AND o.session_id = c.session_id AND o.seq BETWEEN c.low AND c.high
+    ORDER BY o.seq OFFSET 0) h
 CROSS JOIN {its_session} CROSS JOIN {its_key}
 WHERE h.id <> c.id AND c.space = :space AND h.space = :space AND s.space = :space
     AND k.space = :space AND {asked_record};
@@ -434,7 +448,8 @@ LIMIT :limit;
 o.session_id = wanted.id AND o.space = :space AND f.key = o.fact_key AND f.space = :space
 
 -- fragment: sources_of_session (sqlite)
-fact_sources o
+-- By their sessions: SQLite would go through all that a space has.
+(SELECT * FROM fact_sources INDEXED BY idx_fact_sources_session WHERE space = :space) o
 
 -- fragment: sources_of_session (postgres)
 LATERAL (SELECT * FROM fact_sources g WHERE g.space = :space AND g.session_id = wanted.id OFFSET 0) o
@@ -443,7 +458,8 @@ LATERAL (SELECT * FROM fact_sources g WHERE g.space = :space AND g.session_id = 
 facts f
 
 -- fragment: fact_of_source (postgres)
-LATERAL (SELECT * FROM facts g WHERE g.key = o.fact_key OFFSET 0) f
+LATERAL (SELECT * FROM facts g WHERE g.space = :space AND g.key BETWEEN o.fact_key AND o.fact_key
+    ORDER BY g.key OFFSET 0) f
 
 -- name: load_summaries
 SELECT e.key, e.session_id, substr(e.rollout_summary, 1, :chars_max), substr(e.words, 1, :words_max),
@@ -489,13 +505,14 @@ FROM (
         AND NOT EXISTS (SELECT 1 FROM sessions b
             WHERE b.space = :space AND b.id = :beside AND b.key_id = s.key_id
                 AND s.rotation <= b.rotation AND NOT EXISTS (SELECT 1 FROM sessions r
-                    WHERE r.key_id = s.key_id AND r.rotation >= s.rotation
+                    WHERE r.space = :space AND r.key_id = s.key_id AND r.rotation >= s.rotation
                         AND r.rotation < b.rotation AND COALESCE(r.ended_by, '') <> 'compaction'))
     ORDER BY e.source_updated_at DESC, e.session_id DESC LIMIT :limit) newest
-JOIN extractions e ON e.key = newest.key
+JOIN extractions e ON e.space = :space AND e.key = newest.key
 ORDER BY e.source_updated_at DESC, e.session_id DESC;
 
 -- name: wordless_records
+-- operator
 SELECT h.space, h.id, substr(h.content, 1, :chars_max) FROM session_history h
 WHERE h.words IS NULL ORDER BY h.id LIMIT :limit;
 
@@ -503,6 +520,7 @@ WHERE h.words IS NULL ORDER BY h.id LIMIT :limit;
 UPDATE session_history SET words = :words WHERE space = :space AND id = :key AND words IS NULL;
 
 -- name: wordless_extractions
+-- operator
 SELECT e.space, e.key, e.raw_memory, e.rollout_summary, e.rollout_slug FROM extractions e
 WHERE e.words IS NULL ORDER BY e.key LIMIT :limit;
 
@@ -510,6 +528,7 @@ WHERE e.words IS NULL ORDER BY e.key LIMIT :limit;
 UPDATE extractions SET words = :words WHERE space = :space AND key = :key AND words IS NULL;
 
 -- name: wordless_facts
+-- operator
 -- Those that are indexed by their words as they stand there.
 SELECT f.space, f.key, f.content, f.topic, f.metadata FROM facts f
 WHERE NOT f.stemmed ORDER BY f.key LIMIT :limit;
@@ -571,6 +590,7 @@ DELETE FROM usages WHERE space = :space AND entry_kind = 'document' AND entry_id
     SELECT d.path FROM documents d WHERE d.space = :space AND d.key = :key);
 
 -- name: aged_usages
+-- operator
 SELECT DISTINCT u.space FROM usages u WHERE u.created_at < :before;
 
 -- name: prune_usages

@@ -9,13 +9,14 @@ INSERT INTO agents (space, id, created_at) VALUES (:space, :agent_id, :now)
 ON CONFLICT (space, id) DO NOTHING;
 
 -- name: insert_key (sqlite)
+-- operator: numbers are those of the whole file
 -- No row comes back when somebody else was faster. A number that was used is not used again.
 INSERT INTO session_keys (id, space, agent_id, key, session_id)
-VALUES (
-    1 + max(
-        COALESCE((SELECT max(k.id) FROM session_keys k), 0),
-        COALESCE((SELECT CAST(p.value AS INTEGER) FROM properties p WHERE p.name = 'keys_from'), 0)),
-    :space, :agent_id, :key, :session_id)
+SELECT
+    1 + max(COALESCE(max(k.id), 0), COALESCE((
+        SELECT CAST(p.value AS INTEGER) FROM properties p WHERE p.name = 'keys_from'), 0)),
+    :space, :agent_id, :key, :session_id
+FROM session_keys k WHERE true
 ON CONFLICT (space, key, agent_id) DO NOTHING
 RETURNING id;
 
@@ -58,10 +59,12 @@ UPDATE session_keys SET session_id = :session_id WHERE space = :space AND id = :
 -- name: point_key_back
 -- To the newest session that there is, where the one that it names is gone.
 UPDATE session_keys SET session_id = (
-    SELECT s.id FROM sessions s WHERE s.key_id = session_keys.id ORDER BY s.rotation DESC LIMIT 1)
+    SELECT s.id FROM sessions s WHERE s.space = :space AND s.key_id = session_keys.id
+    ORDER BY s.rotation DESC LIMIT 1)
 WHERE space = :space AND key = :key AND agent_id = :agent_id
-    AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_keys.session_id)
-    AND EXISTS (SELECT 1 FROM sessions s WHERE s.key_id = session_keys.id);
+    AND NOT EXISTS (
+        SELECT 1 FROM sessions s WHERE s.space = :space AND s.id = session_keys.session_id)
+    AND EXISTS (SELECT 1 FROM sessions s WHERE s.space = :space AND s.key_id = session_keys.id);
 
 -- name: insert_session
 INSERT INTO sessions (
@@ -73,12 +76,12 @@ INSERT INTO sessions (
 );
 
 -- name: get_session
-SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
+SELECT {session} FROM sessions s JOIN session_keys k ON k.space = :space AND k.id = s.key_id
 WHERE s.space = :space AND s.id = :id;
 
 -- name: load_session
 -- A session and what it has come to so far.
-SELECT {session}, {extraction} FROM sessions s JOIN session_keys k ON k.id = s.key_id
+SELECT {session}, {extraction} FROM sessions s JOIN session_keys k ON k.space = :space AND k.id = s.key_id
 LEFT JOIN extractions e ON e.space = :space AND e.session_id = s.id
 WHERE s.space = :space AND s.id = :id;
 
@@ -88,13 +91,13 @@ WHERE k.space = :space AND s.space = :space AND k.id = :key_id;
 
 -- name: list_sessions
 -- Newest first, a page at a time: the page after the session (before, before_id).
-SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
+SELECT {session} FROM sessions s JOIN session_keys k ON k.space = :space AND k.id = s.key_id
 WHERE s.space = :space AND (s.created_at, s.id) < (:before, :before_id)
 ORDER BY s.created_at DESC, s.id DESC LIMIT :limit;
 
 -- name: key_sessions
 -- Every session a key has had, oldest first.
-SELECT {session} FROM sessions s JOIN session_keys k ON k.id = s.key_id
+SELECT {session} FROM sessions s JOIN session_keys k ON k.space = :space AND k.id = s.key_id
 WHERE s.space = :space AND s.key_id = :key_id ORDER BY s.rotation;
 
 -- name: end_session
@@ -121,4 +124,5 @@ WHERE space = :space AND id = :id;
 SELECT COALESCE(left_seq, 0) FROM sessions WHERE space = :space AND id = :id;
 
 -- name: list_spaces
+-- operator
 SELECT space FROM spaces WHERE space > :after ORDER BY space LIMIT :limit;

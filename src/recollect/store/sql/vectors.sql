@@ -66,7 +66,7 @@ SELECT h.space, 'record', h.id, :model, :vector FROM session_history h
 WHERE h.space = :space AND h.id = :entry_key AND :text
     = CASE WHEN (SELECT s.remembered FROM sessions s WHERE s.id = h.session_id)
         THEN substr(h.content, 1, :chars_max) ELSE '' END
-{unless_it_goes} ON CONFLICT (model, kind, entry_key) DO NOTHING;
+{unless_it_goes} ON CONFLICT (space, model, kind, entry_key) DO NOTHING;
 
 -- fragment: unless_it_goes (sqlite)
 
@@ -78,20 +78,20 @@ FOR KEY SHARE SKIP LOCKED
 INSERT INTO vectors (space, kind, entry_key, model, vector)
 SELECT f.space, 'fact', f.key, :model, :vector FROM facts f
 WHERE f.space = :space AND f.key = :entry_key AND f.content = :text
-{unless_it_goes} ON CONFLICT (model, kind, entry_key) DO NOTHING;
+{unless_it_goes} ON CONFLICT (space, model, kind, entry_key) DO NOTHING;
 
 -- name: put_summary_vector
 INSERT INTO vectors (space, kind, entry_key, model, vector)
 SELECT e.space, 'summary', e.key, :model, :vector FROM extractions e
 WHERE e.space = :space AND e.key = :entry_key
     AND substr(e.rollout_summary, 1, :chars_max) = :text
-{unless_it_goes} ON CONFLICT (model, kind, entry_key) DO NOTHING;
+{unless_it_goes} ON CONFLICT (space, model, kind, entry_key) DO NOTHING;
 
 -- name: put_document_vector
 INSERT INTO vectors (space, kind, entry_key, model, vector)
 SELECT d.space, 'document', d.key, :model, :vector FROM documents d
 WHERE d.space = :space AND d.key = :entry_key AND d.version = :mark
-{unless_it_goes} ON CONFLICT (model, kind, entry_key) DO NOTHING;
+{unless_it_goes} ON CONFLICT (space, model, kind, entry_key) DO NOTHING;
 
 -- name: vectors_after
 SELECT v.key, v.kind, v.entry_key, v.vector FROM vectors v

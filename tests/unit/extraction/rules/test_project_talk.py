@@ -158,6 +158,7 @@ OF_THE_DAY = [
     "There is an empty child Node in the tree.",
     "my job is failing",
     "I studied the logs and found nothing.",
+    "Please perform the following file read operations on tests/conftest.py.",
     "I work with React.",
     # corrections of the moment, replies, questions, suppositions
     "that's wrong, the test still fails",

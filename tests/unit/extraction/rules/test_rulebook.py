@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.extraction import languages
+from recollect import languages
 from recollect.extraction.rules import RuleExtractor, rulebook
 from recollect.extraction.rules.weighing import Setting
 from recollect.extraction.rules.wording import Occasion
@@ -21,7 +21,7 @@ from tests.unit.extraction.material import piece, said
 FILE = Path(rulebook.__file__).with_name("en.toml")
 DATA = tomllib.loads(FILE.read_text(encoding="utf-8"))
 BOOK = rulebook.load()
-LANGUAGES = tomllib.loads(FILE.with_name("languages.toml").read_text(encoding="utf-8"))
+LANGUAGES = tomllib.loads(Path(languages.__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 RULES = [(language, rule) for language in LANGUAGES for rule in rulebook.load(language).rules]
 
 
@@ -72,8 +72,8 @@ def test_a_language_says_nothing_that_is_not_asked_for(language: str) -> None:
     ],
 )
 def test_a_language_is_told_by_its_small_words(text: str, language: str) -> None:
-    assert rulebook.language_of(text) == language
-    assert rulebook.language_of("ok", language) == language
+    assert languages.language_of(text) == language
+    assert languages.language_of("ok", language) == language
 
 
 def test_weights_are_given_to_cues_that_exist() -> None:
@@ -83,7 +83,8 @@ def test_weights_are_given_to_cues_that_exist() -> None:
 
 @pytest.mark.parametrize("name", sorted(DATA["phrases"]))
 def test_every_phrase_compiles_and_is_asked_for(name: str) -> None:
-    assert BOOK.phrase(name).flags & re.IGNORECASE
+    if name != "past":  # told by cues
+        assert BOOK.phrase(name).flags & re.IGNORECASE
     source = " ".join(path.read_text(encoding="utf-8") for path in FILE.parent.glob("*.py"))
     assert f'"{name}"' in source or any(name in rule.unless for rule in BOOK.rules)
 

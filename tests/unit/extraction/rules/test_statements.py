@@ -183,7 +183,7 @@ EVENTS = [
     ),
     (
         "My grandmother passed away last winter.",
-        "The user's grandmother passed away last winter.",
+        "The user's grandmother passed away last winter (2025-12 to 2026-02).",
     ),
 ]
 OBSERVATIONS = [
@@ -490,3 +490,41 @@ def test_a_lower_threshold_keeps_more() -> None:
     assert facts_of(text) == ()
     lenient = RuleExtractor(threshold=0.0)
     assert len(lenient.extract(piece(said(1, text))).facts) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        (
+            "could you always give prices in Swiss francs please",
+            'The user instructs: "Always give prices in Swiss francs please"',
+        ),
+        ("Can you always answer briefly", 'The user instructs: "Always answer briefly"'),
+        (
+            "I can't do stairs anymore since the knee operation",
+            "The user can't do stairs anymore since the knee operation.",
+        ),
+        ("I can no longer drive.", "The user can no longer drive."),
+        (
+            "It's Katherine with a K, not Catherine",
+            'The user corrects: "It\'s Katherine with a K, not Catherine"',
+        ),
+    ],
+)
+def test_a_wish_in_a_question_a_loss_and_a_spelling_are_kept(text: str, content: str) -> None:
+    assert [fact.content for fact in facts_of(text)] == [content]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm getting a 404 from the API",
+        "I keep getting an error",
+        "We're seeing a timeout in the logs",
+        "Fwd: Always use tabs in this repo",
+        "the docs say: always use tabs",
+        "I can't find it anymore",
+    ],
+)
+def test_a_report_of_trouble_and_what_others_wrote_teach_nothing(text: str) -> None:
+    assert facts_of(text) == ()

@@ -41,7 +41,7 @@ def test_what_a_command_does_is_told_with_the_user_of_the_machine(store: str) ->
     assert "Lisbon" not in shown
     assert USER in shown
     later = run(store, "audit", "--since", "2100-01-01T00:00:00Z", audit="off")
-    assert "Nothing is written down here." in later.stderr
+    assert "Nothing is recorded here." in later.stderr
     assert "RECOLLECT_AUDIT=writes" in later.stderr
 
 
@@ -54,7 +54,7 @@ def test_what_a_hook_does_is_told_as_a_hooks(store: str, tmp_path: Path) -> None
 
 
 def test_more_than_a_page_is_read_page_by_page(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.interfaces.cli.audit.LIST_MAX", 2)
+    monkeypatch.setattr("recollect.interfaces.cli.store.LIST_MAX", 2)
     for number in range(3):
         run(store, "append", "k", f"word {number}")
     listed = json.loads(run(store, "audit", "--json", "--limit", "5").stdout)

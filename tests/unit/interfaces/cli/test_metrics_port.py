@@ -9,7 +9,7 @@ import pytest
 
 import recollect
 from recollect.errors import InvalidValue
-from recollect.interfaces.cli.worker import metrics_served
+from recollect.interfaces.cli.work import metrics_served
 
 
 def test_the_figures_of_a_worker_are_one_page() -> None:

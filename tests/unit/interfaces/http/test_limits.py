@@ -5,8 +5,8 @@ from __future__ import annotations
 from recollect.clock import ManualClock
 from recollect.interfaces.http import limits
 from recollect.interfaces.http.limits import (
-    Done,
     DoneOnce,
+    DoneRequest,
     First,
     OtherRequest,
     Rate,
@@ -15,7 +15,7 @@ from recollect.interfaces.http.limits import (
 )
 
 PLACE = place_of("key", "POST /x", "one")
-DONE = Done(status=201, ids=("a-fact",))
+DONE = DoneRequest(status=201, ids=("a-fact",))
 
 
 def test_a_burst_is_allowed_and_then_so_many_a_second() -> None:
@@ -64,7 +64,7 @@ def test_what_failed_may_be_asked_again() -> None:
 
 def test_what_was_done_is_bounded_in_number_and_in_ids() -> None:
     once = DoneOnce(ManualClock())
-    done = Done(status=200, ids=("id",) * 1000)
+    done = DoneRequest(status=200, ids=("id",) * 1000)
     places = [place_of("key", "POST /x", str(n)) for n in range(limits.IDS_MAX // 1000 + 10)]
     for place in places:
         assert once.begin(place, b"") == First()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from recollect import errors
 from recollect.errors import RecollectError
-from recollect.interfaces.http.openapi import EVERYWHERE
-from recollect.interfaces.http.problems import PROBLEM, TITLES, problem_of, refusal
+from recollect.interfaces.http.openapi import EVERYWHERE, ProblemDetails
+from recollect.interfaces.http.problems import TITLES, problem_of, refusal
 
 WORDS = "the words of the error: /var/lib/secret"
 
@@ -71,7 +72,7 @@ def test_a_wait_that_is_known_is_told() -> None:
 @pytest.mark.parametrize("status", sorted(TITLES))
 def test_what_http_itself_refuses_says_who_can_mend_it_as_well(status: int) -> None:
     told = json.loads(refusal(status, "some-kind", "why").problem.answer().encoded())
-    Draft202012Validator(PROBLEM).validate(told)
+    Draft202012Validator(msgspec.json.schema(ProblemDetails)).validate(told)
     is_temporary = status in (408, 429, 503, 504)
     assert told["retry_helps"] is is_temporary
     assert (told["mended_by"] == "caller") == (status < 500 and status != 429)

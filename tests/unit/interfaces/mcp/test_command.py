@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
 import pytest
 
-from recollect.interfaces.cli.mcp import project_here, read_address, read_spaces
+from recollect.errors import InvalidValue
+from recollect.interfaces.cli.serving import project_here, read_address, read_spaces
 
 
 def test_the_project_is_the_work_tree_that_it_is_started_in(
@@ -36,22 +36,16 @@ def test_home_and_the_root_of_the_disk_are_no_project(
 
 
 def test_an_address_is_a_host_and_a_port() -> None:
-    option = click.Option(["--http"])
-    context = click.Context(click.Command("mcp"))
-
-    def read(text: str) -> tuple[str, int] | None:
-        return read_address(context, option, text)
-
-    assert read("8765") == read(":8765") == read("127.0.0.1:8765") == ("127.0.0.1", 8765)
-    assert read("[::1]:0") == ("::1", 0)
+    for text in ("8765", ":8765", "127.0.0.1:8765"):
+        assert read_address(text) == ("127.0.0.1", 8765)
+    assert read_address("[::1]:0") == ("::1", 0)
     for text in ("", "host", "host:99999", "host:-1", "host:١"):
-        with pytest.raises(click.BadParameter):
-            read(text)
+        with pytest.raises(InvalidValue):
+            read_address(text)
 
 
 def test_a_space_that_no_path_leads_to_is_refused() -> None:
-    option, context = click.Option(["--spaces"]), click.Context(click.Command("mcp"))
-    assert read_spaces(context, option, "a b, x/y,...") == ("a b", "x/y", "...")
+    assert read_spaces("a b, x/y,...") == ("a b", "x/y", "...")
     for text in ("..", "bob,.", "bob/../carol"):
-        with pytest.raises(click.BadParameter):
-            read_spaces(context, option, text)
+        with pytest.raises(InvalidValue):
+            read_spaces(text)

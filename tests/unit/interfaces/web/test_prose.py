@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.interfaces.web.prose import CHARS_MAX, CHARS_SHOWN, prose
+from recollect.interfaces.web.rendering import CHARS_MAX, CHARS_SHOWN, prose
 from tests.unit.interfaces.web.markup import Markup, read_markup
 
 TEXT = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "em", "strong", "s", "a", "hr", "br"})

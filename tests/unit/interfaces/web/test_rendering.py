@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.interfaces.web.plots import days_until, plot
+from recollect.interfaces.web.operating import days_until, plot
 from recollect.interfaces.web.rendering import Renderer, ago, files, moment, static
-from recollect.interfaces.web.table import BY_NAME, VIEWS
+from recollect.interfaces.web.site import BY_NAME, VIEWS
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 

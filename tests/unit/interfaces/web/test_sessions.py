@@ -9,8 +9,7 @@ import pytest
 import recollect
 from recollect import Attachment, Mode
 from recollect.domain import JobKind, JobState
-from recollect.interfaces.web.sessions import RECORDS
-from recollect.interfaces.web.transcript import CHARS_SHOWN
+from recollect.interfaces.web.sessions import CHARS_SHOWN, RECORDS
 from recollect.interfaces.web.view import PAGE
 from recollect.store.key_protocol import Scope
 from tests.e2e.web_world import PagedWorld, Visitor, words_of

@@ -1,0 +1,600 @@
+"""`recollect bench`: how good memory is, measured on public data through a real store."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import click
+
+import recollect
+from recollect.benchmarks.answer_file import AnswerFile
+from recollect.benchmarks.answers import (
+    AnswerBenchmark,
+    AnswerPrompts,
+    AnswersOutcome,
+    AnswersPlan,
+)
+from recollect.benchmarks.arms import Arm, Trial, trials
+from recollect.benchmarks.blocks import BUDGETS, STANDING, TOKENS, TOLD, Blocks, figure
+from recollect.benchmarks.ingest import Ingest, Progress, SetClock
+from recollect.benchmarks.metrics import SESSION_FIGURES, TURN_FIGURES, Figures
+from recollect.benchmarks.plot import Panel, bar_chart, panels_of_recall
+from recollect.benchmarks.recall import RecallBenchmark, Result
+from recollect.benchmarks.rows import Row
+from recollect.benchmarks.significance import PairedDifference
+from recollect.benchmarks.spending import CallBudget, Respondent
+from recollect.benchmarks.tasks import (
+    DataSet,
+    Split,
+    find_files,
+    limited,
+    load,
+    with_unanswerable,
+)
+from recollect.benchmarks.verdicts import (
+    GENEROUS,
+    NOTES,
+    STRICT,
+    AnswersResult,
+    panels_of_answers,
+    results_of,
+)
+from recollect.errors import InvalidValue
+from recollect.interfaces.cli.commands import Answer, Opt, Target, command, group, say
+from recollect.interfaces.cli.output import (
+    NONE,
+    cost,
+    counted,
+    note,
+    one_line,
+    progress_bar,
+    spent_in_words,
+    table,
+    write,
+    write_json,
+)
+from recollect.knowledge import Spent
+from recollect.store.address import without_password
+
+FIGURES = (*TURN_FIGURES, *SESSION_FIGURES)
+HEADERS = (*TURN_FIGURES, "s.any@5", "s.R@5", "s.nDCG@10")
+BUDGET_HEADERS = tuple(f"{budget:,}" for budget in BUDGETS)
+PAIR_HEADERS = (
+    *("answerable, arm against arm", "verdict", "questions"),
+    *("only the first right", "only the second", "McNemar p"),
+)
+FAILURES_SHOWN = 5
+
+
+@group()
+def bench() -> None:
+    """Measure Recollect on this machine, on data of your choice.
+
+    Examples:
+      recollect bench recall --data locomo-dev.json
+      recollect bench recall --data datasets --embedder local --plot recall.svg
+      recollect bench answers --data data/ --answerer gpt-5 --judge o3 --output a.jsonl
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenData:
+    """The options that say which data are measured, and how."""
+
+    data: Annotated[
+        tuple[Path, ...],
+        Opt(
+            "A LoCoMo or LongMemEval file, or a directory of them. May be given several times.",
+            "PATH",
+            exists=True,
+        ),
+    ]
+    split: Annotated[
+        str | None,
+        Opt(
+            "Only files of this part of the data, by their names: …-dev is development,"
+            " …-held-out or …-test is held-out.",
+            choices=tuple(Split),
+        ),
+    ] = None
+    second_speaker: Annotated[
+        Literal["user", "assistant"],
+        Opt("The role of the second person of a LoCoMo conversation; both keep their names."),
+    ] = "user"
+    embedder: Annotated[
+        str | None,
+        Opt("Also by vectors: local, or openai:MODEL. Default: the setting of this name.", "NAME"),
+    ] = None
+    limit_questions: Annotated[
+        int | None, Opt("At most N questions of each file, from all over it.", "N", at_least=1)
+    ] = None
+    plot: Annotated[Path | None, Opt("Also draw the most important figures.", "FILE.svg")] = None
+
+    def read(self, *, has_unanswerable: bool = False) -> list[DataSet]:
+        files = find_files(self.data, None if self.split is None else Split(self.split))
+        sets = [load(path, self.second_speaker) for path in files]
+        if has_unanswerable:
+            sets = [with_unanswerable(each) for each in sets]
+        if self.limit_questions is not None:
+            sets = [limited(each, self.limit_questions) for each in sets]
+        return sets
+
+    def draw(self, panels: Iterable[Panel]) -> None:
+        """The chart, where one is wanted."""
+        if self.plot is None:
+            return
+        try:
+            self.plot.write_text(bar_chart(panels), encoding="utf-8")
+        except OSError as error:
+            raise InvalidValue(f"{self.plot} cannot be written: {error.strerror}") from error
+
+    def settings(self, at: Target) -> recollect.Settings:
+        """The settings of the user without a model: rules learn, so that nothing is paid for."""
+        return dataclasses.replace(
+            at.settings(embedder=self.embedder),
+            agents={},
+            extract_on_session_start="off",
+            model=None,
+            memory_agent_model=None,
+            consolidation_model=None,
+        )
+
+
+@contextmanager
+def _opened(
+    store: str | None, settings: recollect.Settings
+) -> Iterator[tuple[recollect.Memory, SetClock]]:
+    """The store that was named, or one that is gone afterwards; time is what it is set to."""
+    clock = SetClock()
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as directory:
+        place = str(Path(directory) / "memory.db") if store is None else store
+        with recollect.open(place, settings=settings, clock=clock) as memory:
+            yield memory, clock
+
+
+def _memories(
+    at: Target, sets: Sequence[DataSet], settings: recollect.Settings
+) -> Iterator[tuple[DataSet, recollect.Memory, SetClock]]:
+    """Each set with the memory it goes into: one for all where a store is named, else its own."""
+    if at.store is not None:
+        with _opened(at.store, settings) as (memory, clock):
+            yield from ((data, memory, clock) for data in sets)
+        return
+    for data in sets:
+        with _opened(None, settings) as (memory, clock):
+            yield data, memory, clock
+
+
+@contextmanager
+def _progress(at: Target) -> Iterator[Progress]:
+    with progress_bar(as_json=at.as_json) as show:
+        yield lambda what, done, total: show(f"{what} {done:,} of {total:,}", done, total)
+
+
+def _rounded(figures: Any) -> dict[str, float]:
+    return {str(name): round(value, 4) for name, value in figures.items()}
+
+
+# Recall
+
+
+@command(bench, summary="How much of what questions need is found, and put into a block.")
+def recall(at: Target, *, chosen: ChosenData) -> Answer:
+    """Append every turn of public conversations to a store, ask every question of it, and measure
+    how much of the evidence is found, and how much of it is put into a block for a model.
+
+    No model is asked. A file's results are its own: each has its tables, by method and by category.
+
+    Rankings are of records. R@k is the share of the evidence among the first k turns. With s. it is
+    about sessions, which rank where their first turn does; any@5 is the share of questions with
+    one among the first 5. CPU is what one search takes of this process, in milliseconds.
+
+    Evidence in the block is the share of the evidence in a block of 500, 1,000, 2,000 and 4,000
+    tokens, after all sessions have been learned from by rules: as it was said, or by a fact that
+    rests on it alone. Beside it are the turns that plain FTS5 finds, with and without the turn
+    before and the one after. Differences have the interval of a paired bootstrap by conversation.
+    With files of both data sets, the questions of the other show how much of a budget is used where
+    there is no answer.
+
+    Without --store every file gets a temporary SQLite file; RECOLLECT_STORE is not touched. A store
+    that is given has to be empty, and keeps what was appended: every conversation in a space of its
+    own, whatever --space says.
+
+    Examples:
+      recollect bench recall --data locomo10.json
+      recollect bench recall --data data/ --split development --embedder local --plot recall.svg
+      recollect bench recall --data data/ --limit-questions 50 --json
+    """
+    at.ignores_space("every conversation has a space of its own")
+    settings, sets = chosen.settings(at), chosen.read()
+    with _progress(at) as show:
+        results = [
+            RecallBenchmark(memory, clock, show).measure(data, _elsewhere(sets, data))
+            for data, memory, clock in _memories(at, sets, settings)
+        ]
+    chosen.draw(panels_of_recall(results))
+    value = {
+        "version": recollect.__version__,
+        "store": "temporary" if at.store is None else without_password(at.store),
+        "embedder": settings.embedder,
+        "second_speaker": chosen.second_speaker,
+        "files": [_result_view(result) for result in results],
+    }
+    lines = (
+        line
+        for number, result in enumerate(results)
+        for line in (*[""][: number > 0], *_result_lines(result))
+    )
+    return Answer(value, lines)
+
+
+def _elsewhere(sets: Sequence[DataSet], data: DataSet) -> list[Any]:
+    """The questions of the other data set, which have no answer here."""
+    others = (each for each in sets if each.task is not data.task)
+    return [query for other in others for pool in other.pools for query in pool.queries]
+
+
+def _result_lines(result: Result) -> Iterator[str]:
+    """A table of the rankings and one of their categories, then the same of blocks."""
+    title = f"{one_line(result.file)} ({result.task}, {result.split})"
+    size = (
+        f"{counted(result.spaces, 'space')}, {counted(result.turns, 'turn')},"
+        f" {counted(result.questions, 'question')}"
+    )
+    yield f"{click.style(title, bold=True)}: {size}"
+    yield from table(
+        ("", *HEADERS, "CPU p50", "p95"),
+        [
+            (row.name, *_cells(row.mean), f"{row.cpu_ms_p50:.1f}", f"{row.cpu_ms_p95:.1f}")
+            for row in result.rows
+        ],
+    )
+    best = result.rows[-1]
+    yield ""
+    yield from table(
+        (best.name, "questions", *HEADERS),
+        [
+            (category, str(group.questions), *_cells(group.mean))
+            for category, group in best.by_category.items()
+        ],
+    )
+    yield ""
+    yield from _block_lines(result.blocks)
+
+
+def _block_lines(blocks: Blocks) -> Iterator[str]:
+    ours = blocks.rows[-1]
+    rows = [(row.name, *_budget_cells(row.mean, TOLD)) for row in blocks.rows]
+    rows.append((f"{ours.name}, as it was said", *_budget_cells(ours.mean, STANDING)))
+    rows += [
+        (f"{ours.name} − {each.against}", *map(_interval, each.by_budget.values()))
+        for each in blocks.compared
+    ]
+    tokens = (f"{ours.mean[figure(TOKENS, budget)]:,.0f}" for budget in BUDGETS)
+    rows.append((f"tokens of a {ours.name}", *tokens))
+    if blocks.unanswered is not None:
+        shares = (f"{share:.0%}" for share in blocks.unanswered.by_budget.values())
+        asked = counted(blocks.unanswered.questions, "question")
+        rows.append((f"budget used, {asked} from elsewhere", *shares))
+    yield from table(("evidence in a block of … tokens", *BUDGET_HEADERS), rows)
+    yield ""
+    yield from table(
+        ("by category", "questions", "", *BUDGET_HEADERS),
+        [
+            (*_category(row, category, is_first=number == 0), row.name, *cells)
+            for category in ours.by_category
+            for number, row in enumerate(blocks.rows)
+            for cells in [_budget_cells(row.by_category[category].mean, TOLD)]
+        ],
+    )
+
+
+def _category(row: Row, category: str, *, is_first: bool) -> tuple[str, str]:
+    return (category, str(row.by_category[category].questions)) if is_first else ("", "")
+
+
+def _budget_cells(figures: Figures, name: str) -> tuple[str, ...]:
+    return tuple(f"{figures[figure(name, budget)]:.3f}" for budget in BUDGETS)
+
+
+def _interval(difference: PairedDifference) -> str:
+    return f"{difference.mean:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
+
+
+def _cells(figures: Figures) -> Iterator[str]:
+    for name in FIGURES:
+        value = figures.get(name)
+        yield NONE if value is None else f"{value:.3f}"
+
+
+def _result_view(result: Result) -> dict[str, Any]:
+    return {
+        "file": result.file,
+        "task": str(result.task),
+        "split": str(result.split),
+        "spaces": result.spaces,
+        "turns": result.turns,
+        "questions": result.questions,
+        "methods": [_row_view(row) for row in result.rows],
+        "blocks": _blocks_view(result.blocks),
+    }
+
+
+def _blocks_view(blocks: Blocks) -> dict[str, Any]:
+    unanswered = blocks.unanswered
+    return {
+        "methods": [_row_view(row) for row in blocks.rows],
+        "differences": [
+            {"against": each.against, "by_budget": _differences(each.by_budget)}
+            for each in blocks.compared
+        ],
+        "budget_used_elsewhere": unanswered
+        and {
+            "questions": unanswered.questions,
+            "median_share": _rounded(unanswered.by_budget),
+        },
+    }
+
+
+def _differences(by_budget: Mapping[int, PairedDifference]) -> dict[str, Any]:
+    return {
+        str(budget): _rounded({"mean": each.mean, "low": each.low, "high": each.high})
+        for budget, each in by_budget.items()
+    }
+
+
+def _row_view(row: Row) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "mean": _rounded(row.mean),
+        "cpu_ms": {"p50": round(row.cpu_ms_p50, 2), "p95": round(row.cpu_ms_p95, 2)},
+        "by_category": {
+            category: {"questions": group.questions, "mean": _rounded(group.mean)}
+            for category, group in row.by_category.items()
+        },
+    }
+
+
+# Answers
+
+
+def read_arms(text: str) -> tuple[Arm, ...]:
+    """Names of arms separated by commas."""
+    try:
+        return tuple(dict.fromkeys(Arm(each.strip()) for each in text.split(",")))
+    except ValueError as error:
+        known = ", ".join(Arm)
+        raise InvalidValue(f"{text!r} names no arm; there are {known}") from error
+
+
+Price = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerOptions:
+    """The options that say who answers, who judges, and how much of it is paid for."""
+
+    answerer: Annotated[str, Opt("The model that answers.", "MODEL")]
+    judge: Annotated[str, Opt("The model that judges.", "MODEL")]
+    output: Annotated[
+        Path,
+        Opt(
+            "Where every answer and verdict is kept. A second run continues from what is there.",
+            "FILE.jsonl",
+        ),
+    ]
+    arms: Annotated[
+        tuple[Arm, ...] | str,
+        Opt("What is answered from: recollect, fts5, neighbours, whole.", "LIST", read=read_arms),
+    ] = "recollect,fts5,neighbours"
+    budget: Annotated[
+        int,
+        Opt("The size of the notes for an answer; whole has none.", "TOKENS", at_least=1),
+    ] = 1000
+    concurrency: Annotated[
+        int, Opt("Questions asked at the same time.", "N", at_least=1, at_most=256)
+    ] = 4
+    answerer_price: Annotated[
+        Price | None,
+        Opt(
+            "Prices of a million tokens, sent and answered. Default: model_input_price and"
+            " model_output_price.",
+            "IN OUT",
+        ),
+    ] = None
+    judge_price: Annotated[Price | None, Opt("The same of the judge.", "IN OUT")] = None
+    max_tokens: Annotated[int | None, Opt("Tokens that this run may use.", "N", at_least=0)] = None
+    max_cost: Annotated[
+        float | None,
+        Opt("What this run may cost, in the currency of the prices.", "AMOUNT", at_least=0),
+    ] = None
+    dry_run: Annotated[bool, Opt("Show what it would cost, and ask no model.")] = False
+
+
+@command(bench, summary="How well a model answers from notes, as another one judges.")
+def answers(at: Target, *, chosen: ChosenData, run: AnswerOptions) -> None:
+    """Have one model answer the questions of public data from notes alone, and another judge.
+
+    The notes are Recollect's block, the turns that FTS5 finds, those with their neighbours, or all
+    that was said: for LongMemEval, in the sessions that the question is asked of. Recollect learns
+    by rules. The judge sees the question, the reference and the answer, not where it came from.
+    Strictly, only an answer with all of the reference is right; generously, also one with nearly
+    all. Not to know is wrong, except for questions without an answer, which are counted apart.
+
+    Every answer and verdict is kept in --output. A run that was interrupted or has reached a cap
+    continues from there when it is started again; what had failed is asked again. Before it asks,
+    it shows what is left to ask and what that may cost.
+
+    Models are named as the setting model names them, and use its keys, addresses and limits
+    (model_base_url, model_output_tokens_max).
+
+    Without --store every file gets a temporary SQLite file; one that is given has to be empty.
+
+    Examples:
+      recollect bench answers --data data/ --answerer gpt-5 --judge o3 --output a.jsonl --dry-run
+      recollect bench answers --data data/ --answerer gpt-5 --judge o3 --output a.jsonl --arms whole
+    """
+    at.ignores_space("every conversation has a space of its own")
+    settings, arms = at.settings(), run.arms
+    assert isinstance(arms, tuple)
+    one = _respondent(settings, run.answerer, run.answerer_price, run.concurrency)
+    two = _respondent(settings, run.judge, run.judge_price, run.concurrency)
+    if run.max_cost is not None and not (one.has_price and two.has_price):
+        raise InvalidValue(
+            "--max-cost needs the prices of both models: --answerer-price and --judge-price,"
+            " or the settings model_input_price and model_output_price"
+        )
+    file = AnswerFile(run.output)
+    benchmark = AnswerBenchmark(one, two, AnswerPrompts.load(settings), file)
+    with _progress(at) as show:
+        sets = chosen.read(has_unanswerable=True)
+        asked: list[list[Trial]] = []
+        for data, memory, clock in _memories(at, sets, chosen.settings(at)):
+            asked += trials(data, arms, run.budget, Ingest(memory, clock, show), show)
+    plan = benchmark.plan(asked)
+    if not at.as_json:
+        for line in _plan_lines(plan):
+            (write if run.dry_run else note)(line)
+    if run.dry_run:
+        if at.as_json:
+            write_json(_plan_view(plan))
+        return
+    spending = CallBudget(run.max_tokens, run.max_cost)
+    with closing(one), closing(two), file, _progress(at) as show:
+        outcome = benchmark.run(asked, spending, concurrency=run.concurrency, progress=show)
+    results = results_of(outcome.judged, arms)
+    chosen.draw(panels_of_answers(results))
+    value = _answers_view(results, outcome, plan, spending.spent)
+    say(at, Answer(value, _answers_lines(results, outcome, plan, spending.spent)))
+    if outcome.stopped_by is not None:
+        raise outcome.stopped_by
+
+
+def _respondent(
+    settings: recollect.Settings, model: str, price: Price | None, concurrency: int
+) -> Respondent:
+    sent, answered = price or (settings.model_input_price, settings.model_output_price)
+    return Respondent(
+        settings=dataclasses.replace(
+            settings,
+            model=model,
+            model_input_price=sent,
+            model_output_price=answered,
+            model_concurrency=concurrency,
+        )
+    )
+
+
+def _plan_lines(plan: AnswersPlan) -> Iterator[str]:
+    yield (
+        f"{counted(plan.trials, 'answer')} to be had: {plan.answers_kept:,} kept from before,"
+        f" {plan.verdicts_kept:,} of them judged"
+    )
+    for who, spent in (("answerer", plan.answerer), ("judge", plan.judge)):
+        most = " at most" if spent.cost_micros is not None else ""
+        yield (
+            f"{who}: {counted(spent.calls, 'request')}, {counted(spent.input_tokens, 'token')}"
+            f" sent, at most {spent.output_tokens:,} answered, cost {cost(spent.cost_micros)}{most}"
+        )
+
+
+def _answers_lines(
+    results: Sequence[AnswersResult], outcome: AnswersOutcome, plan: AnswersPlan, spent: Spent
+) -> Iterator[str]:
+    for result in results:
+        yield click.style(one_line(result.file), bold=True)
+        rows = [
+            (
+                label if number == 0 else "",
+                str(arm),
+                f"{groups[label].questions:,}",
+                f"{groups[label].mean[STRICT]:.3f}",
+                f"{groups[label].mean[GENEROUS]:.3f}",
+                f"{groups[label].mean[NOTES]:,.0f}",
+            )
+            for label in dict.fromkeys(each for of in result.arms.values() for each in of)
+            for number, (arm, groups) in enumerate(result.arms.items())
+            if label in groups
+        ]
+        yield from table(("", "arm", "questions", STRICT, GENEROUS, NOTES), rows)
+        yield ""
+        if result.pairs:
+            pairs = [
+                (
+                    f"{pair.first} against {pair.second}",
+                    pair.verdict,
+                    f"{pair.questions:,}",
+                    f"{pair.only_first:,}",
+                    f"{pair.only_second:,}",
+                    f"{pair.chance:.3f}",
+                )
+                for pair in result.pairs
+            ]
+            yield from table(PAIR_HEADERS, pairs)
+            yield ""
+    yield (
+        f"{len(outcome.judged):,} of {counted(plan.trials, 'answer')} judged;"
+        f" this run: {spent_in_words(spent)}"
+    )
+    for failure in outcome.failed[:FAILURES_SHOWN]:
+        trial = failure.trial
+        yield one_line(f"failed: {trial.query.id}, {trial.arm}: {failure.reason}")
+    if len(outcome.failed) > FAILURES_SHOWN:
+        yield f"and {len(outcome.failed) - FAILURES_SHOWN:,} more; run again to ask them again"
+
+
+def _plan_view(plan: AnswersPlan) -> dict[str, Any]:
+    return {
+        "answers": plan.trials,
+        "answers_kept": plan.answers_kept,
+        "verdicts_kept": plan.verdicts_kept,
+        "answerer_at_most": dataclasses.asdict(plan.answerer),
+        "judge_at_most": dataclasses.asdict(plan.judge),
+    }
+
+
+def _answers_view(
+    results: Sequence[AnswersResult], outcome: AnswersOutcome, plan: AnswersPlan, spent: Spent
+) -> dict[str, Any]:
+    def groups_view(groups: Any) -> dict[str, Any]:
+        return {
+            label: {"questions": group.questions, **_rounded(group.mean)}
+            for label, group in groups.items()
+        }
+
+    return {
+        "version": recollect.__version__,
+        "plan": _plan_view(plan),
+        "spent": dataclasses.asdict(spent),
+        "judged": len(outcome.judged),
+        "failed": [
+            {"question": each.trial.query.id, "arm": str(each.trial.arm), "reason": each.reason}
+            for each in outcome.failed
+        ],
+        "is_complete": len(outcome.judged) == plan.trials,
+        "files": [
+            {
+                "file": result.file,
+                "arms": {str(arm): groups_view(groups) for arm, groups in result.arms.items()},
+                "pairs": [
+                    {
+                        "first": str(pair.first),
+                        "second": str(pair.second),
+                        "verdict": pair.verdict,
+                        "questions": pair.questions,
+                        "only_first": pair.only_first,
+                        "only_second": pair.only_second,
+                        "p": round(pair.chance, 6),
+                    }
+                    for pair in result.pairs
+                ],
+            }
+            for result in results
+        ],
+    }

@@ -1,0 +1,292 @@
+"""What a run of consolidation reads, and the pages that it prepares in a changeset.
+
+Reads the selection, the facts it supports, and memories in full only where a page needs them: what
+it costs is bounded by what is selected and by the settings. Evidence is staged first, and what is
+over goes last: while it is staged, the pages of what is removed are still there to be read. Nobody
+else sees any of it before it is published.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from hashlib import sha256
+
+from recollect.config import Settings
+from recollect.consolidation.evidence import (
+    raw_memories,
+    raw_memory,
+    subject_of,
+    summarized,
+    summary_page,
+    summary_path,
+)
+from recollect.consolidation.handbook import emptied, handbook
+from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARY, Page
+from recollect.document import Node
+from recollect.documents.changeset import Changeset
+from recollect.documents.editing import OnReferences
+from recollect.documents.paths import read_path
+from recollect.generation import (
+    BY_RULES,
+    GenerationDocument,
+    Memo,
+    Pick,
+    Removed,
+    RemovedBecause,
+    Selection,
+    Standing,
+)
+from recollect.knowledge import Source
+from recollect.session import LIST_MAX
+from recollect.store.protocol import Generations
+from recollect.topics.claims import due_on
+
+MEMOS_PAGE = 200
+RAW_MEMOS_MAX = 256  # that are read for the page of raw memories, and listed as sessions
+DIGEST_VERSION = 2  # of how generations are rendered: raised, all are rendered anew
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What one generation is made of."""
+
+    selection: Selection
+    standings: tuple[Standing, ...]
+    store: Generations
+    today: date
+
+    @classmethod
+    def read(cls, store: Generations, space: str, settings: Settings, now: datetime) -> Inputs:
+        selection = store.select(space, settings.selection_policy, now)
+        sessions = [pick.session_id for pick in selection.picks]
+        standings = store.standings(space, sessions, now, settings.consolidation_facts_max)
+        today = now.astimezone(UTC).date()
+        return cls(selection=selection, standings=tuple(standings), store=store, today=today)
+
+    def of(self, pages: Iterable[GenerationDocument]) -> Inputs:
+        """The same for the sessions of an earlier generation: others are removed from it."""
+        sessions = {each.session_id for each in pages}
+        kept = tuple(each for each in self.selection.picks if each.session_id in sessions)
+        others = (each for each in self.selection.picks if each.session_id not in sessions)
+        over = (
+            Removed(session_id=each.session_id, because=RemovedBecause.UNSELECTED, path=each.path)
+            for each in others
+        )
+        removed = (*self.selection.removed, *over)
+        selection = replace(self.selection, added=(), retained=kept, removed=removed)
+        return replace(self, selection=selection)
+
+    @property
+    def grounds(self) -> tuple[Sequence[Source], Sequence[str]]:
+        """What a page rests on that names nothing itself: whoever wrote it was shown all of it."""
+        sessions = sorted(pick.session_id for pick in self.selection.picks)
+        facts = sorted(each.fact.id for each in self.standings if each.fact.id)
+        return [Source(session_id=each, seq=0, seq_to=0) for each in sessions], facts
+
+    @property
+    def written_by(self) -> str:
+        """Who wrote what the current generation says; empty: nobody, or it is not known."""
+        number: int | None = self.selection.generation
+        made_by = ""
+        while number is not None:
+            found = self.store.get(self.selection.space, number)
+            made_by = "" if found is None else found.made_by
+            number = None if found is None else found.restored_from
+        return made_by
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.selection.picks and not self.standings
+
+    @property
+    def added_by_hand(self) -> tuple[str, ...]:
+        """Facts that somebody added, and what no session stands behind."""
+        facts = (each.fact for each in self.standings)
+        return tuple(each.content for each in facts if each.extractor is None or not each.sources)
+
+    def memos(self, picks: Iterable[Pick]) -> Iterator[Memo]:
+        """Memories in full, in this order, read a page at a time."""
+        ids = [pick.session_id for pick in picks]
+        for start in range(0, len(ids), MEMOS_PAGE):
+            yield from self.store.memos(self.selection.space, ids[start : start + MEMOS_PAGE])
+
+    def newest(self) -> tuple[Pick, ...]:
+        """The memories of the sessions that were spoken in last."""
+        picks = sorted(self.selection.picks, key=lambda pick: pick.session_id)
+        picks.sort(key=lambda pick: pick.source_updated_at, reverse=True)
+        return tuple(picks[:RAW_MEMOS_MAX])
+
+    def by_subject(self, picks: Sequence[Pick]) -> tuple[Pick, ...]:
+        """Memories in the order in which they are best read: by what they are about, then time."""
+        subjects = {memo.extraction.session_id: subject_of(memo) for memo in self.memos(picks)}
+
+        def order(pick: Pick) -> tuple[tuple[str, str], datetime, str]:
+            subject = subjects.get(pick.session_id, ("", ""))
+            return subject, pick.source_updated_at, pick.session_id
+
+        return tuple(sorted(picks, key=order))
+
+    def evidence(self, picks: Sequence[Pick]) -> Mapping[str, str]:
+        """What sessions came to, by their ids."""
+        return {memo.extraction.session_id: raw_memory(memo) for memo in self.memos(picks)}
+
+    def texts(self) -> Iterator[str]:
+        """Everything that what is selected says."""
+        for memo in self.memos(self.selection.picks):
+            yield memo.extraction.raw_memory
+            yield memo.extraction.rollout_summary
+            # Also what its page and the lists call it, partly in words that every page has.
+            page = summary_page(memo, "")
+            yield f"{page.title}\n{page.description}\n{page.body}"
+        for standing in self.standings:
+            yield standing.fact.content
+
+    @property
+    def dated(self) -> Selection:
+        """The selection for a render that says what is open: it expires when that changes."""
+        days = [due for each in self.standings if (due := due_on(each.fact)) and due >= self.today]
+        if not days or (first := min(days)) >= date.max:
+            return self.selection
+        day = first + timedelta(days=1)
+        changes_at = datetime(day.year, day.month, day.day, tzinfo=UTC)
+        expires_at = min(filter(None, (self.selection.expires_at, changes_at)))
+        return replace(self.selection, expires_at=expires_at)
+
+    def digest(self, made_by: str) -> str:
+        """The same for the same inputs and the same maker: then there is nothing to make."""
+        selection = self.selection
+        parts = [
+            DIGEST_VERSION,
+            made_by,
+            sorted((pick.session_id, pick.revision) for pick in selection.picks),
+            sorted(_fingerprint(each) for each in self.standings),
+        ]
+        if made_by == BY_RULES:  # a model is not asked anew for every day that passes
+            dated = ((due_on(each.fact), each.fact.id) for each in self.standings)
+            over = sorted(id_ for due, id_ in dated if due is not None and due < self.today)
+            parts += [over] if over else []
+        return sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+
+
+def _fingerprint(standing: Standing) -> tuple[str, ...]:
+    fact = standing.fact
+    sources = sorted({source.session_id for source in fact.sources})
+    return (fact.id, fact.content, str(fact.trust), str(fact.valid_from), *fact.tags, *sources)
+
+
+@dataclass(slots=True, kw_only=True)
+class Stage:
+    """One generation while it is made. For one thread."""
+
+    changeset: Changeset
+    inputs: Inputs
+    places: dict[str, str] = field(default_factory=dict)  # of summaries, by session
+    written: list[tuple[str, str]] = field(default_factory=list)  # session and path, new ones
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every page that has to be there is."""
+        paths, picks = (MEMORY, SUMMARY, RAW), self.inputs.selection.picks
+        is_there = all(self.changeset.find(path) is not None for path in paths)
+        return is_there and all(pick.path is not None for pick in picks)
+
+    def render(self) -> None:
+        """Write every page by rules."""
+        if self.inputs.is_empty:
+            self._put_handbook(emptied())
+        else:
+            self.put_summaries()
+            memos = self.put_raw()
+            sessions = [summarized(each, self.places[each.extraction.session_id]) for each in memos]
+            inputs = self.inputs
+            self._put_handbook(
+                handbook(inputs.standings, self.places, sessions, today=inputs.today)
+            )
+        self.prune()
+
+    def put_summaries(self) -> None:
+        """Write the pages of sessions that are new or changed, and those that are missing."""
+        selection = self.inputs.selection
+        self.places |= {pick.session_id: pick.path for pick in selection.picks if pick.path}
+        missing = (pick for pick in selection.retained if pick.path is None)
+        for memo in self.inputs.memos([*selection.added, *missing]):
+            path = self._place(memo)
+            self.put(summary_page(memo, path))
+            self.written.append((memo.extraction.session_id, path))
+
+    def _place(self, memo: Memo) -> str:
+        """Where the page of a session stands, from the first time on.
+
+        One whose short name is gone, for it said what is not said any more, has another place.
+        """
+        session_id, own = memo.extraction.session_id, summary_path(memo)
+        path = self.places.setdefault(session_id, own)
+        if path == own or memo.extraction.rollout_slug is not None:
+            return path
+        if self.inputs.selection.is_forgetting:
+            self._delete(path)
+        elif self.changeset.find(path) is not None:
+            self.changeset.move(path, own)
+        self.places[session_id] = own
+        return own
+
+    def put_raw(self, also: Iterable[Memo] = ()) -> list[Memo]:
+        """Write what sessions came to in one page; `also` of those that are being removed."""
+        newest = self.inputs.newest()
+        memos = [*self.inputs.memos(newest), *also]
+        others = len(self.inputs.selection.picks) - len(newest)
+        self.put(raw_memories(memos, places=self.places, others=others))
+        return memos
+
+    def put_blank(self) -> None:
+        """Have the handbook and the summary there to be written, with nothing in them."""
+        for page in emptied():
+            if page.path in (MEMORY, SUMMARY):
+                self.put(replace(page, body=""))
+
+    def _put_handbook(self, pages: Sequence[Page]) -> None:
+        """Write these pages; skills that are not among them are over."""
+        for page in pages:
+            self.put(page)
+        kept = [read_path(page.path) for page in pages]
+        # One by one, and what is below first: a generation notes of each page that it is gone.
+        for node in reversed(self._skill_nodes()):
+            if not any(path.is_within(read_path(node.path)) for path in kept):
+                self._delete(node.path)
+
+    def _skill_nodes(self) -> list[Node]:
+        """What stands below the folder of all skills, as it is staged."""
+        if self.changeset.find(SKILLS) is None:
+            return []
+        return self.changeset.tree(SKILLS, limit=LIST_MAX)[1:]
+
+    def prune(self) -> None:
+        """Delete the pages of what is removed."""
+        kept = set(self.places.values())
+        for removed in self.inputs.selection.removed:
+            if removed.path is not None and removed.path not in kept:
+                self._delete(removed.path)
+
+    def removed_memos(self) -> list[Memo]:
+        """What is being removed and still there, to be read once more."""
+        removed = self.inputs.selection.removed
+        ids = [each.session_id for each in removed[:RAW_MEMOS_MAX]]
+        return self.inputs.store.memos(self.inputs.selection.space, ids)
+
+    def put(self, page: Page) -> None:
+        self.changeset.write(
+            page.path,
+            page.body,
+            title=page.title,
+            description=page.description,
+            tags=page.tags,
+            sources=page.sources,
+            facts=page.facts,
+        )
+
+    def _delete(self, path: str) -> None:
+        if self.changeset.find(path) is not None:
+            self.changeset.delete(path, below=True, references=OnReferences.LEAVE)

@@ -1,0 +1,120 @@
+"""Commands that run for long: how they are told to stop, and what they log meanwhile.
+
+The first signal has a command finish tidily, the second ends the process where it stands.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from recollect.interfaces.cli.output import harmless, json_line, moment, one_line
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+PACKAGE = "recollect"
+
+
+@contextmanager
+def stop_signals() -> Iterator[Callable[[float | None], signal.Signals | None]]:
+    """A function that waits so many seconds for a signal to stop; none: there was none.
+
+    From then on the next one ends the process where it stands, in the kernel's hands; a store
+    survives that. The wait is for a byte that the interpreter writes when a signal comes: nothing
+    polls, and no handler can meet a lock that the thread it interrupted holds.
+    """
+    heeded = [each for each in STOP_SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    writer_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    before = {each: signal.signal(each, _only_noted) for each in heeded}
+
+    def wait(seconds: float | None) -> signal.Signals | None:
+        if not select.select([reader], [], [], seconds)[0]:
+            return None
+        signum = os.read(reader, 1)[0]
+        if signum not in heeded:
+            return None
+        for each in heeded:
+            signal.signal(each, signal.SIG_DFL)
+        return signal.Signals(signum)
+
+    try:
+        yield wait
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        signal.set_wakeup_fd(writer_before)
+        os.close(reader)
+        os.close(writer)
+
+
+def wait_for_stop(wait: Callable[[float | None], signal.Signals | None]) -> signal.Signals:
+    """Wait until the process is told to stop, however long that takes."""
+    while (received := wait(None)) is None:
+        pass
+    return received
+
+
+@contextmanager
+def terminated_like_interrupted() -> Iterator[None]:
+    """SIGTERM unwinds the stack as Ctrl-C does, so that what was begun is given back."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _only_noted(_signum: int, _frame: object) -> None:
+    """The interpreter has written the byte already."""
+
+
+@contextmanager
+def logged(level: int, *, as_json: bool) -> Iterator[None]:
+    """Log what Recollect reports from this level on, and the warnings of its drivers."""
+    own = logging.getLogger(PACKAGE)
+    level_before = own.level
+    handler = logging.StreamHandler()
+    handler.setFormatter(_JsonFormatter() if as_json else _LineFormatter())
+    own.setLevel(level)
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+        own.setLevel(level_before)
+
+
+class _LineFormatter(logging.Formatter):
+    """A line each; only a traceback takes more. No word of it can move the cursor."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = f"{moment(_time(record))}  {record.levelname.lower():<7}  "
+        line += one_line(record.getMessage())
+        if record.exc_info:
+            line += f"\n{harmless(self.formatException(record.exc_info))}"
+        return line
+
+
+class _JsonFormatter(logging.Formatter):
+    """An object on a line each."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return json_line(
+            {
+                "at": _time(record),
+                "level": record.levelname.lower(),
+                "logger": record.name,
+                "message": record.getMessage(),
+                "traceback": self.formatException(record.exc_info) if record.exc_info else None,
+            }
+        )
+
+
+def _time(record: logging.LogRecord) -> datetime:
+    return datetime.fromtimestamp(record.created, UTC)

@@ -1,0 +1,559 @@
+"""An operation: a verb on one method of one path, with what HTTP needs to know of it.
+
+What it takes is read from a signature: that of the method which it is, or of a function where HTTP
+does more than call one. Path and query become one struct, the body another; msgspec checks what is
+sent against them and describes them. What it refuses is put in words without any content.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import inspect
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from enum import Enum
+from functools import cached_property
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from recollect import collection
+from recollect.agents.reply import Reply
+from recollect.clock import from_micros, to_micros
+from recollect.collection import StableKey
+from recollect.compat.mem0 import Memory as Mem0Memory
+from recollect.document import DeletedDocument, Node, Version
+from recollect.domain import Record, SessionState
+from recollect.errors import InvalidValue, RecollectError
+from recollect.generation import Generation
+from recollect.interfaces.http.problems import JSON_TYPE, HttpAnswer
+from recollect.interfaces.views import view
+from recollect.knowledge import Fact, Unchanged
+from recollect.memory import Memory
+from recollect.recollection import Context, EntryKind, Hit
+from recollect.session import LIST_MAX
+from recollect.space import Space
+from recollect.status import Status
+from recollect.store.audit_protocol import AuditEntry
+from recollect.store.key_protocol import ApiKey, Scope
+from recollect.verbs import VERBS, Verb
+
+Outcome = Reply | RecollectError | None
+
+SPACE = "/v1/spaces/{space}"
+INTEGER_MAX = 2**53 - 1  # what every reader of JSON keeps exactly
+CURSOR_CHARS_MAX = 2000
+NAME_CHARS_MAX = 200
+FIRST_MICROS, LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
+BODY = "body"  # the parameter that has the whole body
+
+Json = dict[str, Any]
+Handler = Callable[..., Any]  # of a request and what was sent with it
+Reader = Callable[..., Any]  # of a request and the ids of what was made
+
+
+class ParameterPlace(Enum):
+    """Where a parameter is, if its method says otherwise."""
+
+    QUERY = "query"
+
+
+Count = Annotated[int, Meta(ge=0, le=INTEGER_MAX)]
+Number = Annotated[int, Meta(ge=1, le=INTEGER_MAX)]
+Limit = Annotated[int, Meta(ge=0, le=LIST_MAX, description="How many, at most.")]
+Cursor = Annotated[
+    str, Meta(max_length=CURSOR_CHARS_MAX, description="The `next` of the page before.")
+]
+Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+Tags = Annotated[list[str], Meta(max_length=1000)]
+Kinds = Annotated[list[EntryKind], Meta(max_length=len(EntryKind))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmittedRequest:
+    """A request that was let in: for whom, whose it is, and on which conditions."""
+
+    memory: Memory
+    mem0: Mem0Memory  # the same memory, by mem0's verbs
+    post: Callable[..., tuple[str, Outcome]]  # a message to an agent
+    space: Space  # of the path; the default one where the path names none
+    key: ApiKey
+    changes: Callable[[], AsyncIterator[str]]  # of the space, for a stream
+    expected_version: int | None = None  # by If-Match; 0 by If-None-Match
+    idempotency_key: str | None = None
+
+
+class Repeat(Enum):
+    """What an Idempotency-Key does."""
+
+    PLAIN = "plain"  # nothing: it is not read
+    APPEND = "append"  # it becomes the append key, and is kept with the record
+    ONCE = "once"  # a retry does nothing, for a while, and is answered with what the first one made
+
+
+class KeyReach(Enum):
+    """Whose keys open an operation."""
+
+    SPACE = "space"  # those of the space in the path
+    OWN = "own"  # any; it answers with what the key may see
+    STORE = "store"  # those of all spaces
+
+
+LISTED: Mapping[str, Verb] = {place: verb for verb in VERBS for place in verb.http}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarded:
+    """One method on one path, and who may ask for it."""
+
+    method: str
+    path: str
+    name: str
+    handler: Handler
+    scope: Scope = Scope.READ
+    reach: KeyReach = KeyReach.SPACE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation(Guarded):
+    """A verb of the list over HTTP: its name and scope are the verb's."""
+
+    summary: str
+    answer: Any  # the type of what is answered, or types by field
+    statuses: tuple[int, ...] = (200,)
+    media_type: str = JSON_TYPE
+    takes_append_key: bool = False
+    again: Reader | None = None  # reads what was made by the ids of the first answer
+    is_conditional: bool = False
+    problems: frozenset[int] = frozenset()  # besides those that every operation has
+
+    @property
+    def repeat(self) -> Repeat:
+        if self.again is not None:
+            return Repeat.ONCE
+        return Repeat.APPEND if self.takes_append_key else Repeat.PLAIN
+
+    @cached_property
+    def inputs(self) -> OperationInputs:
+        places = re.findall(r"{(\w+)}", self.path)
+        has_body = self.method in ("POST", "PUT", "PATCH")
+        return OperationInputs(self.handler, self.name, places, has_body=has_body)
+
+    def answered(self, value: Any, now: datetime) -> HttpAnswer:
+        """What its handler returned, as an answer; a version becomes an ETag."""
+        if isinstance(value, HttpAnswer):
+            return value
+        named = getattr(value, "id", None) or getattr(value, "number", None)
+        version = getattr(value, "version", None)
+        return HttpAnswer(
+            content=view(value, now) if hasattr(value, "__dataclass_fields__") else value,
+            status=self.statuses[0],
+            media_type=self.media_type,
+            headers={"ETag": f'"{version}"'} if isinstance(version, int) else {},
+            ids=() if named is None else (str(named),),
+        )
+
+
+def operation(
+    place: str, *, name: str = "", answer: Any = None, **more: Any
+) -> Callable[[Handler], Operation]:
+    """Make an operation of a function; its answer is what it returns, if nothing else is said."""
+    verb = LISTED[place]
+    method, _, path = place.partition(" ")
+
+    def make(handler: Handler) -> Operation:
+        returned = get_type_hints(handler)["return"] if answer is None else answer
+        return Operation(
+            method=method,
+            path=path,
+            handler=handler,
+            name=name or verb.name.replace(".", "_"),
+            summary=" ".join((handler.__doc__ or verb.says).split()),
+            scope=verb.scope,
+            answer=without(returned, HttpAnswer),
+            **more,
+        )
+
+    return make
+
+
+# Imported only by type checkers where methods are; their annotations cannot be read without them.
+NAMES: Mapping[str, Any] = {
+    "AuditEntry": AuditEntry,
+    "Context": Context,
+    "EntryKind": EntryKind,
+    "Filters": Mapping[str, Any],
+    "Hit": Hit,
+    "Status": Status,
+    "datetime": datetime,
+}
+
+
+class MethodCall:
+    """A verb's method, called with what a request has for its parameters.
+
+    `names` are those of the request by those of the method, `bounds` narrower types of what is
+    sent, `defaults` others than the method's own. What is `filled` no request sends.
+    """
+
+    def __init__(
+        self,
+        verb: Verb,
+        names: Mapping[str, str],
+        bounds: Mapping[str, Any],
+        *,
+        filled: Iterable[str],
+        defaults: Mapping[str, Any],
+    ) -> None:
+        assert verb.method is not None
+        self._name = verb.name.partition(".")[2]
+        self.hints = get_type_hints(verb.method, localns=dict(NAMES), include_extras=True)
+        self.parameters = dict(list(inspect.signature(verb.method).parameters.items())[1:])
+        self._names, self._bounds, self._defaults = names, bounds, defaults
+        self._sent = [name for name in self.parameters if name not in set(filled)]
+
+    def taken(self) -> dict[str, tuple[Any, Any]]:
+        """The type and default of each parameter, by its name in a request."""
+        found: dict[str, tuple[Any, Any]] = {}
+        for name in self._sent:
+            own = self.parameters[name].default
+            default = self._defaults.get(name, None if own == () else own)
+            sent = sent_type(self.hints[name], self._bounds.get(name))
+            given = UNSET if isinstance(default, Unchanged) else default
+            found[self._names.get(name, name)] = (sent | None if default is None else sent, given)
+        return found
+
+    def __call__(self, owner: Any, given: Mapping[str, Any], **filled: Any) -> Any:
+        for name in self._sent:
+            value = given[self._names.get(name, name)]
+            may_be_none = type(None) in get_args(self.hints[name])
+            is_left_out = value is UNSET or (value is None and not may_be_none)
+            if not is_left_out:
+                is_key = isinstance(value, list) and self.hints[name] == StableKey
+                filled[name] = tuple(value) if is_key else value
+        return getattr(owner, self._name)(**filled)
+
+
+def sent_type(hint: Any, bound: Any = None) -> Any:
+    """What is sent for a parameter of this type: JSON has fewer."""
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    own = [each for each in kinds if each not in (str, None, type(None), Unchanged, datetime)]
+    sent: list[Any] = [None for each in kinds if each is type(None)]
+    sent += [UnsetType for each in kinds if each is Unchanged]
+    if bound is not None:
+        sent.append(bound)
+    elif datetime in kinds:
+        sent.append(Moment)
+    else:
+        simple = [made for each in own if (made := _simple(each)) is not None]
+        is_text = str in kinds and not any(_is_enum(each) for each in own)
+        sent += [str, *simple] if is_text else simple
+    return Union[tuple(sent)]  # noqa: UP007
+
+
+def _simple(kind: Any) -> Any:
+    origin = get_origin(kind) or kind
+    if kind is int:
+        return Count
+    if kind is bool or _is_enum(kind):
+        return kind
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return Json
+    return Tags if isinstance(origin, type) and issubclass(origin, Iterable) else None
+
+
+def _is_enum(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Enum)
+
+
+def with_signature(handler: Handler, taken: Mapping[str, tuple[Any, Any]]) -> Handler:
+    """The handler, as if it had these parameters behind the request."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    given = [inspect.Parameter("request", inspect.Parameter.POSITIONAL_ONLY)]
+    given += [
+        inspect.Parameter(name, kind, default=default) for name, (_, default) in taken.items()
+    ]
+    handler.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
+    handler.__annotations__ = {name: hint for name, (hint, _) in taken.items()}
+    return handler
+
+
+# Pages.
+
+
+def paged(name: str, kind: Any) -> Json:
+    """The types of a page."""
+    return {name: list[kind], "next": str | None}
+
+
+def page(name: str, found: Sequence[Any], limit: int) -> Json:
+    """A page of a list, and where the next one begins, if there may be one."""
+    is_full = bool(found) and len(found) == limit
+    return {name: view(found), "next": cursor_behind(found[-1]) if is_full else None}
+
+
+def cursor_behind(last: Any) -> str | None:
+    """Where a page ended: by time and id, so that it goes on after the last one was deleted."""
+    match last:
+        case Fact(created_at=at, id=name) | SessionState(created_at=at, id=name):
+            return None if at is None else made_cursor(to_micros(at), name)
+        case AuditEntry(at=at, id=name):
+            return made_cursor(to_micros(at), name)
+        case str():
+            return made_cursor(last)
+        case Node(path=mark) | DeletedDocument(id=mark):
+            return made_cursor(mark)
+        case Version(number=mark) | Generation(number=mark) | Record(seq=mark):
+            return made_cursor(mark)
+        case _:
+            raise TypeError(f"nothing goes on behind a {type(last).__name__}")
+
+
+def read_mark(cursor: str | None, kind: Any, space: str = "") -> Any:
+    """What a method takes to go on behind a page; `kind` is its parameter's type."""
+    if cursor is None:
+        return None
+    if kind in (str, int):
+        return read_cursor(cursor, kind)[0]
+    at, name = read_moment_cursor(cursor)
+    if kind is Fact:
+        return Fact("", id=name, created_at=at)
+    if kind is AuditEntry:
+        return AuditEntry(id=name, at=at, space=space, actor="", verb="")
+    assert kind is SessionState, f"nothing goes on behind a {kind}"
+    others: Json = dict.fromkeys(each.name for each in fields(SessionState))
+    return SessionState(**{**others, "space": space, "id": name, "created_at": at})
+
+
+def made_cursor(*parts: str | int) -> str:
+    """Where a page ended, as a text that says nothing to its reader."""
+    encoded = json.dumps(parts, separators=(",", ":")).encode()
+    return base64.urlsafe_b64encode(encoded).decode().rstrip("=")
+
+
+def read_cursor(cursor: str, *kinds: type) -> list[Any]:
+    """What a cursor was made of. InvalidValue: it was not made here."""
+    try:
+        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        parts: list[Any] = json.loads(raw)
+    except (binascii.Error, ValueError, RecursionError) as error:
+        raise _no_cursor() from error
+    if not isinstance(parts, list) or [type(each) for each in parts] != list(kinds):
+        raise _no_cursor()
+    return parts
+
+
+def read_moment_cursor(cursor: str) -> tuple[datetime, str]:
+    micros, name = read_cursor(cursor, int, str)
+    if not FIRST_MICROS <= micros <= LAST_MICROS:
+        raise _no_cursor()
+    return from_micros(micros), collection.check_id(name)
+
+
+def _no_cursor() -> InvalidValue:
+    return InvalidValue("query.cursor: not the `next` of a page; leave it out to begin anew")
+
+
+# What is sent.
+
+_KINDS = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+_GIVEN = {**_KINDS, "int": "a number"}
+_AT = re.compile(r"(?P<problem>.*?)(?: - at `(?:key in )?\$(?P<at>.*)`)?", re.DOTALL)
+_EXPECTED = re.compile(
+    r"Expected `(?P<kinds>[^`]+)`(?P<of_length> of length)?(?: (?P<bound>[<>]=) (?P<limit>\S+))?"
+    r"(?:, got `(?P<given>[^`]+)`)?"
+)
+_STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+_WITHIN = {"<=": "at most", ">=": "at least"}
+
+
+class OperationInputs:
+    """The structs of a handler's parameters and body; `query` and `fields` say what they need."""
+
+    def __init__(
+        self, handler: Handler, name: str, places: Sequence[str], *, has_body: bool
+    ) -> None:
+        hints = get_type_hints(handler, include_extras=True)
+        given = list(inspect.signature(handler).parameters.values())[1:]  # the request goes first
+        bodily = [each for each in given if has_body and _is_in_body(each.name, hints, places)]
+        outside = [each for each in given if each not in bodily]
+        self.places = places
+        self.is_whole = [each.name for each in bodily] == [BODY] and _is_struct(hints[BODY])
+        # A place of the path that the handler does not name: the space, which the request has.
+        others = [(place, str) for place in places if place not in hints]
+        taken = [*others, *(_field(each, hints) for each in outside)]
+        self.parameters = msgspec.defstruct(f"{name}_parameters", taken, kw_only=True)
+        self.body: type[Struct] | None = None
+        if self.is_whole:
+            self.body = hints[BODY]
+        elif has_body:
+            self.body = msgspec.defstruct(
+                f"{name}_body",
+                [_field(each, hints) for each in bodily],
+                kw_only=True,
+                forbid_unknown_fields=True,
+            )
+        self._named = tuple(each.name for each in outside)
+        self.query = {name: each for name, each in _required(self.parameters) if name not in places}
+        self.fields = dict(_required(self.body)) if self.body else {}
+
+    def read_parameters(self, path: Mapping[str, str], query: Mapping[str, str]) -> Json:
+        """The arguments that path and query give. InvalidValue: one of them is not as it should."""
+        if query.keys() - self.query.keys():
+            there = ", ".join(sorted(self.query)) or "none"
+            raise InvalidValue(f"query: there is no such parameter; there are: {there}")
+        given = {**query, **path}
+        try:
+            read = msgspec.convert(given, self.parameters, strict=False)
+        except msgspec.ValidationError as error:
+            at = _parts_of(error)[1]
+            where = "path" if any(step in self.places for step in _steps(at)[:1]) else "query"
+            raise _refused(error, given, self.parameters, where) from error
+        return {name: getattr(read, name) for name in self._named}
+
+    def read_body(self, content: Any) -> Json:
+        """The arguments that a body gives. InvalidValue: it is not as it should be."""
+        if self.body is None:
+            return {}
+        try:
+            read = msgspec.convert(content, self.body)
+        except msgspec.ValidationError as error:
+            raise _refused(error, content, self.body, BODY) from error
+        except UnicodeEncodeError as error:
+            raise InvalidValue("body: the name of a field has half a character") from error
+        if self.is_whole:
+            return {BODY: read}
+        return {name: getattr(read, name) for name in self.body.__struct_fields__}
+
+
+def _required(kind: type[Struct]) -> list[tuple[str, bool]]:
+    """The names of a struct's fields, and whether each has to be given."""
+    return [(each.name, each.required) for each in msgspec.structs.fields(kind)]
+
+
+def given_fields(body: Struct) -> Json:
+    """The fields of a body that were sent and are not null."""
+    given = ((name, getattr(body, name)) for name in body.__struct_fields__)
+    return {name: value for name, value in given if value is not None and value is not UNSET}
+
+
+def _is_in_body(name: str, hints: Json, places: Sequence[str]) -> bool:
+    return name not in places and ParameterPlace.QUERY not in get_args(hints[name])
+
+
+def _field(parameter: inspect.Parameter, hints: Json) -> Any:
+    hint = without(hints[parameter.name], ParameterPlace.QUERY)
+    if parameter.default is parameter.empty:
+        return parameter.name, hint
+    return parameter.name, hint, parameter.default
+
+
+def without(hint: Any, left_out: Any) -> Any:
+    """A union or an annotated type without one of its parts."""
+    if isinstance(hint, dict) or left_out not in get_args(hint):
+        return hint
+    rest = tuple(each for each in get_args(hint) if each is not left_out)
+    if len(rest) == 1:
+        return rest[0]
+    return Annotated[rest] if get_origin(hint) is Annotated else Union[rest]  # noqa: UP007
+
+
+def _parts_of(error: msgspec.ValidationError) -> tuple[str, str]:
+    found = _AT.fullmatch(str(error))
+    assert found is not None, "whatever it says fits"
+    return found["problem"], found["at"] or ""
+
+
+def _refused(
+    error: msgspec.ValidationError, given: Any, kind: type[Struct], where: str
+) -> InvalidValue:
+    """What msgspec says, in words that hold nothing of what was sent but numbers and names."""
+    problem, at = _parts_of(error)
+    if name := re.fullmatch(r"Object missing required field `(.*)`", problem, re.DOTALL):
+        return InvalidValue(f"{where}{at}.{name[1]}: missing")
+    if name := re.fullmatch(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
+        return InvalidValue(f"{where}{at}: has no field {name[1][:NAME_CHARS_MAX]!r}")
+    if problem.startswith("Invalid enum value"):
+        allowed = ", ".join(_choices(_hint_at(kind, at)))
+        return InvalidValue(f"{where}{at}: expected one of {allowed}")
+    expected = _EXPECTED.fullmatch(problem)
+    if expected is None:
+        return InvalidValue(f"{where}{at}: not as it should be")
+    return InvalidValue(f"{where}{at}: expected {_in_words(expected, _value_at(given, at))}")
+
+
+def _in_words(expected: re.Match[str], value: Any) -> str:
+    kinds = expected["kinds"].split(" | ")
+    words = " or ".join(_KINDS.get(kind, kind) for kind in kinds)
+    if expected["bound"]:
+        words += f" of {_WITHIN[expected['bound']]} {int(float(expected['limit'])):,}"
+    if expected["of_length"]:
+        words += " characters" if kinds == ["str"] else " items"
+        return f"{words}, got {len(value):,}" if isinstance(value, str | list) else words
+    if expected["given"]:
+        return f"{words}, got {_GIVEN.get(expected['given'], expected['given'])}"
+    is_short = isinstance(value, int | float) and abs(value) < 10**15
+    return f"{words}, got {value}" if is_short else words
+
+
+def _steps(at: str) -> list[str]:
+    return [name or number for name, number in _STEP.findall(at)]
+
+
+def _value_at(given: Any, at: str) -> Any:
+    for step in _steps(at):
+        try:
+            given = given[int(step)] if isinstance(given, list) else given[step]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None
+    return given
+
+
+def _hint_at(hint: Any, at: str) -> Any:
+    for step in _steps(at):
+        kind = next((each for each in _within(hint) if _is_struct(each)), None)
+        if kind is not None and step in kind.__struct_fields__:
+            hint = get_type_hints(kind, include_extras=True)[step]
+    return hint
+
+
+def _is_struct(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Struct)
+
+
+def _within(hint: Any) -> Iterator[Any]:
+    """A type and all that it is made of."""
+    yield hint
+    for each in get_args(hint):
+        yield from _within(each)
+
+
+def _choices(hint: Any) -> list[str]:
+    for each in _within(hint):
+        if isinstance(each, type) and issubclass(each, Enum):
+            return [str(one.value) for one in each]
+        if get_origin(each) is Literal:
+            return [str(one) for one in get_args(each)]
+    return []

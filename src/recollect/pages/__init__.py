@@ -1,0 +1,1 @@
+"""Topic pages of memory: rendered from facts, and from nothing else."""
