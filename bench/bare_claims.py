@@ -1,6 +1,6 @@
 """The limit of a claim: its statements and those of its finish on the bare driver.
 
-Same SQL, same order, same two commits; no checks and no values made from rows.
+Same SQL, same order, same three transactions; no checks and no values made from rows.
 """
 
 from __future__ import annotations
@@ -12,12 +12,27 @@ from typing import Any, Protocol
 import apsw
 
 from bench.bare import NOW
+from bench.stores import SPACE
+from recollect.store.relational.claims import SPACES_MAX
 from recollect.store.sql import queries
 
 LEASE_MICROS = 60_000_000  # the default lease
 # What a range says of how something was learned; here nothing was.
 _LEARNED = ("extractor", "attempt", "input_tokens", "output_tokens", "cost_micros")
 Params = Mapping[str, Any]
+# What any worker may claim.
+_WHICH: Params = {
+    "now": None,
+    "any_lane": False,
+    "lane": "",
+    "any_space": True,
+    "only_space": "",
+    "consolidates": False,
+    "patience_micros": 0,
+    "takeovers_max": 20,
+    "since": "",
+    "limit": SPACES_MAX,
+}
 
 
 class Statements(Protocol):
@@ -76,7 +91,7 @@ class PostgresStatements:
 
 
 class BareClaims:
-    """Claims the next session that is due and finishes it, in two transactions."""
+    """Looks for the next session that is due, claims and finishes it, in a transaction each."""
 
     def __init__(self, statements: Statements) -> None:
         self._statements = statements
@@ -88,16 +103,22 @@ class BareClaims:
     def _claim(self) -> Any:
         do = self._statements
         do.begin()
-        do.row("lock_claims", {})
-        do.row("count_running", {"now": None})
-        lease = {"owner": "bench", "lease_micros": LEASE_MICROS, "now": None}
-        claim = do.row("claim_due", lease)
+        [now, _] = do.row("count_running", _WHICH)
+        do.row("expired_claims", _WHICH)
+        [space] = do.row("spaces_with_due", _WHICH)
         do.commit()
-        return claim
+        do.begin()
+        lease = {**_WHICH, "owner": "bench", "lease_micros": LEASE_MICROS, "now": now}
+        job_id, kind, key = do.row("hold_first_due", {**lease, "space": space})
+        names = {**lease, "space": space, "id": job_id, "kind": kind, "key": key}
+        claim = do.row("claim_job", names)
+        reached = do.row("reach_of_claim", names)
+        do.commit()
+        return *claim, *reached
 
     def _finish(self, claim: Any) -> None:
         do = self._statements
-        job_id, _, space, key, token, _, _, upto, mark, _ = claim
+        job_id, _, space, key, token, _, _, _, upto, mark = claim
         do.begin()
         before = do.row("lock_session", {"space": space, "id": key})
         do.row("lock_claim", {"id": job_id, "token": token, "space": space, "key": key})
@@ -125,12 +146,15 @@ class BareClaims:
                 "now": NOW,
             },
         )
-        do.run("note_progress", {"id": job_id, "is_last": True, "now": next(self._moments)})
+        do.run("rest_extract", {"space": space, "id": key})
+        now = next(self._moments)
+        do.run("note_progress", {"space": space, "id": job_id, "is_last": True, "now": now})
         do.commit()
 
     def commit_one_row(self) -> None:
         """What one commit takes by itself: the smallest durable change there is."""
         do = self._statements
         do.begin()
-        do.run("note_progress", {"id": 1, "is_last": True, "now": next(self._moments)})
+        now = next(self._moments)
+        do.run("note_progress", {"space": SPACE, "id": 1, "is_last": True, "now": now})
         do.commit()

@@ -46,7 +46,6 @@ def series(connection: Any, count: int) -> str:
     return f"generate_series(1, {count}) AS i"
 
 
-# The record first: a trigger makes the job due as soon as the mark is there.
 _MARK_AGAIN = (
     """
     INSERT INTO session_history (
@@ -58,6 +57,12 @@ _MARK_AGAIN = (
     UPDATE sessions SET last_seq = last_seq + 1, invalidated_at = last_seq + 1,
         marked_at = {now}, marked_by = 'threshold'
     WHERE {which}
+    """,
+    """
+    INSERT INTO jobs (space, kind, key, state, first_due_at)
+    SELECT space, 'extract', id, 'due', marked_at FROM sessions WHERE {which}
+    ON CONFLICT (space, kind, key) DO UPDATE SET state = 'due', due_at = NULL
+    WHERE jobs.state IN ('idle', 'parked')
     """,
 )
 _IDLE_JOBS = """

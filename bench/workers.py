@@ -1,7 +1,7 @@
 """Several worker processes on one PostgreSQL: how much more they do, and who waits for whom.
 
 Real `recollect worker` processes with everything at its defaults and no model, so that the rules
-distil. Nobody can claim before all are ready: we hold the lock that claims are made under.
+distil. Nobody can claim before all are ready: we hold the table of jobs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FAIR_GROUP = "spaces that share two workers, marked one after the other: their l
 COUNTS = (1, 2, 4)
 RECORDS = 10
 WORKER = "from recollect.interfaces.cli.work import worker; worker()"
-LOCK = "hashtext('recollect claims'), hashtext(%s)"
+LOCK = "LOCK TABLE {}.jobs IN SHARE ROW EXCLUSIVE MODE"
 LOOK_SECONDS = 0.02
 DRAIN_SECONDS_MAX = 600.0
 # In the order in which they were marked. Claims go by that (mission M4), over all spaces.
@@ -104,11 +104,12 @@ def _drained(url: str, schema: str, loads: dict[str, int], workers: int) -> Drai
         for space, many in loads.items():
             _fill(memory, space, many)
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"SELECT pg_advisory_lock({LOCK})", (schema,))
+        connection.execute(b"BEGIN")
+        connection.execute(LOCK.format(schema).encode())
         with _working(address, workers):
-            _await_claims(connection, workers)
+            _await_claims(connection, schema, workers)
             began = time.time()
-            connection.execute(f"SELECT pg_advisory_unlock({LOCK})", (schema,))
+            connection.execute(b"COMMIT")
             _await_end(connection, schema)
         return _read(connection, schema, began)
 
@@ -121,10 +122,10 @@ def _fill(memory: recollect.Memory, space: str, sessions: int) -> None:
         session.append_many([{"role": "user", "content": text} for text in said])
 
 
-def _await_claims(connection: Any, workers: int) -> None:
-    """Until every worker stands at the lock."""
-    standing = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-    _await(connection, standing, workers)
+def _await_claims(connection: Any, schema: str, workers: int) -> None:
+    """Until every worker waits for the table."""
+    waiting = f"SELECT count(*) FROM pg_locks WHERE relation = '{schema}.jobs'::regclass"
+    _await(connection, f"{waiting} AND NOT granted", workers)
 
 
 def _await_end(connection: Any, schema: str) -> None:

@@ -303,7 +303,8 @@ class LeasePolicy:
 
     `consolidates`: whether spaces are consolidated by this worker; one in which there is always
     something left to distil, after `patience_seconds` all the same. `space`: the only one of which
-    anything is claimed.
+    anything is claimed. `space_running_max`: jobs of one space that run at the same time.
+    `takes_turns`: whether spaces do, or what has been due longest goes first.
     """
 
     lease_seconds: float = 60.0
@@ -315,6 +316,8 @@ class LeasePolicy:
     consolidates: bool = False
     patience_seconds: float = 3600.0
     space: str | None = None
+    space_running_max: int | None = None
+    takes_turns: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,9 @@ class Leaseholder:
         self.owner = owner or f"{role}{os.uname().nodename}:{os.getpid()}:{self._ids.new()[-6:]}"
 
     def claim(self) -> Claim | NothingDue | CapReached:
-        return self._leases.claim(self.owner, self.policy, self.lease_time(), self._lane)
+        return self._leases.claim(
+            self.owner, self.policy, self.lease_time(), self._lane, self._randomness
+        )
 
     def claim_consolidation(
         self, space: str, *, takes_over: bool = False, spared: str = ""

@@ -33,6 +33,7 @@ from recollect.domain import (
     Released,
     StaleClaim,
 )
+from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.store.protocol import NewId
 from recollect.store.relational.agents import RelationalAgents
 from recollect.store.relational.documents import RelationalDocuments
@@ -135,10 +136,19 @@ class LanelessLeases(RelationalLeases):
     """Gives anybody what somebody has to host."""
 
     def claim(
-        self, owner: str, policy: LeasePolicy, now: datetime | None, lane: str | None = ""
+        self,
+        owner: str,
+        policy: LeasePolicy,
+        now: datetime | None,
+        lane: str | None = "",
+        randomness: Randomness = SYSTEM_RANDOMNESS,
     ) -> Claim | NothingDue | CapReached:
-        found = super().claim(owner, policy, now, lane)
-        return found if isinstance(found, Claim) else super().claim(owner, policy, now, None)
+        found = super().claim(owner, policy, now, lane, randomness)
+        return (
+            found
+            if isinstance(found, Claim)
+            else super().claim(owner, policy, now, None, randomness)
+        )
 
 
 BROKEN_AGENTS: dict[str, tuple[type[RelationalAgents | RelationalLeases], str]] = {

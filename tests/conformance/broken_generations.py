@@ -15,6 +15,7 @@ from recollect.generation import (
     SelectionClock,
     SelectionPolicy,
 )
+from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.store.protocol import NewId
 from recollect.store.relational.documents import RelationalDocuments
 from recollect.store.relational.generations import RelationalGenerations
@@ -151,27 +152,42 @@ class WillingLeases(RelationalLeases):
     """Lets anybody consolidate."""
 
     def claim(
-        self, owner: str, policy: LeasePolicy, now: datetime | None, lane: str | None = ""
+        self,
+        owner: str,
+        policy: LeasePolicy,
+        now: datetime | None,
+        lane: str | None = "",
+        randomness: Randomness = SYSTEM_RANDOMNESS,
     ) -> Claim | NothingDue | CapReached:
-        return super().claim(owner, replace(policy, consolidates=True), now, lane)
+        return super().claim(owner, replace(policy, consolidates=True), now, lane, randomness)
 
 
 class ImpatientLeases(RelationalLeases):
     """Waits for nothing to be distilled."""
 
     def claim(
-        self, owner: str, policy: LeasePolicy, now: datetime | None, lane: str | None = ""
+        self,
+        owner: str,
+        policy: LeasePolicy,
+        now: datetime | None,
+        lane: str | None = "",
+        randomness: Randomness = SYSTEM_RANDOMNESS,
     ) -> Claim | NothingDue | CapReached:
-        return super().claim(owner, replace(policy, patience_seconds=0.0), now, lane)
+        return super().claim(owner, replace(policy, patience_seconds=0.0), now, lane, randomness)
 
 
 class PatientLeases(RelationalLeases):
     """Waits for ever."""
 
     def claim(
-        self, owner: str, policy: LeasePolicy, now: datetime | None, lane: str | None = ""
+        self,
+        owner: str,
+        policy: LeasePolicy,
+        now: datetime | None,
+        lane: str | None = "",
+        randomness: Randomness = SYSTEM_RANDOMNESS,
     ) -> Claim | NothingDue | CapReached:
-        return super().claim(owner, replace(policy, patience_seconds=1e9), now, lane)
+        return super().claim(owner, replace(policy, patience_seconds=1e9), now, lane, randomness)
 
 
 BROKEN_GENERATIONS: dict[str, tuple[type[RelationalGenerations | RelationalLeases], str]] = {

@@ -373,6 +373,11 @@ def test_a_memory_agent_that_is_found_marked_is_skipped_and_cleared(here: Hosted
         "UPDATE sessions SET invalidated_at = last_seq, marked_at = 1, marked_by = 'idle' "
         f"WHERE id = '{session.id}'",
     )
+    raw(
+        here.memory,
+        "INSERT INTO jobs (space, kind, key, state, first_due_at)"
+        f" SELECT space, 'extract', id, 'due', 1 FROM sessions WHERE id = '{session.id}'",
+    )
     here.memory.work()
     state = session.state
     assert (state.invalidated_at, state.processed_until) == (None, state.last_seq)

@@ -62,6 +62,7 @@ class Ledger:
     effects: dict[tuple[str, int], int] = field(default_factory=dict)
     read: dict[str, list[int]] = field(default_factory=dict)  # by owner: what its result is about
     claims: int = 0
+    frozen: dict[tuple[int, int], int] = field(default_factory=dict)  # by job and token
     seen: Counter[str] = field(default_factory=Counter)  # what became of calls, by kind
 
     def append(self, stored: list[Record]) -> None:
@@ -181,8 +182,13 @@ class Checker:
         _expect(not is_live, "invariant 4: a live claim was taken away")
         _expect(claim.token == job.token > old.token, "the token of a new claim is not higher")
         chosen = _claimable(before, now, self._settings.job_takeovers_max)
-        is_its_turn = bool(chosen) and _turn(chosen[0]) == _turn(old)
-        _expect(is_its_turn, "M11: not the one whose turn it is", chosen[:2], old)
+        of_space = [each for each in chosen if each.space == old.space]
+        firsts = chosen if old.state == "claimed" else of_space
+        is_its_turn = bool(firsts) and _turn(firsts[0]) == _turn(old)
+        _expect(is_its_turn, "M4, M11: not the one whose turn it is", firsts[:2], old)
+        is_left = old.state == "due" and chosen[0].state == "claimed"
+        _expect(not is_left, "M11: a lease that ran out waits", chosen[:2], old)
+        self.ledger.frozen[claim.job_id, claim.token] = claim.read_upto
         _expect(
             _live(before, now) < self._settings.worker_running_max, "claimed although the cap is on"
         )
@@ -200,12 +206,12 @@ class Checker:
         """P3: a result covers the records that were read for it, and no record has two."""
         claim, upto = call.args[0], call.args[1]
         old, session = before.sessions[claim.key], after.sessions[claim.key]
-        frozen = before.jobs[claim.job_id].read_upto
+        frozen = self.ledger.frozen[claim.job_id, claim.token]
         ranges = snapshot.ranges_of(self._connection, session.id)
         passed = {outcome for first, last, outcome in ranges if upto < last <= session.done}
         is_there = session.done == upto or (session.done > upto and passed == {"skipped"})
         _expect(is_there, "the cursor is not where the result ends")
-        _expect(upto <= (frozen or 0), "M10: the cursor went past what was frozen", upto, frozen)
+        _expect(upto <= frozen, "M10: the cursor went past what was frozen", upto, frozen)
         covered = self.ledger.within(claim.key, old.done + 1, upto)
         read = self.ledger.read.get(claim.owner)
         _expect(covered == read, "P3: the range is not what was read", covered, read)

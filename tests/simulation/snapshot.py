@@ -50,6 +50,7 @@ class JobRow(NamedTuple):
     """A job as it stands."""
 
     id: int
+    space: str
     kind: str
     key: str
     state: str
@@ -60,8 +61,6 @@ class JobRow(NamedTuple):
     token: int
     failures: int
     takeovers: int
-    read_upto: int | None
-    claimed_mark: int | None
     tended_at: int | None  # when the store's own work was last done, or failed
 
 
@@ -70,8 +69,8 @@ _SESSIONS = (
     " marked_by, unprocessed_turns, ended_at, last_activity_at FROM sessions ORDER BY rowid"
 )
 _JOBS = (
-    "SELECT id, kind, key, state, due_at, first_due_at, owner, lease_expires_at, token, failures,"
-    " takeovers, read_upto, claimed_mark, CASE WHEN space = '' THEN"
+    "SELECT id, space, kind, key, state, due_at, first_due_at, owner, lease_expires_at, token,"
+    " failures, takeovers, CASE WHEN space = '' THEN"
     " max(COALESCE(finished_at, 0), COALESCE(last_error_at, 0)) END FROM jobs ORDER BY id"
 )
 
@@ -125,3 +124,4 @@ def empty(connection: apsw.Connection) -> None:
     """Back to a store in which nothing has happened, which is quicker than opening a new one."""
     for table in TABLES:
         connection.execute(f"DELETE FROM {table}", can_cache=False)
+    connection.execute("DELETE FROM sqlite_sequence WHERE name = 'jobs'")

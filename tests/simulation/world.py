@@ -257,7 +257,7 @@ def _told(value: Any) -> object:
             return {name: _told(each) for name, each in value.items()}
         case LeasePolicy() | MarkPolicy():
             return "policy"
-        case _ if callable(value):
+        case _ if callable(value) or isinstance(value, random.Random):
             return "function"
         case datetime():
             return value.isoformat()

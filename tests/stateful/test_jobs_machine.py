@@ -268,13 +268,16 @@ class JobsMachine(RuleBasedStateMachine):
                 job.last_error = EXHAUSTED
 
     def _candidates(self) -> list[ModelJob]:
-        """Whose turn it is; several only where their leases ran out at the same moment."""
+        """Whose turn it is: the first of each space; or where leases ran out at one moment."""
         expired = [job for job in self.jobs if job.is_expired(self.now)]
         if expired:
             first = min(job.lease_expires_at for job in expired if job.lease_expires_at)
             return [job for job in expired if job.lease_expires_at == first]
         due = [job for job in self.jobs if job.is_due(self.now)]
-        return sorted(due, key=lambda job: job.first_due_at)[:1]
+        firsts: dict[str, ModelJob] = {}
+        for job in sorted(due, key=lambda job: job.first_due_at):
+            firsts.setdefault(job.space, job)
+        return list(firsts.values())
 
     def _next_in_seconds(self) -> float | None:
         moments = [job.lease_expires_at or job.due_at for job in self.jobs if self._waits(job)]

@@ -273,12 +273,12 @@ def test_nobody_gets_a_job_twice_however_many_ask_at_once(
     assert len(taken) == len(set(taken)) == 12
 
 
-def test_the_cap_on_running_jobs_is_exact_under_threads(
+def test_the_cap_on_the_jobs_of_a_space_is_exact_under_threads(
     space: recollect.Space, leases: Leases, clock: ManualClock
 ) -> None:
     for number in range(10):
         marked(space, f"k{number}", 1)
-    policy = LeasePolicy(running_max=3)
+    policy = LeasePolicy(space_running_max=3)
     barrier = threading.Barrier(8)
 
     def take(owner: int) -> Claim | NothingDue | CapReached:
@@ -289,10 +289,72 @@ def test_the_cap_on_running_jobs_is_exact_under_threads(
         outcomes = list(pool.map(take, range(8)))
     claims = [outcome for outcome in outcomes if isinstance(outcome, Claim)]
     assert len(claims) == 3
-    assert outcomes.count(CapReached(3)) == 5
+    assert sum(isinstance(outcome, CapReached) for outcome in outcomes) == 5
     leases.release(claims[0])
     assert isinstance(leases.claim("w9", policy, clock.now()), Claim)
     assert leases.claim("w9", policy, clock.now()) == CapReached(3)
+
+
+def test_a_space_at_its_cap_keeps_no_other_waiting(
+    memory: recollect.Memory, space: recollect.Space, leases: Leases, clock: ManualClock
+) -> None:
+    policy = LeasePolicy(space_running_max=2)
+    for number in range(40):
+        marked(space, f"k{number}", 1)
+    other = marked(memory.space("other"), "k", 1)
+    claimed = [claim(leases, clock, policy=policy).space for _ in range(3)]
+    assert sorted(claimed) == sorted([space.name, space.name, other.state.space])
+    assert leases.claim("w", policy, clock.now()) == CapReached(3)
+
+
+def test_the_cap_on_running_jobs_is_passed_by_no_more_than_claim_at_the_same_moment(
+    space: recollect.Space, leases: Leases, clock: ManualClock
+) -> None:
+    for number in range(20):
+        marked(space, f"k{number}", 1)
+    policy = LeasePolicy(running_max=3)
+    for _ in range(2):
+        claim(leases, clock, policy=policy)
+    barrier = threading.Barrier(4)
+
+    def take(owner: int) -> Claim | NothingDue | CapReached:
+        barrier.wait()
+        return leases.claim(f"w{owner}", policy, clock.now())
+
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(take, range(4)))
+    running = 2 + sum(isinstance(outcome, Claim) for outcome in outcomes)
+    assert 3 <= running <= 3 + 4 - 1
+    assert leases.claim("w9", policy, clock.now()) == CapReached(running)
+
+
+def test_six_sessions_are_not_held_up_by_thousands_of_another_space(
+    memory: recollect.Memory, space: recollect.Space, leases: Leases, clock: ManualClock
+) -> None:
+    for number in range(300):
+        marked(space, f"k{number}", 1)
+    clock.advance(60)
+    for number in range(6):
+        marked(memory.space("small"), f"k{number}", 1)
+    holder = Leaseholder(memory.store, POLICY, clock, randomness=random.Random(5))
+    served: list[str] = []
+    while served.count("small") < 6:
+        held = holder.claim()
+        assert isinstance(held, Claim)
+        served.append(held.space)
+    assert len(served) < 50
+
+
+def test_what_is_due_longest_goes_first_where_spaces_take_no_turns(
+    memory: recollect.Memory, space: recollect.Space, leases: Leases, clock: ManualClock
+) -> None:
+    policy = LeasePolicy(takes_turns=False)
+    expected = []
+    for number in range(30):
+        name = ("a", "b", space.name)[number % 3]
+        expected.append(marked(memory.space(name), f"k{number}", 1).id)
+        clock.advance(1)
+    assert [claim(leases, clock, policy=policy).key for _ in expected] == expected
 
 
 def test_an_expired_lease_does_not_count_as_running(
@@ -959,4 +1021,4 @@ def test_a_due_job_that_somebody_holds_for_a_moment_is_looked_at_again_soon(
 
 def test_no_setting_allows_a_lease_that_counts_as_given_before_a_clock_was_set_back() -> None:
     [setting] = [each for each in fields(Settings) if each.name == "lease_seconds"]
-    assert f"+ {setting.metadata['maximum']}000000" in queries("sqlite")["claim_expired"]
+    assert f"+ {setting.metadata['maximum']}000000" in queries("sqlite")["claim_job"]

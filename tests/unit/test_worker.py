@@ -279,7 +279,7 @@ def test_a_claim_that_fails_in_the_middle_of_a_batch_leaves_nobody_behind(
     calls = 0
 
     def flaky(
-        owner: str, policy: LeasePolicy, now: Any, lane: str | None
+        owner: str, policy: LeasePolicy, now: Any, lane: str | None, randomness: Any
     ) -> Claim | NothingDue | CapReached:
         nonlocal calls
         calls += 1
@@ -287,7 +287,7 @@ def test_a_claim_that_fails_in_the_middle_of_a_batch_leaves_nobody_behind(
             gate.wait_entered()
             threading.Timer(0.05, gate.opened.set).start()
             raise StoreUnavailable("for a moment")
-        return claim(owner, policy, now, lane)
+        return claim(owner, policy, now, lane, randomness)
 
     monkeypatch.setattr(memory.store.leases, "claim", flaky)
     worker = memory.worker(gate)
@@ -778,11 +778,11 @@ def test_what_is_being_claimed_when_a_worker_stops_is_given_back_before_stop_ret
     claiming, go_on = threading.Event(), threading.Event()
 
     def slow(
-        owner: str, policy: LeasePolicy, now: Any, lane: str | None
+        owner: str, policy: LeasePolicy, now: Any, lane: str | None, randomness: Any
     ) -> Claim | NothingDue | CapReached:
         claiming.set()
         assert go_on.wait(SECONDS_MAX)
-        return claim(owner, policy, now, lane)
+        return claim(owner, policy, now, lane, randomness)
 
     monkeypatch.setattr(memory.store.leases, "claim", slow)
     reader = Reader()
@@ -1054,11 +1054,11 @@ def test_errors_of_the_store_while_claiming_do_not_end_the_loop(
     errors: list[Exception] = [StoreUnavailable("down"), RuntimeError("odd"), StoreUnavailable("")]
 
     def flaky(
-        owner: str, policy: LeasePolicy, now: Any, lane: str | None
+        owner: str, policy: LeasePolicy, now: Any, lane: str | None, randomness: Any
     ) -> Claim | NothingDue | CapReached:
         if errors:
             raise errors.pop()
-        return claim(owner, policy, now, lane)
+        return claim(owner, policy, now, lane, randomness)
 
     monkeypatch.setattr(memory.store.leases, "claim", flaky)
     with running(memory.worker()):

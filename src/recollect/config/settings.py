@@ -99,7 +99,24 @@ class Settings(ConsolidationSettings):
         8, "Jobs a worker processes at the same time.", minimum=1, maximum=256
     )
     worker_running_max: int = setting(
-        64, "Jobs that run at the same time in the whole store.", minimum=1, maximum=100_000
+        64,
+        "Jobs that run at the same time in the whole store. Workers that claim at the same moment "
+        "may pass it by as many as they are.",
+        minimum=1,
+        maximum=100_000,
+    )
+    worker_space_running_max: int = setting(
+        0,
+        "Jobs of one space that run at the same time, by whichever workers; exact. 0: no bound but "
+        "worker_running_max.",
+        minimum=0,
+        maximum=100_000,
+    )
+    worker_turns: str = setting(
+        "spaces",
+        "Which job is next: spaces take turns, within each what was marked first; or what was "
+        "marked first in all of them.",
+        choices=("spaces", "first-come"),
     )
     worker_wake: bool = setting(
         True, "Look at once when new work is announced, by this process or by PostgreSQL."
@@ -442,6 +459,8 @@ class Settings(ConsolidationSettings):
             backoff_seconds=self.backoff_seconds,
             backoff_seconds_max=self.backoff_seconds_max,
             running_max=self.worker_running_max,
+            space_running_max=self.worker_space_running_max or None,
+            takes_turns=self.worker_turns == "spaces",
             patience_seconds=self.consolidation_patience_seconds,
         )
 

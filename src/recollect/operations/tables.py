@@ -119,7 +119,7 @@ TABLES: tuple[Table, ...] = (
     _numbered(
         "jobs",
         "id",
-        left_out=["owner", "lease_expires_at", "token", "read_upto", "claimed_mark"],
+        left_out=["owner", "lease_expires_at", "token"],
         named={"key": Naming.AGENT_JOB},
     ),
 )

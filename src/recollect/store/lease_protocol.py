@@ -6,6 +6,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+from recollect.ids import SYSTEM_RANDOMNESS, Randomness
+
 if TYPE_CHECKING:
     from recollect.agency import HandOver
     from recollect.domain import (
@@ -40,11 +42,18 @@ class Leases(Protocol):
     """
 
     def claim(
-        self, owner: str, policy: LeasePolicy, now: datetime | None, lane: str | None = ""
+        self,
+        owner: str,
+        policy: LeasePolicy,
+        now: datetime | None,
+        lane: str | None = "",
+        randomness: Randomness = SYSTEM_RANDOMNESS,
     ) -> Claim | NothingDue | CapReached:
-        """Take over the job whose lease ran out first, else the one that has been due longest.
+        """Take over the job whose lease ran out first, else the next one that is due.
 
         Of those any worker can run; or of one agent that somebody hosts, or of all such (None).
+        Spaces take turns, in any order; within a space it is the one that has been due longest of
+        those that nobody else is taking.
         """
         ...
 

@@ -207,7 +207,6 @@ def _drop_rest(c: Connection, space: str, now: datetime) -> tuple[str, ...]:
         c.run("rest_consolidation", names)
         note_change(c, space, now)
         return ()
-    c.run("reserve_tokens", names)
     c.run("drop_consolidation_job", names)
     c.run("drop_tree", names)
     c.run("drop_consolidation", names)

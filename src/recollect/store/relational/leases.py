@@ -32,10 +32,11 @@ from recollect.domain import (
     Renewed,
     StaleClaim,
 )
-from recollect.errors import SchemaTooNew
+from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.knowledge import Learned, Staged
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
+from recollect.store.relational.claims import Turns, claim_of, micros
 from recollect.store.relational.cursor import (
     begin_pass,
     has_lost_records,
@@ -52,7 +53,6 @@ from recollect.store.relational.text import storable
 ERROR_CHARS_MAX = 2000
 STORE = ""  # the space of the store's own work
 BEFORE_RECORDS = 20  # of those already read, in which a call may stand whose result is to come
-_EXHAUSTED = "its workers died {} times without recording anything"
 
 
 class RelationalLeases:
@@ -60,40 +60,17 @@ class RelationalLeases:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._turns = Turns(database)
 
     def claim(
-        self, owner: str, policy: LeasePolicy, now: datetime | None, lane: str | None = ""
+        self,
+        owner: str,
+        policy: LeasePolicy,
+        now: datetime | None,
+        lane: str | None = "",
+        randomness: Randomness = SYSTEM_RANDOMNESS,
     ) -> Claim | NothingDue | CapReached:
-        at = _micros(now)
-        which = {
-            "now": at,
-            "any_lane": lane is None,
-            "lane": lane or "",
-            **_scope(policy.space),
-            "consolidates": policy.consolidates,
-            "patience_micros": _span(policy.patience_seconds),
-        }
-
-        def job(c: Connection) -> Claim | NothingDue | CapReached:
-            c.run("lock_claims", {})
-            counted = c.row("count_running", {"now": at})
-            assert counted is not None
-            running, held = counted
-            if held > running:
-                error = _EXHAUSTED.format(policy.takeovers_max)
-                exhausted = {"takeovers_max": policy.takeovers_max, "error": error, "now": at}
-                c.run("park_exhausted", exhausted)
-            if running >= policy.running_max:
-                return CapReached(running)
-            lease = {**which, "owner": owner, "lease_micros": _span(policy.lease_seconds)}
-            row = c.row("claim_expired", lease) if held > running else None
-            row = row or c.row("claim_due", lease)
-            if row is None:
-                return NothingDue(_seconds(c.row("next_due", which)))
-            reach("claim.claimed")
-            return _claim(row, owner)
-
-        return self._database.write(None, job)
+        return self._turns.claim(owner, policy, now, lane, randomness)
 
     def claim_consolidation(
         self,
@@ -105,26 +82,29 @@ class RelationalLeases:
         takes_over: bool = False,
         spared: str = "",
     ) -> Claim | None:
-        at = _micros(now)
-        lease = {"owner": owner, "lease_micros": _span(policy.lease_seconds), "now": at}
+        own = {"space": space, "kind": JobKind.CONSOLIDATE.value, "key": space}
 
         def job(c: Connection) -> Claim | None:
-            c.run("lock_memory", {"space": space})
-            if not takes_over and c.row("is_paused", {"space": space}) is not None:
+            c.run("lock_memory", own)
+            if not takes_over and c.row("is_paused", own) is not None:
                 return None
-            make_due(c, "request_consolidation", {"space": space, "now": at})
+            at = _moment(c, now)
+            make_due(c, "request_consolidation", {**own, "now": at})
+            lease = {"owner": owner, "lease_micros": micros(policy.lease_seconds), "now": at}
             sparing = {"takes_over": takes_over, "spared": f"{spared}%" if spared else ""}
-            names = {**lease, "space": space, **sparing}
-            row = c.row("claim_consolidation", names)
-            return None if row is None else _claim(row, owner)
+            row = c.row("claim_consolidation", {**own, **lease, **sparing})
+            return None if row is None else claim_of(row, c.rows("reach_of_claim", own), owner)
 
         return self._database.write(space, job)
 
     def renew(
         self, claim: Claim, policy: LeasePolicy, now: datetime | None
     ) -> Renewed | StaleClaim:
-        span = {"lease_micros": _span(policy.lease_seconds), "now": _micros(now)}
-        row = self._database.write(None, lambda c: c.row("renew_claim", {**_token(claim), **span}))
+        def job(c: Connection) -> Row | None:
+            span = {"lease_micros": micros(policy.lease_seconds), "now": _moment(c, now)}
+            return c.row("renew_claim", {**_token(claim), **span})
+
+        row = self._database.write(claim.space, job)
         return StaleClaim() if row is None else Renewed(from_micros(row[0]))
 
     def load(self, claim: Claim, after: int | None, limit: int) -> Loaded | None:
@@ -261,10 +241,9 @@ class RelationalLeases:
         wait = {
             **_token(claim),
             "error": storable(reason[:ERROR_CHARS_MAX]),
-            "delay_micros": _span(delay_seconds),
-            "now": _micros(now),
+            "delay_micros": micros(delay_seconds),
         }
-        row = self._changed(claim, "defer_claim", wait)
+        row = self._changed(claim, "defer_claim", wait, now)
         return StaleClaim() if row is None else Deferred(from_micros(row[1]))
 
     def fail(
@@ -282,22 +261,25 @@ class RelationalLeases:
             "is_final": is_final,
             "failures_max": policy.failures_max,
             "error": storable(error[:ERROR_CHARS_MAX]),
-            "delay_micros": _span(delay_seconds),
-            "now": _micros(now),
+            "delay_micros": micros(delay_seconds),
         }
-        row = self._changed(claim, "fail_claim", failure)
+        row = self._changed(claim, "fail_claim", failure, now)
         if row is None:
             return StaleClaim()
         return Parked() if row[0] == JobState.PARKED else BackedOff(from_micros(row[1]))
 
     def release(self, claim: Claim) -> Released | StaleClaim:
         back = {**_token(claim), "due_at": None, "first_due_at": None}
-        row = self._changed(claim, "give_back", back)
+        row = self._changed(claim, "give_back", back, None)
         return StaleClaim() if row is None else Released()
 
     def ensure_recurring(self, kind: JobKind, now: datetime | None) -> None:
-        names = {"kind": kind.value, "key": kind.value, "now": _micros(now)}
-        self._database.write(STORE, lambda c: make_due(c, "ensure_recurring", names))
+        names = {"kind": kind.value, "key": kind.value}
+
+        def job(c: Connection) -> None:
+            make_due(c, "ensure_recurring", {**names, "now": _moment(c, now)})
+
+        self._database.write(STORE, job)
 
     def make_due(self, kind: JobKind) -> None:
         names = {"kind": kind.value, "key": kind.value}
@@ -306,13 +288,17 @@ class RelationalLeases:
     def finish_recurring(
         self, claim: Claim, delay_seconds: float, now: datetime | None
     ) -> Released | StaleClaim:
-        again = {**_token(claim), "delay_micros": _span(delay_seconds), "now": _micros(now)}
-        row = self._changed(claim, "finish_recurring", again)
+        again = {**_token(claim), "delay_micros": micros(delay_seconds)}
+        row = self._changed(claim, "finish_recurring", again, now)
         return StaleClaim() if row is None else Released()
 
-    def _changed(self, claim: Claim, name: str, params: Params) -> Row | None:
+    def _changed(self, claim: Claim, name: str, params: Params, now: datetime | None) -> Row | None:
         """Let go of a claim by a statement; none if it is no longer one."""
-        found = self._database.write(claim.space, lambda c: make_due(c, name, params))
+
+        def job(c: Connection) -> list[Row]:
+            return make_due(c, name, {**params, "now": _moment(c, now)})
+
+        found = self._database.write(claim.space, job)
         return found[0] if found else None
 
     def revive(self, space: str | None, key: str | None) -> int:
@@ -390,32 +376,6 @@ def _lesson(claim: Claim, learned: Learned, now: datetime, new_id: NewId) -> Les
     )
 
 
-def _claim(row: Row, owner: str) -> Claim:
-    return Claim(
-        job_id=row[0],
-        kind=_kind(row[1]),
-        space=row[2],
-        key=row[3],
-        owner=owner,
-        token=row[4],
-        attempt=row[5],
-        expires_at=from_micros(row[6]),
-        read_upto=row[7] or 0,
-        claimed_mark=row[8] or 0,
-        pauses=row[9],
-    )
-
-
-def _kind(name: str) -> JobKind:
-    try:
-        return JobKind(name)
-    except ValueError:  # a schema that was migrated while we were at work
-        raise SchemaTooNew(
-            f"a job is of the kind {name!r}: a newer Recollect works on this store, and this one "
-            "has to be upgraded. Nothing was changed, and newer workers go on"
-        ) from None
-
-
 def _token(claim: Claim) -> dict[str, object]:
     return {"space": claim.space, "id": claim.job_id, "token": claim.token}
 
@@ -424,13 +384,10 @@ def _scope(space: str | None) -> dict[str, object]:
     return {"any_space": space is None, "space": space or ""}
 
 
-def _micros(now: datetime | None) -> int | None:
-    return None if now is None else to_micros(now)
-
-
-def _span(seconds: float) -> int:
-    return round(seconds * 1_000_000)
-
-
-def _seconds(row: Row | None) -> float | None:
-    return None if row is None or row[0] is None else max(row[0], 0) / 1_000_000
+def _moment(c: Connection, now: datetime | None) -> int:
+    """A moment that is given, or else the database's clock, the one that all workers share."""
+    if now is not None:
+        return to_micros(now)
+    row = c.row("clock", {"now": None})
+    assert row is not None
+    return int(row[0])

@@ -202,7 +202,7 @@ CREATE TABLE session_ranges (
 -- if its extract job is due, claimed or parked: whoever sets a mark or clears it sees to the job.
 
 CREATE TABLE jobs (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: a claim may outlive its job
     space TEXT NOT NULL,  -- empty for the work of the store itself
     kind TEXT NOT NULL,
     key TEXT NOT NULL,
@@ -213,8 +213,6 @@ CREATE TABLE jobs (
     owner TEXT,
     lease_expires_at INTEGER,
     token INTEGER NOT NULL DEFAULT 0,  -- rises with every claim and whenever a claim is void
-    read_upto INTEGER,  -- frozen by the claim
-    claimed_mark INTEGER,
     failures INTEGER NOT NULL DEFAULT 0,
     takeovers INTEGER NOT NULL DEFAULT 0,
     pauses INTEGER NOT NULL DEFAULT 0,  -- since it last got on: a cap, a refused key, a bad day
@@ -226,7 +224,8 @@ CREATE TABLE jobs (
 ) STRICT;
 
 CREATE INDEX idx_jobs_due ON jobs (first_due_at, id) WHERE state = 'due';
-CREATE INDEX idx_jobs_claimed ON jobs (lease_expires_at) WHERE state = 'claimed';
+CREATE INDEX idx_jobs_turns ON jobs (space, first_due_at, id) WHERE state = 'due';
+CREATE INDEX idx_jobs_claimed ON jobs (space, lease_expires_at) WHERE state = 'claimed';
 CREATE INDEX idx_jobs_open ON jobs (first_due_at, id) WHERE state <> 'idle';
 -- Whether there is anything left to distil in a space, before it is consolidated.
 CREATE INDEX idx_jobs_phase1 ON jobs (space)

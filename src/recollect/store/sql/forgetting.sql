@@ -250,14 +250,6 @@ UPDATE consolidations SET
     urgent = 0, digest = NULL, expires_at = NULL, not_before = NULL, files_generation = generation
 WHERE space = :space;
 
--- name: reserve_tokens
--- Whoever still works for a space that is gone must not hold the claim of one with its name.
-INSERT INTO properties (name, value)
-SELECT 'tokens_from', CAST(COALESCE(max(j.token), 0) AS TEXT) FROM jobs j WHERE j.space = :space
-ON CONFLICT (name) DO UPDATE SET value = CASE
-    WHEN CAST(excluded.value AS BIGINT) > CAST(properties.value AS BIGINT) THEN excluded.value
-    ELSE properties.value END;
-
 -- name: drop_consolidation_job
 DELETE FROM jobs WHERE space = :space AND kind = 'consolidate' AND key = :space;
 

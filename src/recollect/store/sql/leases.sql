@@ -1,106 +1,162 @@
 -- Jobs: due work, claimed under a lease with a fencing token.
--- {now} is the database's clock, unless a clock was handed in.
+-- What looks over all spaces takes no locks; what changes a job does so in its space, at a moment that
+-- is given. {now} is the database's clock, unless a clock was handed in.
 
 -- fragment: in_lane
 -- What any worker can run, what one agent's host can, or what all of them can; and only of one space,
 -- where somebody works for that one alone.
-CASE WHEN :any_lane THEN lane <> '' ELSE lane = :lane END AND (:any_space OR space = :space)
+CASE WHEN :any_lane THEN lane <> '' ELSE lane = :lane END AND (:any_space OR space = :only_space)
 
 -- fragment: has_its_turn
 -- A space is consolidated when nothing of it is left to distil or to file, by those who can; one in
 -- which there always is, after some time all the same.
-(kind <> 'consolidate' OR (:consolidates AND (first_due_at <= {now} - :patience_micros OR NOT EXISTS (
-    SELECT 1 FROM jobs p WHERE p.space = jobs.space AND p.state IN ('due', 'claimed')
-        AND p.kind IN ('extract', 'extract-again', 'memory-agent')
-        AND (p.state = 'claimed' OR p.due_at IS NULL OR p.due_at <= {now})))))
+(kind <> 'consolidate' OR (:consolidates AND (first_due_at <= {now} - :patience_micros
+    OR NOT EXISTS (SELECT 1 FROM jobs p WHERE p.space = jobs.space AND {is_left}))))
+
+-- fragment: has_its_turn_here
+-- The same in the space that is named.
+(kind <> 'consolidate' OR (:consolidates AND (first_due_at <= {now} - :patience_micros
+    OR NOT EXISTS (SELECT 1 FROM jobs p WHERE p.space = :space AND {is_left}))))
+
+-- fragment: is_left
+p.state IN ('due', 'claimed') AND p.kind IN ('extract', 'extract-again', 'memory-agent')
+    AND (p.state = 'claimed' OR p.due_at IS NULL OR p.due_at <= {now})
 
 -- fragment: is_over
 -- A lease that ends later than any can was given before a clock was set back.
 (lease_expires_at <= {now} OR lease_expires_at > {now} + 3600000000)
+
+-- fragment: was_over
+-- The same at a moment that is given.
+(lease_expires_at <= :now OR lease_expires_at > :now + 3600000000)
 
 -- fragment: is_time
 -- Of the store's own work also what was last done at a time that is still to come: so was its clock.
 (due_at IS NULL OR due_at <= {now}
     OR (space = '' AND (finished_at > {now} OR last_error_at > {now})))
 
--- name: park_exhausted
--- A job whose owners keep dying is not given to the next one for ever. The work of the store itself
--- (its space is empty) is never parked: who would mark what was left behind, if the sweep were?
-UPDATE jobs SET
-    state = 'parked', token = token + 1, owner = NULL, lease_expires_at = NULL,
-    last_error = :error, last_error_at = {now}
-WHERE state = 'claimed' AND {is_over} AND takeovers >= :takeovers_max AND space <> '';
+-- fragment: was_time
+(due_at IS NULL OR due_at <= :now
+    OR (space = '' AND (finished_at > :now OR last_error_at > :now)))
+
+-- fragment: is_claimable
+state = 'due' AND {is_time} AND {in_lane} AND {has_its_turn}
+
+-- name: clock
+SELECT {now};
 
 -- name: count_running
--- How many are being worked on, and how many claims there are with those that ran out.
-SELECT count(*) FILTER (WHERE NOT {is_over}), count(*) FROM jobs WHERE state = 'claimed';
+-- operator
+-- What time it is, and how many jobs are being worked on.
+SELECT {now}, count(*) FROM jobs WHERE state = 'claimed' AND NOT {is_over};
 
--- name: lock_claims (sqlite)
-SELECT 1;
+-- name: expired_claims
+-- operator
+-- Leases that ran out, and those of jobs whose owners keep dying, whoever may run them.
+SELECT space, id, takeovers FROM jobs
+WHERE state = 'claimed' AND {is_over} AND ((
+    {in_lane} AND (:consolidates OR kind <> 'consolidate'))
+    OR (takeovers >= :takeovers_max AND space <> ''))
+ORDER BY lease_expires_at, id LIMIT :limit;
 
--- name: lock_claims (postgres)
--- Claims are made one at a time, so that the cap on running jobs is exact.
-SELECT pg_advisory_xact_lock(hashtext('recollect claims'), hashtext(current_schema()));
+-- name: spaces_with_due
+-- operator
+-- The next spaces in which any job can be claimed, by their names.
+WITH RECURSIVE spaces_with_work (space, number) AS (
+    SELECT (
+        SELECT space FROM jobs WHERE space >= CAST(:since AS TEXT) AND {is_claimable}
+        ORDER BY space LIMIT 1), 1
+    UNION ALL
+    SELECT (
+        SELECT space FROM jobs WHERE space > w.space AND {is_claimable} ORDER BY space LIMIT 1),
+        w.number + 1
+    FROM spaces_with_work w WHERE w.space IS NOT NULL AND w.number < :limit)
+SELECT w.space FROM spaces_with_work w WHERE w.space IS NOT NULL ORDER BY w.space;
+
+-- name: space_of_first_due
+-- operator
+-- The same without turns: where what has been due longest in all spaces together is.
+SELECT space FROM jobs WHERE {is_claimable} ORDER BY first_due_at, id LIMIT :limit;
 
 -- fragment: skip_locked (sqlite)
 
 -- fragment: skip_locked (postgres)
 FOR UPDATE SKIP LOCKED
 
--- name: claim_expired
-UPDATE jobs SET takeovers = takeovers + 1, {claimed}
-WHERE id = (
-    SELECT id FROM jobs WHERE state = 'claimed' AND {is_over} AND {in_lane}
-        AND (:consolidates OR kind <> 'consolidate')
-    ORDER BY lease_expires_at LIMIT 1 {skip_locked})
-RETURNING {claim};
+-- name: hold_first_due
+-- Of a space, what nobody else is taking at this moment. Nobody waits for whoever holds a job.
+SELECT id, kind, key FROM jobs
+WHERE space = :space AND state = 'due' AND {is_time} AND {in_lane} AND {has_its_turn_here}
+ORDER BY first_due_at, id LIMIT 1 {skip_locked};
 
--- name: claim_due
-UPDATE jobs SET state = 'claimed', {claimed}
-WHERE id = (
-    SELECT id FROM jobs WHERE state = 'due' AND {is_time} AND {in_lane} AND {has_its_turn}
-    ORDER BY first_due_at, id LIMIT 1 {skip_locked})
+-- name: hold_expired
+SELECT id, kind, key FROM jobs WHERE space = :space AND id = :id AND state = 'claimed' {skip_locked};
+
+-- name: lock_claims_of_space (sqlite)
+SELECT 1 FROM spaces WHERE space = :space;
+
+-- name: lock_claims_of_space (postgres)
+-- Claims in a space are made one at a time, so that the cap on its jobs is exact.
+SELECT 1 FROM spaces WHERE space = :space FOR NO KEY UPDATE;
+
+-- name: count_running_in_space
+SELECT count(*) FROM jobs WHERE space = :space AND state = 'claimed' AND NOT {was_over};
+
+-- fragment: claimed
+state = 'claimed', owner = :owner, token = token + 1, lease_expires_at = :now + :lease_micros,
+    due_at = NULL
+
+-- fragment: claim
+id, kind, space, key, token, failures + takeovers + 1, lease_expires_at, pauses
+
+-- name: claim_job
+-- Only if it can still be claimed: somebody may have been quicker.
+UPDATE jobs SET
+    takeovers = takeovers + CASE WHEN state = 'claimed' THEN 1 ELSE 0 END,
+    {claimed}
+WHERE space = :space AND id = :id AND {in_lane} AND (:consolidates OR kind <> 'consolidate')
+    AND ((state = 'due' AND {was_time})
+        OR (state = 'claimed' AND {was_over} AND (takeovers < :takeovers_max OR space = '')))
 RETURNING {claim};
 
 -- name: claim_consolidation
-UPDATE jobs SET state = 'claimed', {claimed}
+UPDATE jobs SET {claimed}
 WHERE space = :space AND kind = 'consolidate' AND key = :space
-    AND (state <> 'claimed' OR {is_over}
+    AND (state <> 'claimed' OR {was_over}
         OR (:takes_over AND owner NOT LIKE :spared))
 RETURNING {claim};
 
--- fragment: claimed
-    owner = :owner,
-    token = {greatest}(token, {tokens_from}) + 1,
-    lease_expires_at = {now} + :lease_micros,
-    due_at = NULL,
-    read_upto = (
-        SELECT CASE kind WHEN 'extract' THEN COALESCE({learnable_end}, last_seq)
-            ELSE processed_until END
-        FROM sessions s
-        WHERE s.space = jobs.space AND s.id = jobs.key AND kind IN ('extract', 'extract-again')
-        UNION ALL
-        SELECT c.changed FROM consolidations c WHERE c.space = jobs.key AND kind = 'consolidate'),
-    claimed_mark = (
-        SELECT CASE WHEN invalidated_at > {learnable_end} THEN {learnable_end}
-            ELSE invalidated_at END
-        FROM sessions s
-        WHERE s.space = jobs.space AND s.id = jobs.key AND kind = 'extract')
+-- name: park_exhausted
+-- A job whose owners keep dying is not given to the next one for ever. The work of the store itself
+-- (its space is empty) is never parked: who would mark what was left behind, if the sweep were?
+UPDATE jobs SET
+    state = 'parked', token = token + 1, owner = NULL, lease_expires_at = NULL,
+    last_error = :error, last_error_at = :now
+WHERE space = :space AND id = :id AND state = 'claimed' AND {was_over}
+    AND takeovers >= :takeovers_max AND space <> '';
 
--- fragment: tokens_from
--- The highest token of jobs that went with a forgotten space.
-COALESCE((SELECT CAST(p.value AS BIGINT) FROM properties p WHERE p.name = 'tokens_from'), 0)
+-- name: reach_of_claim
+-- How far a claim reads, and the mark it was made for.
+SELECT
+    CASE WHEN CAST(:kind AS TEXT) = 'extract' THEN COALESCE({learnable_end}, s.last_seq)
+        ELSE s.processed_until END,
+    CASE WHEN CAST(:kind AS TEXT) <> 'extract' THEN NULL
+        WHEN s.invalidated_at > {learnable_end} THEN {learnable_end}
+        ELSE s.invalidated_at END
+FROM sessions s WHERE s.space = :space AND s.id = :key
+    AND CAST(:kind AS TEXT) IN ('extract', 'extract-again')
+UNION ALL
+SELECT c.changed, NULL FROM consolidations c
+WHERE c.space = :space AND CAST(:kind AS TEXT) = 'consolidate';
 
 -- fragment: learnable_end
 -- The last record before the next that nothing is to be learned from, if there are any such yet.
 (SELECT min(r.first_seq) - 1 FROM session_ranges r
-    WHERE r.space = s.space AND r.session_id = s.id AND r.pass = s.pass AND r.first_seq > COALESCE(s.processed_until, 0))
-
--- fragment: claim
-id, kind, space, key, token, failures + takeovers + 1, lease_expires_at, read_upto, claimed_mark,
-pauses
+    WHERE r.space = :space AND r.session_id = s.id AND r.pass = s.pass
+        AND r.first_seq > COALESCE(s.processed_until, 0))
 
 -- name: next_due
+-- operator
 -- How long until the soonest backoff or lease runs out; none: nothing waits. What is due and was not
 -- found is held for a moment by an append to its session, which tells nobody when it lets go.
 SELECT min(moment) - {now} FROM (
@@ -111,7 +167,7 @@ SELECT min(moment) - {now} FROM (
         AND (:consolidates OR kind <> 'consolidate')) AS moments;
 
 -- name: renew_claim
-UPDATE jobs SET lease_expires_at = {now} + :lease_micros
+UPDATE jobs SET lease_expires_at = :now + :lease_micros
 WHERE space = :space AND id = :id AND token = :token AND state = 'claimed'
 RETURNING lease_expires_at;
 
@@ -147,7 +203,7 @@ RETURNING invalidated_at;
 -- Something was recorded: what failed before no longer counts. With the last piece it is finished.
 UPDATE jobs SET
     failures = 0, takeovers = 0, pauses = 0, last_error = NULL, last_error_at = NULL,
-    finished_at = CASE WHEN :is_last THEN {now} ELSE finished_at END
+    finished_at = CASE WHEN :is_last THEN :now ELSE finished_at END
 WHERE space = :space AND id = :id;
 
 -- name: give_back
@@ -162,7 +218,7 @@ RETURNING state;
 -- Nothing is wrong with the job: it waits, and nothing is counted against it.
 UPDATE jobs SET
     state = 'due', token = token + 1, owner = NULL, lease_expires_at = NULL,
-    pauses = pauses + 1, last_error = :error, last_error_at = {now}, due_at = {now} + :delay_micros
+    pauses = pauses + 1, last_error = :error, last_error_at = :now, due_at = :now + :delay_micros
 WHERE space = :space AND id = :id AND token = :token AND state = 'claimed'
 RETURNING state, due_at;
 
@@ -172,8 +228,8 @@ UPDATE jobs SET
         WHEN space <> '' AND (:is_final OR failures + 1 >= :failures_max) THEN 'parked'
         ELSE 'due' END,
     token = token + 1, owner = NULL, lease_expires_at = NULL,
-    failures = failures + 1, last_error = :error, last_error_at = {now},
-    due_at = {now} + :delay_micros
+    failures = failures + 1, last_error = :error, last_error_at = :now,
+    due_at = :now + :delay_micros
 WHERE space = :space AND id = :id AND token = :token AND state = 'claimed'
 RETURNING state, due_at;
 
@@ -182,12 +238,12 @@ RETURNING state, due_at;
 UPDATE jobs SET
     state = 'due', token = token + 1, owner = NULL, lease_expires_at = NULL,
     failures = 0, takeovers = 0, pauses = 0, last_error = NULL, last_error_at = NULL,
-    finished_at = {now}, due_at = {now} + :delay_micros, first_due_at = {now} + :delay_micros
+    finished_at = :now, due_at = :now + :delay_micros, first_due_at = :now + :delay_micros
 WHERE space = :space AND id = :id AND token = :token AND state = 'claimed'
 RETURNING state;
 
 -- name: ensure_recurring
-INSERT INTO jobs (space, kind, key, state, first_due_at) VALUES ('', :kind, :key, 'due', {now})
+INSERT INTO jobs (space, kind, key, state, first_due_at) VALUES ('', :kind, :key, 'due', :now)
 ON CONFLICT (space, kind, key) DO NOTHING RETURNING state;
 
 -- name: make_due
@@ -219,15 +275,18 @@ WHERE state <> 'idle' AND {is_stuck}
 RETURNING state, id;
 
 -- name: list_jobs
+-- operator
 -- What is not idle, in the order in which it became due.
 SELECT {job} FROM jobs j
 WHERE j.state <> 'idle' AND (:any_space OR j.space = :space)
 ORDER BY j.first_due_at, j.id LIMIT :limit;
 
 -- name: get_job
+-- operator
 SELECT {job} FROM jobs j WHERE j.kind = :kind AND j.key = :key
     AND (:any_space OR j.space = :space);
 
 -- name: count_jobs
+-- operator
 SELECT state, count(*) FROM jobs
 WHERE state <> 'idle' AND (:any_space OR space = :space) GROUP BY state;
