@@ -190,9 +190,9 @@ def test_a_module_without_a_docstring_is_noticed(make_tree: TreeMaker) -> None:
     assert rules.undocumented_modules(tree) == ["pkg.a has no docstring"]
 
 
-def test_growth_is_noticed_and_docstrings_are_free(make_tree: TreeMaker) -> None:
+def test_growth_is_noticed_and_signatures_and_docstrings_are_free(make_tree: TreeMaker) -> None:
     docstring = '    """Say\n' + "\n" * 20 + '    """\n'
-    fits = f"def f():\n{docstring}" + "    x = 1\n" * 58
+    fits = f"def f(\n    a,\n    b,\n):\n{docstring}" + "    x = 1\n" * 59
     tree = make_tree({"a.py": fits, "b.py": f"{fits}    x = 2\n"})
     assert rules.overgrown(tree) == ["pkg.b:1 f has 60 lines (at most 59)"]
 

@@ -71,7 +71,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.recall.recaller", "recollect.embedding.questions"),
         ("recollect.recall.recaller", "recollect.recall.meaning"),
         ("recollect.runtime", "recollect.embedding.opening"),
-        ("recollect.runtime", "recollect.models.opening"),
+        ("recollect.runtime", "recollect.models.jobs"),
         ("recollect.runtime", "recollect.redaction"),
         ("recollect.config.sources", "yaml"),  # only for settings written in YAML
         ("recollect.config.settings", "platformdirs"),  # when settings are made
