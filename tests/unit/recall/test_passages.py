@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.recall.passages import best_passage, without_notes
+from recollect.recall.passages import bearing, best_passage, without_notes
 
 PAGE = """# Ana
 
@@ -22,6 +22,18 @@ def test_the_notes_of_a_page_are_left_out() -> None:
     assert without_notes(PAGE) == (
         "# Ana\n\n- Ana lives in Porto. (2026-11-15)\n- Ana likes teal. (2026-11-15)"
     )
+
+
+def test_the_sessions_that_the_summary_lists_answer_nothing() -> None:
+    known = "## About the person\n\n- Ana lives in Porto."
+    listed = f"{known}\n\n## Last sessions\n\n- 2026-05-03 Porto\n- 2026-05-01 Back in Porto"
+    worth = {"porto": 1.0}
+    assert bearing(listed, worth, 400) == "- Ana lives in Porto."
+    assert bearing(f"{listed}\n\n## Index\n\n- Ports: Porto.", worth, 400).endswith(
+        "- Ports: Porto."
+    )
+    written = "## Last sessions\n\nPorto was hot."
+    assert bearing(written, worth, 400) == "Porto was hot."
 
 
 @pytest.mark.parametrize(
