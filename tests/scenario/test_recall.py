@@ -181,6 +181,11 @@ def test_a_document_leads_through_the_facts_it_names_to_what_was_said(
     [hit] = alice.recall("lantern")
     assert set(hit.sources) == {own, *fact.sources}
     assert len(hit.sources) == len({own, *fact.sources})
+    nowhere = recollect.Source(session_id=session.id, seq=0, seq_to=0)
+    alice.documents.write("home", "Two old lanterns.", sources=[nowhere, own])
+    assert alice.recall("lantern")[0].sources == (own,)
+    alice.documents.write("home", "Two bright lanterns.", sources=[nowhere])
+    assert alice.recall("lantern")[0].sources == (nowhere,)
     alice.facts.delete(fact.id)
     alice.documents.write("home", "Three lanterns.", facts=[fact.id])
     assert alice.recall("lantern")[0].sources == ()

@@ -662,7 +662,9 @@ def _sources(entry: Entry) -> tuple[Source, ...]:
         first = max(entry.seq, 1)
         last = max(entry.seq_to, first)
         return (Source(session_id=entry.session_id, seq=first, seq_to=last),)
-    return entry.sources
+    # A session without a place adds nothing where its records are named.
+    placed = {each.session_id for each in entry.sources if each.seq}
+    return tuple(each for each in entry.sources if each.seq or each.session_id not in placed)
 
 
 def _names_of(speakers: Iterable[str]) -> frozenset[str]:
