@@ -7,6 +7,7 @@ ranked, redacted and shown with where it comes from; a context is made of what w
 from __future__ import annotations
 
 import builtins
+import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -40,7 +41,7 @@ from recollect.recall.pack import (
     Standing,
     pack,
 )
-from recollect.recall.passages import bearing, best_passage, excerpt, without_notes
+from recollect.recall.passages import CUT, bearing, best_passage, excerpt, without_notes
 from recollect.recall.question import Question, ask, asked_by, speakers_asked
 from recollect.recall.rank import (
     above,
@@ -103,6 +104,7 @@ SAID_LAST = 50  # records of a session, of which one has the name of who asks
 CHARS_PER_TOKEN = 4
 SPARE = 1.25  # so much more than fits is looked at: some of it says the same as the rest
 MARGIN_CHARS = 1500  # read further than is shown, so that no secret is cut in two and missed
+_LAST_WORD = re.compile(r"\w{1,40}\Z")  # which a cut may have left a part of
 _HAVE_SOURCES = (EntryKind.FACT, EntryKind.DOCUMENT)
 _WRITTEN = (EntryKind.SUMMARY, EntryKind.DOCUMENT)
 
@@ -514,10 +516,13 @@ def _text(entry: Entry, score: float, view: _View) -> str:
         return redact(bearing(pieces, worth, PIECES_CHARS))
     if entry.kind is EntryKind.RECORD and is_block:
         chars = ANSWER_CHARS if view.asks_agent else CONTEXT_CHARS
-        text = _beginning(_said(entry), chars, redact)
+        said = _said(entry)
+        text = _beginning(said, chars, redact)
         if entry.role == Role.USER:
             text = without_small_talk(text, worth, view.names, is_to_agent=not entry.speaker)
-        return excerpt(text, worth, view.chars_of(entry, score))
+        shown = excerpt(text, worth, view.chars_of(entry, score))
+        is_marked = not shown or len(said) <= chars or shown.endswith(CUT)
+        return shown if is_marked else f"{shown.rstrip()} {CUT}"
     return redact(_said(entry))
 
 
@@ -599,11 +604,12 @@ def _said(entry: Entry) -> str:
 
 
 def _beginning(text: str, chars_max: int, redact: Callable[[str], str]) -> str:
-    """A text's beginning, redacted over a longer one."""
+    """A text's beginning, up to a whole word, redacted over a longer one."""
     if len(text) <= chars_max:
         return redact(text)
     redacted = redact(text[: chars_max + MARGIN_CHARS])
-    return redacted[: min(chars_max, max(len(redacted) - MARGIN_CHARS, 0))]
+    begun = redacted[: min(chars_max, max(len(redacted) - MARGIN_CHARS, 0))]
+    return _LAST_WORD.sub("", begun)
 
 
 def _turn(turn: str | None) -> str | None:
