@@ -333,7 +333,7 @@ def test_status_shows_agents_with_their_life_session_queue_and_next_signal(
     ],
 )
 def test_status_says_what_a_memory_agent_has_still_to_read(
-    durable_store_url: str, reader: str, outcome: str
+    durable_store_url: str, reader: str, outcome: str, use_model: Callable[..., ScriptedServer]
 ) -> None:
     """M13: handed over until it is acknowledged."""
     settings = {"pipeline": "memory-agent", "memory_agent_model": reader}
@@ -353,7 +353,9 @@ def test_status_says_what_a_memory_agent_has_still_to_read(
     words = run("status", *store).stdout
     assert re.search(rf"  {session_id}  k .*\n    {outcome} {TIME}", words), words
     assert re.search(r"its memory-agent still has to read \d parts? of it\n", words), words
+    server = use_model(lambda _: answer("Filed."), memory_agent_model=reader)
     run("work", *store)
+    assert bool(server.requests) is (outcome == "handed_over")
     shape = {each["session_id"]: each for each in run_json("status", *store)["sessions"]}
     assert shape[session_id]["handed_over"] == 0
     assert "still to read" not in run("status", *store).stdout
