@@ -325,8 +325,19 @@ def test_status_shows_agents_with_their_life_session_queue_and_next_signal(
     assert re.search(r"next signal: remind, .*\n  … and 2 more \(--limit\)", short)
 
 
-def test_status_says_what_a_memory_agent_has_still_to_read(durable_store_url: str) -> None:
-    with recollect.open(durable_store_url, settings={"pipeline": "memory-agent"}) as memory:
+@pytest.mark.parametrize(
+    ("reader", "outcome"),
+    [
+        ("openai:filing", "handed_over"),  # what is in the inbox is all that was stored
+        ("rules", "succeeded"),  # the facts were stored as well: rules file nothing else
+    ],
+)
+def test_status_says_what_a_memory_agent_has_still_to_read(
+    durable_store_url: str, reader: str, outcome: str, use_model: Callable[..., ScriptedServer]
+) -> None:
+    """M13: handed over until it is acknowledged."""
+    settings = {"pipeline": "memory-agent", "memory_agent_model": reader}
+    with recollect.open(durable_store_url, settings=settings) as memory:
         session = memory.space().session("k")
         session.append("user", "I live in Lisbon.")
         session.sleep()
@@ -338,11 +349,13 @@ def test_status_says_what_a_memory_agent_has_still_to_read(durable_store_url: st
     store = ("--store", durable_store_url)
     shape = {each["session_id"]: each for each in run_json("status", *store)["sessions"]}
     waiting = shape[session_id]
-    assert (waiting["outcome"], waiting["handed_over"] > 0) == ("handed_over", True)
+    assert (waiting["outcome"], waiting["handed_over"] > 0) == (outcome, True)
     words = run("status", *store).stdout
-    assert re.search(rf"  {session_id}  k .*\n    handed_over {TIME}", words), words
+    assert re.search(rf"  {session_id}  k .*\n    {outcome} {TIME}", words), words
     assert re.search(r"its memory-agent still has to read \d parts? of it\n", words), words
+    server = use_model(lambda _: answer("Filed."), memory_agent_model=reader)
     run("work", *store)
+    assert bool(server.requests) is (outcome == "handed_over")
     shape = {each["session_id"]: each for each in run_json("status", *store)["sessions"]}
     assert shape[session_id]["handed_over"] == 0
     assert "still to read" not in run("status", *store).stdout

@@ -75,6 +75,18 @@ def here(tmp_path: Path) -> Iterator[Served]:
         yield made
 
 
+def test_a_server_that_has_stopped_leaves_no_threads(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    with served(tmp_path / "m.db", ServerLimits()) as here, here.client() as http:
+        assert http.get("/healthz").status_code == 200
+        begun = set(threading.enumerate()) - before
+        own = [thread for thread in begun if thread.name.startswith("recollect-http")]
+    assert own
+    for thread in own:
+        thread.join(WAIT_SECONDS)
+    assert not [thread for thread in own if thread.is_alive()]
+
+
 def test_what_is_appended_over_http_is_recalled_over_http(here: Served) -> None:
     with here.client() as http:
         said = {"key": "telegram:42:main", "messages": [{"role": "user", "content": "I like tea."}]}

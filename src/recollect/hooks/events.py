@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from recollect.session import Session
-from recollect.space import Space
+if TYPE_CHECKING:  # a hook that only hands on needs neither
+    from recollect.session import Session
+    from recollect.space import Space
 
 PAYLOAD_BYTES_MAX = 10_000_000
 

@@ -6,7 +6,10 @@ in the middle of somebody's project: only what an option says itself may be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote
@@ -98,3 +101,41 @@ def token(*parts: str) -> str:
     for part in parts:
         digest.update(f"{len(part)}:{part}".encode(errors="surrogatepass"))
     return digest.hexdigest()
+
+
+IDS_MAX = 500
+FILE_BYTES_MAX = 200_000
+
+
+class Shown:
+    """The ids of what stood in the blocks of one conversation."""
+
+    def __init__(self, folder: Path | None, name: str) -> None:
+        self._path = None if folder is None else folder / f"{name}.json"
+
+    def ids(self) -> list[str]:
+        """In the order in which they were told; none where that cannot be read."""
+        if self._path is None:
+            return []
+        try:
+            with self._path.open("rb") as file:
+                told = json.loads(file.read(FILE_BYTES_MAX))
+        except (OSError, ValueError, RecursionError):
+            return []
+        return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []
+
+    def keep(self, ids: Iterable[str]) -> None:
+        """Remember these, and no others."""
+        if self._path is None:
+            return
+        kept = list(dict.fromkeys(ids))[-IDS_MAX:]
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            aside = self._path.with_suffix(f".{os.getpid()}")
+            aside.write_text(json.dumps(kept), encoding="utf-8")
+            aside.replace(self._path)
+
+    def forget(self) -> None:
+        if self._path is not None:
+            with contextlib.suppress(OSError):
+                self._path.unlink(missing_ok=True)

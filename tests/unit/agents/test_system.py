@@ -93,12 +93,13 @@ def test_it_is_a_context_manager(memory: recollect.Memory) -> None:
 
 
 def test_closing_the_memory_stops_it_first(clock: ManualClock) -> None:
+    before = set(threading.enumerate())
     memory = recollect.open(":memory:", settings={}, clock=clock)
     system = memory.agents()
     system.start()
     system.ask("assistant", "hello", timeout=20)
     memory.close()
-    names = {thread.name for thread in threading.enumerate()}
+    names = {thread.name for thread in set(threading.enumerate()) - before}
     assert not {name for name in names if name.startswith("recollect-")}
 
 

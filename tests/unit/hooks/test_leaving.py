@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect.hooks import process
-from recollect.hooks.context import Shown
-from recollect.hooks.places import token
+from recollect.hooks.places import Shown, token
 from recollect.hooks.process import Deadline, Journal
 
 

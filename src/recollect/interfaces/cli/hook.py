@@ -20,7 +20,6 @@ import click
 import recollect
 from recollect.clock import SystemClock
 from recollect.errors import InvalidSetting, StoreError
-from recollect.hooks.context import Shown
 from recollect.hooks.events import (
     ASKING,
     PAYLOAD_BYTES_MAX,
@@ -32,6 +31,7 @@ from recollect.hooks.events import (
     read_event,
 )
 from recollect.hooks.places import (
+    Shown,
     absolute,
     expect_one_place,
     hook_folder,

@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
@@ -258,7 +259,16 @@ class Api:
 
     def beside(self, pages: Sequence[BaseRoute] = ()) -> ASGIApp:
         """The application of a server: the API, and pages beside it."""
-        return Router([*pages, Mount("/", app=self)], redirect_slashes=False)
+        routes = [*pages, Mount("/", app=self)]
+        return Router(routes, redirect_slashes=False, lifespan=self._lifespan)
+
+    @asynccontextmanager
+    async def _lifespan(self, _: object) -> AsyncIterator[None]:
+        """Let the threads go when the server has stopped; one still busy ends with its job."""
+        try:
+            yield
+        finally:
+            self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
