@@ -32,7 +32,6 @@ MUTED_FORGETTING: dict[str, str] = {
     "drop_imported": "a_space_is_forgotten",
     "drop_import_cursors": "a_space_is_forgotten",
     "settle_consolidation": "what_came_since_is_consolidated",
-    "reserve_tokens": "a_forgotten_space_is_named_nowhere",
     "drop_consolidation_job": "a_forgotten_space_is_named_nowhere",
     "drop_tree": "a_forgotten_space_is_named_nowhere",
     "drop_consolidation": "a_forgotten_space_is_named_nowhere",

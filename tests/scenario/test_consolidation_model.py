@@ -659,7 +659,8 @@ def test_two_spaces_are_consolidated_at_the_same_time(opened: Open) -> None:
             gate = next(numbers, None)
         return keeper(received) if gate is None else held(gate, keeper(received))
 
-    here = opened(script)
+    # What is due longest goes first: both sessions are distilled before either space's turn.
+    here = opened(script, worker_turns="first-come")
     here.told("a", HOME)
     bob = here.memory.space("bob")
     session = bob.session("b", "assistant")

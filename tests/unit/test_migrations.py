@@ -74,7 +74,7 @@ def test_a_file_is_cut_into_the_statements_of_one_dialect_in_its_words() -> None
     ]
     assert [" ".join(each.split()) for each in postgres] == [
         (
-            "CREATE TABLE a ( id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+            "CREATE TABLE a ( id BIGINT GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (space, id),"
             ' space TEXT COLLATE "C" NOT NULL, search TSVECTOR,'
             " is_x BOOLEAN NOT NULL DEFAULT TRUE )"
         ),

@@ -158,6 +158,27 @@ def the_same_inputs_can_be_made_anew(store: Harness) -> None:
     assert handbook(store) == ["better"]
 
 
+@case("G9 G11", "a generation that is amended says something else under its number")
+def a_generation_is_amended(store: Harness) -> None:
+    remember(store, "one")
+    before = consolidate(store)
+    index = page(store, HANDBOOK)
+    made = drafted(store, select(store))
+    changes = replace(made.changes, edits=(writing(HANDBOOK, "better"),))
+    amended = replace(made, changes=changes, made_by="rules, amended", digest="amended")
+    generations = store.handle.generations
+    assert generations.amend(SPACE, amended, store.now(), store.new_id)
+    after = generation(store, before.number)
+    assert (after.made_by, after.documents) == ("rules, amended", before.documents)
+    assert (select(store).digest, select(store).generation) == ("amended", before.number)
+    assert handbook(store) == ["better"]
+    assert versions(store, before.number)[index.id] == page(store, HANDBOOK).version
+    assert len(history(store, page(store, HANDBOOK))) == 1, "what only it said before is erased"
+    remember(store, "two")
+    consolidate(store)
+    assert not generations.amend(SPACE, amended, store.now(), store.new_id), "it is not current"
+
+
 @case("G7", "where nothing is left to remember the pages are emptied and the watermark moves")
 def nothing_to_remember_empties_memory(store: Harness) -> None:
     remember(store, "one")

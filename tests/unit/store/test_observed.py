@@ -32,7 +32,7 @@ WRITES = {
     "documents": "apply erase_versions erase_deleted purge",
     "search": "use",
     "agents": "post take step finish rotate set_signal cancel_signal deliver kill",
-    "generations": "publish restore request pause resume prune",
+    "generations": "publish restore amend request pause resume prune",
     "imports": "adopt note",
     "api_keys": "add revoke",
     "erasure": "forget_session forget_record forget_fact forget_sessions forget_agent forget_facts"

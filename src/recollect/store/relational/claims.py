@@ -54,12 +54,13 @@ class Turns:
         randomness: Randomness,
     ) -> Claim | NothingDue | CapReached:
         which = _which(policy, now, lane)
+        since = self._since  # read once: another thread of this process may move it meanwhile
         counted, expired, due = self._database.ask(
             None,
             [
                 ("count_running", which),
                 ("expired_claims", {**which, "limit": EXPIRED_MAX}),
-                self._next(which, policy, self._since),
+                self._next(which, policy, since),
             ],
         )
         [(at, running)] = counted
@@ -68,7 +69,7 @@ class Turns:
         if running >= policy.running_max:
             return CapReached(running)
         is_full = False
-        spaces = self._turns(which, due, policy, randomness)
+        spaces = self._turns(which, since, due, policy, randomness)
         asked: Iterator[Asked] = chain(
             (("hold_expired", {**lease, "space": each.space, "id": each.id}) for each in over),
             (("hold_first_due", {**lease, "space": space}) for space in spaces),
@@ -92,7 +93,12 @@ class Turns:
         return "spaces_with_due", {**which, "since": since, "limit": SPACES_MAX}
 
     def _turns(
-        self, which: Params, page: Sequence[Row], policy: LeasePolicy, randomness: Randomness
+        self,
+        which: Params,
+        since: str,
+        page: Sequence[Row],
+        policy: LeasePolicy,
+        randomness: Randomness,
     ) -> Iterator[str]:
         """One space after the other in which something is due, of some at a time in any order.
 
@@ -101,7 +107,7 @@ class Turns:
         if not policy.takes_turns:
             yield from (row[0] for row in page)
             return
-        is_whole = not self._since
+        is_whole = not since
         while True:
             is_end = len(page) < SPACES_MAX
             for row in randomness.sample(page, len(page)) if len(page) > 1 else page:
