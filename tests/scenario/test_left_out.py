@@ -1,13 +1,16 @@
-"""A session whose mode forbids it leaves all of memory, and comes back. Rows G11, G12 and A5."""
+"""A session whose mode forbids it leaves all of memory, and comes back. G11, G12, A5, M13."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import recollect
+from recollect.clock import ManualClock
 from recollect.domain import Mode
+from tests.hosted_agents import hosted
 
 LOVED = "I love zebrafinches."
 FORBIDDEN = pytest.mark.parametrize("mode", [Mode.DISABLED, Mode.POLLUTED])
@@ -140,3 +143,22 @@ def test_what_was_said_before_it_was_left_out_is_learned_when_it_is_back(
         assert "fact" in told(space, "teal")
         assert saying(space, "Lisbon") == set()
         assert told(space, "Lisbon") <= {"record", "context"}
+
+
+def test_what_was_handed_over_to_a_model_waits_for_one(durable_store_url: str) -> None:
+    """M13: a worker without a model does not do away with what nothing was learned from."""
+    clock = ManualClock()
+    given: dict[str, Any] = {"pipeline": "memory-agent", "worker_batch": 1}
+    with hosted(durable_store_url, ["Never."], clock=clock, memory_agent=True, **given) as here:
+        session = here.space.session("k")
+        session.append("user", "My favourite colour is teal.", name="Alice")
+        session.sleep()
+        here.memory.worker().tick()
+        assert here.server.requests == []
+    with recollect.open(durable_store_url, settings=given, clock=clock) as memory:
+        memory.work()
+    clock.advance(3600)
+    with hosted(durable_store_url, ["Filed."], clock=clock, memory_agent=True, **given) as here:
+        here.memory.work()
+        (asked,) = here.server.requests
+        assert "My favourite colour is teal." in asked.prompt

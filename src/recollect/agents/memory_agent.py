@@ -31,8 +31,8 @@ from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
 from recollect.documents.tools import DocumentTools, tool_definitions
 from recollect.documents.tree import Documents
-from recollect.domain import Claim, KeyRef, NewRecord, Record, SessionState, StaleClaim
-from recollect.errors import InvalidOutput, ModelRejected, StoreError
+from recollect.domain import Claim, KeyRef, NewRecord, Outcome, Record, SessionState, StaleClaim
+from recollect.errors import InvalidOutput, ModelRejected, Postponed, StoreError
 from recollect.extraction.run import Reader
 from recollect.extraction.spend import Budget, Purpose, Till
 from recollect.extraction.transcript import chunk, render
@@ -53,6 +53,11 @@ RECORDS_AT_ONCE = 200
 VERSIONS_PAGE = 200
 WINDOW_SHARE = 0.5  # of the room beside prompt, tools and reply, for one stretch of a transcript
 NOTHING_TO_DO = "There was nothing to file."
+MODEL_WAIT_SECONDS = 60.0
+LEFT_TO_A_MODEL = (
+    "it was handed over to be read by a model, and this process has none: set memory_agent_model, "
+    "or learn from it by rules with `recollect work --again`"
+)
 RENDERED_REPORT = "The pages follow the facts."
 ALLOWED = frozenset(
     {
@@ -129,7 +134,18 @@ class MemoryAgents:
             return _reported(errand, NOTHING_TO_DO, None)
         session = self.store.sessions.get(errand.ref.space, stretch.session_id)
         is_remembered = session is not None and session.remembered
+        if is_remembered and self._is_left_to_a_model(errand.ref.space, stretch):
+            raise Postponed(LEFT_TO_A_MODEL, delay_seconds=MODEL_WAIT_SECONDS)
         return _reported(errand, RENDERED_REPORT if is_remembered else NOTHING_TO_DO, stretch)
+
+    def _is_left_to_a_model(self, space: str, stretch: Filing) -> bool:
+        """Whether the inbox item is all there is of a stretch: no facts were learned from it."""
+        return any(
+            each.outcome is Outcome.HANDED_OVER
+            and each.first_seq <= stretch.last
+            and stretch.first <= each.last_seq
+            for each in self.store.marks.ranges(space, stretch.session_id)
+        )
 
     def _stretch(self, errand: Errand) -> Filing | None:
         """The facts that a turn is about; a turn is about one stretch of a session."""
