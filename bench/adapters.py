@@ -12,12 +12,12 @@ from bench.report import Line
 from bench.settings import Run
 from bench.stores import SPACE, open_memory, sqlite_address
 from bench.texts import make_texts
-from recollect.adapters.langgraph_items import Page, encode, tags_of
+from recollect.adapters.langgraph_items import ItemPage, encode, tags_of
 from recollect.adapters.langgraph_store import RecollectStore
 from recollect.adapters.openai_agents import RecollectSession
 from recollect.compat.mem0 import Memory
-from recollect.knowledge import Fact
 from recollect.space import Space
+from recollect.types.facts import Fact
 
 ITEMS, QUICK_ITEMS = 1000, 100
 CALLS, REPETITIONS, QUICK_REPETITIONS = 10, 15, 3
@@ -69,7 +69,9 @@ def _langgraph(_: ExitStack, space: Space, __: Memory, texts: list[str]) -> Mapp
 
     def write() -> None:
         number = next(numbers)
-        page = Page(namespace=NAMESPACE, key=f"b {number}", value={"text": texts[0], "n": number})
+        page = ItemPage(
+            namespace=NAMESPACE, key=f"b {number}", value={"text": texts[0], "n": number}
+        )
         documents.write(f"~/bare/{number}", encode(page), tags=tags_of(NAMESPACE))
 
     def put() -> None:

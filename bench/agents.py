@@ -15,12 +15,12 @@ from bench.report import Line, skipped
 from bench.settings import Run
 from bench.stores import sqlite_address, with_schema
 from bench.zipf import Language
-from recollect.agency import IDLE, Signal
 from recollect.agents.profile import AgentProfile, Hooks, TurnStart
 from recollect.agents.system import AgentSystem
 from recollect.descriptors import UserAgent, cache_key
-from recollect.domain import JobKind, SessionBirth
 from recollect.models.protocol import Completion, Request, Usage
+from recollect.types.agents import IDLE, Signal
+from recollect.types.records import JobKind, SessionBirth
 
 TURN_GROUP = "a turn of an agent, with a model that answers at once"
 SLEEP_GROUP = "10,000 agents that sleep"

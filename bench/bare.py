@@ -10,9 +10,9 @@ from typing import Any
 
 import apsw
 
-from recollect.domain import KeyRef
-from recollect.stems import indexed_record
+from recollect.stemming import indexed_record
 from recollect.store.sql import queries
+from recollect.types.records import KeyRef
 
 NOW = 1_777_000_000_000_000
 THRESHOLD = 5  # the default of mark_threshold

@@ -15,8 +15,8 @@ from bench.report import Line, skipped
 from bench.settings import Run
 from bench.stores import SETTINGS, make_key, open_memory, sqlite_address, with_schema
 from recollect.clock import SystemClock
-from recollect.domain import Claim, Outcome
 from recollect.leases import Leaseholder
+from recollect.types.records import Claim, Outcome
 
 GROUP = "claim and finish a session, against the same statements and commits"
 DUE = 10  # sessions that are due when a repetition begins; all of them are finished in it

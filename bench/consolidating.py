@@ -18,7 +18,7 @@ from bench.report import Line, skipped
 from bench.settings import Run
 from bench.stores import SPACE, sqlite_address, with_schema
 from recollect.clock import ManualClock, from_micros
-from recollect.generation import SelectionClock, SelectionPolicy
+from recollect.types.generations import SelectionClock, SelectionPolicy
 
 MEMORIES = 100_000
 SELECTION_MS_MAX = 50.0

@@ -19,9 +19,9 @@ from bench.settings import Run
 from bench.stores import KEY, SPACE, make_key, open_memory, sqlite_address
 from bench.texts import SEED
 from bench.zipf import Language
-from recollect.domain import KeyRef
-from recollect.stems import indexed_record
+from recollect.stemming import indexed_record
 from recollect.store.sql import queries
+from recollect.types.records import KeyRef
 
 APPENDS, TURN = 51_200, 256  # the index takes up so many at a time: each turn pays for one
 INDEX_US_MAX = 100.0

@@ -17,8 +17,8 @@ from bench.report import Line
 from bench.settings import Run
 from recollect.extraction.piece import Block, BlockKind, Piece
 from recollect.extraction.rules import RuleExtractor
-from recollect.knowledge import Draft, Extraction
 from recollect.messages import Role
+from recollect.types.facts import Draft, Extraction
 
 SEED = 20_260_501
 START = datetime(2026, 5, 1, 9, tzinfo=UTC)

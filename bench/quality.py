@@ -18,12 +18,12 @@ from typing import Any
 import recollect
 from bench.report import Line, skipped
 from bench.settings import Run
-from recollect.domain import Mode, SessionState
 from recollect.extraction.grounding import stems
 from recollect.extraction.piece import Block, BlockKind, Piece
 from recollect.extraction.rules import RuleExtractor
-from recollect.knowledge import NewFact
 from recollect.messages import Role
+from recollect.types.facts import NewFact
+from recollect.types.records import Mode, SessionState
 
 OPENED = datetime(2023, 1, 1, tzinfo=UTC)  # what a session says of itself; nothing reads it
 SHARES = (0.10, 0.15, 0.20, 0.25, 0.30, 0.40, 0.50)

@@ -19,8 +19,8 @@ from bench.report import Line, skipped
 from bench.settings import Run
 from bench.stores import SPACE, open_memory, sqlite_address, with_schema
 from bench.zipf import Language
-from recollect.knowledge import Fact, Source
-from recollect.stems import asked_stems
+from recollect.stemming import asked_stems
+from recollect.types.facts import Fact, Source
 
 RECORDS, FACTS, QUESTIONS = 1_000_000, 100_000, 200
 POSTGRES_RECORDS, POSTGRES_FACTS = 100_000, 10_000

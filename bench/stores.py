@@ -10,8 +10,8 @@ import apsw
 import recollect
 from bench.bare import NOW
 from recollect.clock import SystemClock
-from recollect.domain import KeyRef
 from recollect.store.opening import open_store
+from recollect.types.records import KeyRef
 
 SETTINGS = recollect.Settings()  # the defaults, whatever the environment says
 SPACE = "default"

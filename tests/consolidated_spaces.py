@@ -13,10 +13,10 @@ from typing import Any, Self
 import recollect
 from recollect.clock import ManualClock
 from recollect.consolidation.pages import MEMORY, RAW, SUMMARIES, SUMMARY
-from recollect.domain import Job, JobKind
-from recollect.knowledge import Extraction
 from recollect.models.protocol import ChatRole
 from recollect.session import Session
+from recollect.types.facts import Extraction
+from recollect.types.records import Job, JobKind
 from recollect_conformance.scripted import Called, Script, Scripted, ScriptedServer, calls
 from recollect_conformance.scripted_frames import Received
 

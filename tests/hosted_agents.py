@@ -11,16 +11,16 @@ import psycopg
 import pytest
 
 import recollect
-from recollect.agency import AgentState
 from recollect.agents.profile import AgentProfile, Hooks
 from recollect.agents.reply import Reply, Ticket
 from recollect.agents.system import DEFAULT_KEY, AgentName, AgentSystem
 from recollect.agents.toolbox import Tool
 from recollect.clock import ManualClock
-from recollect.domain import Record
 from recollect.models.protocol import ToolDefinition
 from recollect.session import Session
 from recollect.store.sqlite import SqliteDatabase
+from recollect.types.agents import AgentState
+from recollect.types.records import Record
 from recollect_conformance.scripted import Script, ScriptedServer
 from recollect_conformance.scripted_frames import Received
 

@@ -19,11 +19,11 @@ from playwright.sync_api import Page, ViewportSize
 import recollect
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.demo import SETTINGS, START, Stage, play
+from recollect.demo import SETTINGS, START, DemoStage, play
 from recollect.interfaces.http.bearer import make_key
-from recollect.knowledge import CallOutcome, Caps, Fact, NewCall, Reserved, Spent, Trust
 from recollect.space import Space
 from recollect.store.key_protocol import Scope
+from recollect.types.facts import CallOutcome, Caps, Fact, NewCall, Reserved, Spent, Trust
 from tests.e2e.browsing import found_browser, launched, served, sign_in
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
@@ -61,7 +61,7 @@ def main() -> int:
 def _play(address: str) -> None:
     clock = ManualClock(START)
     with recollect.open(address, settings=Settings(**SETTINGS), clock=clock) as memory:
-        stage = Stage(memory=memory, space=memory.space(SPACE), clock=clock)
+        stage = DemoStage(memory=memory, space=memory.space(SPACE), clock=clock)
         for _ in play(stage, address, full=True):
             pass
 

@@ -6,22 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from recollect.domain import KeyRef, NewRecord, Record, Recorded
-from recollect.knowledge import NewFact, Source
 from recollect.messages import Role
-from recollect.recollection import (
+from recollect.stemming import asked_stems
+from recollect.types.facts import NewFact, Source
+from recollect.types.recall import (
     Entry,
     EntryKind,
     Extent,
     Filters,
     Found,
     Hit,
+    HitUsage,
     Reach,
     Sought,
-    Usage,
     UsageKind,
 )
-from recollect.stems import asked_stems
+from recollect.types.records import KeyRef, NewRecord, Record, Recorded
 from recollect_conformance.harness import KEY, NEVER, SPACE, Harness
 from recollect_conformance.lessons import claim, day, draft, lesson, record
 
@@ -171,7 +171,7 @@ def use(
     """Count what became of entries in a turn; how many had not been counted."""
     # As recall does: where a fact comes from is told by what is loaded.
     shown = [(load(store, {entry.kind: [entry.key]}, space=space) or [entry])[0] for entry in used]
-    usage = Usage(kind=kind, turn_id=turn, hits=tuple(map(_hit, shown)), at=store.now())
+    usage = HitUsage(kind=kind, turn_id=turn, hits=tuple(map(_hit, shown)), at=store.now())
     return store.handle.search.use(space, usage)
 
 

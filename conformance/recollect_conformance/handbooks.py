@@ -6,21 +6,11 @@ import json
 from dataclasses import replace
 from datetime import datetime
 
-from recollect.agency import DocumentChanges
-from recollect.document import Author, AuthorKind, Because, Edit
-from recollect.domain import (
-    BackedOff,
-    Claim,
-    Job,
-    JobKind,
-    JobState,
-    LeasePolicy,
-    NewRecord,
-    Parked,
-    Recorded,
-    StaleClaim,
-)
-from recollect.generation import (
+from recollect.messages import Role
+from recollect.store.protocol import Store
+from recollect.types.agents import DocumentChanges
+from recollect.types.facts import NewFact
+from recollect.types.generations import (
     ConsolidationState,
     Generation,
     GenerationDocument,
@@ -34,10 +24,20 @@ from recollect.generation import (
     SelectionPolicy,
     Waiting,
 )
-from recollect.knowledge import NewFact
-from recollect.messages import Role
-from recollect.recollection import UsageKind
-from recollect.store.protocol import Store
+from recollect.types.pages import Author, AuthorKind, Because, Edit
+from recollect.types.recall import UsageKind
+from recollect.types.records import (
+    BackedOff,
+    Claim,
+    Job,
+    JobKind,
+    JobState,
+    LeasePolicy,
+    NewRecord,
+    Parked,
+    Recorded,
+    StaleClaim,
+)
 from recollect_conformance.findings import SUMMARY, entries, use
 from recollect_conformance.harness import NEVER, SPACE, Harness
 from recollect_conformance.lessons import claim, draft, learn, lesson, record, statement

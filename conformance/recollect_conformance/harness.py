@@ -10,7 +10,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from recollect.clock import ManualClock
-from recollect.domain import (
+from recollect.messages import Role
+from recollect.store.protocol import Marks, Records, SessionStore, Store
+from recollect.types.records import (
     KeyRef,
     MarkCause,
     MarkPolicy,
@@ -20,8 +22,6 @@ from recollect.domain import (
     SessionBirth,
     SessionState,
 )
-from recollect.messages import Role
-from recollect.store.protocol import Marks, Records, Sessions, Store
 
 T = TypeVar("T")
 OpenStore = Callable[[], Store]
@@ -51,7 +51,7 @@ class Harness:
         return self._handles[0]
 
     @property
-    def sessions(self) -> Sessions:
+    def sessions(self) -> SessionStore:
         return self.handle.sessions
 
     @property

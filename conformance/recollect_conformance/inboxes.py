@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from recollect.agency import (
+from recollect.messages import Role
+from recollect.store.protocol import Store
+from recollect.types.agents import (
     IDLE,
     AgentState,
     Delivery,
@@ -21,7 +23,7 @@ from recollect.agency import (
     Span,
     Turn,
 )
-from recollect.domain import (
+from recollect.types.records import (
     BackedOff,
     Claim,
     JobKind,
@@ -35,8 +37,6 @@ from recollect.domain import (
     Released,
     StaleClaim,
 )
-from recollect.messages import Role
-from recollect.store.protocol import Store
 from recollect_conformance.harness import AGENT, KEY, NEVER, SPACE, Harness
 from recollect_conformance.lessons import POLICY
 

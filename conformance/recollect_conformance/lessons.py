@@ -6,16 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from recollect.domain import (
-    Claim,
-    KeyRef,
-    LeasePolicy,
-    Outcome,
-    Overtaken,
-    Recorded,
-    StaleClaim,
-)
-from recollect.knowledge import (
+from recollect.types.facts import (
     Draft,
     Extraction,
     Fact,
@@ -28,6 +19,15 @@ from recollect.knowledge import (
     Source,
     Spent,
     Trust,
+)
+from recollect.types.records import (
+    Claim,
+    KeyRef,
+    LeasePolicy,
+    Outcome,
+    Overtaken,
+    Recorded,
+    StaleClaim,
 )
 from recollect_conformance.harness import KEY, NEVER, SPACE, Harness
 

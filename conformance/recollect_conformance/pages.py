@@ -6,7 +6,9 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from recollect.document import (
+from recollect.errors import StaleVersion, TooLarge
+from recollect.store.protocol import Store
+from recollect.types.pages import (
     Because,
     Content,
     Delete,
@@ -24,8 +26,6 @@ from recollect.document import (
     Version,
     Write,
 )
-from recollect.errors import StaleVersion, TooLarge
-from recollect.store.protocol import Store
 from recollect_conformance.case import refused
 from recollect_conformance.harness import SPACE, Harness
 

@@ -12,11 +12,15 @@ if TYPE_CHECKING:
     from recollect import compat as compat
     from recollect.collection import Message
     from recollect.config import Settings
-    from recollect.domain import Job, JobState, MarkCause, Mode, Outcome, Record, SessionState
     from recollect.errors import RecollectError
     from recollect.facts import Facts
-    from recollect.generation import ConsolidationState, Generation
-    from recollect.knowledge import (
+    from recollect.memory import Memory, open
+    from recollect.messages import Attachment, Role, ToolCall, ToolResult
+    from recollect.recall.usage import CitationStream, without_citations
+    from recollect.resolver import AgentMemories, open_agents
+    from recollect.session import Session
+    from recollect.space import Space
+    from recollect.types.facts import (
         Call,
         Draft,
         Extraction,
@@ -29,14 +33,18 @@ if TYPE_CHECKING:
         Spent,
         Trust,
     )
-    from recollect.memory import Memory, open
-    from recollect.messages import Attachment, Role, ToolCall, ToolResult
-    from recollect.recall.usage import CitationStream, without_citations
-    from recollect.recollection import Citation, Context, EntryKind, Filters, Hit, Omission
-    from recollect.resolver import AgentMemories, open_agents
-    from recollect.session import Session
-    from recollect.space import Space
-    from recollect.status import Status
+    from recollect.types.generations import ConsolidationState, Generation
+    from recollect.types.recall import Citation, Context, EntryKind, Filters, Hit, Omission
+    from recollect.types.records import (
+        Job,
+        JobState,
+        MarkCause,
+        Mode,
+        Outcome,
+        Record,
+        SessionState,
+    )
+    from recollect.types.status import Status
     from recollect.worker import Processor, Verdict, Work, Worker, WorkReport
 
 __version__ = "0.1.0"
@@ -95,19 +103,21 @@ __all__ = [
 _HOMES = {
     "collection": "Message",
     "config": "Settings",
-    "domain": "Job JobState MarkCause Mode Outcome Record SessionState",
+    "types.records": "Job JobState MarkCause Mode Outcome Record SessionState",
     "errors": "RecollectError",
     "facts": "Facts",
-    "generation": "ConsolidationState Generation",
-    "knowledge": "Call Draft Extraction Fact FactChange FactTag NewFact Receipt Source Spent Trust",
+    "types.generations": "ConsolidationState Generation",
+    "types.facts": (
+        "Call Draft Extraction Fact FactChange FactTag NewFact Receipt Source Spent Trust"
+    ),
     "memory": "Memory open",
     "messages": "Attachment Role ToolCall ToolResult",
     "recall.usage": "CitationStream without_citations",
-    "recollection": "Citation Context EntryKind Filters Hit Omission",
+    "types.recall": "Citation Context EntryKind Filters Hit Omission",
     "resolver": "AgentMemories open_agents",
     "session": "Session",
     "space": "Space",
-    "status": "Status",
+    "types.status": "Status",
     "worker": "Processor Verdict Work WorkReport Worker",
 }
 _PARTS = ("aio", "compat")  # modules to be used by these names, as in recollect.aio.open()

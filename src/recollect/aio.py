@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from recollect.descriptors import Descriptor
     from recollect.documents.changeset import PreparedEdit
     from recollect.documents.scope import Holder
-    from recollect.domain import Mode, SessionState
     from recollect.embedding.protocol import Embedder
     from recollect.models.protocol import Model
+    from recollect.types.records import Mode, SessionState
 
 EDITING = "read find tree deleted search links history version diff write append patch rewrite"
 

@@ -21,7 +21,6 @@ import recollect.session
 import recollect.space
 import recollect.worker
 from recollect import space
-from recollect.agency import AgentState
 from recollect.agents.profile import AgentProfile, Hooks
 from recollect.agents.reply import Reply
 from recollect.agents.system import AgentName
@@ -31,18 +30,24 @@ from recollect.config import Settings
 from recollect.consolidation.run import Preview
 from recollect.coroutines import Opening
 from recollect.descriptors import DeliveryStrategy, Descriptor
-from recollect.document import Author, DeletedDocument, Document, Node, Purged, Reference, Version
 from recollect.documents.changeset import PreparedEdit
 from recollect.documents.editing import OnReferences
 from recollect.documents.load import Loading
 from recollect.documents.publish import Publication
 from recollect.documents.reading import Links
 from recollect.documents.scope import Holder
-from recollect.domain import Mode, Range, Record, SessionState
 from recollect.embedding.protocol import Embedder
 from recollect.extraction.plan import WorkPlan
-from recollect.generation import ConsolidationState, Generation, GenerationChange
-from recollect.knowledge import (
+from recollect.messages import Attachment
+from recollect.models.protocol import Model
+from recollect.operations.archive import Exported, Loaded
+from recollect.operations.migrating import Migrated
+from recollect.processing import WorkReport
+from recollect.recall.usage import Opened, Used
+from recollect.store.audit_protocol import AuditEntry
+from recollect.store.protocol import MetadataValue
+from recollect.types.agents import AgentState
+from recollect.types.facts import (
     Call,
     Extraction,
     Fact,
@@ -52,16 +57,19 @@ from recollect.knowledge import (
     Trust,
     Unchanged,
 )
-from recollect.messages import Attachment
-from recollect.models.protocol import Model
-from recollect.operations.exporting import Exported, Loaded
-from recollect.operations.migrating import Migrated
-from recollect.processing import WorkReport
-from recollect.recall.usage import Opened, Used
-from recollect.recollection import Context, EntryKind, Filters, Hit
-from recollect.status import Status
-from recollect.store.audit_protocol import AuditEntry
-from recollect.store.protocol import MetadataValue
+from recollect.types.generations import ConsolidationState, Generation, GenerationChange
+from recollect.types.pages import (
+    Author,
+    DeletedDocument,
+    Document,
+    Node,
+    Purged,
+    Reference,
+    Version,
+)
+from recollect.types.recall import Context, EntryKind, Filters, Hit
+from recollect.types.records import Mode, Range, Record, SessionState
+from recollect.types.status import Status
 from recollect.worker import Processor
 
 def open(

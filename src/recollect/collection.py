@@ -15,9 +15,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from recollect.config import DEFAULT_SPACE as DEFAULT_SPACE  # and of this module
-from recollect.domain import NewRecord
 from recollect.errors import InvalidMessage, InvalidValue, TooLarge
 from recollect.messages import Role, ToolCall, as_plain_json, read, read_role, storable_json
+from recollect.types.records import NewRecord
 
 KEY_BYTES_MAX = 1024
 NAME_CHARS_MAX = 256

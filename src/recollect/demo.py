@@ -24,8 +24,8 @@ from typing import Any
 import recollect
 from recollect.clock import ManualClock, SystemClock
 from recollect.documents.links import unlinked
-from recollect.domain import Outcome, Range
 from recollect.errors import AppendKeyReused, StoreUnavailable
+from recollect.types.records import Outcome, Range
 from recollect.worker import Verdict, Work
 
 START = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
@@ -72,7 +72,7 @@ def _samples() -> dict[str, dict[str, Any]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class DemoStage:
     """Where the demonstration takes place."""
 
     memory: recollect.Memory
@@ -108,7 +108,7 @@ class Stage:
         return (whole.marked_count, whole.waiting_count) != counts
 
 
-def play(stage: Stage, address: str, *, full: bool = False) -> Iterator[Scene]:
+def play(stage: DemoStage, address: str, *, full: bool = False) -> Iterator[Scene]:
     """Play every scene in order, the short form or all of them."""
     marked = _talk(stage)
     yield marked if full else _conversations(stage)
@@ -131,7 +131,7 @@ def play(stage: Stage, address: str, *, full: bool = False) -> Iterator[Scene]:
 # what is said, and how sessions are marked
 
 
-def _talk(stage: Stage) -> Scene:
+def _talk(stage: DemoStage) -> Scene:
     """Play the first conversations; what comes back says how each session was marked."""
     lines = []
 
@@ -174,7 +174,7 @@ def _talk(stage: Stage) -> Scene:
     )
 
 
-def _conversations(stage: Stage) -> Scene:
+def _conversations(stage: DemoStage) -> Scene:
     told = ("trip", 0), ("trip", 2), ("gift", 0), ("bug", 2), ("farewell", 0), ("silence", 0)
     lines = []
     for name, index in told:
@@ -189,7 +189,7 @@ def _conversations(stage: Stage) -> Scene:
     )
 
 
-def _late_message(stage: Stage) -> Iterator[Scene]:
+def _late_message(stage: DemoStage) -> Iterator[Scene]:
     sessions = stage.space.sessions
     trip = stage.session("trip").state
     read = trip.invalidated_at or 0
@@ -209,7 +209,7 @@ def _late_message(stage: Stage) -> Iterator[Scene]:
     stage.memory.request_again(stage.space.name, trip.id)  # that worker kept what it learned
 
 
-def _own_agents(stage: Stage) -> Scene:
+def _own_agents(stage: DemoStage) -> Scene:
     agent = {"type": "memory-agent", "id": "assistant"}
     session = stage.space.session("memory:assistant", agent=agent, source="demo")
     session.append_many([{"role": "assistant", "content": f"Line {n}."} for n in range(8)])
@@ -225,7 +225,7 @@ def _own_agents(stage: Stage) -> Scene:
     )
 
 
-def _retry(stage: Stage) -> Scene:
+def _retry(stage: DemoStage) -> Scene:
     session = stage.session("review")
     first = session.append("user", "Merge it.", key="update-1017")
     second = session.append("user", "Merge it.", key="update-1017")
@@ -244,7 +244,7 @@ def _retry(stage: Stage) -> Scene:
 # workers
 
 
-def _work(stage: Stage, address: str) -> Iterator[Scene]:
+def _work(stage: DemoStage, address: str) -> Iterator[Scene]:
     """Have everything processed; where nobody else is disturbed, by two workers, one killed."""
     if stage.memory.status(limit=0).store.location == ":memory:":
         why = "a store in the memory of this process has no room for another; use a file"
@@ -261,7 +261,7 @@ def _work(stage: Stage, address: str) -> Iterator[Scene]:
     )
 
 
-def _killed_worker(stage: Stage, address: str) -> Scene:
+def _killed_worker(stage: DemoStage, address: str) -> Scene:
     settings = dataclasses.replace(stage.memory.settings, **WORKER_SETTINGS)
     with recollect.open(address, settings=settings) as memory:
         sessions = memory.space(stage.space.name).sessions
@@ -349,7 +349,7 @@ def _wait_until_processed(sessions: recollect.session.Sessions) -> None:
 # what was learned, and what an agent is told
 
 
-def _learned(stage: Stage) -> Scene:
+def _learned(stage: DemoStage) -> Scene:
     """The facts in the order in which they were said, each with the record it comes from."""
     keys = {state.id: state.key for state in stage.space.sessions.list()}
     facts = sorted(
@@ -366,7 +366,7 @@ def _learned(stage: Stage) -> Scene:
     )
 
 
-def _password_line(stage: Stage) -> str:
+def _password_line(stage: DemoStage) -> str:
     facts = stage.space.facts.list(every=True)
     texts = [text for fact in facts for text in (fact.content, *(s.quote for s in fact.sources))]
     for extraction in stage.space.sessions.extractions():
@@ -375,14 +375,14 @@ def _password_line(stage: Stage) -> str:
     return f"(the password somebody typed stands in {leaks} of {len(texts)} remembered texts)"
 
 
-def _answer(title: str, stage: Stage) -> Scene:
+def _answer(title: str, stage: DemoStage) -> Scene:
     block = stage.space.context(QUESTION, max_tokens=120)
     lines = [f"context({QUESTION!r}, max_tokens=120) -> {block.token_count} tokens"]
     lines += [line for line in block.text.splitlines() if line.startswith("- ")]
     return Scene(title=title, lines=tuple(lines))
 
 
-def _correction(stage: Stage) -> Scene:
+def _correction(stage: DemoStage) -> Scene:
     session = stage.session("trip")
     stage.clock.advance(SECONDS_BETWEEN_MESSAGES)
     session.append("user", "Plans have changed. I live in Porto now.", name="Ana")
@@ -392,7 +392,7 @@ def _correction(stage: Stage) -> Scene:
     return dataclasses.replace(answer, lines=("Ana: I live in Porto now.", *answer.lines))
 
 
-def _history(stage: Stage) -> Scene:
+def _history(stage: DemoStage) -> Scene:
     facts = stage.space.facts
     old = next(fact for fact in facts.list(every=True) if fact.superseded_by is not None)
     then = facts.search("Ana lives moved", as_of=old.valid_from)
@@ -409,7 +409,7 @@ def _history(stage: Stage) -> Scene:
     )
 
 
-def _pages(stage: Stage) -> Scene:
+def _pages(stage: DemoStage) -> Scene:
     documents = stage.space.documents
     page = documents.write("people/ana", "Ana plans a trip. See [[places/porto]].", reason="demo")
     again = documents.write("people/ana", page.body, reason="the same once more")
@@ -426,7 +426,7 @@ def _pages(stage: Stage) -> Scene:
     )
 
 
-def _reasons(stage: Stage) -> Scene:
+def _reasons(stage: DemoStage) -> Scene:
     lines = []
     for hit in stage.space.recall(QUESTION, limit=3):
         reasons = ", ".join(f"{name} {value:.2f}" for name, value in hit.why.items())
@@ -441,7 +441,7 @@ def _reasons(stage: Stage) -> Scene:
 # what it comes to, and how it is forgotten
 
 
-def _consolidation(stage: Stage, *, full: bool) -> Iterator[Scene]:
+def _consolidation(stage: DemoStage, *, full: bool) -> Iterator[Scene]:
     generations = stage.space.generations
     generations.run()
     if full:
@@ -468,7 +468,7 @@ def _consolidation(stage: Stage, *, full: bool) -> Iterator[Scene]:
         )
 
 
-def _generation(stage: Stage) -> str:
+def _generation(stage: DemoStage) -> str:
     made = stage.space.generations.get()
     return (
         f"generation {made.number}, by {made.made_by}: {made.added} memories added, "
@@ -476,7 +476,7 @@ def _generation(stage: Stage) -> str:
     )
 
 
-def _forgotten(stage: Stage) -> Scene:
+def _forgotten(stage: DemoStage) -> Scene:
     generations, words = stage.space.generations, "surprise party"
     before = generations.get()
     told = _pages_with(stage, words)
@@ -496,12 +496,12 @@ def _forgotten(stage: Stage) -> Scene:
     return Scene(title="A forgotten session, with its receipt", lines=tuple(lines))
 
 
-def _pages_with(stage: Stage, words: str) -> int:
+def _pages_with(stage: DemoStage, words: str) -> int:
     documents = stage.space.documents
     return sum(words in documents.read(node.path).body for node in documents.tree())
 
 
-def _files_of(stage: Stage) -> list[Path]:
+def _files_of(stage: DemoStage) -> list[Path]:
     """The files of a SQLite store and its published pages; none for any other store."""
     path = Path(stage.memory.store.describe().location)
     if not path.is_file():

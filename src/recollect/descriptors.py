@@ -159,7 +159,7 @@ def matches(agent: Descriptor, strategy: DeliveryStrategy) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class DeliveryTarget:
     """Where an agent's words go: a channel, a chat in it, a thread in that."""
 
     channel: str
@@ -167,14 +167,14 @@ class Target:
     thread: str
 
 
-def target_of(agent: Descriptor, key: str) -> Target | None:
+def target_of(agent: Descriptor, key: str) -> DeliveryTarget | None:
     """Where what an agent says under a session key is delivered; none: nowhere."""
     match agent:
         case UserAgent():
             parts = [unquote(part) for part in key.split(":")]
             if len(parts) != len(("channel", "chat", "thread")):
                 return None
-            return Target(channel=parts[0], chat=parts[1], thread=parts[2])
+            return DeliveryTarget(channel=parts[0], chat=parts[1], thread=parts[2])
         case CronAgent() | SystemAgent() | SubAgent():
             return None
         case MemoryAgent() | ConsolidationAgent() | SearchAgent():

@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from recollect import collection
 from recollect.errors import InvalidValue, NotFound, NotQuarantined, TooLarge
-from recollect.knowledge import (
+from recollect.runtime import Runtime
+from recollect.session import LIST_MAX, page_size
+from recollect.stemming import search_terms
+from recollect.types.facts import (
     UNCHANGED,
     Fact,
     FactChange,
@@ -28,9 +31,6 @@ from recollect.knowledge import (
     Unchanged,
     When,
 )
-from recollect.runtime import Runtime
-from recollect.session import LIST_MAX, page_size
-from recollect.terms import search_terms
 
 if TYPE_CHECKING:
     from recollect.redaction import Redactor
@@ -303,7 +303,7 @@ class Facts:
 
 
 def _is_quarantined(fact: Fact) -> bool:
-    from recollect.orders import is_quarantined
+    from recollect.quarantine import is_quarantined
 
     return is_quarantined(fact.content, fact.trust)
 

@@ -14,16 +14,16 @@ from typing import Any
 
 from recollect import collection
 from recollect.descriptors import Descriptor, cache_key, read_descriptor
-from recollect.domain import Record
 from recollect.errors import InvalidValue, NotFound
-from recollect.knowledge import FactQuery, ForgettableSession, Receipt, SessionsMeant
 from recollect.pipeline import Pipeline
 from recollect.progress import tell
-from recollect.recollection import EntryKind, Filters, Reach, Sought
 from recollect.runtime import Runtime
 from recollect.session import Session
-from recollect.stems import asked_stems, stems
+from recollect.stemming import asked_stems, stems
 from recollect.store.protocol import Store
+from recollect.types.facts import FactQuery, ForgettableSession, Receipt, SessionsMeant
+from recollect.types.recall import EntryKind, Filters, Reach, Sought
+from recollect.types.records import Record
 
 SESSIONS_PAGE = 50  # between two looks at the pages of memory
 KEEP, ERASE = "keep", "erase"
@@ -40,7 +40,7 @@ _REACH = Reach(loaded=dict.fromkeys(EntryKind, 20), beside=0, chars=100_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ForgetRequest:
     """What is to be forgotten: exactly one of these."""
 
     session: str | Session | None = None
@@ -53,7 +53,7 @@ class Wanted:
 
 
 def forget(
-    runtime: Runtime, pipeline: Pipeline, space: str, wanted: Wanted, *, pages: str = KEEP
+    runtime: Runtime, pipeline: Pipeline, space: str, wanted: ForgetRequest, *, pages: str = KEEP
 ) -> Receipt:
     """Erase for good. NotFound: there is no such thing here. InvalidValue: not exactly one.
 
@@ -68,7 +68,7 @@ def forget(
     return replace(receipt, may_remain=remaining)
 
 
-def _forgotten(task: _Task, wanted: Wanted) -> Receipt:
+def _forgotten(task: _Task, wanted: ForgetRequest) -> Receipt:
     match _one_of(wanted):
         case "session":
             assert wanted.session is not None
@@ -91,7 +91,7 @@ def _forgotten(task: _Task, wanted: Wanted) -> Receipt:
             return task.everything()
 
 
-def _one_of(wanted: Wanted) -> str:
+def _one_of(wanted: ForgetRequest) -> str:
     names = ("session", "record", "fact", "document", "agent", "source")
     given = [name for name in names if getattr(wanted, name) is not None]
     if collection.check_flag(wanted.everything, "everything"):

@@ -9,16 +9,19 @@ import os
 from dataclasses import replace
 from datetime import datetime
 
-from recollect.agency import HandOver
 from recollect.clock import Clock, SystemClock
-from recollect.domain import (
+from recollect.ids import SYSTEM_RANDOMNESS, Ids, Randomness
+from recollect.store.protocol import Store
+from recollect.types.agents import HandOver
+from recollect.types.facts import Learned, Staged
+from recollect.types.records import (
     BackedOff,
     Behind,
     CapReached,
     Claim,
     Deferred,
     LeasePolicy,
-    Loaded,
+    LoadedWork,
     NothingDue,
     Outcome,
     Overtaken,
@@ -28,9 +31,6 @@ from recollect.domain import (
     Renewed,
     StaleClaim,
 )
-from recollect.ids import SYSTEM_RANDOMNESS, Ids, Randomness
-from recollect.knowledge import Learned, Staged
-from recollect.store.protocol import Store
 
 
 class Leaseholder:
@@ -75,7 +75,7 @@ class Leaseholder:
     def renew(self, claim: Claim) -> Renewed | StaleClaim:
         return self._leases.renew(claim, self.policy, self.lease_time())
 
-    def load(self, claim: Claim, after: int | None, limit: int) -> Loaded | None:
+    def load(self, claim: Claim, after: int | None, limit: int) -> LoadedWork | None:
         return self._leases.load(claim, after, limit)
 
     def record(

@@ -19,7 +19,6 @@ from recollect import collection, config
 from recollect.clock import Clock, SystemClock
 from recollect.config import Settings
 from recollect.descriptors import Descriptor, SubAgent, from_cache_key
-from recollect.domain import JobKind, JobState, SessionState
 from recollect.errors import InvalidSetting, StoreClosed
 from recollect.pipeline import Pipeline
 from recollect.runtime import Runtime
@@ -27,6 +26,7 @@ from recollect.session import LIST_MAX, page_size
 from recollect.space import Space
 from recollect.store.opening import open_store
 from recollect.sweeps import sweep_idle
+from recollect.types.records import JobKind, JobState, SessionState
 
 if TYPE_CHECKING:
     from recollect.agents.profile import AgentProfile, Hooks
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from recollect.extraction.plan import WorkPlan
     from recollect.models.jobs import Brought
     from recollect.models.protocol import Model
-    from recollect.operations.exporting import Exported, Loaded
+    from recollect.operations.archive import Exported, Loaded
     from recollect.operations.migrating import Migrated
     from recollect.recall.recaller import Recaller, Recallers
-    from recollect.status import Status
     from recollect.store.audit_protocol import AuditEntry
     from recollect.store.protocol import Store
+    from recollect.types.status import Status
     from recollect.worker import Processor, Worker, WorkReport
 
 _log = logging.getLogger(__name__)
@@ -236,7 +236,7 @@ class Memory:
 
     def export(self, path: str | Path, space: str | None = None) -> Exported:
         """Write a space, or all, into one new archive: JSON lines, Markdown and a manifest."""
-        from recollect.operations.exporting import export
+        from recollect.operations.archive import export
         from recollect.operations.migrating import whole_of
 
         space = None if space is None else collection.check_space(space)
@@ -244,7 +244,7 @@ class Memory:
 
     def load(self, path: str | Path, space: str | None = None) -> Loaded:
         """Take in an archive's spaces, none of which may be here: each whole or not at all."""
-        from recollect.operations.exporting import load
+        from recollect.operations.archive import load
         from recollect.operations.migrating import whole_of
 
         space = None if space is None else collection.check_space(space)

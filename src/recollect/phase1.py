@@ -16,12 +16,17 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from recollect.agency import HandOver, ItemKind, NewItem, Span
 from recollect.descriptors import cache_key, from_cache_key, memory_agent_of
-from recollect.domain import (
+from recollect.errors import OutcomeUnknown, PermanentFailure, StoreError
+from recollect.leases import Leaseholder
+from recollect.observing.log_text import loggable
+from recollect.processing import Processor, Verdict, Work, WorkReport
+from recollect.types.agents import HandOver, ItemKind, NewItem, Span
+from recollect.types.facts import Draft, Extraction, Learned, Spent, Staged
+from recollect.types.records import (
     Behind,
     Claim,
-    Loaded,
+    LoadedWork,
     Mode,
     Outcome,
     Overtaken,
@@ -29,11 +34,6 @@ from recollect.domain import (
     SessionState,
     StaleClaim,
 )
-from recollect.errors import OutcomeUnknown, PermanentFailure, StoreError
-from recollect.knowledge import Draft, Extraction, Learned, Spent, Staged
-from recollect.leases import Leaseholder
-from recollect.observing.telling import told
-from recollect.processing import Processor, Verdict, Work, WorkReport
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Run:
     lost: threading.Event
     now: datetime
 
-    def load(self, after: int | None) -> Loaded:
+    def load(self, after: int | None) -> LoadedWork:
         loaded = self.holder.load(self.claim, after, PIECE_RECORDS)
         if loaded is None:
             raise PermanentFailure(f"session {self.claim.key} does not exist")
@@ -64,7 +64,7 @@ class Run:
         is_rest = len(records) == len(loaded.records) < PIECE_RECORDS
         return dataclasses.replace(loaded, records=records, is_rest=is_rest)
 
-    def judge(self, loaded: Loaded, previous: Extraction | None) -> Verdict:
+    def judge(self, loaded: LoadedWork, previous: Extraction | None) -> Verdict:
         if not loaded.session.remembered:
             return Verdict(outcome=Outcome.SKIPPED, reason=_why_skipped(loaded.session))
         if not loaded.records:
@@ -79,7 +79,7 @@ class Run:
         )
         return self.processor.process(work)
 
-    def reached(self, loaded: Loaded, verdict: Verdict) -> int:
+    def reached(self, loaded: LoadedWork, verdict: Verdict) -> int:
         """How far a verdict goes: to the record it names, else to the end of its piece."""
         records = loaded.records
         if not loaded.session.remembered or not records:
@@ -89,7 +89,7 @@ class Run:
         is_end = loaded.is_rest and upto == records[-1].seq  # what came after it is gone
         return self.claim.read_upto if is_end else upto
 
-    def learned(self, loaded: Loaded, verdict: Verdict, *, is_whole: bool) -> Learned | None:
+    def learned(self, loaded: LoadedWork, verdict: Verdict, *, is_whole: bool) -> Learned | None:
         if verdict.draft is None or not loaded.session.remembered:
             return None
         return Learned(
@@ -101,7 +101,9 @@ class Run:
             attempt=self.claim.attempt,
         )
 
-    def handed(self, loaded: Loaded, verdict: Verdict, first: int, last: int) -> HandOver | None:
+    def handed(
+        self, loaded: LoadedWork, verdict: Verdict, first: int, last: int
+    ) -> HandOver | None:
         """The word to the memory-agent about the records that were read, if it is to have one."""
         hands_over = getattr(self.processor, "hands_over", None)
         if hands_over is None or not loaded.session.remembered or first > last:
@@ -121,7 +123,9 @@ class Run:
             except StoreError as error:
                 if not error.retry_helps:
                     raise
-                _log.warning("session %s: trying again to record: %s", self.claim.key, told(error))
+                _log.warning(
+                    "session %s: trying again to record: %s", self.claim.key, loggable(error)
+                )
             if self.lost.wait(pause):
                 break
         return store()
@@ -214,7 +218,7 @@ def extract_again(run: Run) -> WorkReport:
 
 def _all_pieces(
     run: Run, *, next_pass: bool, so_far: Verdict | None = None
-) -> tuple[Loaded, Verdict]:
+) -> tuple[LoadedWork, Verdict]:
     """One verdict on all pieces of a session: the texts of the last, the facts of all."""
     loaded = run.load(0)
     whole = so_far or _resumed(run, loaded, next_pass)
@@ -234,7 +238,7 @@ def _all_pieces(
         loaded = run.load(after)
 
 
-def _resumed(run: Run, loaded: Loaded, next_pass: bool) -> Verdict | None:
+def _resumed(run: Run, loaded: LoadedWork, next_pass: bool) -> Verdict | None:
     """What an earlier run had got to, if it was on the same ground and with the same extractor."""
     staged = loaded.staged
     if staged is None or staged.extractor != getattr(run.processor, "name", None):
@@ -250,7 +254,7 @@ def _resumed(run: Run, loaded: Loaded, next_pass: bool) -> Verdict | None:
     )
 
 
-def _stage(run: Run, loaded: Loaded, whole: Verdict, *, next_pass: bool) -> None:
+def _stage(run: Run, loaded: LoadedWork, whole: Verdict, *, next_pass: bool) -> None:
     if whole.draft is None or whole.upto is None:
         return
     staged = Staged(
@@ -273,7 +277,7 @@ def _joined(whole: Verdict, next_one: Verdict) -> Verdict:
     return dataclasses.replace(next_one, draft=draft, spent=spent)
 
 
-def _as_previous(loaded: Loaded, whole: Verdict | None) -> Extraction | None:
+def _as_previous(loaded: LoadedWork, whole: Verdict | None) -> Extraction | None:
     """What the pieces before came to, in the shape of what would have been stored."""
     draft: Draft | None = None if whole is None else whole.draft
     if whole is None or draft is None or draft.is_empty:

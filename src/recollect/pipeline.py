@@ -20,24 +20,24 @@ from recollect.errors import (
     SpendCapReached,
 )
 from recollect.facts import Facts
-from recollect.observing.telling import told
+from recollect.observing.log_text import loggable
 from recollect.runtime import Runtime
 from recollect.sweeps import deliver_all_signals, drop_old_memories, sweep, work_off
 
 if TYPE_CHECKING:
-    from recollect.consolidation.agent import ConsolidationAgent
+    from recollect.consolidation.agent import ModelConsolidator
     from recollect.consolidation.files import MemoryFiles
     from recollect.consolidation.generations import Generations
     from recollect.consolidation.run import Consolidator
     from recollect.documents.tree import Documents
-    from recollect.domain import Claim
     from recollect.extraction.plan import WorkPlan
     from recollect.extraction.run import ExtractionProcessor
     from recollect.extraction.spend import Budget
     from recollect.leases import Leaseholder
     from recollect.processing import Processor, WorkReport
-    from recollect.status import Status
     from recollect.store.protocol import Store
+    from recollect.types.records import Claim
+    from recollect.types.status import Status
     from recollect.worker import Duties, Worker
 
 _log = logging.getLogger(__name__)
@@ -155,7 +155,7 @@ class Pipeline:
                 if not self.embed_some(space):
                     return
             except ModelError as error:
-                _log.warning("vectors are left for later: %s", told(error))
+                _log.warning("vectors are left for later: %s", loggable(error))
                 return
             except SpendCapReached as error:
                 _log.warning("vectors are left for another day: %s", error)
@@ -275,15 +275,15 @@ class Pipeline:
             staged_files=lambda space, token: self._memory_files().staged(space, token),
         )
 
-    def _consolidation_agent(self, budget: Budget) -> ConsolidationAgent | None:
+    def _consolidation_agent(self, budget: Budget) -> ModelConsolidator | None:
         model = self._runtime.models.consolidation()
         if model is None:
             return None
         from recollect.agents.loop import LoopLimits
-        from recollect.consolidation.agent import ConsolidationAgent
+        from recollect.consolidation.agent import ModelConsolidator
 
         settings = self._settings
-        return ConsolidationAgent(
+        return ModelConsolidator(
             settings=settings,
             clock=self._clock,
             ids=self._runtime.ids,
@@ -412,9 +412,9 @@ class Pipeline:
 
     def _ensure_root(self, space: str) -> None:
         """Give a space the root of its memory documents, if it has none."""
-        from recollect.document import MEMORY_WORKER, Author, AuthorKind
         from recollect.documents.paths import memory_root
         from recollect.documents.scope import Holder
+        from recollect.types.pages import MEMORY_WORKER, Author, AuthorKind
 
         path = str(memory_root())
         if self._runtime.store.documents.find(space, memory_root().place) is not None:
@@ -425,7 +425,7 @@ class Pipeline:
             held.write(path, "", title="Memory", expected_version=0, reason="the memory root")
 
     def status(self, space: str | None, limit: int) -> Status:
-        from recollect.status import Status, model_uses
+        from recollect.types.status import Status, model_uses
 
         store, now = self._runtime.store, self._clock.now()
         marked, waiting = store.marks.counts(space)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from recollect.domain import Claim, Outcome, Record, SessionState
-from recollect.knowledge import NOTHING_SPENT, Draft, Extraction, Spent
+from recollect.types.facts import NOTHING_SPENT, Draft, Extraction, Spent
+from recollect.types.records import Claim, Outcome, Record, SessionState
 
 _log = logging.getLogger(__name__)
 

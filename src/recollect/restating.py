@@ -13,10 +13,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from recollect.knowledge import content_key
 from recollect.patterns import LazyPattern
-from recollect.stems import stem
-from recollect.terms import search_terms, words
+from recollect.stemming import search_terms, stem, words
+from recollect.types.facts import content_key
 
 SAYING_WORDS_MIN = 3  # fewer are nobody's words in particular
 TERMS_MIN = 2  # by which a sentence is taken for the statement

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.descriptors import Descriptor
-from recollect.domain import SessionState
 from recollect.errors import RecollectError, StoreClosed
 from recollect.ids import SYSTEM_RANDOMNESS, Ids
 from recollect.store.opening import open_store
+from recollect.types.records import SessionState
 
 if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder

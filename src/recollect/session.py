@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any
 from recollect import collection
 from recollect.collection import Message, StableKey
 from recollect.descriptors import Descriptor, cache_key, from_cache_key
-from recollect.domain import (
+from recollect.errors import InvalidValue
+from recollect.messages import Attachment, storable_json
+from recollect.runtime import Runtime
+from recollect.types.facts import Call, Extraction
+from recollect.types.records import (
     KeyRef,
     MarkCause,
     Mode,
@@ -23,15 +27,11 @@ from recollect.domain import (
     SessionState,
     numbered_key,
 )
-from recollect.errors import InvalidValue
-from recollect.knowledge import Call, Extraction
-from recollect.messages import Attachment, storable_json
-from recollect.runtime import Runtime
 
 if TYPE_CHECKING:
-    from recollect.importing import Adopted, Arrival, Cursor
     from recollect.redaction import Redactor
     from recollect.store.protocol import Store
+    from recollect.types.imports import Adopted, Arrival, Cursor
 
 LIST_MAX = 1000  # rows of one page, whoever asks
 

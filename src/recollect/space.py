@@ -16,21 +16,21 @@ from recollect.descriptors import (
     from_cache_key,
     read_descriptor,
 )
-from recollect.domain import Record
 from recollect.errors import AmbiguousKey
-from recollect.knowledge import Receipt
 from recollect.pipeline import Pipeline
 from recollect.runtime import Runtime
 from recollect.session import Session, Sessions, open_session
+from recollect.types.facts import Receipt
+from recollect.types.records import Record
 
 if TYPE_CHECKING:
     from recollect.adapters.anthropic_memory import MemoryTool
     from recollect.consolidation.generations import Generations
-    from recollect.document import Author
     from recollect.documents.tree import Documents
     from recollect.recall.recaller import Recaller
     from recollect.recall.usage import Opened, Used
-    from recollect.recollection import Context, EntryKind, Filters, Hit
+    from recollect.types.pages import Author
+    from recollect.types.recall import Context, EntryKind, Filters, Hit
 
 DEFAULT_AGENT = "assistant"
 
@@ -194,7 +194,7 @@ class Space:
         `author` is the agent's name, or who else writes; `root` is what it sees as `/memories`.
         """
         from recollect.adapters.anthropic_memory import MemoryTool
-        from recollect.document import Author, AuthorKind
+        from recollect.types.pages import Author, AuthorKind
 
         if isinstance(author, str):
             author = Author(kind=AuthorKind.AGENT, name=author)
@@ -220,9 +220,9 @@ class Space:
         another agent wrote on it stay and are named in the receipt; `pages="erase"` takes them too.
         NotFound: nothing is there.
         """
-        from recollect.forgetting import Wanted, forget
+        from recollect.forgetting import ForgetRequest, forget
 
-        wanted = Wanted(
+        wanted = ForgetRequest(
             session=session,
             record=record,
             fact=fact,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.domain import MarkCause
 from recollect.ids import Ids
+from recollect.types.records import MarkCause
 
 if TYPE_CHECKING:
     from recollect.processing import WorkReport

@@ -17,14 +17,6 @@ from typing import assert_never
 
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.domain import (
-    CapReached,
-    Claim,
-    JobKind,
-    NothingDue,
-    Released,
-    StaleClaim,
-)
 from recollect.errors import (
     ModelUnavailable,
     PermanentFailure,
@@ -36,7 +28,7 @@ from recollect.errors import (
 )
 from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.leases import Leaseholder
-from recollect.observing import telling
+from recollect.observing import log_text
 from recollect.observing.traces import at_work
 from recollect.phase1 import Run, extract_again, extract_new, extract_whole
 from recollect.processing import LoggingProcessor, Processor, Verdict, Work, WorkReport
@@ -47,6 +39,14 @@ from recollect.sweeps import (
     index_some,
     scan,
     sweep,
+)
+from recollect.types.records import (
+    CapReached,
+    Claim,
+    JobKind,
+    NothingDue,
+    Released,
+    StaleClaim,
 )
 
 __all__ = ["LoggingProcessor", "Processor", "Verdict", "Work", "WorkReport", "Worker"]
@@ -296,7 +296,7 @@ class Worker:
                 except SchemaTooNew as error:
                     _log.error("cannot claim: %s", error)
                 except Exception as error:  # the loop must outlive a bad moment of the store
-                    _log.error("cannot claim; again in %g s: %s", pause, telling.trail(error))
+                    _log.error("cannot claim; again in %g s: %s", pause, log_text.trail(error))
                 with self._changed:
                     self._changed.wait_for(lambda: self._woken or self._stopping, pause)
                     self._woken = False
@@ -378,12 +378,12 @@ class Worker:
         told = self._redact(f"{type(error).__name__}: {error}")
         if not _is_at_fault(error):
             return self._put_off(claim, error, told)
-        shown = (telling.told if isinstance(error, RecollectError) else telling.trail)(error)
+        shown = (log_text.loggable if isinstance(error, RecollectError) else log_text.trail)(error)
         _log.warning("%s %s failed (attempt %d): %s", claim.kind, claim.key, claim.attempt, shown)
         try:
             outcome = self._holder.fail(claim, told, is_final=isinstance(error, PermanentFailure))
         except RecollectError as unreachable:  # the lease runs out and somebody takes over
-            shown = telling.told(unreachable)
+            shown = log_text.loggable(unreachable)
             _log.warning("%s %s: cannot report the failure: %s", claim.kind, claim.key, shown)
             return WorkReport(failed=1)
         return WorkReport(stale=1) if isinstance(outcome, StaleClaim) else WorkReport(failed=1)
@@ -400,7 +400,7 @@ class Worker:
 
     def _put_off(self, claim: Claim, error: Exception, told: str) -> WorkReport:
         """Nothing is wrong with the job: it waits, visibly, and nothing is counted against it."""
-        seconds, shown = self._pause_seconds(claim, error), telling.told(error)
+        seconds, shown = self._pause_seconds(claim, error), log_text.loggable(error)
         _log.warning("%s %s waits %.1f s: %s", claim.kind, claim.key, seconds, shown)
         with self._changed:
             self._is_going_round |= claim.job_id in self._put_off_jobs
@@ -408,7 +408,7 @@ class Worker:
         try:
             deferred = self._holder.defer(claim, told, seconds)
         except RecollectError as unreachable:  # the lease runs out and somebody takes over
-            shown = telling.told(unreachable)
+            shown = log_text.loggable(unreachable)
             _log.warning("%s %s: cannot be postponed: %s", claim.kind, claim.key, shown)
             return WorkReport(postponed=1)
         return WorkReport(stale=1) if isinstance(deferred, StaleClaim) else WorkReport(postponed=1)
@@ -418,7 +418,7 @@ class Worker:
         try:
             released = self._holder.release(running.claim)
         except RecollectError as error:
-            _log.warning("cannot give %s back: %s", running.claim.key, telling.told(error))
+            _log.warning("cannot give %s back: %s", running.claim.key, log_text.loggable(error))
         with self._changed:
             self._running.pop(running.claim.job_id, None)
             self._report.released += isinstance(released, Released)
@@ -486,7 +486,7 @@ class Worker:
             try:
                 renewed = self._holder.renew(each.claim)
             except StoreError as error:
-                shown = telling.told(error)
+                shown = log_text.loggable(error)
                 _log.warning("cannot renew %s, trying again: %s", each.claim.key, shown)
                 continue
             if isinstance(renewed, StaleClaim) and not each.done.is_set():
@@ -510,7 +510,7 @@ class _Heartbeat:
             except StoreClosed:
                 return
             except Exception as error:  # nobody else keeps these leases alive
-                _log.error("cannot renew; again in %g s: %s", self._every, telling.trail(error))
+                _log.error("cannot renew; again in %g s: %s", self._every, log_text.trail(error))
 
     def __enter__(self) -> None:
         self._thread.start()

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from recollect.agency import (
+from recollect.ids import SYSTEM_RANDOMNESS, Randomness
+from recollect.store.protocol import NewId
+from recollect.store.relational.agents import RelationalAgents
+from recollect.store.relational.documents import RelationalDocuments
+from recollect.store.relational.leases import RelationalLeases
+from recollect.types.agents import (
     Delivery,
     DocumentChanges,
     DueSignal,
@@ -17,8 +22,8 @@ from recollect.agency import (
     Signal,
     Turn,
 )
-from recollect.document import Filing
-from recollect.domain import (
+from recollect.types.pages import Filing
+from recollect.types.records import (
     BackedOff,
     CapReached,
     Claim,
@@ -33,11 +38,6 @@ from recollect.domain import (
     Released,
     StaleClaim,
 )
-from recollect.ids import SYSTEM_RANDOMNESS, Randomness
-from recollect.store.protocol import NewId
-from recollect.store.relational.agents import RelationalAgents
-from recollect.store.relational.documents import RelationalDocuments
-from recollect.store.relational.leases import RelationalLeases
 
 
 class SplittingAgents(RelationalAgents):

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from recollect.document import (
+from recollect.store.protocol import NewId
+from recollect.store.relational.documents import RelationalDocuments
+from recollect.types.pages import (
     Because,
     Delete,
     Document,
@@ -25,8 +27,6 @@ from recollect.document import (
     Version,
     Write,
 )
-from recollect.store.protocol import NewId
-from recollect.store.relational.documents import RelationalDocuments
 
 
 class TwistedDocuments(RelationalDocuments):

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from recollect.domain import CapReached, Claim, LeasePolicy, NothingDue, StaleClaim
-from recollect.generation import (
+from recollect.ids import SYSTEM_RANDOMNESS, Randomness
+from recollect.store.protocol import NewId
+from recollect.store.relational.documents import RelationalDocuments
+from recollect.store.relational.generations import RelationalGenerations
+from recollect.store.relational.leases import RelationalLeases
+from recollect.types.generations import (
     GenerationDraft,
     Outdated,
     Published,
@@ -15,11 +19,7 @@ from recollect.generation import (
     SelectionClock,
     SelectionPolicy,
 )
-from recollect.ids import SYSTEM_RANDOMNESS, Randomness
-from recollect.store.protocol import NewId
-from recollect.store.relational.documents import RelationalDocuments
-from recollect.store.relational.generations import RelationalGenerations
-from recollect.store.relational.leases import RelationalLeases
+from recollect.types.records import CapReached, Claim, LeasePolicy, NothingDue, StaleClaim
 
 
 class SelectingGenerations(RelationalGenerations):

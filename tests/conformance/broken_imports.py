@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from recollect.domain import KeyRef, MarkPolicy
-from recollect.importing import Adopted, Arrival, Cursor
 from recollect.store.relational.imports import RelationalImports
+from recollect.types.imports import Adopted, Arrival, Cursor
+from recollect.types.records import KeyRef, MarkPolicy
 
 
 class TwistedImports(RelationalImports):

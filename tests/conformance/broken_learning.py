@@ -10,31 +10,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from recollect.agency import HandOver
-from recollect.domain import (
-    BackedOff,
-    Behind,
-    Claim,
-    Deferred,
-    LeasePolicy,
-    Outcome,
-    Overtaken,
-    Recorded,
-    StaleClaim,
-    StoreDescription,
-)
-from recollect.knowledge import (
-    CallOutcome,
-    Caps,
-    Fact,
-    Learned,
-    NewCall,
-    OverCap,
-    Reserved,
-    Spent,
-    Trust,
-    When,
-)
 from recollect.store.protocol import MetadataValue, NewId
 from recollect.store.relational.database import (
     Asked,
@@ -47,6 +22,31 @@ from recollect.store.relational.database import (
 from recollect.store.relational.facts import RelationalFacts
 from recollect.store.relational.leases import RelationalLeases
 from recollect.store.relational.ledger import RelationalLedger
+from recollect.types.agents import HandOver
+from recollect.types.facts import (
+    CallOutcome,
+    Caps,
+    Fact,
+    Learned,
+    NewCall,
+    OverCap,
+    Reserved,
+    Spent,
+    Trust,
+    When,
+)
+from recollect.types.records import (
+    BackedOff,
+    Behind,
+    Claim,
+    Deferred,
+    LeasePolicy,
+    Outcome,
+    Overtaken,
+    Recorded,
+    StaleClaim,
+    StoreDescription,
+)
 
 T = TypeVar("T")
 

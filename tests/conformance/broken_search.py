@@ -13,21 +13,21 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from recollect.knowledge import Trust
-from recollect.recollection import (
+from recollect.store.relational.database import Database
+from recollect.store.relational.search import RelationalSearch
+from recollect.types.facts import Trust
+from recollect.types.recall import (
     Entry,
     EntryKind,
     Extent,
     Filters,
     Found,
+    HitUsage,
     Reach,
-    Revision,
     Sought,
-    Usage,
+    StatementRevision,
     UsageKind,
 )
-from recollect.store.relational.database import Database
-from recollect.store.relational.search import RelationalSearch
 
 
 class LooseSearch(RelationalSearch):
@@ -195,20 +195,20 @@ class CountingSearch(RelationalSearch):
 
     numbers = itertools.count()
 
-    def use(self, space: str, usage: Usage) -> int:
+    def use(self, space: str, usage: HitUsage) -> int:
         again = replace(usage, turn_id=f"{usage.turn_id} {next(self.numbers)}")
         return super().use(space, again)
 
 
 class OneWaySearch(RelationalSearch):
-    def use(self, space: str, usage: Usage) -> int:
+    def use(self, space: str, usage: HitUsage) -> int:
         return super().use(space, replace(usage, kind=UsageKind.SHOWN))
 
 
 class ShowingSearch(RelationalSearch):
     """Takes what is only shown for used as well."""
 
-    def use(self, space: str, usage: Usage) -> int:
+    def use(self, space: str, usage: HitUsage) -> int:
         if usage.kind is UsageKind.SHOWN:
             used = replace(usage, kind=UsageKind.CITED, turn_id=f"{usage.turn_id} shown")
             super().use(space, used)
@@ -216,7 +216,7 @@ class ShowingSearch(RelationalSearch):
 
 
 class GroundlessSearch(RelationalSearch):
-    def use(self, space: str, usage: Usage) -> int:
+    def use(self, space: str, usage: HitUsage) -> int:
         groundless = tuple(replace(hit, sources=()) for hit in usage.hits)
         return super().use(space, replace(usage, hits=groundless))
 
@@ -224,7 +224,7 @@ class GroundlessSearch(RelationalSearch):
 class SharedSearch(RelationalSearch):
     """Counts uses for everybody."""
 
-    def use(self, space: str, usage: Usage) -> int:
+    def use(self, space: str, usage: HitUsage) -> int:
         super().use("theirs", usage)
         return super().use(space, usage)
 
@@ -241,7 +241,7 @@ class ForgivingSearch(RelationalSearch):
 
     def revisions(
         self, space: str, sessions: Sequence[str], now: datetime, since: datetime | None = None
-    ) -> list[Revision]:
+    ) -> list[StatementRevision]:
         found = super().revisions(space, sessions, now, since)
         return [each for each in found if not each.is_withdrawn]
 

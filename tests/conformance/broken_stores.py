@@ -7,18 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from recollect.domain import (
-    KeyRef,
-    MarkCause,
-    MarkPolicy,
-    Mode,
-    NewRecord,
-    Range,
-    Record,
-    SessionBirth,
-    SessionState,
-    Unattended,
-)
 from recollect.store.protocol import NewId, Store
 from recollect.store.relational import Database, RelationalStore
 from recollect.store.relational.agents import RelationalAgents
@@ -34,6 +22,18 @@ from recollect.store.relational.marks import RelationalMarks
 from recollect.store.relational.records import RelationalRecords
 from recollect.store.relational.search import RelationalSearch
 from recollect.store.relational.sessions import RelationalSessions
+from recollect.types.records import (
+    KeyRef,
+    MarkCause,
+    MarkPolicy,
+    Mode,
+    NewRecord,
+    Range,
+    Record,
+    SessionBirth,
+    SessionState,
+    Unattended,
+)
 from tests.conformance import broken_learning
 from tests.conformance.broken_agents import BROKEN_AGENTS
 from tests.conformance.broken_audit import BROKEN_AUDIT

@@ -6,9 +6,9 @@ from contextlib import closing
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import MarkCause
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect.types.records import MarkCause
 from recollect_conformance import Harness, inboxes
 from recollect_conformance.harness import SPACE
 from tests.conformance.catalogue import Catalogue

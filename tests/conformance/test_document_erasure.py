@@ -11,7 +11,9 @@ import pytest
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.document import (
+from recollect.store.opening import open_store
+from recollect.types.facts import Source
+from recollect.types.pages import (
     Author,
     AuthorKind,
     Because,
@@ -20,8 +22,6 @@ from recollect.document import (
     ReferenceKind,
     Write,
 )
-from recollect.knowledge import Source
-from recollect.store.opening import open_store
 from recollect_conformance import Harness
 from recollect_conformance.harness import SPACE
 from recollect_conformance.pages import (

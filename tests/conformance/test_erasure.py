@@ -14,10 +14,10 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import MarkCause, NewRecord, SessionBirth
-from recollect.knowledge import SessionsMeant, Staged, content_key
 from recollect.messages import Role
 from recollect.store.opening import open_store
+from recollect.types.facts import SessionsMeant, Staged, content_key
+from recollect.types.records import MarkCause, NewRecord, SessionBirth
 from recollect_conformance import Harness
 from recollect_conformance.harness import NEVER, SPACE
 from recollect_conformance.lessons import (

@@ -10,10 +10,10 @@ import pytest
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import Mode
-from recollect.generation import Published
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect.types.generations import Published
+from recollect.types.records import Mode
 from recollect_conformance import Harness
 from recollect_conformance.handbooks import (
     begin,

@@ -14,11 +14,11 @@ import pytest
 
 from recollect.clock import ManualClock, from_micros
 from recollect.config import Settings
-from recollect.domain import Recorded, StaleClaim
-from recollect.knowledge import NewFact, Trust
 from recollect.store.opening import open_store
 from recollect.store.relational import Connection, learning
 from recollect.store.relational.database import Params
+from recollect.types.facts import NewFact, Trust
+from recollect.types.records import Recorded, StaleClaim
 from recollect_conformance import Harness
 from recollect_conformance.harness import SPACE
 from recollect_conformance.lessons import (

@@ -12,10 +12,10 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.embedding.protocol import Embedded, never
-from recollect.recollection import EntryKind
 from recollect.store import pgvector
 from recollect.store.postgres import PostgresDatabase
 from recollect.store.relational import RelationalStore
+from recollect.types.recall import EntryKind
 from recollect_conformance.scripted_embedder import HashEmbedder
 from tests.conformance.test_postgres_security import login_user, own_database, raw, url_as
 from tests.postgres_server import url_with

@@ -11,15 +11,15 @@ from functools import partial
 import pytest
 from psycopg import errors as pg
 
-from recollect.agency import IDLE, POISON_PILL, DocumentChanges, NoTurn, Turn
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.document import Because
-from recollect.domain import Claim, JobKind, JobState, KeyRef, MarkCause, Outcome, StaleClaim
-from recollect.knowledge import Learned
 from recollect.store import postgres
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect.types.agents import IDLE, POISON_PILL, DocumentChanges, NoTurn, Turn
+from recollect.types.facts import Learned
+from recollect.types.pages import Because
+from recollect.types.records import Claim, JobKind, JobState, KeyRef, MarkCause, Outcome, StaleClaim
 from recollect_conformance import Harness, inboxes, pages
 from recollect_conformance.harness import NEVER, SPACE
 from recollect_conformance.lessons import POLICY, draft, facts, lesson, statement

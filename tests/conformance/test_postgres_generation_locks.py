@@ -14,13 +14,13 @@ from psycopg import errors as pg
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import Claim, JobKind, JobState, Mode
-from recollect.generation import Pick
-from recollect.knowledge import Source, Trust
-from recollect.recollection import Hit, Usage, UsageKind
 from recollect.store import postgres
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect.types.facts import Source, Trust
+from recollect.types.generations import Pick
+from recollect.types.recall import Hit, HitUsage, UsageKind
+from recollect.types.records import Claim, JobKind, JobState, Mode
 from recollect_conformance import Harness, handbooks, lessons
 from recollect_conformance.findings import SUMMARY
 from recollect_conformance.harness import NEVER
@@ -85,7 +85,7 @@ class Play:
         space = dice.choice(SPACES)
         picks = handbooks.select(self.store, space=space).picks
         hits = tuple(shown(pick) for pick in picks)
-        usage = Usage(kind=UsageKind.SHOWN, turn_id=name, hits=hits, at=self.store.now())
+        usage = HitUsage(kind=UsageKind.SHOWN, turn_id=name, hits=hits, at=self.store.now())
         self.store.handle.search.use(space, usage)
 
     def tell(self, name: str, dice: random.Random) -> None:
@@ -156,7 +156,7 @@ def test_many_memories_are_used_while_they_are_consumed(store: Harness) -> None:
         mine = replace(made, selection=replace(selection, added=selection.picks, retained=()))
         hits = tuple(shown(pick) for pick in selection.picks)
         turns = [
-            Usage(kind=UsageKind.SHOWN, turn_id=f"{number}/{turn}", hits=hits, at=store.now())
+            HitUsage(kind=UsageKind.SHOWN, turn_id=f"{number}/{turn}", hits=hits, at=store.now())
             for turn in range(3)
         ]
         jobs: list[Callable[[], object]] = [

@@ -10,8 +10,8 @@ import pytest
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.recollection import NewVector
 from recollect.store.opening import open_store
+from recollect.types.recall import NewVector
 from recollect_conformance import Harness
 from recollect_conformance.findings import tell
 

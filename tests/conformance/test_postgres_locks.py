@@ -12,10 +12,10 @@ from psycopg import errors as pg
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import KeyRef
 from recollect.store import postgres
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect.types.records import KeyRef
 from recollect_conformance import Harness
 from recollect_conformance.harness import SPACE
 

@@ -18,13 +18,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from recollect.agency import Span
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import JobKind, Recorded, StaleClaim
-from recollect.knowledge import Spent, Staged
-from recollect.recollection import EntryKind, NewVector
 from recollect.store.opening import open_store
+from recollect.types.agents import Span
+from recollect.types.facts import Spent, Staged
+from recollect.types.recall import EntryKind, NewVector
+from recollect.types.records import JobKind, Recorded, StaleClaim
 from recollect_conformance import Harness, handbooks, inboxes
 from recollect_conformance.findings import entries, use
 from recollect_conformance.harness import SPACE

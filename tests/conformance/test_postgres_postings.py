@@ -11,10 +11,7 @@ import pytest
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.document import Because
 from recollect.ids import Randomness
-from recollect.knowledge import Source
-from recollect.recollection import Filters, Reach
 from recollect.store import postgres
 from recollect.store.opening import open_store
 from recollect.store.postgres import PostgresDatabase
@@ -22,6 +19,9 @@ from recollect.store.postgres_statements import PostgresConnection
 from recollect.store.postgres_statements import statement as sql_statement
 from recollect.store.protocol import Store
 from recollect.store.relational import Connection, RelationalStore
+from recollect.types.facts import Source
+from recollect.types.pages import Because
+from recollect.types.recall import Filters, Reach
 from recollect_conformance import Harness
 from recollect_conformance.findings import (
     DOCUMENT,

@@ -16,11 +16,7 @@ from psycopg import sql
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import Recorded, Released
 from recollect.errors import StoreDenied
-from recollect.importing import Cursor, digest
-from recollect.knowledge import Caps, NewCall, Staged
-from recollect.recollection import NewVector
 from recollect.store.audit_protocol import AuditEntry
 from recollect.store.key_protocol import ApiKey, Scope
 from recollect.store.opening import open_store
@@ -29,6 +25,10 @@ from recollect.store.postgres_statements import PostgresConnection
 from recollect.store.postgres_statements import statement as as_statement
 from recollect.store.protocol import Store
 from recollect.store.relational import Connection, RelationalStore
+from recollect.types.facts import Caps, NewCall, Staged
+from recollect.types.imports import Cursor, digest
+from recollect.types.recall import NewVector
+from recollect.types.records import Recorded, Released
 from recollect_conformance import Harness, findings, handbooks, inboxes, lessons, pages
 from tests.postgres_server import url_with
 

@@ -16,14 +16,14 @@ import pytest
 from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.ids import Randomness
-from recollect.recollection import UsageKind
+from recollect.stemming import words
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from recollect.store.schema import Migration, migrations
 from recollect.store.sql import queries
 from recollect.store.sqlite import connection as sqlite_connection
 from recollect.store.sqlite import files
-from recollect.terms import words
+from recollect.types.recall import UsageKind
 from recollect_conformance import Harness, OpenStore, cases, run
 from recollect_conformance.findings import (
     FACT,

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 
 import recollect
-import recollect.operations.exporting
+import recollect.operations.archive
 import recollect.store.postgres
 from recollect import crashpoints
 from recollect.clock import SystemClock

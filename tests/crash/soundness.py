@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 import recollect
-from recollect.domain import MarkCause, Record, SessionState
+from recollect.types.records import MarkCause, Record, SessionState
 
 THRESHOLD = 5  # the default: more unprocessed records than this mark a session
 PAGE = 500

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.agency import Life
 from recollect.agents.profile import AgentProfile
 from recollect.agents.system import AgentSystem
 from recollect.clock import ManualClock
-from recollect.domain import JobState
 from recollect.messages import Role
 from recollect.models.protocol import ChatRole
+from recollect.types.agents import Life
+from recollect.types.records import JobState
 from recollect_conformance.scripted import ScriptedServer, calls
 from recollect_conformance.scripted_frames import Received
 from tests.crash.agent_child import SAID, AgentChildren

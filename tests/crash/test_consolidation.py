@@ -17,8 +17,8 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.domain import JobKind
 from recollect.session import Session
+from recollect.types.records import JobKind
 from tests.crash.generation_child import GenerationChildren
 from tests.crash.test_publish import generation as published_in
 from tests.crash.worker_child import EPOCH, SETTINGS, Child, dump, wait_for

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.domain import JobKind, JobState
-from recollect.knowledge import CallOutcome
 from recollect.processing import WorkReport
+from recollect.types.facts import CallOutcome
+from recollect.types.records import JobKind, JobState
 from recollect_conformance.scripted import Gate, ScriptedServer, held
 from recollect_conformance.scripted_frames import Received
 from tests.crash.worker_child import wait_for

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import recollect
-from recollect.domain import JobState
+from recollect.types.records import JobState
 from tests.crash.worker_child import (
     SETTINGS,
     Children,

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 import recollect
-from recollect.domain import JobKind
+from recollect.types.records import JobKind
 from tests.crash.worker_child import (
     SETTINGS,
     Child,

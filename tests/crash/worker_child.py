@@ -34,10 +34,10 @@ import recollect
 import recollect.store.postgres
 from recollect import crashpoints
 from recollect.clock import ManualClock
-from recollect.domain import JobState, Outcome, SessionState
 from recollect.interfaces.cli.running import stop_signals, wait_for_stop
-from recollect.knowledge import Draft, FactQuery, NewFact, Trust
 from recollect.store.sqlite import SqliteDatabase
+from recollect.types.facts import Draft, FactQuery, NewFact, Trust
+from recollect.types.records import JobState, Outcome, SessionState
 from recollect.worker import Verdict, Work, Worker
 
 SPACES = ("alice", "bob")

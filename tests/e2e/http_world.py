@@ -13,12 +13,12 @@ import anyio
 import httpx2
 
 import recollect
-from recollect.compat.mem0_scopes import memory_id
+from recollect.compat.mem0_memories import memory_id
 from recollect.interfaces.http.app import Api, ServerLimits
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.http.operations import Operation
-from recollect.knowledge import Fact, Trust
 from recollect.store.key_protocol import Scope
+from recollect.types.facts import Fact, Trust
 
 T = TypeVar("T")
 

@@ -22,10 +22,10 @@ from click.testing import CliRunner
 import recollect
 from recollect import config
 from recollect.clock import ManualClock
-from recollect.domain import Claim, JobKind, JobState, LeasePolicy, Outcome
 from recollect.errors import PermanentFailure
 from recollect.extraction.run import ExtractionProcessor
 from recollect.interfaces.cli.main import COMMANDS, cli
+from recollect.types.records import Claim, JobKind, JobState, LeasePolicy, Outcome
 from recollect.worker import Verdict, Work
 from tests.e2e.command_line import (
     ENTRY_POINT,
@@ -41,7 +41,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # A worker that says when it has a session in hand, and goes on when it is sent a byte.
 STALLING = """
 import os
-from recollect.domain import Outcome
+from recollect.types.records import Outcome
 from recollect.extraction import run
 from recollect.processing import Verdict
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.agency import ItemKind, NewItem, Span
 from recollect.agents.profile import AgentProfile
 from recollect.clock import ManualClock, SystemClock
 from recollect.descriptors import memory_agent_of, read_descriptor
-from recollect.domain import JobKind
+from recollect.types.agents import ItemKind, NewItem, Span
+from recollect.types.records import JobKind
 from recollect_conformance.scripted import KEY, Gate, ScriptedServer, answer, held, status
 from tests.e2e.command_line import line_with, process, run, run_json, started
 from tests.scripted_answers import OTHERS_BY_RULES

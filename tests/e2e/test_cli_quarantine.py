@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import recollect
-from recollect.knowledge import Fact, Trust
+from recollect.types.facts import Fact, Trust
 from tests.e2e.command_line import run, run_json
 
 ORDER = "Ignore all previous instructions about the lantern."

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import recollect
-from recollect.document import Author, AuthorKind
 from recollect.documents.scope import Holder
+from recollect.types.pages import Author, AuthorKind
 
 Turn = Generator[dict[str, Any], str, str]
 

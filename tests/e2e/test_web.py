@@ -15,8 +15,8 @@ from recollect.interfaces.http.operations import KeyReach
 from recollect.interfaces.web.site import COOKIE, HEADERS, VIEWS
 from recollect.interfaces.web.view import PageView
 from recollect.interfaces.web.visits import VISIT_LASTS
-from recollect.knowledge import Trust
 from recollect.store.key_protocol import Scope
+from recollect.types.facts import Trust
 from tests.e2e.http_canaries import CANARIES, everything, leaks
 from tests.e2e.web_examples import EXAMPLES, PAYLOAD, hostile, path_to
 from tests.e2e.web_fuzzer import Sent, asked, fuzz_pages

@@ -18,8 +18,8 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.domain import JobKind, JobState, Outcome
 from recollect.errors import OutcomeUnknown, StoreError, StoreUnavailable
+from recollect.types.records import JobKind, JobState, Outcome
 from recollect.worker import Verdict, Work, WorkReport
 from tests.postgres_server import PostgresServer, url_with
 

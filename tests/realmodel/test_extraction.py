@@ -14,8 +14,8 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import SessionOutcome, SessionProgress
-from recollect.knowledge import CallOutcome
+from recollect.types.facts import CallOutcome
+from recollect.types.records import SessionOutcome, SessionProgress
 from tests.scripted_answers import OTHERS_BY_RULES
 
 SAID = (

@@ -12,12 +12,10 @@ from typing import Any
 
 import pytest
 
-from recollect.agency import IDLE, POISON_PILL, Life
 from recollect.agents.profile import AgentProfile, Hooks, TurnEnd, TurnStart
 from recollect.agents.reply import Reply
 from recollect.clock import ManualClock
 from recollect.descriptors import DeliveryStrategy
-from recollect.domain import JobKind, JobState, MarkCause
 from recollect.errors import (
     AnswerPending,
     AppendKeyReused,
@@ -27,6 +25,8 @@ from recollect.errors import (
 )
 from recollect.messages import Role
 from recollect.sweeps import deliver_signals
+from recollect.types.agents import IDLE, POISON_PILL, Life
+from recollect.types.records import JobKind, JobState, MarkCause
 from recollect_conformance.scripted import Gate, held, status
 from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import AGENT, ON_BOTH, SPACE, Hosted, hosted

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from recollect.domain import MarkCause
 from recollect.messages import Role
 from recollect.models.protocol import ChatMessage, ChatRole
+from recollect.types.records import MarkCause
 from recollect_conformance.scripted import calls, cut_at_length, empty, reset, status
 from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import AGENT, ON_BOTH, SPACE, Hosted, hosted, tool

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.document import Author, AuthorKind
 from recollect.documents.scope import Holder
-from recollect.domain import JobKind, JobState, MarkCause
-from recollect.knowledge import Source
 from recollect.messages import Role
 from recollect.models.protocol import ChatRole
+from recollect.types.facts import Source
+from recollect.types.pages import Author, AuthorKind
+from recollect.types.records import JobKind, JobState, MarkCause
 from recollect_conformance.scripted import Gate, calls, held, status
 from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import (

@@ -13,13 +13,13 @@ import pytest
 
 import recollect
 from recollect import crashpoints
-from recollect.agency import ItemKind, Life, Span, Turn
 from recollect.clock import ManualClock
 from recollect.descriptors import DeliveryStrategy
-from recollect.domain import Claim, JobKind, LeasePolicy, MarkPolicy, Outcome
 from recollect.errors import NotFound
 from recollect.ids import Ids
 from recollect.messages import Role
+from recollect.types.agents import ItemKind, Life, Span, Turn
+from recollect.types.records import Claim, JobKind, LeasePolicy, MarkPolicy, Outcome
 from recollect_conformance.scripted import ScriptedServer, calls
 from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import (

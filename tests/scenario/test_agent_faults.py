@@ -17,10 +17,10 @@ import pytest
 import recollect
 from recollect.agents.profile import AgentProfile
 from recollect.agents.system import AgentSystem
-from recollect.domain import JobState, Mode
 from recollect.errors import OutcomeUnknown, StoreBusy, StoreError, StoreUnavailable
 from recollect.messages import Role
 from recollect.models.protocol import ChatRole
+from recollect.types.records import JobState, Mode
 from recollect_conformance.scripted import ScriptedServer, calls
 from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import AGENT, ON_BOTH, SPACE, Hosted, hosted, raw, tool

@@ -16,8 +16,8 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.domain import JobKind, JobState, Outcome, SessionOutcome, SessionProgress
-from recollect.knowledge import CallOutcome, Fact, FactEvent, Trust
+from recollect.types.facts import CallOutcome, Fact, FactEvent, Trust
+from recollect.types.records import JobKind, JobState, Outcome, SessionOutcome, SessionProgress
 from recollect_conformance.scripted import (
     Script,
     Scripted,

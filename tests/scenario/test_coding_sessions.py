@@ -12,7 +12,7 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.knowledge import Fact, Trust
+from recollect.types.facts import Fact, Trust
 
 SHOP, BLOG = "/srv/ana/src/shop", "/srv/ana/src/blog"
 # Put together here, so that no file of ours looks as if it held a live key.

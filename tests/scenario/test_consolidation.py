@@ -12,16 +12,16 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY
-from recollect.document import AuthorKind
 from recollect.documents.editing import OnReferences
 from recollect.documents.links import find_links
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
-from recollect.domain import Mode
 from recollect.errors import NotFound, UsageError
-from recollect.generation import DocumentChange, RemovedBecause, Waiting
-from recollect.recollection import EntryKind
 from recollect.session import Session
+from recollect.types.generations import DocumentChange, RemovedBecause, Waiting
+from recollect.types.pages import AuthorKind
+from recollect.types.recall import EntryKind
+from recollect.types.records import Mode
 from tests.consolidated_spaces import DAY, SPACE, Here, Open, opening
 from tests.crash.worker_child import dump
 

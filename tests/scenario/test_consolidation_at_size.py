@@ -16,10 +16,10 @@ import pytest
 
 from recollect.config import Settings
 from recollect.consolidation.pages import MEMORY, SUMMARY
-from recollect.domain import Outcome
-from recollect.knowledge import Draft
 from recollect.models.protocol import ChatRole, Usage
 from recollect.processing import Verdict, Work
+from recollect.types.facts import Draft
+from recollect.types.records import Outcome
 from recollect_conformance.scripted import Called, Scripted, answer, calls
 from recollect_conformance.scripted_frames import Ending, Received
 from tests.consolidated_spaces import SPACE, Open, opening

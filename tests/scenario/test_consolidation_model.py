@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from recollect.consolidation.pages import MEMORY, RAW, SUMMARY, skill_path
-from recollect.domain import JobState, Mode
-from recollect.generation import Waiting
 from recollect.models.protocol import ChatRole
 from recollect.session import Session
+from recollect.types.generations import Waiting
+from recollect.types.records import JobState, Mode
 from recollect_conformance.scripted import (
     Gate,
     Scripted,

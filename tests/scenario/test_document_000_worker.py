@@ -13,8 +13,8 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import MarkCause, Outcome
 from recollect.errors import StoreClosed
+from recollect.types.records import MarkCause, Outcome
 from recollect.worker import LoggingProcessor, Verdict, Work, WorkReport
 
 SECONDS_MAX = 20.0

@@ -13,8 +13,8 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.domain import JobKind, JobState, LeasePolicy, Outcome, SessionOutcome
 from recollect.processing import Verdict, Work
+from recollect.types.records import JobKind, JobState, LeasePolicy, Outcome, SessionOutcome
 from recollect_conformance.scripted import Gate, Script, ScriptedServer, held, status
 from recollect_conformance.scripted_frames import Received
 from tests.scripted_answers import NOTHING, OTHERS_BY_RULES, extracted, fact

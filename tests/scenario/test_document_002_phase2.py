@@ -15,9 +15,9 @@ import pytest
 
 from recollect.consolidation.agent import ALLOWED
 from recollect.consolidation.pages import MEMORY, RAW, SUMMARY
-from recollect.domain import Claim, JobKind, JobState, LeasePolicy
-from recollect.generation import RemovedBecause, Waiting
 from recollect.models.protocol import ChatRole
+from recollect.types.generations import RemovedBecause, Waiting
+from recollect.types.records import Claim, JobKind, JobState, LeasePolicy
 from recollect_conformance.scripted import Gate, Script, Scripted, calls, held, status
 from recollect_conformance.scripted_frames import Received
 from tests.consolidated_spaces import (

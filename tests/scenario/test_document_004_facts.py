@@ -11,7 +11,7 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.errors import InvalidValue, NotFound, TooLarge
-from recollect.knowledge import Fact, FactEvent, Trust
+from recollect.types.facts import Fact, FactEvent, Trust
 from recollect_conformance.scripted import ScriptedServer
 from tests.scripted_answers import OTHERS_BY_RULES
 

@@ -17,10 +17,10 @@ import pytest
 from recollect.consolidation.files import MemoryFiles
 from recollect.consolidation.pages import MEMORY, RAW
 from recollect.consolidation.run import FORGETTING
-from recollect.domain import Released
 from recollect.leases import Leaseholder
 from recollect.models.protocol import ChatRole
 from recollect.store.relational.generations import RelationalGenerations
+from recollect.types.records import Released
 from recollect_conformance.scripted import Gate, Scripted, calls, held
 from recollect_conformance.scripted_frames import Received
 from tests.consolidated_spaces import SPACE, WAIT_SECONDS, Background, Here, Open, keeper, opening

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import recollect
-from recollect.document import Author, AuthorKind
 from recollect.documents.scope import Holder
 from recollect.errors import NotFound
 from recollect.models.protocol import ChatRole
 from recollect.session import Session
+from recollect.types.pages import Author, AuthorKind
 from recollect_conformance.scripted import Called, Scripted, calls
 from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import ON_BOTH, SPACE, Hosted, hosted, raw

@@ -17,9 +17,9 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.domain import Outcome, SessionOutcome
 from recollect.errors import NotFound
-from recollect.knowledge import CallOutcome, FactEvent, Trust
+from recollect.types.facts import CallOutcome, FactEvent, Trust
+from recollect.types.records import Outcome, SessionOutcome
 from recollect_conformance.scripted import ScriptedServer
 from tests.scripted_answers import extracted, fact
 

@@ -9,7 +9,7 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.domain import Mode
+from recollect.types.records import Mode
 from tests.hosted_agents import hosted
 
 LOVED = "I love zebrafinches."

@@ -15,8 +15,8 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.domain import SessionOutcome
-from recollect.knowledge import Trust
+from recollect.types.facts import Trust
+from recollect.types.records import SessionOutcome
 from recollect_conformance.scripted import Script, ScriptedServer, status, truncated
 from recollect_conformance.scripted_frames import Received
 from tests.scripted_answers import OTHERS_BY_RULES, extracted, fact

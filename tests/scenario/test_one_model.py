@@ -13,7 +13,7 @@ import recollect
 from recollect.clock import ManualClock
 from recollect.consolidation.pages import MEMORY
 from recollect.models.protocol import ChatRole
-from recollect.status import ModelUse
+from recollect.types.status import ModelUse
 from recollect_conformance.scripted import Scripted, ScriptedServer, calls, status
 from recollect_conformance.scripted_frames import Received
 from tests.consolidated_spaces import keeper

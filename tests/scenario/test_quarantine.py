@@ -16,12 +16,12 @@ from mcp.types import TextContent
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.document import Author, AuthorKind
 from recollect.documents.scope import Holder
 from recollect.hooks import context
 from recollect.interfaces.mcp.server import MemoryOnDemand, MemoryServer
 from recollect.interfaces.mcp.tools import Terms
-from recollect.knowledge import Fact, Source, Trust
+from recollect.types.facts import Fact, Source, Trust
+from recollect.types.pages import Author, AuthorKind
 from recollect_conformance.scripted import ScriptedServer
 from tests.scripted_answers import extracted
 from tests.security.hostile_templates import CANARY

@@ -16,7 +16,7 @@ import recollect
 from recollect import EntryKind, Fact, Hit
 from recollect.clock import ManualClock
 from recollect.errors import InvalidValue
-from recollect.knowledge import Trust
+from recollect.types.facts import Trust
 
 DAY = timedelta(days=1).total_seconds()
 SEED = 20260705

@@ -14,11 +14,11 @@ import pytest
 import recollect
 from recollect import Context, EntryKind, Fact, Trust
 from recollect.clock import ManualClock
-from recollect.document import Author, AuthorKind
 from recollect.documents.scope import Holder
 from recollect.errors import InvalidValue
 from recollect.models.tokens import estimate_tokens
-from recollect.recollection import UsageKind
+from recollect.types.pages import Author, AuthorKind
+from recollect.types.recall import UsageKind
 
 HEADING = "## Relevant Memory"
 OPEN, CLOSE = "<recollect-memory>", "</recollect-memory>"

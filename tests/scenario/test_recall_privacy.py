@@ -13,12 +13,12 @@ import pytest
 import recollect
 from recollect import EntryKind, Fact
 from recollect.clock import ManualClock
-from recollect.document import Author, AuthorKind
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents
 from recollect.errors import InvalidValue
 from recollect.recall.recap import SUMMARY_PATH
-from recollect.recollection import UsageKind
+from recollect.types.pages import Author, AuthorKind
+from recollect.types.recall import UsageKind
 
 DAY = 86_400.0
 CODE = "ZEBRA-" + "7741"

@@ -15,10 +15,10 @@ import pytest
 import recollect
 from recollect import Context, Fact, Trust
 from recollect.clock import ManualClock
-from recollect.document import Author, AuthorKind
 from recollect.documents.scope import Holder
 from recollect.errors import InvalidValue
 from recollect.models.tokens import estimate_tokens
+from recollect.types.pages import Author, AuthorKind
 from recollect_conformance.scripted import ScriptedServer
 from tests.hosted_agents import hosted
 from tests.scripted_answers import OTHERS_BY_RULES, extracted

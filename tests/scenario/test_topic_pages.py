@@ -8,11 +8,11 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.document import Author, AuthorKind
 from recollect.documents.scope import Holder
 from recollect.errors import NotAllowed, NotFound
-from recollect.knowledge import FactEdit
 from recollect.space import Space
+from recollect.types.facts import FactEdit
+from recollect.types.pages import Author, AuthorKind
 
 ANA = "~/memory/people/ana"
 BESIDE = f"{ANA}/facts"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from recollect.knowledge import Trust
+from recollect.types.facts import Trust
 
 CANARY = "zorkware"  # no honest statement has it
 ORDER = (

@@ -16,13 +16,13 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.document import Author, AuthorKind
 from recollect.documents.editing import Editor
 from recollect.documents.paths import read_path
 from recollect.documents.scope import Holder
 from recollect.documents.tools import DocumentTools
 from recollect.documents.tree import Documents
 from recollect.errors import RecollectError
+from recollect.types.pages import Author, AuthorKind
 
 PART = "~/memory/agents/a"
 CANARY = "canary"

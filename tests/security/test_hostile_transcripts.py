@@ -22,8 +22,8 @@ from recollect.extraction.grounding import PERSONAL_TAGS
 from recollect.extraction.model import ModelExtractor
 from recollect.extraction.piece import BlockKind, Piece
 from recollect.extraction.select import select
-from recollect.knowledge import Draft, FactTag, NewFact, Trust
 from recollect.messages import Role
+from recollect.types.facts import Draft, FactTag, NewFact, Trust
 from tests.security.hostile_templates import (
     CANARY,
     FAMILIES,

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.document import Author, AuthorKind, Document
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
 from recollect.models.protocol import ChatRole
+from recollect.types.pages import Author, AuthorKind, Document
 from recollect_conformance.scripted import calls
 from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import ON_BOTH, Hosted, hosted, is_memory_agents, raw

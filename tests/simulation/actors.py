@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 
 from recollect import worker as worker_module
 from recollect.collection import Message
-from recollect.domain import Claim, JobKind, Mode, Outcome, StaleClaim
 from recollect.errors import PermanentFailure, StoreError
 from recollect.ids import Ids
 from recollect.runtime import Runtime
 from recollect.session import Session, Sessions
 from recollect.sweeps import scan, sweep_idle
+from recollect.types.records import Claim, JobKind, Mode, Outcome, StaleClaim
 from recollect.worker import Verdict, Work, Worker
 from tests.simulation.world import World
 

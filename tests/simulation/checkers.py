@@ -15,8 +15,8 @@ import apsw
 
 from recollect.clock import to_micros
 from recollect.config import Settings
-from recollect.domain import CapReached, Claim, NothingDue, Record, Recorded, StaleClaim
 from recollect.messages import Role
+from recollect.types.records import CapReached, Claim, NothingDue, Record, Recorded, StaleClaim
 from tests.simulation import snapshot
 from tests.simulation.snapshot import JobRow, SessionRow, Snapshot
 

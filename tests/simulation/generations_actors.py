@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 
 from recollect import worker as worker_module
-from recollect.domain import Claim, JobKind, Mode, Outcome
 from recollect.errors import NotFound, RecollectError, UsageError
-from recollect.knowledge import Draft, NewFact, Trust
 from recollect.processing import Verdict, Work
 from recollect.session import Session
 from recollect.space import Space
+from recollect.types.facts import Draft, NewFact, Trust
+from recollect.types.records import Claim, JobKind, Mode, Outcome
 from tests.simulation.actors import Crash
 from tests.simulation.generations_world import SPACES, World
 

@@ -17,8 +17,8 @@ from recollect.clock import to_micros
 from recollect.config import Settings
 from recollect.consolidation.pages import MEMORY, SKILLS, SUMMARY
 from recollect.documents.links import find_links
-from recollect.domain import StaleClaim
-from recollect.generation import Generation, GenerationDraft, Outdated, Published
+from recollect.types.generations import Generation, GenerationDraft, Outdated, Published
+from recollect.types.records import StaleClaim
 from tests.simulation.checkers import Violation
 
 _REAL_TABLES = (

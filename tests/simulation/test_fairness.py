@@ -9,12 +9,12 @@ import pytest
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import Claim, KeyRef, NewRecord, Outcome, SessionBirth
 from recollect.ids import Ids
 from recollect.leases import Leaseholder
 from recollect.messages import Role
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect.types.records import Claim, KeyRef, NewRecord, Outcome, SessionBirth
 
 BROKEN = 10
 SETTINGS = Settings(mark_threshold=0)

@@ -17,10 +17,10 @@ from contextlib import contextmanager
 import pytest
 
 from recollect import phase1
-from recollect.domain import JobKind
 from recollect.ids import Ids
 from recollect.memory import Memory
 from recollect.store.sql import queries
+from recollect.types.records import JobKind
 from tests.simulation.checkers import Violation
 from tests.simulation.generations_actors import Person, Working
 from tests.simulation.generations_world import SPACES, Stage, World

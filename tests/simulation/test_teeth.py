@@ -9,12 +9,12 @@ from types import ModuleType
 import pytest
 
 from recollect import phase1
-from recollect.agency import HandOver
-from recollect.domain import Claim, Outcome, Overtaken, Recorded, StaleClaim
-from recollect.knowledge import Learned
 from recollect.store.protocol import Store
 from recollect.store.relational import cursor, jobs, leases, marks, modes, records
 from recollect.store.sql import queries
+from recollect.types.agents import HandOver
+from recollect.types.facts import Learned
+from recollect.types.records import Claim, Outcome, Overtaken, Recorded, StaleClaim
 from tests.simulation.play import SeedFailed, play, stage
 from tests.simulation.world import SharedTimeHolder, new_store
 

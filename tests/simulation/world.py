@@ -14,12 +14,12 @@ from typing import Any, Final, Protocol, cast
 
 from recollect.clock import Clock, ManualClock, SystemClock
 from recollect.config import Settings
-from recollect.domain import Claim, KeyRef, LeasePolicy, MarkPolicy, SessionBirth
 from recollect.errors import OutcomeUnknown, RecollectError, StoreUnavailable
 from recollect.ids import Ids
 from recollect.leases import Leaseholder
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
+from recollect.types.records import Claim, KeyRef, LeasePolicy, MarkPolicy, SessionBirth
 from tests.simulation import snapshot
 from tests.simulation.checkers import FENCED, Call, Checker, Violation
 from tests.simulation.snapshot import SessionRow

@@ -6,7 +6,17 @@ import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from recollect.document import (
+from recollect.documents.paths import DocumentPath, read_path
+from recollect.errors import (
+    DocumentExists,
+    DocumentReferenced,
+    InvalidPath,
+    NotFound,
+    StaleVersion,
+    TooLarge,
+    UsageError,
+)
+from recollect.types.pages import (
     Content,
     Delete,
     DocumentEvent,
@@ -19,16 +29,6 @@ from recollect.document import (
     Rewrite,
     TreeLimits,
     Write,
-)
-from recollect.documents.paths import DocumentPath, read_path
-from recollect.errors import (
-    DocumentExists,
-    DocumentReferenced,
-    InvalidPath,
-    NotFound,
-    StaleVersion,
-    TooLarge,
-    UsageError,
 )
 
 Refused = type[UsageError]

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from recollect.descriptors import from_cache_key, is_remembered
-from recollect.domain import (
+from recollect.messages import Role
+from recollect.types.records import (
     KeyRef,
     MarkCause,
     MarkPolicy,
@@ -19,7 +20,6 @@ from recollect.domain import (
     SessionBirth,
     SessionState,
 )
-from recollect.messages import Role
 
 Range = tuple[int, int, Outcome]
 

@@ -29,7 +29,14 @@ from hypothesis.stateful import (
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.document import (
+from recollect.documents.links import references
+from recollect.documents.paths import DocumentPath, read_path
+from recollect.errors import StaleVersion, UsageError
+from recollect.ids import Ids
+from recollect.store.opening import open_store
+from recollect.store.protocol import DocumentStore, Store
+from recollect.store.relational import RelationalStore
+from recollect.types.pages import (
     Because,
     Content,
     Delete,
@@ -42,13 +49,6 @@ from recollect.document import (
     TreeLimits,
     Write,
 )
-from recollect.documents.links import references
-from recollect.documents.paths import DocumentPath, read_path
-from recollect.errors import StaleVersion, UsageError
-from recollect.ids import Ids
-from recollect.store.opening import open_store
-from recollect.store.protocol import Documents, Store
-from recollect.store.relational import RelationalStore
 from tests.conformance.broken_learning import MutedDatabase
 from tests.stateful.document_model import Page, Tree
 
@@ -291,7 +291,7 @@ class DocumentMachine(RuleBasedStateMachine):
         [page] = self.theirs
         assert store.find(OTHER, read_path("~/a/b").place) == page
 
-    def _compare_tree(self, store: Documents) -> None:
+    def _compare_tree(self, store: DocumentStore) -> None:
         roots = {read_path(f"~/{name}").key: read_path(f"~/{name}") for name in NAMES}
         for root in roots.values():
             nodes = store.tree(SPACE, root.place, "", LIMITS.depth_max, EVERY)
@@ -307,7 +307,7 @@ class DocumentMachine(RuleBasedStateMachine):
         assert node.body_chars == len(page.content.body)
         assert node.has_children == (len(self.tree.inside(page.path)) > 1)
 
-    def _compare_pages(self, store: Documents) -> None:
+    def _compare_pages(self, store: DocumentStore) -> None:
         for page in self.tree.live.values():
             found = store.find(SPACE, page.path.place)
             assert found is not None
@@ -319,7 +319,7 @@ class DocumentMachine(RuleBasedStateMachine):
             newest = history[0]
             assert (newest.event, newest.path, newest.body) == (event, path, said.body)
 
-    def _compare_paths(self, store: Documents) -> None:
+    def _compare_paths(self, store: DocumentStore) -> None:
         paths = {page.path.key: page.path for page in self.tree.pages.values()}
         for key, path in paths.items():
             found, page = store.find(SPACE, path.place), self.tree.leads_to(key)
@@ -333,7 +333,7 @@ class DocumentMachine(RuleBasedStateMachine):
             found = store.find(SPACE, place)
             assert (found and found.id) == (None if page.deleted_at else page.id)
 
-    def _compare_reports(self, store: Documents) -> None:
+    def _compare_reports(self, store: DocumentStore) -> None:
         live = sorted(self.tree.live.values(), key=lambda page: page.path.key)
         broken = [each for page in live for each in self.tree.references_from(page)]
         found = store.broken(SPACE, EVERY)

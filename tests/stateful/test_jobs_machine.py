@@ -25,7 +25,10 @@ from hypothesis.stateful import (
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import (
+from recollect.messages import Role
+from recollect.store.opening import open_store
+from recollect.store.protocol import Store
+from recollect.types.records import (
     BackedOff,
     CapReached,
     Claim,
@@ -47,9 +50,6 @@ from recollect.domain import (
     SessionBirth,
     StaleClaim,
 )
-from recollect.messages import Role
-from recollect.store.opening import open_store
-from recollect.store.protocol import Store
 from tests.stateful.model import Range, before, moved
 
 LEASE = timedelta(seconds=60)

@@ -28,7 +28,11 @@ from hypothesis.stateful import (
 
 from recollect.clock import SystemClock
 from recollect.config import Settings
-from recollect.domain import (
+from recollect.errors import AppendKeyReused
+from recollect.messages import Role
+from recollect.store.opening import open_store
+from recollect.store.protocol import Store
+from recollect.types.records import (
     MarkCause,
     MarkPolicy,
     MarkUnit,
@@ -38,10 +42,6 @@ from recollect.domain import (
     SessionState,
     Unattended,
 )
-from recollect.errors import AppendKeyReused
-from recollect.messages import Role
-from recollect.store.opening import open_store
-from recollect.store.protocol import Store
 from recollect_conformance import Harness, OpenStore
 from tests.conformance.broken_stores import BROKEN, broken_store
 from tests.postgres_schemas import Schemas

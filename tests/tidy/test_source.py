@@ -21,10 +21,9 @@ every_tree = pytest.mark.parametrize("tree", [TREE, CONFORMANCE], ids=lambda tre
 # A module may import what stands in its own layer or above in this list, never below. A new module
 # or package directly below src/recollect has to be given its place here.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "domain", "knowledge", "document", "descriptors", "messages", "terms"})
-    | frozenset({"recollection", "fences", "stems", "irregular", "agency", "generation", "status"})
-    | frozenset({"importing", "progress", "restating", "orders", "quoting", "languages", "times"})
-    | frozenset({"clock", "ids", "crashpoints", "patterns", "topic_words"}),
+    frozenset({"errors", "types", "descriptors", "messages", "languages", "times", "stemming"})
+    | frozenset({"quoting", "quarantine", "restating", "progress", "patterns"})
+    | frozenset({"clock", "ids", "crashpoints"}),
     frozenset({"config", "observing"}),
     frozenset({"store"}),
     frozenset({"collection", "redaction", "models", "embedding"}),
@@ -55,7 +54,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.pipeline", "recollect.consolidation.files"),
         ("recollect.pipeline", "recollect.consolidation.generations"),
         ("recollect.pipeline", "recollect.consolidation.run"),
-        ("recollect.pipeline", "recollect.document"),
+        ("recollect.pipeline", "recollect.types.pages"),
         ("recollect.pipeline", "recollect.documents.paths"),
         ("recollect.pipeline", "recollect.documents.scope"),
         ("recollect.pipeline", "recollect.documents.tree"),
@@ -66,7 +65,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.pipeline", "recollect.extraction.spend"),
         ("recollect.pipeline", "recollect.pages.filing"),
         ("recollect.pipeline", "recollect.processing"),
-        ("recollect.pipeline", "recollect.status"),
+        ("recollect.pipeline", "recollect.types.status"),
         ("recollect.pipeline", "recollect.worker"),
         ("recollect.recall.recaller", "recollect.embedding.questions"),
         ("recollect.recall.recaller", "recollect.recall.meaning"),
@@ -75,14 +74,14 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.runtime", "recollect.redaction"),
         ("recollect.config.sources", "yaml"),  # only for settings written in YAML
         ("recollect.config.settings", "platformdirs"),  # when settings are made
-        ("recollect.config.settings", "recollect.agency"),  # where there are agents
-        ("recollect.config.settings", "recollect.domain"),  # a hook has settings, often no more
-        ("recollect.config.consolidating", "recollect.generation"),
+        ("recollect.config.settings", "recollect.types.agents"),  # where there are agents
+        ("recollect.config.settings", "recollect.types.records"),  # a hook has little more
+        ("recollect.config.settings", "recollect.types.generations"),
         ("recollect.config.sources", "platformdirs"),
         ("recollect.config.sources", "tomllib"),  # only for settings written in TOML
         ("recollect.config.sources", "difflib"),  # only for the hint about a name that is not known
         ("recollect.store.opening", "recollect.store.postgres"),  # psycopg is an extra
-        ("recollect.store.opening", "recollect.store.observers"),  # where somebody looks
+        ("recollect.store.opening", "recollect.store.observed"),  # where somebody looks
         ("recollect.store.relational.store", "<dynamic>"),  # each aggregate when it is asked for
         ("recollect.store.relational.facts", "recollect.store.relational.derived"),  # for edits
         ("recollect.store.relational.sessions", "recollect.store.relational.modes"),  # changed
@@ -97,23 +96,23 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.space", "recollect.recall.recap"),
         ("recollect.recall.recap", "recollect.documents.paths"),  # for who has no project
         ("recollect.recall.recap", "recollect.recall.attribution"),  # where there is an order
-        ("recollect.facts", "recollect.orders"),  # many a pattern
+        ("recollect.facts", "recollect.quarantine"),  # many a pattern
         ("recollect.embedding.opening", "recollect.models.http"),
         ("recollect.embedding.opening", "recollect.embedding.local"),
         ("recollect.space", "recollect.adapters.anthropic_memory"),
-        ("recollect.space", "recollect.document"),
+        ("recollect.space", "recollect.types.pages"),
         ("recollect.space", "recollect.forgetting"),
         ("recollect.memory", "recollect.agents.profile"),
         ("recollect.memory", "recollect.store.audit_protocol"),
         ("recollect.memory", "recollect.agents.system"),
-        ("recollect.memory", "recollect.operations.exporting"),
+        ("recollect.memory", "recollect.operations.archive"),
         ("recollect.memory", "recollect.operations.migrating"),
         ("recollect.documents.tree", "recollect.documents.changeset"),
         ("recollect.documents.tree", "recollect.documents.publish"),  # files, when they are wanted
         ("recollect.documents.tree", "recollect.documents.load"),
-        ("recollect.documents.tree", "recollect.documents.shelf"),
+        ("recollect.documents.tree", "recollect.documents.survey"),
         ("recollect.documents.tree", "recollect.pages.filing"),  # brings the words of topics
-        ("recollect.stems", "snowballstemmer"),  # when something is searched
+        ("recollect.stemming", "snowballstemmer"),  # when something is searched
         ("recollect.models.opening", "recollect.models.http"),  # brings the HTTP client
         # A hook loads as little as it can: an agent waits for it.
         ("recollect.interfaces.cli.hook", "recollect.interfaces.cli.hook_install"),

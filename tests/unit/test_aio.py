@@ -14,7 +14,6 @@ import pytest
 from recollect import aio, memory, session, space
 from recollect.clock import ManualClock
 from recollect.consolidation import generations
-from recollect.domain import Mode
 from recollect.errors import (
     AnswerPending,
     InvalidMessage,
@@ -23,6 +22,7 @@ from recollect.errors import (
     TurnFailed,
     UsageError,
 )
+from recollect.types.records import Mode
 
 TWINS = [
     (memory.Memory, aio.Memory),

@@ -12,11 +12,11 @@ import pytest
 
 from recollect import aio
 from recollect.adapters import anthropic_memory
-from recollect.document import Author, AuthorKind
 from recollect.documents import changeset, tree
 from recollect.documents.paths import read_path
 from recollect.documents.scope import Holder
 from recollect.errors import NotAllowed, NotFound, StaleVersion
+from recollect.types.pages import Author, AuthorKind
 
 TWINS = [
     (tree.Documents, aio.Documents),

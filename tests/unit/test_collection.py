@@ -28,9 +28,9 @@ from recollect.collection import (
     prepare_plain,
     read_time,
 )
-from recollect.domain import NewRecord
 from recollect.errors import InvalidMessage, InvalidValue, TooLarge
 from recollect.messages import Role
+from recollect.types.records import NewRecord
 from tests.unit.strategies import any_text, json_values, messages
 
 LIMIT = 1024

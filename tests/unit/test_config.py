@@ -19,9 +19,9 @@ from recollect.config import (
     unknown_variables,
 )
 from recollect.config.sources import FILE_NAMES, OTHER_VARIABLES
-from recollect.domain import MarkPolicy, MarkUnit
 from recollect.errors import InvalidSetting
-from recollect.generation import SelectionClock
+from recollect.types.generations import SelectionClock
+from recollect.types.records import MarkPolicy, MarkUnit
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERY = list(described())

@@ -11,16 +11,6 @@ import click
 import pytest
 
 from recollect.consolidation.run import Preview
-from recollect.domain import JobState
-from recollect.generation import (
-    ConsolidationState,
-    Generation,
-    Pick,
-    Removed,
-    RemovedBecause,
-    Selection,
-    Waiting,
-)
 from recollect.interfaces.cli.commands import Target
 from recollect.interfaces.cli.generations import (
     SHOWN,
@@ -31,7 +21,17 @@ from recollect.interfaces.cli.generations import (
     preview_lines,
     why_in_words,
 )
-from recollect.knowledge import NOTHING_SPENT
+from recollect.types.facts import NOTHING_SPENT
+from recollect.types.generations import (
+    ConsolidationState,
+    Generation,
+    Pick,
+    Removed,
+    RemovedBecause,
+    Selection,
+    Waiting,
+)
+from recollect.types.records import JobState
 
 NOW = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=30)

@@ -13,13 +13,13 @@ from recollect.descriptors import (
     ConsolidationAgent,
     CronAgent,
     DeliveryStrategy,
+    DeliveryTarget,
     Descriptor,
     MemoryAgent,
     Owner,
     SearchAgent,
     SubAgent,
     SystemAgent,
-    Target,
     UserAgent,
     cache_key,
     from_cache_key,
@@ -163,7 +163,7 @@ def test_only_an_agent_that_talks_to_people_has_a_target(kind: type[Any]) -> Non
     """Document 003: a memory-agent has no connector target."""
     target = target_of(kind("x"), "telegram:42:main")
     if kind is UserAgent:
-        assert target == Target(channel="telegram", chat="42", thread="main")
+        assert target == DeliveryTarget(channel="telegram", chat="42", thread="main")
     else:
         assert target is None
 

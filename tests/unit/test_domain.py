@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.domain import Record
 from recollect.messages import Attachment, Text, ToolCall, ToolResult
+from recollect.types.records import Record
 
 
 def stored(memory: recollect.Memory, message: dict[str, Any]) -> Record:

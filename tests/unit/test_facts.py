@@ -18,8 +18,8 @@ from recollect import aio, facts
 from recollect.clock import ManualClock
 from recollect.errors import InvalidValue, NotFound, TooLarge
 from recollect.facts import QUOTE_CHARS_MAX, SOURCES_MAX, TAG_CHARS_MAX, TAGS_MAX
-from recollect.knowledge import Fact, FactEvent, Source, Trust
 from recollect.session import LIST_MAX
+from recollect.types.facts import Fact, FactEvent, Source, Trust
 from recollect_conformance.scripted import ScriptedServer
 
 # Put together here, so that no file of ours looks as if it held a live key.

@@ -11,11 +11,11 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.crashpoints import arm
-from recollect.domain import Outcome
 from recollect.errors import InvalidValue, NotFound, PermanentFailure, UsageError
-from recollect.knowledge import Draft, NewFact, Trust
 from recollect.processing import Verdict, Work
 from recollect.space import Space
+from recollect.types.facts import Draft, NewFact, Trust
+from recollect.types.records import Outcome
 
 SETTINGS = {"pipeline": "both", "consolidation_cooldown_seconds": 0.0}
 

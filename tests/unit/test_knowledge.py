@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.knowledge import (
+from recollect.types.facts import (
     NOTHING_SPENT,
     Draft,
     Fact,

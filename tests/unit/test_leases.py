@@ -16,7 +16,11 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import (
+from recollect.leases import Leaseholder
+from recollect.store.protocol import Leases
+from recollect.store.sql import queries
+from recollect.store.sqlite import SqliteDatabase
+from recollect.types.records import (
     BackedOff,
     CapReached,
     Claim,
@@ -32,10 +36,6 @@ from recollect.domain import (
     Renewed,
     StaleClaim,
 )
-from recollect.leases import Leaseholder
-from recollect.store.protocol import Leases
-from recollect.store.sql import queries
-from recollect.store.sqlite import SqliteDatabase
 
 POLICY = LeasePolicy()
 SPACE = "alice"

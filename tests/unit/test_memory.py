@@ -15,10 +15,10 @@ from recollect.clock import ManualClock
 from recollect.consolidation.generations import Generations
 from recollect.descriptors import CronAgent, MemoryAgent, UserAgent
 from recollect.documents.tree import Documents
-from recollect.domain import MarkCause
 from recollect.errors import AmbiguousKey, InvalidSetting, InvalidValue, StoreClosed
-from recollect.importing import Cursor
 from recollect.session import LIST_MAX, Session, Sessions
+from recollect.types.imports import Cursor
+from recollect.types.records import MarkCause
 
 # finding a session
 

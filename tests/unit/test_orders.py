@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from recollect.orders import commands, unlabelled, without_orders
+from recollect.quarantine import commands, unlabelled, without_orders
 from tests.unit.strategies import any_text
 
 

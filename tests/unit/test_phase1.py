@@ -12,10 +12,10 @@ import pytest
 import recollect
 from recollect import phase1
 from recollect.clock import ManualClock
-from recollect.domain import JobState, Outcome, SessionOutcome
 from recollect.errors import InvalidOutput
-from recollect.knowledge import Draft, Extraction, NewFact, Spent, Trust
 from recollect.processing import Verdict, Work
+from recollect.types.facts import Draft, Extraction, NewFact, Spent, Trust
+from recollect.types.records import JobState, Outcome, SessionOutcome
 
 BACKOFF_SECONDS = 60.0
 

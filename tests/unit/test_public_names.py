@@ -106,7 +106,7 @@ def test_nothing_is_loaded_before_it_is_asked_for(tmp_path: Path) -> None:
     assert not {name for name in hooked if name.startswith("recollect.store.relational")}
     assert not (HEAVY - OF_CLICK) & hooked
     assert not {f"recollect.{name}" for name in ("memory", "domain", "knowledge")} & handed_on
-    assert not {"apsw", "recollect.document", "recollect.recall.recaller"} & handed_on
+    assert not {"apsw", "recollect.types.pages", "recollect.recall.recaller"} & handed_on
     assert OF_OTHERS & begun == set()
     assert not {"agents", "documents", "generations", "leases", "learning"} & aggregates(begun)
     assert "recollect.recall.recaller" in asked - begun

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.fences import without_recalled
-from recollect.quoting import quoted, quoted_lines
+from recollect.quoting import quoted, quoted_lines, without_recalled
 from recollect.recall.usage import without_citations
 from tests.unit.strategies import any_text
 

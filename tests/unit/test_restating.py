@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.knowledge import content_key
 from recollect.restating import SessionTexts, Withdrawn, restated
+from recollect.types.facts import content_key
 
 HOME, QUOTE, NEW = "Ana lives in Lisbon.", "I live in Lisbon.", "Ana lives in Faro."
 

@@ -13,10 +13,10 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.domain import Job, JobKind, JobState, Outcome
 from recollect.errors import StoreUnavailable
 from recollect.memory import STARTUP_PAUSE
 from recollect.processing import Verdict, Work
+from recollect.types.records import Job, JobKind, JobState, Outcome
 
 PAUSE = STARTUP_PAUSE.total_seconds()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.stems import (
+from recollect.stemming import (
     ASKED_STEMS_MAX,
     INDEXED_BYTES_MAX,
     RECORD_CHARS_MAX,

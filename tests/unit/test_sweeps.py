@@ -17,8 +17,8 @@ import recollect
 from recollect import sweeps
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import JobKind, JobState, MarkCause
 from recollect.sweeps import drop_old_uses, scan, sweep_idle
+from recollect.types.records import JobKind, JobState, MarkCause
 from recollect.worker import Worker
 
 SECONDS_MAX = 20.0

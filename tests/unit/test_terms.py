@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recollect
-from recollect.terms import TERMS_MAX, WORD_CHARS_MAX, search_terms, words
+from recollect.stemming import TERMS_MAX, WORD_CHARS_MAX, search_terms, words
 
 ANY_TEXT = st.text(st.characters(), max_size=200)  # lone surrogates and NUL as well
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recollect.extraction.rules import rulebook
-from recollect.stems import asked_stems, indexed_fact
-from recollect.topic_words import asking_words
+from recollect.stemming import asked_stems, asking_words, indexed_fact
 
 # Of a project: its facts have the words they are asked with.
 _SAY_IT_THEMSELVES = frozenset({"use", "rule"})

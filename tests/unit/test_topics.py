@@ -11,20 +11,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recollect.documents.paths import read_path
-from recollect.knowledge import Fact, FactTag, NewFact, Source, Trust
-from recollect.topics.claims import Claim, claims_of, merged
+from recollect.topics.claims import TopicClaim, claims_of, merged
 from recollect.topics.directory import TopicKind, directory_of
 from recollect.topics.grouping import Topic, group
-from recollect.topics.subjects import Known, page_slug
+from recollect.topics.subjects import KnownPages, page_slug
+from recollect.types.facts import Fact, FactTag, NewFact, Source, Trust
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
-def claim(text: str, *tags: str, **more: Any) -> Claim:
-    return Claim(**{"text": text, "trust": Trust.USER, "at": NOON, "tags": tags, **more})
+def claim(text: str, *tags: str, **more: Any) -> TopicClaim:
+    return TopicClaim(**{"text": text, "trust": Trust.USER, "at": NOON, "tags": tags, **more})
 
 
-def home(*claims: Claim, known: Known | None = None) -> str:
+def home(*claims: TopicClaim, known: KnownPages | None = None) -> str:
     """Where the last of some claims is at home."""
     last = claims[-1]
     names = None if known is None else directory_of(claims, known)
@@ -104,9 +104,11 @@ def test_who_is_known_is_known_by_the_first_name() -> None:
     sister = claim("Anna Kovacs is the user's sister.", "relation")
     moved = claim("Anna moved to Porto.", "event")
     assert home(sister, moved) == "people/anna-kovacs"
-    known = Known(people={"anna-kovacs": "Anna Kovacs"})
+    known = KnownPages(people={"anna-kovacs": "Anna Kovacs"})
     assert home(moved, known=known) == "people/anna-kovacs"
-    assert home(moved, known=Known(people={"a": "Anna Kovacs", "b": "Anna Berg"})) != "people/a"
+    assert (
+        home(moved, known=KnownPages(people={"a": "Anna Kovacs", "b": "Anna Berg"})) != "people/a"
+    )
 
 
 def test_a_named_speaker_has_a_page_and_the_user_has_another() -> None:
@@ -197,7 +199,7 @@ def summary(topics: list[Topic]) -> list[tuple[str, str, str, tuple[str, ...]]]:
 
 @given(CLAIMS, st.randoms(use_true_random=False))
 @example([claim("A.", "detail", fact_id="2"), claim("a", "detail", fact_id="1")], None)
-def test_every_claim_has_one_home_whatever_the_order(claims: list[Claim], order: Any) -> None:
+def test_every_claim_has_one_home_whatever_the_order(claims: list[TopicClaim], order: Any) -> None:
     topics = group(claims)
     placed = [each.text for topic in topics for each in topic.claims]
     assert len(placed) == len(set(placed)) == len(merged(claims))
@@ -210,7 +212,7 @@ def test_every_claim_has_one_home_whatever_the_order(claims: list[Claim], order:
 
 
 @given(CLAIMS)
-def test_a_topic_of_a_person_or_a_project_has_a_page_that_can_be(claims: list[Claim]) -> None:
+def test_a_topic_of_a_person_or_a_project_has_a_page_that_can_be(claims: list[TopicClaim]) -> None:
     for topic in group(claims):
         assert topic.title.strip()
         if topic.kind in (TopicKind.PEOPLE, TopicKind.PROJECTS):

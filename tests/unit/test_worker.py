@@ -18,22 +18,22 @@ import recollect
 from recollect import phase1
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import (
+from recollect.errors import PermanentFailure, StoreClosed, StoreUnavailable
+from recollect.store.sqlite import SqliteDatabase
+from recollect.types.records import (
     CapReached,
     Claim,
     Job,
     JobKind,
     JobState,
     LeasePolicy,
-    Loaded,
+    LoadedWork,
     NothingDue,
     Outcome,
     Released,
     Renewed,
     StaleClaim,
 )
-from recollect.errors import PermanentFailure, StoreClosed, StoreUnavailable
-from recollect.store.sqlite import SqliteDatabase
 from recollect.worker import Verdict, Work, Worker, WorkReport
 
 SPACE = "alice"
@@ -488,7 +488,7 @@ def test_a_record_appended_between_claim_and_reading_waits_for_its_own_claim(
     session = marked(memory)
     load = memory.store.leases.load
 
-    def late(*args: Any) -> Loaded | None:
+    def late(*args: Any) -> LoadedWork | None:
         if session.state.last_seq == 3:
             session.append("user", "just before it reads")
             session.sleep()

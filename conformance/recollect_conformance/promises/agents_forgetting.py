@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from recollect.agency import DocumentChanges, ItemState, Turn
-from recollect.document import WRITTEN_BY_MODEL, Author, AuthorKind, Because
-from recollect.domain import (
+from recollect.types.agents import DocumentChanges, ItemState, Turn
+from recollect.types.facts import Source
+from recollect.types.pages import WRITTEN_BY_MODEL, Author, AuthorKind, Because
+from recollect.types.records import (
     Claim,
     KeyRef,
     MarkCause,
@@ -13,7 +14,6 @@ from recollect.domain import (
     SessionState,
     StaleClaim,
 )
-from recollect.knowledge import Source
 from recollect_conformance import pages
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness

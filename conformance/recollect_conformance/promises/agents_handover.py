@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from recollect.agency import ItemKind, ItemState, Life
-from recollect.domain import JobKind, Outcome, Recorded, Released, StaleClaim
+from recollect.types.agents import ItemKind, ItemState, Life
+from recollect.types.records import JobKind, Outcome, Recorded, Released, StaleClaim
 from recollect_conformance.case import case, refused
 from recollect_conformance.harness import NEVER, SPACE, Harness
 from recollect_conformance.inboxes import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from recollect.agency import ItemKind, ItemState, Life, NewItem, NoTurn, Span
-from recollect.domain import JobKind, JobState, MarkPolicy, NothingDue, Released
 from recollect.errors import AppendKeyReused
 from recollect.messages import Role
+from recollect.types.agents import ItemKind, ItemState, Life, NewItem, NoTurn, Span
+from recollect.types.records import JobKind, JobState, MarkPolicy, NothingDue, Released
 from recollect_conformance.case import case, refused
 from recollect_conformance.harness import AGENT, KEY, NEVER, SPACE, Harness
 from recollect_conformance.inboxes import (

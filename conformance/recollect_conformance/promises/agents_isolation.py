@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.agency import Life
-from recollect.domain import JobKind, KeyRef, StaleClaim
+from recollect.types.agents import Life
+from recollect.types.records import JobKind, KeyRef, StaleClaim
 from recollect_conformance.case import case
 from recollect_conformance.harness import NEVER, Harness
 from recollect_conformance.inboxes import (

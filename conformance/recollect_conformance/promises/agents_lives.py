@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from recollect.agency import (
+from recollect.types.agents import (
     IDLE,
     POISON_PILL,
     Delivery,
@@ -14,7 +14,7 @@ from recollect.agency import (
     Life,
     Signal,
 )
-from recollect.domain import JobKind, JobState, KeyRef, NothingDue, Released, StaleClaim
+from recollect.types.records import JobKind, JobState, KeyRef, NothingDue, Released, StaleClaim
 from recollect_conformance.case import case
 from recollect_conformance.harness import AGENT, SPACE, Harness
 from recollect_conformance.inboxes import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from recollect.agency import IDLE, Delivery, ItemState, Life, MoreWork, NoTurn, Turn
-from recollect.domain import Claim, JobKind, JobState, KeyRef, Released, StaleClaim
+from recollect.types.agents import IDLE, Delivery, ItemState, Life, MoreWork, NoTurn, Turn
+from recollect.types.records import Claim, JobKind, JobState, KeyRef, Released, StaleClaim
 from recollect_conformance.case import case
 from recollect_conformance.harness import AGENT, NEVER, SPACE, Harness
 from recollect_conformance.inboxes import (

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from recollect.agency import DocumentChanges, ItemState, MoreWork, NoTurn, Turn
-from recollect.document import Because, Edit
-from recollect.domain import (
+from recollect.errors import AppendKeyReused, StaleVersion
+from recollect.types.agents import DocumentChanges, ItemState, MoreWork, NoTurn, Turn
+from recollect.types.pages import Because, Edit
+from recollect.types.records import (
     BackedOff,
     Claim,
     JobState,
@@ -19,7 +20,6 @@ from recollect.domain import (
     SessionState,
     StaleClaim,
 )
-from recollect.errors import AppendKeyReused, StaleVersion
 from recollect_conformance import pages
 from recollect_conformance.case import case, refused
 from recollect_conformance.harness import AGENT, NEVER, SPACE, Harness

@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from recollect.domain import KeyRef, MarkPolicy, NewRecord, Record, numbered_key
 from recollect.errors import AppendKeyReused
-from recollect.knowledge import SessionsMeant
 from recollect.messages import Role
+from recollect.types.facts import SessionsMeant
+from recollect.types.records import KeyRef, MarkPolicy, NewRecord, Record, numbered_key
 from recollect_conformance.case import case, refused
 from recollect_conformance.harness import SPACE, Harness, seqs
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from recollect.domain import MarkCause, MarkPolicy, NewRecord, SessionBirth
 from recollect.errors import AppendKeyReused
 from recollect.messages import Role
+from recollect.types.records import MarkCause, MarkPolicy, NewRecord, SessionBirth
 from recollect_conformance.case import case, refused
 from recollect_conformance.harness import AGENT, KEY, SPACE, Harness, seqs
 

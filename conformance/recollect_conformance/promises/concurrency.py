@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
-from recollect.domain import KeyRef, NewRecord, Record
 from recollect.messages import Role
+from recollect.types.records import KeyRef, NewRecord, Record
 from recollect_conformance.case import case
 from recollect_conformance.harness import KEY, NEVER, SPACE, Harness, seqs
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.domain import KeyRef, MarkCause, Outcome, Range
+from recollect.types.records import KeyRef, MarkCause, Outcome, Range
 from recollect_conformance.case import case
 from recollect_conformance.harness import NEVER, SPACE, Harness
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from recollect.knowledge import Draft, Extraction, Fact
-from recollect.recollection import EntryKind, Filters, NewVector
+from recollect.types.facts import Draft, Extraction, Fact
+from recollect.types.recall import EntryKind, Filters, NewVector
 from recollect_conformance.case import case
 from recollect_conformance.findings import found
 from recollect_conformance.handbooks import (

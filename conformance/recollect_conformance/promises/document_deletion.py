@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.document import Because, DocumentEvent, Purged
 from recollect.errors import DocumentExists, DocumentReferenced, NotFound
-from recollect.knowledge import Receipt, Source
+from recollect.types.facts import Receipt, Source
+from recollect.types.pages import Because, DocumentEvent, Purged
 from recollect_conformance.case import case, refused
 from recollect_conformance.harness import SPACE, Harness
 from recollect_conformance.pages import (

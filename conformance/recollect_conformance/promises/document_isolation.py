@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from recollect.document import Because, Node, Purged, TreeLimits
 from recollect.errors import NotFound, TooLarge
-from recollect.knowledge import Source
+from recollect.types.facts import Source
+from recollect.types.pages import Because, Node, Purged, TreeLimits
 from recollect_conformance.case import case, refused
 from recollect_conformance.harness import Harness
 from recollect_conformance.pages import (

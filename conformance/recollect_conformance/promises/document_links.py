@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.document import Reference, ReferenceKind
+from recollect.types.pages import Reference, ReferenceKind
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness
 from recollect_conformance.pages import (

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import shake_256
 
-from recollect.document import Author, AuthorKind, Because, DocumentEvent, TreeLimits
 from recollect.errors import DocumentExists, InvalidPath, NotFound
+from recollect.types.pages import Author, AuthorKind, Because, DocumentEvent, TreeLimits
 from recollect_conformance.case import case, refused
 from recollect_conformance.harness import SPACE, Harness
 from recollect_conformance.pages import (

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from recollect.document import Document, Edit, Move, Rewrite, TreeLimits, Write
 from recollect.errors import UsageError
 from recollect.store.protocol import Store
+from recollect.types.pages import Document, Edit, Move, Rewrite, TreeLimits, Write
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness
 from recollect_conformance.pages import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from recollect.document import Content, Write
 from recollect.ids import Randomness
+from recollect.types.pages import Content, Write
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness
 from recollect_conformance.pages import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from recollect.document import Author, AuthorKind, Because, Document, Edit, Rewrite, Write
 from recollect.errors import DocumentExists, NotFound, StaleVersion
-from recollect.knowledge import Source
+from recollect.types.facts import Source
+from recollect.types.pages import Author, AuthorKind, Because, Document, Edit, Rewrite, Write
 from recollect_conformance.case import case, refused
 from recollect_conformance.harness import SPACE, Harness
 from recollect_conformance.pages import (

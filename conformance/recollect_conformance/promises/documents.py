@@ -4,16 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.document import (
-    Author,
-    AuthorKind,
-    Because,
-    Content,
-    DocumentEvent,
-    Edit,
-    TreeLimits,
-    Write,
-)
 from recollect.errors import (
     DocumentExists,
     DocumentReferenced,
@@ -23,7 +13,17 @@ from recollect.errors import (
     TooLarge,
     UsageError,
 )
-from recollect.knowledge import Source
+from recollect.types.facts import Source
+from recollect.types.pages import (
+    Author,
+    AuthorKind,
+    Because,
+    Content,
+    DocumentEvent,
+    Edit,
+    TreeLimits,
+    Write,
+)
 from recollect_conformance.case import case, refused
 from recollect_conformance.harness import SPACE, Harness
 from recollect_conformance.pages import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.domain import KeyRef, Mode, SessionBirth
+from recollect.types.records import KeyRef, Mode, SessionBirth
 from recollect_conformance.case import case
 from recollect_conformance.harness import Harness
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from recollect.knowledge import Fact, FactQuery, Source, When
-from recollect.recollection import EntryKind
 from recollect.store.protocol import MetadataValue
+from recollect.types.facts import Fact, FactQuery, Source, When
+from recollect.types.recall import EntryKind
 from recollect_conformance.case import case
 from recollect_conformance.findings import at, found
 from recollect_conformance.harness import SPACE, Harness

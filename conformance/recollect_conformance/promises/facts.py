@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.knowledge import Fact, FactEvent, FactQuery, Source, Trust
+from recollect.types.facts import Fact, FactEvent, FactQuery, Source, Trust
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness
 from recollect_conformance.lessons import (

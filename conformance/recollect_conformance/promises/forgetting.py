@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from recollect.domain import (
-    JobKind,
-    JobState,
-    Mode,
-    NothingDue,
-    Outcome,
-    Recorded,
-    Renewed,
-    SessionBirth,
-    StaleClaim,
-)
-from recollect.knowledge import (
+from recollect.types.facts import (
     CallOutcome,
     Caps,
     Fact,
@@ -27,6 +16,17 @@ from recollect.knowledge import (
     Source,
     Spent,
     Trust,
+)
+from recollect.types.records import (
+    JobKind,
+    JobState,
+    Mode,
+    NothingDue,
+    Outcome,
+    Recorded,
+    Renewed,
+    SessionBirth,
+    StaleClaim,
 )
 from recollect_conformance.case import case
 from recollect_conformance.harness import KEY, NEVER, SPACE, Harness

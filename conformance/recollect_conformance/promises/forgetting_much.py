@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from recollect.agency import Life, Signal
-from recollect.domain import (
-    JobKind,
-    KeyRef,
-    NewRecord,
-    NothingDue,
-    SessionBirth,
-    StaleClaim,
-)
 from recollect.errors import NotFound
-from recollect.importing import Arrival, Cursor
-from recollect.knowledge import (
+from recollect.messages import Role
+from recollect.types.agents import Life, Signal
+from recollect.types.facts import (
     CallOutcome,
     Caps,
     ForgettableSession,
@@ -26,8 +18,16 @@ from recollect.knowledge import (
     SessionsMeant,
     Spent,
 )
-from recollect.messages import Role
-from recollect.recollection import EntryKind
+from recollect.types.imports import Arrival, Cursor
+from recollect.types.recall import EntryKind
+from recollect.types.records import (
+    JobKind,
+    KeyRef,
+    NewRecord,
+    NothingDue,
+    SessionBirth,
+    StaleClaim,
+)
 from recollect_conformance.case import case
 from recollect_conformance.findings import entries, use, uses
 from recollect_conformance.handbooks import (

@@ -6,8 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from recollect.document import Because
-from recollect.domain import (
+from recollect.messages import Role
+from recollect.types.facts import Receipt, Source
+from recollect.types.generations import RemovedBecause
+from recollect.types.pages import Because
+from recollect.types.recall import EntryKind
+from recollect.types.records import (
     JobKind,
     JobState,
     MarkPolicy,
@@ -17,10 +21,6 @@ from recollect.domain import (
     Recorded,
     StaleClaim,
 )
-from recollect.generation import RemovedBecause
-from recollect.knowledge import Receipt, Source
-from recollect.messages import Role
-from recollect.recollection import EntryKind
 from recollect_conformance.case import case
 from recollect_conformance.findings import entries, found, use, uses
 from recollect_conformance.handbooks import (

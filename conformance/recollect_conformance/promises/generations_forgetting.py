@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from recollect.domain import JobState, Mode
-from recollect.generation import RemovedBecause
+from recollect.types.generations import RemovedBecause
+from recollect.types.records import JobState, Mode
 from recollect_conformance.case import case
 from recollect_conformance.handbooks import (
     DAY,

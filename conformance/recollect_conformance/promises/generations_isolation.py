@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from recollect.domain import StaleClaim
+from recollect.types.records import StaleClaim
 from recollect_conformance.case import case
 from recollect_conformance.handbooks import (
     POLICY,

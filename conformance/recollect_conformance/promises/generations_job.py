@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.domain import (
+from recollect.types.generations import ConsolidationState, Published, Waiting
+from recollect.types.records import (
     Claim,
     JobState,
     Mode,
     NothingDue,
     StaleClaim,
 )
-from recollect.generation import ConsolidationState, Published, Waiting
 from recollect_conformance.case import case
 from recollect_conformance.handbooks import (
     COOLDOWN,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.domain import JobState, Mode, StaleClaim
 from recollect.errors import NotFound
+from recollect.types.records import JobState, Mode, StaleClaim
 from recollect_conformance.case import case, refused
 from recollect_conformance.handbooks import (
     HANDBOOK,

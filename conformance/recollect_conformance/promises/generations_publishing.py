@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from recollect.document import Edit
-from recollect.domain import JobState, Mode, StaleClaim
 from recollect.errors import DocumentExists, NotFound, StaleVersion
-from recollect.generation import GenerationDraft, Outdated, Published
-from recollect.knowledge import Spent
+from recollect.types.facts import Spent
+from recollect.types.generations import GenerationDraft, Outdated, Published
+from recollect.types.pages import Edit
+from recollect.types.records import JobState, Mode, StaleClaim
 from recollect_conformance.case import case, refused
 from recollect_conformance.handbooks import (
     HANDBOOK,

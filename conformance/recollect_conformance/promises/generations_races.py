@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from recollect.domain import Claim, JobState, Mode, StaleClaim
-from recollect.generation import Outdated, Published
 from recollect.store.protocol import Store
+from recollect.types.generations import Outdated, Published
+from recollect.types.records import Claim, JobState, Mode, StaleClaim
 from recollect_conformance.case import case
 from recollect_conformance.handbooks import (
     HANDBOOK,

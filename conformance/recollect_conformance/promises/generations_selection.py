@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from recollect.domain import Mode, SessionBirth
-from recollect.generation import RemovedBecause, SelectionClock, SelectionPolicy
-from recollect.recollection import UsageKind
+from recollect.types.generations import RemovedBecause, SelectionClock, SelectionPolicy
+from recollect.types.recall import UsageKind
+from recollect.types.records import Mode, SessionBirth
 from recollect_conformance.case import case
 from recollect_conformance.findings import FACT, entries, use
 from recollect_conformance.handbooks import (

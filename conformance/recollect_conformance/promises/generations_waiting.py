@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.domain import (
+from recollect.types.generations import Waiting
+from recollect.types.records import (
     BackedOff,
     Claim,
     JobKind,
@@ -14,7 +15,6 @@ from recollect.domain import (
     Parked,
     Released,
 )
-from recollect.generation import Waiting
 from recollect_conformance.case import case
 from recollect_conformance.handbooks import (
     COOLDOWN,

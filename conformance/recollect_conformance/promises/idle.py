@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from recollect.domain import MarkCause, SessionBirth, Unattended
+from recollect.types.records import MarkCause, SessionBirth, Unattended
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.domain import KeyRef, NewRecord
-from recollect.importing import Adopted, Arrival, Cursor, digest
 from recollect.messages import Role
+from recollect.types.imports import Adopted, Arrival, Cursor, digest
+from recollect.types.records import KeyRef, NewRecord
 from recollect_conformance.case import case
 from recollect_conformance.harness import NEVER, SPACE, Harness, seqs
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from recollect.domain import KeyRef, MarkCause, Mode, NewRecord
 from recollect.errors import AppendKeyReused
 from recollect.messages import Role
+from recollect.types.records import KeyRef, MarkCause, Mode, NewRecord
 from recollect_conformance.case import case
 from recollect_conformance.harness import AGENT, KEY, Harness
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.domain import Mode, SessionBirth
+from recollect.types.records import Mode, SessionBirth
 from recollect_conformance.case import case
 from recollect_conformance.harness import AGENT, KEY, SPACE, Harness
 

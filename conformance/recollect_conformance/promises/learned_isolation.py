@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from recollect.domain import Claim, JobKind
-from recollect.knowledge import (
+from recollect.types.facts import (
     CallOutcome,
     Caps,
     Fact,
@@ -18,6 +17,7 @@ from recollect.knowledge import (
     Source,
     Spent,
 )
+from recollect.types.records import Claim, JobKind
 from recollect_conformance.case import case
 from recollect_conformance.harness import Harness
 from recollect_conformance.lessons import (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from recollect.domain import JobState, NewRecord, Outcome, Overtaken, Recorded, StaleClaim
-from recollect.knowledge import Revision, Spent
 from recollect.messages import Role
+from recollect.types.facts import Revision, Spent
+from recollect.types.records import JobState, NewRecord, Outcome, Overtaken, Recorded, StaleClaim
 from recollect_conformance.case import case, refused
 from recollect_conformance.harness import NEVER, SPACE, Harness
 from recollect_conformance.lessons import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.domain import (
+from recollect.types.records import (
     BackedOff,
     CapReached,
     Claim,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
-from recollect.knowledge import Call, CallOutcome, Caps, NewCall, OverCap, Reserved, Spent
+from recollect.types.facts import Call, CallOutcome, Caps, NewCall, OverCap, Reserved, Spent
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness
 from recollect_conformance.lessons import add, day, draft, due, lesson, record, revision

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from recollect.domain import KeyRef, MarkCause, Mode, NewRecord
 from recollect.errors import StoreClosed
 from recollect.messages import Role
+from recollect.types.records import KeyRef, MarkCause, Mode, NewRecord
 from recollect_conformance.case import case, refused
 from recollect_conformance.harness import AGENT, KEY, SPACE, Harness
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.domain import SessionState
+from recollect.types.records import SessionState
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness, ids
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from recollect.domain import KeyRef, MarkCause, SessionState
+from recollect.types.records import KeyRef, MarkCause, SessionState
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.domain import MarkCause
+from recollect.types.records import MarkCause
 from recollect_conformance.case import case
 from recollect_conformance.harness import NEVER, SPACE, Harness, ids
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from recollect.agency import Span
-from recollect.domain import (
+from recollect.types.agents import Span
+from recollect.types.facts import Fact, FactEvent, Staged
+from recollect.types.recall import EntryKind
+from recollect.types.records import (
     JobKind,
     JobState,
     KeyRef,
@@ -16,8 +18,6 @@ from recollect.domain import (
     SessionBirth,
     StaleClaim,
 )
-from recollect.knowledge import Fact, FactEvent, Staged
-from recollect.recollection import EntryKind
 from recollect_conformance.case import case
 from recollect_conformance.findings import found
 from recollect_conformance.harness import NEVER, SPACE, Harness

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.domain import (
+from recollect.types.facts import Draft
+from recollect.types.records import (
     Behind,
     Claim,
     JobKind,
@@ -14,7 +15,6 @@ from recollect.domain import (
     Recorded,
     StaleClaim,
 )
-from recollect.knowledge import Draft
 from recollect_conformance.case import case
 from recollect_conformance.harness import KEY, NEVER, SPACE, Harness
 from recollect_conformance.lessons import (

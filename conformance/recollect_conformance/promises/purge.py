@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.domain import KeyRef, MarkPolicy, MarkUnit, NewRecord, Outcome, Recorded
 from recollect.messages import Role
+from recollect.types.records import KeyRef, MarkPolicy, MarkUnit, NewRecord, Outcome, Recorded
 from recollect_conformance.case import case
 from recollect_conformance.harness import NEVER, SPACE, Harness, seqs
 from recollect_conformance.lessons import (

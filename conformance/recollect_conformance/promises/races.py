@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from recollect.domain import Claim, Recorded, StaleClaim
-from recollect.knowledge import Fact, FactEvent, Learned
+from recollect.types.facts import Fact, FactEvent, Learned
+from recollect.types.records import Claim, Recorded, StaleClaim
 from recollect_conformance.case import case
 from recollect_conformance.harness import NEVER, SPACE, Harness
 from recollect_conformance.lessons import (

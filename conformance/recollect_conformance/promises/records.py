@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-from recollect.domain import NewRecord, Record
 from recollect.messages import Role
+from recollect.types.records import NewRecord, Record
 from recollect_conformance.case import case
 from recollect_conformance.harness import NEVER, SPACE, Harness, seqs
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.domain import KeyRef, Record
 from recollect.messages import Role
+from recollect.types.records import KeyRef, Record
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness, seqs
 

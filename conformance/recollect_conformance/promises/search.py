@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from recollect.messages import Role
-from recollect.recollection import Entry, Filters, Reach, Sought
+from recollect.types.recall import Entry, Filters, Reach, Sought
 from recollect_conformance.case import case
 from recollect_conformance.findings import (
     ALONE,

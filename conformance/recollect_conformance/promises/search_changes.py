@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from recollect.ids import Randomness
-from recollect.knowledge import Source
-from recollect.recollection import Entry, EntryKind, Filters, Sought, UsageKind
+from recollect.types.facts import Source
+from recollect.types.recall import Entry, EntryKind, Filters, Sought, UsageKind
 from recollect_conformance.case import case
 from recollect_conformance.findings import (
     DOCUMENT,

@@ -6,11 +6,10 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from recollect.document import Author, AuthorKind, Because, Content, Write
-from recollect.domain import KeyRef, Mode, SessionBirth
-from recollect.knowledge import Trust
 from recollect.messages import Role
-from recollect.recollection import (
+from recollect.types.facts import Trust
+from recollect.types.pages import Author, AuthorKind, Because, Content, Write
+from recollect.types.recall import (
     AllOf,
     AnyOf,
     Condition,
@@ -22,6 +21,7 @@ from recollect.recollection import (
     Sought,
     Where,
 )
+from recollect.types.records import KeyRef, Mode, SessionBirth
 from recollect_conformance.case import case
 from recollect_conformance.findings import (
     DOCUMENT,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from recollect.document import Author, AuthorKind, Because, Content, Write
-from recollect.domain import KeyRef, SessionBirth
-from recollect.recollection import Filters
+from recollect.types.pages import Author, AuthorKind, Because, Content, Write
+from recollect.types.recall import Filters
+from recollect.types.records import KeyRef, SessionBirth
 from recollect_conformance.case import case
 from recollect_conformance.findings import (
     DOCUMENT,

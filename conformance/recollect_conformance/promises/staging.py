@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.domain import Claim, JobKind, Loaded, Outcome, Recorded, StaleClaim
-from recollect.knowledge import Spent, Staged, Trust
+from recollect.types.facts import Spent, Staged, Trust
+from recollect.types.records import Claim, JobKind, LoadedWork, Outcome, Recorded, StaleClaim
 from recollect_conformance.case import case
 from recollect_conformance.harness import NEVER, SPACE, Harness, seqs
 from recollect_conformance.lessons import (
@@ -51,7 +51,7 @@ def _again(store: Harness) -> Claim:
     return claim(store)
 
 
-def _load(store: Harness, claimed: Claim, after: int | None = 0) -> Loaded:
+def _load(store: Harness, claimed: Claim, after: int | None = 0) -> LoadedWork:
     loaded = store.handle.leases.load(claimed, after, 100)
     assert loaded is not None
     return loaded

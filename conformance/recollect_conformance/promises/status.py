@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from recollect.domain import Mode
+from recollect.types.records import Mode
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness, ids
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import permutations
 
-from recollect.knowledge import Fact, FactEvent, NewFact, Trust
+from recollect.types.facts import Fact, FactEvent, NewFact, Trust
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness
 from recollect_conformance.lessons import (

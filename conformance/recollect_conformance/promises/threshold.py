@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.domain import MarkCause, MarkPolicy, MarkUnit
 from recollect.messages import Role
+from recollect.types.records import MarkCause, MarkPolicy, MarkUnit
 from recollect_conformance.case import case
 from recollect_conformance.harness import Harness
 

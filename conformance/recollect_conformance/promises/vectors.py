@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
-from recollect.domain import Mode
-from recollect.recollection import EntryKind, NewVector, Unembedded, VectorChanges
+from recollect.types.recall import EntryKind, NewVector, Unembedded, VectorChanges
+from recollect.types.records import Mode
 from recollect_conformance.case import case
 from recollect_conformance.findings import sum_up, tell
 from recollect_conformance.harness import SPACE, Harness

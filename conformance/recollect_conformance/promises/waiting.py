@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import partial
 
-from recollect.domain import (
+from recollect.types.records import (
     Deferred,
     Job,
     JobKind,

@@ -20,7 +20,6 @@ from recollect.adapters.memory_files import (
     read_lines,
     read_memory_path,
 )
-from recollect.document import Author, AuthorKind, Document, Node
 from recollect.documents.changeset import Changeset
 from recollect.documents.editing import OnReferences
 from recollect.documents.paths import DocumentPath, read_path
@@ -35,6 +34,7 @@ from recollect.errors import (
     StaleVersion,
 )
 from recollect.session import LIST_MAX
+from recollect.types.pages import Author, AuthorKind, Document, Node
 
 PATH_CHARS_SHOWN = 200
 PASSAGE_CHARS_SHOWN = 2000

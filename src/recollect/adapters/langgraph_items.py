@@ -20,7 +20,7 @@ from langgraph.store.base.embed import get_text_at_path
 
 from recollect.errors import InvalidValue, TooLarge
 from recollect.messages import storable_json
-from recollect.stems import asked_stems, stems
+from recollect.stemming import asked_stems, stems
 
 Namespace = tuple[str, ...]
 IndexedBy = Literal[False] | list[str] | None
@@ -41,7 +41,7 @@ _ORDERINGS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class ItemPage:
     """What the page of an item says."""
 
     namespace: Namespace
@@ -59,7 +59,7 @@ def read_namespace(namespace: object) -> Namespace:
     return tuple(namespace)
 
 
-def read_page(op: PutOp) -> Page:
+def read_page(op: PutOp) -> ItemPage:
     """What is to be put, checked. InvalidValue: it cannot be kept."""
     if not isinstance(op.key, str):
         raise InvalidValue(f"a key is text, not {type(op.key).__name__}")
@@ -73,10 +73,10 @@ def read_page(op: PutOp) -> Page:
     ):
         raise InvalidValue(f"index is False, None or a list of paths, not {index!r}")
     namespace = read_namespace(op.namespace)
-    return Page(namespace=namespace, key=op.key, value=dict(op.value), index=index)
+    return ItemPage(namespace=namespace, key=op.key, value=dict(op.value), index=index)
 
 
-def encode(page: Page) -> str:
+def encode(page: ItemPage) -> str:
     """The body of an item's document."""
     parts: list[Any] = [list(page.namespace), page.key, page.value]
     if page.index is not None:
@@ -88,7 +88,7 @@ def encode(page: Page) -> str:
     return "\n".join([_FENCE, *map(storable_json, lines), _FENCE])
 
 
-def decode(body: str) -> Page | None:
+def decode(body: str) -> ItemPage | None:
     """What the page of an item says; none: it is no such page."""
     head, *lines, foot = body.rstrip("\n").split("\n") if "\n" in body else ("", "")
     if head != _FENCE or foot != _FENCE or len(lines) not in (3, 4):
@@ -100,7 +100,9 @@ def decode(body: str) -> Page | None:
     is_item = isinstance(namespace, list) and isinstance(key, str) and isinstance(value, dict)
     if not is_item or not all(isinstance(label, str) for label in namespace):
         return None
-    return Page(namespace=tuple(namespace), key=key, value=value, index=rest[0] if rest else None)
+    return ItemPage(
+        namespace=tuple(namespace), key=key, value=value, index=rest[0] if rest else None
+    )
 
 
 # places
@@ -136,7 +138,7 @@ def _digest(exact: object) -> str:
 # questions
 
 
-def is_indexed_for(page: Page, query: str) -> bool:
+def is_indexed_for(page: ItemPage, query: str) -> bool:
     """Whether what an item is ranked by, if it says so itself, has a word of the question."""
     if page.index is None:
         return True

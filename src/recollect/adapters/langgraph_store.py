@@ -25,8 +25,8 @@ from langgraph.store.base import (
 )
 
 from recollect.adapters.langgraph_items import (
+    ItemPage,
     Namespace,
-    Page,
     decode,
     encode,
     fits,
@@ -39,15 +39,15 @@ from recollect.adapters.langgraph_items import (
     tag_of,
     tags_of,
 )
-from recollect.document import Author, AuthorKind, Document, Node
 from recollect.documents.changeset import Changeset
 from recollect.documents.editing import OnReferences
 from recollect.documents.paths import read_path
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents
 from recollect.errors import DocumentExists, InvalidValue, NotFound, StaleVersion
-from recollect.recollection import Hit
 from recollect.session import LIST_MAX
+from recollect.types.pages import Author, AuthorKind, Document, Node
+from recollect.types.recall import Hit
 
 ROOT = "~/langgraph"
 TRIES_MAX = 50  # of a batch, while others change the same items
@@ -126,7 +126,7 @@ class RecollectStore(BaseStore):
 
     # put
 
-    def _put(self, pages: Sequence[tuple[Page, str]], gone: Sequence[str]) -> None:
+    def _put(self, pages: Sequence[tuple[ItemPage, str]], gone: Sequence[str]) -> None:
         """Make all changes in one transaction; who changes the same items meanwhile goes first."""
         with self._committing:
             for attempt in range(1, TRIES_MAX + 1):
@@ -145,7 +145,7 @@ class RecollectStore(BaseStore):
                 else:
                     return
 
-    def _write(self, edits: Changeset, page: Page, body: str) -> None:
+    def _write(self, edits: Changeset, page: ItemPage, body: str) -> None:
         path = self._path(page.namespace, page.key)
         title = page.key[:TITLE_CHARS_MAX]
         stored = edits.write(path, body, title=title, tags=tags_of(page.namespace))
@@ -160,7 +160,7 @@ class RecollectStore(BaseStore):
         found = self._item(self._path(read_namespace(op.namespace), op.key))
         return None if found is None else _as_item(*found)
 
-    def _item(self, path: str) -> tuple[Document, Page] | None:
+    def _item(self, path: str) -> tuple[Document, ItemPage] | None:
         """What stands at a path, if it is an item whose place that is."""
         document = self._documents.find(path)
         if document is None or document.path != path:  # it has moved away from there
@@ -253,7 +253,7 @@ def _newest_first(node: Node) -> tuple[float, str]:
     return -node.updated_at.timestamp(), node.path
 
 
-def _as_item(document: Document, page: Page) -> Item:
+def _as_item(document: Document, page: ItemPage) -> Item:
     return Item(
         value=page.value,
         key=page.key,
@@ -263,7 +263,7 @@ def _as_item(document: Document, page: Page) -> Item:
     )
 
 
-def _as_search_item(document: Document, page: Page, score: float | None) -> SearchItem:
+def _as_search_item(document: Document, page: ItemPage, score: float | None) -> SearchItem:
     return SearchItem(
         namespace=page.namespace,
         key=page.key,

@@ -10,9 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from recollect.document import Node
 from recollect.documents.paths import EXTENSION, PATH_CHARS_MAX, DocumentPath, without_extension
 from recollect.errors import InvalidPath
+from recollect.types.pages import Node
 
 ROOT = "/memories"
 LINES_MAX = 999_999

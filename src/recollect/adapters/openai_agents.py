@@ -20,11 +20,11 @@ from agents.memory.session_settings import (
 
 from recollect.clock import SystemClock
 from recollect.collection import NAME_CHARS_MAX, Message, encode_key, storable
-from recollect.domain import Record
 from recollect.errors import AppendKeyReused, InvalidMessage, InvalidValue
 from recollect.ids import Ids
 from recollect.messages import Role, as_plain_json, read
 from recollect.session import Session
+from recollect.types.records import Record
 
 if TYPE_CHECKING:
     from agents.items import TResponseInputItem

@@ -12,14 +12,18 @@ from dataclasses import dataclass, replace
 
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.context.compaction import Compaction, plan_compaction
-from recollect.context.summarize import SUMMARY_FAILURES, ModelSummarizer
-from recollect.domain import Claim, KeyRef, MarkCause, Record, SessionState, StaleClaim
+from recollect.context.compaction import (
+    SUMMARY_FAILURES,
+    Compaction,
+    ModelSummarizer,
+    plan_compaction,
+)
 from recollect.extraction.spend import Till
 from recollect.ids import Ids
 from recollect.models.protocol import Completion, Request
-from recollect.observing.telling import told
+from recollect.observing.log_text import loggable
 from recollect.store.protocol import Store
+from recollect.types.records import Claim, KeyRef, MarkCause, Record, SessionState, StaleClaim
 
 COMPACTED_MAX = 500  # records that a compaction looks at; what is older was dropped long ago
 
@@ -107,5 +111,5 @@ class Compactor:
         try:
             return summarizer.summarize(summary, planned.summarised)
         except SUMMARY_FAILURES as error:
-            _log.warning("agent %s: older messages are dropped: %s", ref.agent_id, told(error))
+            _log.warning("agent %s: older messages are dropped: %s", ref.agent_id, loggable(error))
             return None

@@ -16,7 +16,6 @@ from datetime import UTC
 from functools import cache, partial
 from pathlib import Path
 
-from recollect.agency import ItemKind, Turn
 from recollect.agents.compacting import Compactor
 from recollect.agents.loop import Loop, LoopLimits, LoopResult, Stop, steps_of
 from recollect.agents.outbox import Outbox
@@ -28,9 +27,8 @@ from recollect.agents.runner import ANSWER_KEY, Done, Errand, LostClaimError
 from recollect.agents.toolbox import Toolbox
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.context.assembly import Assembled, Limits, assemble
+from recollect.context.assembly import Assembled, WindowLimits, assemble
 from recollect.descriptors import from_cache_key
-from recollect.domain import Claim, KeyRef, NewRecord, Record, StaleClaim
 from recollect.errors import PromptTooLong, RecollectError, StoreError, TurnFailed
 from recollect.extraction.spend import Budget, Purpose, Till
 from recollect.extraction.transcript import fenced
@@ -38,13 +36,15 @@ from recollect.ids import Ids
 from recollect.messages import Role
 from recollect.models.prompts import Prompt, load_prompt
 from recollect.models.protocol import Model, Request
-from recollect.observing import telling
+from recollect.observing import log_text
 from recollect.observing.traces import MODEL, PURPOSE, spanned
 from recollect.recall.recaller import Recaller
 from recollect.recall.recap import joined
 from recollect.recall.usage import without_citations
-from recollect.recollection import Context, Filters
 from recollect.store.protocol import Store
+from recollect.types.agents import ItemKind, Turn
+from recollect.types.recall import Context, Filters
+from recollect.types.records import Claim, KeyRef, NewRecord, Record, StaleClaim
 
 PROMPTS = Path(__file__).parent / "prompts"
 NOTHING = Context(text="")
@@ -160,9 +160,11 @@ class Conversations:
         ref, settings = errand.ref, self.around.settings
         for share in EMERGENCY_SHARES:
             _log.warning(
-                "agent %s is shown its last messages alone: %s", ref.agent_id, telling.told(error)
+                "agent %s is shown its last messages alone: %s",
+                ref.agent_id,
+                log_text.loggable(error),
             )
-            limits = Limits(
+            limits = WindowLimits(
                 window_tokens=settings.model_window_tokens // share,
                 reply_tokens=settings.reply_tokens // share,
                 max_history_len=settings.emergency_retain,
@@ -177,7 +179,7 @@ class Conversations:
         raise error
 
     def _assembling(
-        self, ref: KeyRef, given: _Given, limits: Limits | None = None
+        self, ref: KeyRef, given: _Given, limits: WindowLimits | None = None
     ) -> Callable[[Sequence[Record]], Assembled]:
         settings, profile = self.around.settings, self._profile(ref)
         memory = "\n\n".join(part for part in (given.block.text, given.note) if part)
@@ -188,7 +190,7 @@ class Conversations:
             memory_block=memory,
             tools=tuple(tool.definition for tool in profile.tools),
             limits=limits
-            or Limits(
+            or WindowLimits(
                 window_tokens=settings.model_window_tokens,
                 reply_tokens=settings.reply_tokens,
                 max_history_len=settings.max_history_len,
@@ -211,7 +213,7 @@ class Conversations:
             return self.around.store.records.summary(ref)
         except StoreError as error:
             _log.warning(
-                "agent %s goes on without its summary: %s", ref.agent_id, telling.told(error)
+                "agent %s goes on without its summary: %s", ref.agent_id, log_text.loggable(error)
             )
             return ""
 
@@ -227,7 +229,9 @@ class Conversations:
             query = text[:QUERY_CHARS_MAX]
             return recaller.context(query, tokens, beside=session_id, speaker=speaker)
         except RecollectError as error:
-            _log.warning("agent %s goes on without memory: %s", ref.agent_id, telling.told(error))
+            _log.warning(
+                "agent %s goes on without memory: %s", ref.agent_id, log_text.loggable(error)
+            )
             return NOTHING
 
     def _with_recap(self, ref: KeyRef, turn: Turn, found: Context) -> Context:
@@ -247,7 +251,9 @@ class Conversations:
             both = joined(found, recap)
             return both if both.token_count <= tokens else found
         except RecollectError as error:
-            _log.warning("agent %s begins without a recap: %s", ref.agent_id, telling.told(error))
+            _log.warning(
+                "agent %s begins without a recap: %s", ref.agent_id, log_text.loggable(error)
+            )
             return found
 
     # what became of it
@@ -287,7 +293,7 @@ class Conversations:
             recaller = self.around.recaller(errand.ref.space)
             recaller.cite(told.block, told.reply.cited, turn=errand.turn.id)
         except RecollectError as error:
-            _log.warning("what was recalled could not be counted: %s", telling.told(error))
+            _log.warning("what was recalled could not be counted: %s", log_text.loggable(error))
 
     # without a store
 
@@ -461,5 +467,5 @@ def _quietly(name: str, call: Callable[[], object]) -> object:
     try:
         return call()
     except Exception as error:
-        _log.error("the hook %s failed: %s", name, telling.trail(error))
+        _log.error("the hook %s failed: %s", name, log_text.trail(error))
         return None

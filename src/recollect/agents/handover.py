@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from recollect.domain import Outcome
 from recollect.processing import Processor, Verdict, Work
+from recollect.types.records import Outcome
 
 NAME = "memory-agent"
 

@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from recollect.domain import KeyRef, NewRecord
 from recollect.errors import AppendKeyReused, NotFound, StoreClosed, StoreError
-from recollect.observing.telling import told
+from recollect.observing.log_text import loggable
+from recollect.types.records import KeyRef, NewRecord
 
 ENTRIES_MAX = 1000
 PAUSE_SECONDS = 1.0
@@ -59,7 +59,7 @@ class Outbox:
     def add(self, ref: KeyRef, records: Sequence[NewRecord], error: StoreError) -> None:
         with self._changed:
             self.failures += 1
-            _log.warning("%d records are stored later: %s", len(records), told(error))
+            _log.warning("%d records are stored later: %s", len(records), loggable(error))
             self._waiting.append(Unstored(ref=ref, records=tuple(records)))
             while len(self._waiting) > ENTRIES_MAX:
                 self.dropped += len(self._waiting.popleft().records)
@@ -106,7 +106,7 @@ class Outbox:
             if error.retry_helps:
                 return False
             self.dropped += len(entry.records)
-            _log.error("%d records cannot be stored: %s", len(entry.records), told(error))
+            _log.error("%d records cannot be stored: %s", len(entry.records), loggable(error))
         return True
 
     def _run(self) -> None:

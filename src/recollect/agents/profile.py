@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from recollect.agency import Turn
 from recollect.agents.reply import Reply
 from recollect.agents.toolbox import Tool
-from recollect.domain import KeyRef
 from recollect.models.protocol import Model
+from recollect.types.agents import Turn
+from recollect.types.records import KeyRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

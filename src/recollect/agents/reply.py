@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from recollect.agents.loop import Stop
-from recollect.domain import Record
 from recollect.errors import AnswerPending, RecollectError
-from recollect.recollection import Citation
+from recollect.types.recall import Citation
+from recollect.types.records import Record
 
 POLL_SECONDS = 0.25  # between looks at the store, for an answer that another process may give
 

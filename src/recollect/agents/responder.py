@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from recollect.fences import OFFLINE
-from recollect.recollection import Citation, Context, EntryKind
+from recollect.quoting import OFFLINE
+from recollect.types.recall import Citation, Context, EntryKind
 
 ANSWERS_MAX = 5
 WORDS = "words"  # the part of a score that is for words in common

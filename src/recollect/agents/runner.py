@@ -14,12 +14,41 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from recollect import agency
-from recollect.agency import DocumentChanges, ItemKind, MoreWork, NoTurn, Signal, Turn
+from recollect.agents.reply import Reply, stored_reply
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.document import Filing
-from recollect.domain import (
+from recollect.errors import (
+    CallCancelled,
+    DocumentExists,
+    DocumentReferenced,
+    Gone,
+    ModelUnavailable,
+    NotFound,
+    PermanentFailure,
+    Postponed,
+    RecollectError,
+    StaleVersion,
+    StoreError,
+    TurnFailed,
+)
+from recollect.ids import Ids
+from recollect.leases import Leaseholder
+from recollect.observing import log_text
+from recollect.processing import WorkReport
+from recollect.store.protocol import Store
+from recollect.types import agents as agency
+from recollect.types.agents import (
+    DocumentChanges,
+    Item,
+    ItemKind,
+    ItemState,
+    MoreWork,
+    NoTurn,
+    Signal,
+    Turn,
+)
+from recollect.types.pages import Filing
+from recollect.types.records import (
     Claim,
     JobKind,
     KeyRef,
@@ -29,23 +58,6 @@ from recollect.domain import (
     Record,
     StaleClaim,
 )
-from recollect.errors import (
-    CallCancelled,
-    DocumentExists,
-    DocumentReferenced,
-    ModelUnavailable,
-    NotFound,
-    PermanentFailure,
-    Postponed,
-    RecollectError,
-    StaleVersion,
-    StoreError,
-)
-from recollect.ids import Ids
-from recollect.leases import Leaseholder
-from recollect.observing import telling
-from recollect.processing import WorkReport
-from recollect.store.protocol import Store
 
 ANSWER_KEY = "answer:"  # and the id of the turn: the append key of its answer
 
@@ -222,7 +234,7 @@ class Runner:
 
     def _failed(self, errand: Errand, error: Exception, holder: Leaseholder) -> None:
         told = self.redact(f"{type(error).__name__}: {error}")
-        shown = (telling.told if isinstance(error, RecollectError) else telling.trail)(error)
+        shown = (log_text.loggable if isinstance(error, RecollectError) else log_text.trail)(error)
         _log.warning("agent %s: a turn failed: %s", errand.ref.agent_id, shown)
         is_final = isinstance(error, PermanentFailure)
         outcome = self.store.agents.fail(
@@ -260,3 +272,20 @@ class Runner:
 def _is_answered(turn: Turn) -> bool:
     """Whether the answer is stored already, and only the end of the turn is missing."""
     return any(record.key == ANSWER_KEY + turn.id for record in turn.records)
+
+
+def outcome_of(store: Store, ref: KeyRef, item: Item | None) -> Reply | RecollectError | None:
+    """The answer, or why there will be none; none: nothing yet."""
+    if item is None:
+        return TurnFailed("the agent was ended, or its answer is too long ago")
+    match item.state:
+        case ItemState.QUEUED | ItemState.TAKEN:
+            return None
+        case ItemState.PARKED:
+            return TurnFailed(item.last_error or "parked")
+        case ItemState.DONE:
+            turn_id = item.turn_id or item.id
+            answer = store.agents.find_record(ref, ANSWER_KEY + turn_id)
+            if answer is None and item.kind is ItemKind.USER_MESSAGE:  # which is always answered
+                return Gone("the message was answered, and the answer was deleted or forgotten")
+            return stored_reply(answer, turn_id)

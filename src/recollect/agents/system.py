@@ -17,15 +17,13 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
-from recollect import agency, collection
-from recollect.agency import AgentState, ItemKind, ItemState, NewItem, Signal, Turn
+from recollect import collection
 from recollect.agents.conversation import Conversations, Surrounds
 from recollect.agents.outbox import Outbox
-from recollect.agents.outcomes import outcome_of
 from recollect.agents.profile import AgentProfile, Hooks
 from recollect.agents.redacting import Redacting
 from recollect.agents.reply import Reply, Ticket
-from recollect.agents.runner import ANSWER_KEY, Runner
+from recollect.agents.runner import ANSWER_KEY, Runner, outcome_of
 from recollect.collection import StableKey
 from recollect.descriptors import (
     DeliveryStrategy,
@@ -36,15 +34,17 @@ from recollect.descriptors import (
     matches,
     read_descriptor,
 )
-from recollect.domain import JobKind, KeyRef, NewRecord, Record
 from recollect.errors import InvalidValue, NotFound, RecollectError, StoreError, TurnFailed
 from recollect.extraction.spend import Budget
 from recollect.messages import Role
-from recollect.observing.telling import told
+from recollect.observing.log_text import loggable
 from recollect.recall.recaller import Recaller
 from recollect.runtime import Runtime
 from recollect.session import LIST_MAX, Session, open_session, page_size
 from recollect.store.protocol import Store
+from recollect.types import agents as agency
+from recollect.types.agents import AgentState, ItemKind, ItemState, NewItem, Signal, Turn
+from recollect.types.records import JobKind, KeyRef, NewRecord, Record
 from recollect.worker import Duties, Worker
 
 DEFAULT_KEY = "main"
@@ -322,7 +322,7 @@ class AgentSystem:
             item = session.store.agents.item(session.ref, item_id)
             return outcome_of(session.store, session.ref, item)
         except StoreError as error:
-            _log.info("cannot look for an answer: %s", told(error))
+            _log.info("cannot look for an answer: %s", loggable(error))
             return None
 
     def _settle(
@@ -331,9 +331,9 @@ class AgentSystem:
         for ticket in self._held(store, ref, turn):
             ticket.settle(outcome)
 
-    def _trouble(self, store: Store, ref: KeyRef, turn: Turn, told: str) -> None:
+    def _trouble(self, store: Store, ref: KeyRef, turn: Turn, loggable: str) -> None:
         for ticket in self._held(store, ref, turn):
-            ticket.last_error = told
+            ticket.last_error = loggable
 
     def _held(self, store: Store, ref: KeyRef, turn: Turn) -> list[Ticket]:
         with self._lock:
@@ -416,7 +416,7 @@ class AgentSystem:
             hooks=self._hooks,
             outbox=outbox,
             settle=lambda ref, turn, outcome: self._settle(store, ref, turn, outcome),
-            trouble=lambda ref, turn, told: self._trouble(store, ref, turn, told),
+            trouble=lambda ref, turn, loggable: self._trouble(store, ref, turn, loggable),
         )
         runner = Runner(
             store=store,

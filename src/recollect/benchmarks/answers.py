@@ -24,11 +24,11 @@ from recollect.benchmarks.ingest import Progress
 from recollect.benchmarks.spending import CallBudget, Respondent
 from recollect.config import Settings
 from recollect.errors import InvalidOutput, ModelError, Postponed
-from recollect.knowledge import Spent
 from recollect.models.prompts import Prompt, load_prompt
 from recollect.models.protocol import Request
 from recollect.models.tokens import estimate_tokens
 from recollect.recall.usage import without_citations
+from recollect.types.facts import Spent
 
 PROMPTS = Path(__file__).parent / "prompts"
 NOTHING = "(nothing)"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from recollect.benchmarks.baselines import FtsBlock, transcript
-from recollect.benchmarks.ingest import Ingest, Loaded, Progress, SetClock
+from recollect.benchmarks.ingest import Ingest, LoadedPool, Progress, SetClock
 from recollect.benchmarks.tasks import DataSet, Pool, Query
 
 
@@ -33,10 +33,10 @@ class Trial:
     notes: str
 
 
-class Notes:
+class PoolNotes:
     """The notes of one pool, by arm. `loaded` is the pool in a memory that has learned from it."""
 
-    def __init__(self, pool: Pool, budget: int, loaded: Loaded | None, clock: SetClock) -> None:
+    def __init__(self, pool: Pool, budget: int, loaded: LoadedPool | None, clock: SetClock) -> None:
         self._pool = pool
         self._budget = budget
         self._loaded = loaded
@@ -75,7 +75,7 @@ def trials(
         if Arm.RECOLLECT in arms:
             loaded = ingest.append(data, pool)
             ingest.learn(loaded)
-        notes = Notes(pool, budget, loaded, ingest.clock)
+        notes = PoolNotes(pool, budget, loaded, ingest.clock)
         for number, query in enumerate(pool.queries, 1):
             found.append(
                 [

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from recollect.benchmarks.tasks import Pool, Query, Turn
+from recollect.benchmarks.tasks import Pool, Query, TaskTurn
 from recollect.recall.question import ask, speakers_asked, without_names
-from recollect.recollection import EntryKind, Filters
+from recollect.stemming import search_terms, words
 from recollect.store.protocol import Store
-from recollect.terms import search_terms, words
+from recollect.types.recall import EntryKind, Filters
 
 if TYPE_CHECKING:
     from recollect.recall.meaning import Meaning
@@ -113,7 +113,7 @@ class FtsBlock:
         return (near for near in range(*ends) if self._turns[near].session == session)
 
 
-def transcript(turns: Iterable[Turn]) -> str:
+def transcript(turns: Iterable[TaskTurn]) -> str:
     """Turns as lines with their day and speaker."""
     return "\n".join(
         f"{turn.said_at:%Y-%m-%d} {turn.speaker or turn.role}: {' '.join(turn.text.split())}"

@@ -13,13 +13,13 @@ from statistics import median
 
 from recollect.benchmarks.baselines import FtsBlock
 from recollect.benchmarks.evidence import Evidence
-from recollect.benchmarks.ingest import Loaded, Progress, SetClock
+from recollect.benchmarks.ingest import LoadedPool, Progress, SetClock
 from recollect.benchmarks.rows import Answered, Row, row_of
 from recollect.benchmarks.significance import PairedDifference, paired_bootstrap
 from recollect.benchmarks.stopwatch import timed
 from recollect.benchmarks.tasks import Query
 from recollect.models.tokens import estimate_tokens
-from recollect.recollection import Citation
+from recollect.types.recall import Citation
 
 BUDGETS = (500, 1000, 2000, 4000)
 FTS_BLOCK = "FTS5"
@@ -103,7 +103,7 @@ class BlockBenchmark:
         self._clock = clock
         self._progress = progress
 
-    def measure(self, loaded: Loaded) -> Iterator[tuple[str, list[Answered]]]:
+    def measure(self, loaded: LoadedPool) -> Iterator[tuple[str, list[Answered]]]:
         pool = loaded.pool
         evidence = Evidence(pool)
         plain, beside = FtsBlock(pool), FtsBlock(pool, beside=1)
@@ -120,7 +120,9 @@ class BlockBenchmark:
                 self._progress(f"{pool.name}: {name}", len(answered), len(queries))
             yield name, answered
 
-    def shares_used(self, loaded: Loaded, queries: Sequence[Query]) -> list[Mapping[int, float]]:
+    def shares_used(
+        self, loaded: LoadedPool, queries: Sequence[Query]
+    ) -> list[Mapping[int, float]]:
         """How much of each budget a block takes for questions that have no answer here."""
         self._clock.set(max(turn.said_at for turn in loaded.pool.turns))
         used: list[Mapping[int, float]] = []
@@ -134,7 +136,9 @@ class BlockBenchmark:
             self._progress(f"{loaded.pool.name}: nothing to say", len(used), len(queries))
         return used
 
-    def _told(self, loaded: Loaded, query: Query, budget: int) -> tuple[str, Sequence[Citation]]:
+    def _told(
+        self, loaded: LoadedPool, query: Query, budget: int
+    ) -> tuple[str, Sequence[Citation]]:
         self._clock.set(query.asked_at)
         block = loaded.space.context(query.text, budget)
         return block.text, block.citations

@@ -59,8 +59,8 @@ from recollect.interfaces.cli.output import (
     write,
     write_json,
 )
-from recollect.knowledge import Spent
 from recollect.store.address import without_password
+from recollect.types.facts import Spent
 
 FIGURES = (*TURN_FIGURES, *SESSION_FIGURES)
 HEADERS = (*TURN_FIGURES, "s.any@5", "s.R@5", "s.nDCG@10")

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from recollect.benchmarks.tasks import Pool
 from recollect.extraction.grounding import stems
 from recollect.recall.passages import SENTENCE
-from recollect.recollection import Citation, EntryKind
-from recollect.terms import words
+from recollect.stemming import words
+from recollect.types.recall import Citation, EntryKind
 
 STANDING_MIN = 0.5  # of a turn's words: those of its sentences that stand there
 STANDING_WORDS = 40  # that are enough of a long turn

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 
-from recollect.benchmarks.tasks import DataSet, Pool, Turn
+from recollect.benchmarks.tasks import DataSet, Pool, TaskTurn
 from recollect.collection import Message
 from recollect.errors import InvalidValue
 from recollect.memory import Memory
@@ -34,7 +34,7 @@ class SetClock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
+class LoadedPool:
     """A pool in its space. `turns` are the turns of records, by `session:seq`."""
 
     pool: Pool
@@ -52,7 +52,7 @@ class Ingest:
         self.clock = clock
         self._progress = progress
 
-    def append(self, data: DataSet, pool: Pool) -> Loaded:
+    def append(self, data: DataSet, pool: Pool) -> LoadedPool:
         """Append every turn, at its time."""
         space = self._memory.space(f"bench:{data.file}:{pool.name}")
         batch = self._memory.settings.batch_records_max
@@ -67,9 +67,9 @@ class Ingest:
                 for turn, record in zip(part, records, strict=True):
                     turns[f"{record.session_id}:{record.seq}"] = turn.id
             self._progress(f"{pool.name}: appended", len(turns), len(pool.turns))
-        return Loaded(pool=pool, space=space, turns=turns)
+        return LoadedPool(pool=pool, space=space, turns=turns)
 
-    def learn(self, loaded: Loaded) -> None:
+    def learn(self, loaded: LoadedPool) -> None:
         """Have everything that is due done, as a worker would when the last turn was said."""
         sessions = len({turn.session for turn in loaded.pool.turns})
         self._progress(f"{loaded.pool.name}: learned from sessions", 0, sessions)
@@ -86,7 +86,7 @@ class Ingest:
             self._progress(f"{pool.name}: embedded", made, len(pool.turns))
 
 
-def _message(turn: Turn) -> Message:
+def _message(turn: TaskTurn) -> Message:
     named = {"name": turn.speaker} if turn.speaker else {}
     return Message(
         message={"role": turn.role, "content": turn.text, **named}, at=turn.said_at, key=turn.id

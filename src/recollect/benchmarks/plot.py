@@ -12,7 +12,7 @@ from html import escape
 from recollect.benchmarks.blocks import BLOCK, BUDGETS, TOLD, figure
 from recollect.benchmarks.metrics import SESSION_FIGURES, TURN_FIGURES
 from recollect.benchmarks.recall import RECALLS, Result
-from recollect.benchmarks.tasks import Task
+from recollect.benchmarks.tasks import BenchTask
 
 WIDTH = 860
 PANEL_HEIGHT = 300
@@ -26,8 +26,8 @@ RECALL_COLOURS = ("#2f7fc1", "#12508a")
 
 # What a file is about comes first in what is said of it.
 HEADLINES = {
-    Task.LOCOMO: TURN_FIGURES[:3],
-    Task.LONGMEMEVAL: SESSION_FIGURES,
+    BenchTask.LOCOMO: TURN_FIGURES[:3],
+    BenchTask.LONGMEMEVAL: SESSION_FIGURES,
 }
 
 

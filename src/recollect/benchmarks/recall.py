@@ -19,13 +19,13 @@ from recollect.benchmarks.baselines import (
     told_by_users,
 )
 from recollect.benchmarks.blocks import BlockBenchmark, Blocks, medians, summed_up
-from recollect.benchmarks.ingest import Ingest, Loaded, Progress, SetClock
+from recollect.benchmarks.ingest import Ingest, LoadedPool, Progress, SetClock
 from recollect.benchmarks.metrics import Figures, of_sessions, of_turns
 from recollect.benchmarks.rows import Answered, Row, row_of
 from recollect.benchmarks.stopwatch import timed
-from recollect.benchmarks.tasks import DataSet, Query, Split, Task
+from recollect.benchmarks.tasks import BenchTask, DataSet, Query, Split
 from recollect.memory import Memory
-from recollect.recollection import EntryKind
+from recollect.types.recall import EntryKind
 
 BY_WORDS = "recall, words"
 BY_WORDS_AND_VECTORS = "recall, words and vectors"
@@ -45,7 +45,7 @@ class Result:
     """One file: what it is, every ranking of its turns, recall's last, and what blocks told."""
 
     file: str
-    task: Task
+    task: BenchTask
     split: Split
     spaces: int
     turns: int
@@ -87,7 +87,7 @@ class RecallBenchmark:
             blocks=summed_up(blocks, medians(used)),
         )
 
-    def _ranked(self, loaded: Loaded) -> Iterator[tuple[str, list[Answered]]]:
+    def _ranked(self, loaded: LoadedPool) -> Iterator[tuple[str, list[Answered]]]:
         """Every ranking of the turns, before anything has been learned from them."""
         pool = loaded.pool
         turns, sessions = spoken(pool), told_by_users(pool)
@@ -103,14 +103,14 @@ class RecallBenchmark:
             yield VECTORS, self._by_vectors(loaded)
             yield BY_WORDS_AND_VECTORS, self._asked(BY_WORDS_AND_VECTORS, loaded)
 
-    def _by_vectors(self, loaded: Loaded) -> list[Answered]:
+    def _by_vectors(self, loaded: LoadedPool) -> list[Answered]:
         meaning = self._memory._recallers.meaning()
         assert meaning is not None
         pool, store = loaded.pool, self._memory.store
         alone = VectorsAlone(meaning, store, loaded.space.name, pool, loaded.turns)
         return [_answered(query, alone.order, of_turns) for query in pool.queries]
 
-    def _asked(self, name: str, loaded: Loaded) -> list[Answered]:
+    def _asked(self, name: str, loaded: LoadedPool) -> list[Answered]:
         pool = loaded.pool
         if pool.queries:
             self._ask(loaded, pool.queries[0])  # what is made on first use is no part of a recall
@@ -120,7 +120,7 @@ class RecallBenchmark:
             self._progress(f"{pool.name}: {name}", len(answered), len(pool.queries))
         return answered
 
-    def _ask(self, loaded: Loaded, query: Query) -> Answered:
+    def _ask(self, loaded: LoadedPool, query: Query) -> Answered:
         self._clock.set(query.asked_at)
         space, text = loaded.space, query.text
         _, cpu_ms = timed(lambda: space.recall(text, HITS, kinds=_KINDS))

@@ -23,7 +23,7 @@ ADVERSARIAL, ABSTENTION = "adversarial", "abstention"  # what cannot be answered
 _TURN = timedelta(minutes=1)  # sessions are dated, turns are not
 
 
-class Task(StrEnum):
+class BenchTask(StrEnum):
     """What a file is."""
 
     LOCOMO = "LoCoMo"
@@ -48,7 +48,7 @@ _SPLIT_WORDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class TaskTurn:
     """One turn of a conversation as it is appended. Its id is `session:number`."""
 
     id: str
@@ -85,7 +85,7 @@ class Pool:
     """
 
     name: str
-    turns: tuple[Turn, ...]
+    turns: tuple[TaskTurn, ...]
     queries: tuple[Query, ...]
     unanswerable: tuple[Query, ...] = ()
 
@@ -95,7 +95,7 @@ class DataSet:
     """One file. Its results are its own."""
 
     file: str
-    task: Task
+    task: BenchTask
     split: Split
     pools: tuple[Pool, ...]
 
@@ -151,7 +151,7 @@ def load(path: Path, second_speaker: str = "user") -> DataSet:
         ) from error
     return DataSet(
         file=path.name,
-        task=Task.LOCOMO if is_locomo else Task.LONGMEMEVAL,
+        task=BenchTask.LOCOMO if is_locomo else BenchTask.LONGMEMEVAL,
         split=split_of(path.name),
         pools=pools,
     )
@@ -185,12 +185,12 @@ def _conversation(sample: dict[str, Any], second_speaker: str) -> Pool:
     """The questions without evidence stay out; the adversarial ones have no answer."""
     conversation = sample["conversation"]
     roles = {conversation.get("speaker_b"): second_speaker}
-    turns: list[Turn] = []
+    turns: list[TaskTurn] = []
     number = 1
     while f"session_{number}" in conversation:
         began = _spoken_date(conversation[f"session_{number}_date_time"])
         turns += [
-            Turn(
+            TaskTurn(
                 id=turn["dia_id"],
                 session=f"D{number}",
                 speaker=turn["speaker"],
@@ -245,7 +245,7 @@ def _with_caption(turn: dict[str, Any]) -> str:
 
 def _pooled(samples: Sequence[dict[str, Any]], name: str) -> Pool:
     """Every distinct session once."""
-    sessions: dict[str, list[Turn]] = {}
+    sessions: dict[str, list[TaskTurn]] = {}
     for sample in samples:
         for session, dated, turns in zip(
             sample["haystack_session_ids"],
@@ -264,9 +264,9 @@ def _pooled(samples: Sequence[dict[str, Any]], name: str) -> Pool:
     )
 
 
-def _session(session: str, began: datetime, turns: Sequence[dict[str, Any]]) -> list[Turn]:
+def _session(session: str, began: datetime, turns: Sequence[dict[str, Any]]) -> list[TaskTurn]:
     return [
-        Turn(
+        TaskTurn(
             id=f"{session}:{place}",
             session=session,
             speaker="",

@@ -18,33 +18,33 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 from recollect import memory as core
 from recollect.clock import Clock, SystemClock
 from recollect.collection import Message
-from recollect.compat.mem0_inputs import (
-    known_arguments,
-    open_memory,
-    own_metadata,
-    read_messages,
-)
-from recollect.compat.mem0_memories import TAG, Memories, pages
-from recollect.compat.mem0_scopes import (
+from recollect.compat.mem0_memories import (
     ACTOR,
     EXPIRES,
+    TAG,
     Mem0Scope,
+    Memories,
     check_search,
     end_of,
+    events,
+    known_arguments,
     memory_id,
+    open_memory,
+    own_metadata,
+    pages,
     read_expiration,
     read_memory_id,
+    read_messages,
     read_scope,
 )
-from recollect.compat.mem0_shapes import events
-from recollect.domain import JobKind, JobState
 from recollect.errors import InvalidMessage, InvalidValue, NotFound, TooLarge
 from recollect.ids import Ids
-from recollect.knowledge import UNCHANGED, Fact, Trust
 from recollect.messages import Role, read
-from recollect.recollection import AllOf, EntryKind
 from recollect.session import LIST_MAX
 from recollect.space import Space
+from recollect.types.facts import UNCHANGED, Fact, Trust
+from recollect.types.recall import AllOf, EntryKind
+from recollect.types.records import JobKind, JobState
 from recollect.worker import Worker
 
 P = ParamSpec("P")

@@ -6,8 +6,7 @@ against its bounds wherever it comes from; an unknown name is an error, not a si
 environment it is one where it is nearly a setting's; others are named by the command line.
 """
 
-from recollect.config.describing import Described
-from recollect.config.settings import DEFAULT_SPACE, Settings, described
+from recollect.config.settings import DEFAULT_SPACE, Described, Settings, described
 from recollect.config.sources import load, read_file, unknown_variables, user_config_dir
 
 __all__ = [

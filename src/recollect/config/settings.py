@@ -1,4 +1,4 @@
-"""Every setting with its default, its bounds and what it is for."""
+"""One setting as the reference shows it, and the check of a value against it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,148 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 from urllib.parse import quote
 
-from recollect.config.consolidating import ConsolidationSettings
-from recollect.config.describing import Described, checked, setting
 from recollect.errors import InvalidSetting
 
 if TYPE_CHECKING:
-    from recollect.agency import LifePolicy
-    from recollect.domain import LeasePolicy, MarkPolicy, Unattended
+    from recollect.types.agents import LifePolicy
+    from recollect.types.generations import SelectionPolicy
+    from recollect.types.records import LeasePolicy, MarkPolicy, Unattended
+
+
+def setting(
+    default: Any,
+    doc: str,
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    choices: tuple[str, ...] | None = None,
+) -> Any:
+    """A field of the settings, with what the reference tells of it."""
+    metadata = {"doc": doc, "minimum": minimum, "maximum": maximum, "choices": choices}
+    if callable(default):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """One setting as the reference shows it."""
+
+    name: str
+    type: type
+    default: Any
+    doc: str
+    minimum: float | None
+    maximum: float | None
+    choices: tuple[str, ...] | None
+
+    @property
+    def environment_name(self) -> str:
+        return f"RECOLLECT_{self.name.upper()}"
+
+
+def checked(described: Described, given: Any) -> Any:
+    """A value of the right type and within its bounds, or InvalidSetting."""
+    value = given
+    if described.default is None and (value is None or value == ""):
+        return None  # an empty variable is how a shell says that there is none
+    if described.type is float and type(value) is int and abs(value) < 2**53:
+        value = float(value)
+    if isinstance(value, Path) and described.type is str:
+        value = str(value)
+    is_right_type = type(value) is described.type  # a bool is no int here
+    if not is_right_type:
+        raise InvalidSetting(f"{described.name} is {described.type.__name__}, not {value!r}")
+    if described.choices is not None and value not in described.choices:
+        raise InvalidSetting(
+            f"{described.name} is one of {', '.join(described.choices)}: {value!r}"
+        )
+    low, high = described.minimum, described.maximum
+    if low is not None and high is not None and not low <= value <= high:  # NaN is outside too
+        raise InvalidSetting(f"{described.name} lies between {low:,} and {high:,}: {value!r}")
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolidationSettings:
+    """When memory is consolidated, from what, by whom, and where it is published."""
+
+    consolidation: str = setting(
+        "on", "Whether workers consolidate what was learned.", choices=("on", "off")
+    )
+    consolidation_model: str | None = setting(
+        None,
+        "The model that writes the handbook of a space. None: the one that `model` names. `rules`: "
+        "no model, it is written by rules.",
+    )
+    max_unused_days: int = setting(
+        30,
+        "A memory that was not used for so long leaves the next generation.",
+        minimum=1,
+        maximum=36_500,
+    )
+    consolidation_top_n: int = setting(
+        256, "The most memories a generation is made of.", minimum=1, maximum=100_000
+    )
+    consolidation_clock: str = setting(
+        "generated_at",
+        "The age of a memory that was never used: from when it was made, or from what was said "
+        "last in its session.",
+        choices=("generated_at", "source_updated_at"),
+    )
+    consolidation_facts_max: int = setting(
+        1000,
+        "The most facts a handbook is made of, the most used first.",
+        minimum=1,
+        maximum=20_000,
+    )
+    consolidation_cooldown_seconds: float = setting(
+        1800.0,
+        "How long after a generation a worker waits before it makes the next. `work`, "
+        "`consolidate --now`, forgetting, corrections and changes of mode do not wait.",
+        minimum=0,
+        maximum=31_536_000,
+    )
+    consolidation_patience_seconds: float = setting(
+        3600.0,
+        "How long consolidation waits for a space in which there is always something to distil.",
+        minimum=0,
+        maximum=31_536_000,
+    )
+    generations_kept: int = setting(
+        20, "Generations that can be restored; older ones are erased.", minimum=1, maximum=10_000
+    )
+    memories_root: str | None = setting(
+        None,
+        "The directory below which each space is published as files. None: `memories` beside "
+        "`memory.db`, `<name>-memories` beside any other SQLite file; nowhere for PostgreSQL. "
+        "`none`: nowhere.",
+    )
+    extraction_retention_days: float = setting(
+        365.0,
+        "What a session came to is dropped when no generation has it and nobody has used it for so "
+        "long; its facts and its records stay.",
+        minimum=1,
+        maximum=36_500,
+    )
+
+    polluting_tools: str = setting(
+        "",
+        "Tools that bring in what nobody here said, separated by commas, `*` for any part of a "
+        "name: `web_*, mcp__*`. A session that calls one is polluted from then on: nothing is "
+        "learned from it, and it leaves the next generation.",
+    )
+
+    @property
+    def selection_policy(self) -> SelectionPolicy:
+        from recollect.types.generations import SelectionClock, SelectionPolicy  # where it is done
+
+        return SelectionPolicy(
+            top_n=self.consolidation_top_n,
+            max_unused_days=self.max_unused_days,
+            clock=SelectionClock(self.consolidation_clock),
+        )
+
 
 DEFAULT_SPACE = "default"  # where nobody names one
 FOLDER_BYTES_MAX = 200  # file systems stop at 255
@@ -33,7 +168,7 @@ def _user_data_dir() -> str:
 
 @cache
 def _mark_policy(threshold: int, unit: str) -> MarkPolicy:
-    from recollect.domain import MarkPolicy, MarkUnit
+    from recollect.types.records import MarkPolicy, MarkUnit
 
     return MarkPolicy(threshold=threshold, unit=MarkUnit(unit))
 
@@ -450,7 +585,7 @@ class Settings(ConsolidationSettings):
 
     @property
     def lease_policy(self) -> LeasePolicy:
-        from recollect.domain import LeasePolicy  # and the next: many a process needs none
+        from recollect.types.records import LeasePolicy  # and the next: many a process needs none
 
         return LeasePolicy(
             lease_seconds=self.lease_seconds,
@@ -466,7 +601,7 @@ class Settings(ConsolidationSettings):
 
     def unattended(self, now: datetime, idle_seconds: float | None) -> Unattended:
         """Which unmarked sessions the scan and the sweep take: idle for so long, or ever."""
-        from recollect.domain import Unattended
+        from recollect.types.records import Unattended
 
         never = datetime.max.replace(tzinfo=UTC)
         sources = (source.strip() for source in self.scan_sources.split(","))
@@ -478,7 +613,7 @@ class Settings(ConsolidationSettings):
 
     @property
     def life_policy(self) -> LifePolicy:
-        from recollect.agency import LifePolicy  # the words of agents, where there are any
+        from recollect.types.agents import LifePolicy  # the words of agents, where there are any
 
         types = (name.strip() for name in self.agent_immortal_types.split(","))
         return LifePolicy(

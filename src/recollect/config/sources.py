@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from recollect.config.describing import Described
-from recollect.config.settings import Settings, described
+from recollect.config.settings import Described, Settings, described
 from recollect.errors import InvalidSetting
 
 FILE_NAMES = ("recollect.toml", "recollect.yaml", "recollect.yml")

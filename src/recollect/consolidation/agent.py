@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from recollect.agents.guarding import without_orders
 from recollect.agents.loop import Loop, LoopLimits, LoopResult, Stop
+from recollect.agents.memory_agent import without_orders
 from recollect.agents.toolbox import Tool, Toolbox
 from recollect.clock import Clock
 from recollect.config import Settings
@@ -26,28 +26,24 @@ from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMAR
 from recollect.consolidation.validation import (
     LIMITS,
     TEMPLATE_LINK,
-    Grounds,
+    GenerationGrounds,
     PageProblem,
     WrittenLimits,
     losses,
     missing_from,
     problems,
 )
-from recollect.context.assembly import Limits as Room
+from recollect.context.assembly import WindowLimits as Room
 from recollect.context.assembly import assemble
 from recollect.documents.changeset import Changeset
 from recollect.documents.editing import OnReferences
 from recollect.documents.paths import DocumentPath, memory_root, read_path, stored_path
 from recollect.documents.reading import is_id
-from recollect.documents.tool_texts import fenced
-from recollect.documents.tools import DocumentTools, tool_definitions
-from recollect.domain import NewRecord, Record
+from recollect.documents.tools import DocumentTools, fenced, tool_definitions
 from recollect.errors import InvalidOutput, InvalidPath, InvalidValue, NotAllowed
-from recollect.extraction.digest import one_line
 from recollect.extraction.spend import Budget, Purpose, Till
-from recollect.generation import Pick, Removed, Selection
+from recollect.extraction.transcript import one_line
 from recollect.ids import Ids
-from recollect.knowledge import Spent
 from recollect.messages import Role
 from recollect.models.prompts import Prompt, load_prompt
 from recollect.models.protocol import Completion, Model, Request, ToolDefinition
@@ -55,6 +51,9 @@ from recollect.models.tokens import estimate_tokens
 from recollect.redaction import Redactor
 from recollect.session import LIST_MAX
 from recollect.store.protocol import Ledger
+from recollect.types.facts import Spent
+from recollect.types.generations import Pick, Removed, Selection
+from recollect.types.records import NewRecord, Record
 
 PROMPTS = Path(__file__).parent / "prompts"
 PURPOSE = "consolidate"
@@ -116,7 +115,7 @@ class AgentBrief:
 
     selection: Selection
     pages: Mapping[str, str]
-    grounds: Grounds
+    grounds: GenerationGrounds
     evidence: Callable[[Sequence[Pick]], Mapping[str, str]] = lambda _picks: {}
     attempt: int = 1
     is_lost: Callable[[], bool] = lambda: False
@@ -133,7 +132,7 @@ class AgentReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsolidationAgent:
+class ModelConsolidator:
     """Makes generations with a model. Safe to share between threads."""
 
     settings: Settings
@@ -224,7 +223,7 @@ class ConsolidationAgent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Batch:
+class _MemoryBatch:
     """Some of the new memories, which are shown and folded in at once.
 
     `share` is what they are of all that is not folded in yet. After several parts there is one
@@ -253,7 +252,7 @@ class _Batch:
 class _Run:
     """One run: what it works on, and what its part has used of the budgets. For one thread."""
 
-    agent: ConsolidationAgent
+    agent: ModelConsolidator
     changeset: Changeset
     brief: AgentBrief
     till: Till
@@ -262,7 +261,7 @@ class _Run:
     began_at: datetime
     is_first: bool = field(init=False)
     part_tokens: int = field(init=False)  # what the memories of one part may take
-    part: _Batch = _Batch()
+    part: _MemoryBatch = _MemoryBatch()
     records: int = 0
     turns: int = 0
     tokens: int = 0
@@ -276,7 +275,7 @@ class _Run:
         most = agent.limits.tokens // PART_TOKENS_SHARE
         self.part_tokens = max(LINE_TOKENS, min(most, budget.history_tokens // PART_WINDOW_SHARE))
 
-    def parts(self) -> list[_Batch]:
+    def parts(self) -> list[_MemoryBatch]:
         """The new memories in parts that fit; one part where all of them do, or there are none."""
         batches: list[list[Pick]] = [[]]
         sizes = [0]
@@ -291,8 +290,8 @@ class _Run:
         parts = []
         for at, picks in enumerate(batches):
             share = sizes[at] / max(1, sum(sizes[at:]))
-            parts.append(_Batch(number=at + 1, of=count, picks=tuple(picks), share=share))
-        return parts if count == 1 else [*parts, _Batch(number=count, of=count)]
+            parts.append(_MemoryBatch(number=at + 1, of=count, picks=tuple(picks), share=share))
+        return parts if count == 1 else [*parts, _MemoryBatch(number=count, of=count)]
 
     def _evidence(self, picks: Sequence[Pick]) -> Iterator[tuple[Pick, str]]:
         """What sessions came to, each no longer than a part."""
@@ -302,7 +301,7 @@ class _Run:
             for pick in page:
                 yield pick, texts.get(pick.session_id, "")[: CHARS_PER_TOKEN * self.part_tokens]
 
-    def begin(self, part: _Batch) -> LoopResult:
+    def begin(self, part: _MemoryBatch) -> LoopResult:
         """Let the model work on a part, which has the budgets of a run of its own."""
         self.part, self.began_at = part, self.agent.clock.now()
         self.turns = self.tokens = self.tool_bytes = 0

@@ -23,15 +23,14 @@ from recollect.config.settings import folder_of
 from recollect.consolidation.pages import MEMORY, SUMMARY, shown
 from recollect.consolidation.statements import Section
 from recollect.consolidation.validation import without_remarks
-from recollect.document import Content
 from recollect.documents import manifest as manifests
 from recollect.documents.files import UNFINISHED, Folder, target_of
 from recollect.documents.front_matter import FileText, parse
 from recollect.documents.load import Loading
 from recollect.documents.loaded import Known, note, read_known
-from recollect.documents.manifest import Entry, Manifest
+from recollect.documents.manifest import Manifest, ManifestEntry
 from recollect.documents.paths import DEPTH_MAX, EXTENSION, memory_root, read_path
-from recollect.documents.shelf import Problem, content_of, moment_text
+from recollect.documents.survey import Problem, content_of, moment_text
 from recollect.documents.tree import Documents
 from recollect.errors import (
     InvalidValue,
@@ -43,8 +42,9 @@ from recollect.errors import (
     UnusableDirectory,
 )
 from recollect.facts import Facts
-from recollect.knowledge import Fact, FactTag
-from recollect.terms import words
+from recollect.stemming import words
+from recollect.types.facts import Fact, FactTag
+from recollect.types.pages import Content
 
 PAGE_BYTES_MAX = 1 << 20  # that are read of an edited page
 LINES_CHANGED_MAX = 200  # of one page; who changes more has written another page
@@ -112,7 +112,7 @@ def absorb(documents: Documents, facts: Facts, directory: Path) -> Absorbed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
+class _PageLine:
     """A line of a page and the headings it stands below."""
 
     text: str
@@ -210,7 +210,7 @@ class _Reading:
             entry = replace(entry, said=said)
         return _with(base, entry)
 
-    def _before(self, entry: Entry, path: str) -> Content:
+    def _before(self, entry: ManifestEntry, path: str) -> Content:
         """What a page said when it was published, or when it was last read."""
         if entry.said is not None:
             return entry.said
@@ -226,7 +226,7 @@ class _Reading:
         return content_of(version)
 
     def _take(
-        self, entry: Entry, before: Content, text: FileText, changes: _Changes
+        self, entry: ManifestEntry, before: Content, text: FileText, changes: _Changes
     ) -> list[str] | None:
         """Make facts of what is new; the lines they were made from. None: nothing else changed."""
         problems = len(self.left)
@@ -239,7 +239,7 @@ class _Reading:
             self.leave(entry.path, WRITTEN_ANEW)
         return kept if len(self.left) > problems else None
 
-    def _add(self, file: str, line: _Line) -> bool:
+    def _add(self, file: str, line: _PageLine) -> bool:
         try:
             if len(line.statement) > STATEMENT_CHARS_MAX:
                 raise InvalidValue(f"a fact has at most {STATEMENT_CHARS_MAX:,} characters")
@@ -250,7 +250,7 @@ class _Reading:
         self.added[stored.id] = None
         return True
 
-    def _answer(self, file: str, line: _Line) -> None:
+    def _answer(self, file: str, line: _PageLine) -> None:
         """Say which fact a line came from that was changed or deleted, and how to change that."""
         known = self._facts_of(line)
         if not known:
@@ -264,7 +264,7 @@ class _Reading:
             )
         self.leave(file, f"line {line.number} is written anew; {reason}")
 
-    def _facts_of(self, line: _Line) -> list[Fact]:
+    def _facts_of(self, line: _PageLine) -> list[Fact]:
         """The facts that a line says: those that share the longest beginning with it."""
         said, found = words(line.text).strip(), dict[str, list[Fact]]()
         for fact in self.facts.search(line.statement[:STATEMENT_CHARS_MAX], FACTS_COMPARED):
@@ -280,8 +280,8 @@ class _Reading:
 class _Changes:
     """How two texts of a page differ: statements that are new, and those that are not there."""
 
-    added: tuple[_Line, ...]
-    gone: tuple[_Line, ...]
+    added: tuple[_PageLine, ...]
+    gone: tuple[_PageLine, ...]
     is_frame_changed: bool
 
     @classmethod
@@ -300,7 +300,7 @@ class _Changes:
         return cls(added=tuple(added), gone=tuple(gone), is_frame_changed=bool(frame))
 
 
-def _made_of(line: _Line, new: list[_Line]) -> int | None:
+def _made_of(line: _PageLine, new: list[_PageLine]) -> int | None:
     """The number of the new line that one was made into."""
     near = [each for each in new if (each.section, each.under) == (line.section, line.under)]
     scored = [(_likeness(line.text, each.text), each.number) for each in near if each.statement]
@@ -313,10 +313,10 @@ def _likeness(a: str, b: str) -> float:
     return SequenceMatcher(None, before, after, autojunk=False).ratio()
 
 
-def _lines(body: str) -> Iterator[_Line]:
+def _lines(body: str) -> Iterator[_PageLine]:
     """The lines of a page; one that is indented goes on with that before it."""
     section = under = place = fence = ""
-    begun: _Line | None = None
+    begun: _PageLine | None = None
     for number, raw in enumerate(body.split("\n"), start=1):
         text = raw.strip()
         is_fence = text.startswith(("```", "~~~"))
@@ -338,7 +338,9 @@ def _lines(body: str) -> Iterator[_Line]:
         begun = None
         if text:
             shown_text = f"# {text}" if is_frame or _PLACE.match(text) else text
-            begun = _Line(text=shown_text, number=number, section=section, under=under, place=place)
+            begun = _PageLine(
+                text=shown_text, number=number, section=section, under=under, place=place
+            )
     if begun is not None:
         yield begun
 
@@ -364,7 +366,7 @@ def _has_same_head(before: Content, text: FileText) -> bool:
     return said == before and not front.unknown
 
 
-def _with(base: Manifest, entry: Entry) -> Manifest:
+def _with(base: Manifest, entry: ManifestEntry) -> Manifest:
     entries = (entry if each.id == entry.id else each for each in base.entries)
     return replace(base, entries=tuple(entries))
 
@@ -481,7 +483,7 @@ def _changed(folder: Folder, known: Known | None, looks: Mapping[str, Look]) -> 
 
 
 def _is_as_known(
-    folder: Folder, name: str, entry: Entry | None, look: Look | None, published_ns: int
+    folder: Folder, name: str, entry: ManifestEntry | None, look: Look | None, published_ns: int
 ) -> bool:
     if entry is None or look is None:
         return False

@@ -26,11 +26,11 @@ from recollect.documents.checking import TITLE_CHARS_MAX
 from recollect.documents.front_matter import heading
 from recollect.documents.paths import memory_root
 from recollect.errors import InvalidPath
-from recollect.extraction.rules.outline import read_outline
+from recollect.extraction.rules.texts import read_outline
 from recollect.extraction.rules.wording import slug
-from recollect.generation import Memo
-from recollect.knowledge import Source
-from recollect.orders import commands
+from recollect.quarantine import commands
+from recollect.types.facts import Source
+from recollect.types.generations import Memo
 
 MEMORY_BYTES_MAX = 16_000  # of one memory among the raw ones
 SLUG_BYTES_MAX = 120

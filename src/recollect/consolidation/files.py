@@ -29,12 +29,12 @@ from recollect.documents.files import FILE_MODE, FOLDER_MODE, Folder
 from recollect.documents.front_matter import render
 from recollect.documents.paths import EXTENSION, memory_root, read_path
 from recollect.documents.publish import Publication
-from recollect.documents.shelf import Problem
+from recollect.documents.survey import Problem
 from recollect.documents.tree import Documents
-from recollect.domain import StoreDescription
 from recollect.errors import NotFound, RecollectError, StoreClosed
 from recollect.facts import Facts
 from recollect.store.protocol import Store
+from recollect.types.records import StoreDescription
 
 NOWHERE = "none"
 FOLDER = "memories"

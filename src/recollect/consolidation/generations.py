@@ -15,7 +15,12 @@ from recollect.documents.editing import OnReferences
 from recollect.documents.paths import DocumentPath, read_path
 from recollect.documents.tree import Documents
 from recollect.errors import NotFound, UsageError
-from recollect.generation import (
+from recollect.processing import WorkReport
+from recollect.runtime import Runtime
+from recollect.session import page_size
+from recollect.store.protocol import Store
+from recollect.types.facts import Fact
+from recollect.types.generations import (
     ConsolidationState,
     DocumentChange,
     Generation,
@@ -23,11 +28,6 @@ from recollect.generation import (
     GenerationDocument,
     GenerationDraft,
 )
-from recollect.knowledge import Fact
-from recollect.processing import WorkReport
-from recollect.runtime import Runtime
-from recollect.session import page_size
-from recollect.store.protocol import Store
 from recollect.worker import Worker
 
 

@@ -39,13 +39,13 @@ from recollect.consolidation.statements import (
     project_place,
     without_place,
 )
-from recollect.generation import Standing
-from recollect.knowledge import FactTag, Source, Trust
-from recollect.orders import commands
-from recollect.terms import search_terms
+from recollect.quarantine import commands
+from recollect.stemming import search_terms
 from recollect.topics.directory import Entity, TopicKind
 from recollect.topics.grouping import Topic
 from recollect.topics.subjects import place_parts
+from recollect.types.facts import FactTag, Source, Trust
+from recollect.types.generations import Standing
 
 INTRODUCTION = (
     "What is known here, one statement per line, with the day it was said: the most used first, "

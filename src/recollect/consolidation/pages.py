@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from recollect.documents.checking import FACTS_MAX, SOURCES_MAX
-from recollect.knowledge import Source
 from recollect.quoting import quoted
+from recollect.types.facts import Source
 
 MEMORY = "~/memory/MEMORY"
 SUMMARY = "~/memory/memory_summary"

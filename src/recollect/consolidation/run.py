@@ -17,17 +17,15 @@ from datetime import datetime, timedelta
 
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.consolidation.agent import AgentBrief, ConsolidationAgent
+from recollect.consolidation.agent import AgentBrief, ModelConsolidator
 from recollect.consolidation.files import Show, nowhere
 from recollect.consolidation.pages import MEMORY, RAW, SUMMARY
 from recollect.consolidation.stage import Inputs, Stage
-from recollect.consolidation.validation import Grounds, problems
-from recollect.document import Author, AuthorKind
+from recollect.consolidation.validation import GenerationGrounds, problems
 from recollect.documents.changeset import PreparedEdit
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents
-from recollect.domain import Claim, StaleClaim
 from recollect.errors import (
     CallCancelled,
     DocumentExists,
@@ -39,8 +37,15 @@ from recollect.errors import (
     Postponed,
     StaleVersion,
 )
-from recollect.extraction.digest import one_line
-from recollect.generation import (
+from recollect.extraction.transcript import one_line
+from recollect.ids import Ids
+from recollect.leases import Leaseholder
+from recollect.processing import WorkReport
+from recollect.recall.attribution import voucher
+from recollect.redaction import Redactor
+from recollect.store.protocol import Store
+from recollect.types.facts import NOTHING_SPENT, Spent
+from recollect.types.generations import (
     BY_RULES,
     Generation,
     GenerationDocument,
@@ -50,13 +55,8 @@ from recollect.generation import (
     RemovedBecause,
     Selection,
 )
-from recollect.ids import Ids
-from recollect.knowledge import NOTHING_SPENT, Spent
-from recollect.leases import Leaseholder
-from recollect.processing import WorkReport
-from recollect.recall.attribution import voucher
-from recollect.redaction import Redactor
-from recollect.store.protocol import Store
+from recollect.types.pages import Author, AuthorKind
+from recollect.types.records import Claim, StaleClaim
 
 REASON = "consolidated"
 WITHDRAWALS_MAX = 8  # while others change the same pages
@@ -75,7 +75,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Withdrawn:
+class Withdrawal:
     """What became of what was forgotten on the pages of a generation, if there is one.
 
     Pages are `left` that may still say it: others took the job over every time.
@@ -105,7 +105,7 @@ class Consolidator:
     ids: Ids
     redactor: Callable[[], Redactor]
     documents: Callable[[str], Documents]
-    agent: ConsolidationAgent | None = None
+    agent: ModelConsolidator | None = None
     write_files: Callable[[str, Generation], None] = lambda _space, _generation: None
     absorb_edits: Callable[[str], bool] = lambda _space: False
     refresh_files: Callable[[str], object] = lambda _space: None
@@ -154,14 +154,14 @@ class Consolidator:
                 self.write_files(space, generation)
                 return WorkReport(generations=1)
 
-    def withdraw(self, space: str) -> Withdrawn:
+    def withdraw(self, space: str) -> Withdrawal:
         """Publish at once, by rules, a generation without what was just forgotten.
 
         Whoever makes one at this moment is stale, and what a model wrote it writes anew when its
         turn comes: after a cooldown, for more may be about to be forgotten.
         """
         if not any(each.generation for each in self.store.generations.states(space, 1, "", None)):
-            return Withdrawn(has_generation=False)
+            return Withdrawal(has_generation=False)
         policy = self.settings.lease_policy
         holder = Leaseholder(self.store, policy, self.clock, role=FORGETTING)
         tries = (self._taken_over(space, holder) for _ in range(WITHDRAWALS_MAX))
@@ -170,7 +170,7 @@ class Consolidator:
             self.store.generations.request(space, holder.lease_time())
         elif self.agent is not None:
             self.store.generations.note_edits(space, self.clock.now())
-        return Withdrawn(has_generation=True, left=() if is_done else (MEMORY, SUMMARY, RAW))
+        return Withdrawal(has_generation=True, left=() if is_done else (MEMORY, SUMMARY, RAW))
 
     def amend(self, space: str, fact_id: str) -> bool:
         """Render the current generation without what does not hold any more, under its number.
@@ -401,7 +401,7 @@ class Consolidator:
 
     def _by_model(
         self,
-        agent: ConsolidationAgent,
+        agent: ModelConsolidator,
         stage: Stage,
         claim: Claim,
         lost: threading.Event,
@@ -437,9 +437,9 @@ class Consolidator:
         self._check(stage)
         return report.note, report.spent
 
-    def _grounds(self, stage: Stage, *, is_rendered: bool = False) -> Grounds:
+    def _grounds(self, stage: Stage, *, is_rendered: bool = False) -> GenerationGrounds:
         inputs = stage.inputs
-        return Grounds(
+        return GenerationGrounds(
             selected=len(inputs.selection.picks),
             before=self.held(inputs.selection.space),
             is_rendered=is_rendered,

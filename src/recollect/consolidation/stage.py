@@ -25,11 +25,14 @@ from recollect.consolidation.evidence import (
 )
 from recollect.consolidation.handbook import emptied, handbook
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARY, Page
-from recollect.document import Node
 from recollect.documents.changeset import Changeset
 from recollect.documents.editing import OnReferences
 from recollect.documents.paths import read_path
-from recollect.generation import (
+from recollect.session import LIST_MAX
+from recollect.store.protocol import GenerationStore
+from recollect.topics.claims import due_on
+from recollect.types.facts import Source
+from recollect.types.generations import (
     BY_RULES,
     GenerationDocument,
     Memo,
@@ -39,10 +42,7 @@ from recollect.generation import (
     Selection,
     Standing,
 )
-from recollect.knowledge import Source
-from recollect.session import LIST_MAX
-from recollect.store.protocol import Generations
-from recollect.topics.claims import due_on
+from recollect.types.pages import Node
 
 MEMOS_PAGE = 200
 RAW_MEMOS_MAX = 256  # that are read for the page of raw memories, and listed as sessions
@@ -55,11 +55,11 @@ class Inputs:
 
     selection: Selection
     standings: tuple[Standing, ...]
-    store: Generations
+    store: GenerationStore
     today: date
 
     @classmethod
-    def read(cls, store: Generations, space: str, settings: Settings, now: datetime) -> Inputs:
+    def read(cls, store: GenerationStore, space: str, settings: Settings, now: datetime) -> Inputs:
         selection = store.select(space, settings.selection_policy, now)
         sessions = [pick.session_id for pick in selection.picks]
         standings = store.standings(space, sessions, now, settings.consolidation_facts_max)

@@ -15,13 +15,13 @@ from enum import StrEnum
 
 from recollect.consolidation.pages import label, shown
 from recollect.extraction.grounding import rank
-from recollect.generation import Standing
-from recollect.knowledge import Fact, FactTag, Source, Trust, content_key
-from recollect.orders import commands, is_quarantined
-from recollect.topics.claims import Claim, claims_of, due_on, merged
+from recollect.quarantine import commands, is_quarantined
+from recollect.topics.claims import TopicClaim, claims_of, due_on, merged
 from recollect.topics.directory import Directory, Entity, TopicKind, directory_of
 from recollect.topics.grouping import Topic, group
 from recollect.topics.subjects import page_slug, tag_of
+from recollect.types.facts import Fact, FactTag, Source, Trust, content_key
+from recollect.types.generations import Standing
 
 NAME_WORDS_MAX = 10
 PLACE_CHARS_MAX = 200
@@ -68,7 +68,7 @@ class Statement:
     for, none: everywhere. `dispute` is what it is about where another says otherwise.
     """
 
-    claim: Claim
+    claim: TopicClaim
     usage: int
     facts: tuple[str, ...]
     section: Section
@@ -191,9 +191,9 @@ def _few_words(name: str) -> str:
 
 def _claims(
     standings: Iterable[Standing], selected: frozenset[str]
-) -> tuple[list[Claim], Mapping[str, Mapping[str, Fact]]]:
+) -> tuple[list[TopicClaim], Mapping[str, Mapping[str, Fact]]]:
     """What facts claim, each once, and the facts of each by its key."""
-    claims: list[Claim] = []
+    claims: list[TopicClaim] = []
     facts: dict[str, dict[str, Fact]] = {}
     for standing in standings:
         fact = standing.fact
@@ -211,7 +211,7 @@ def _claims(
 
 
 def _filed(
-    claim: Claim,
+    claim: TopicClaim,
     facts: Mapping[str, Fact],
     topic: Topic,
     names: Directory,

@@ -22,16 +22,16 @@ from functools import cached_property
 from itertools import chain, islice
 
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, shown
-from recollect.document import Document, Node
 from recollect.documents.changeset import Changeset
 from recollect.documents.links import find_links, unlinked
 from recollect.documents.paths import DocumentPath, read_path, stored_path
-from recollect.documents.reading import Reader
+from recollect.documents.reading import TreeReader
 from recollect.documents.scope import is_of_consolidation
-from recollect.extraction.digest import one_line
-from recollect.generation import Removed
+from recollect.extraction.transcript import one_line
 from recollect.session import LIST_MAX
-from recollect.terms import words
+from recollect.stemming import words
+from recollect.types.generations import Removed
+from recollect.types.pages import Document, Node
 
 SKILL = "SKILL"
 
@@ -77,7 +77,7 @@ LIMITS = WrittenLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grounds:
+class GenerationGrounds:
     """What a generation may rest on, and what it may not any more.
 
     `is_rendered`: rules wrote it, from what is selected alone. `before` is the tree as it is, where
@@ -87,7 +87,7 @@ class Grounds:
     """
 
     selected: int
-    before: Reader
+    before: TreeReader
     is_rendered: bool = False
     removed: tuple[Removed, ...] = ()
     kept: Callable[[], Iterable[str]] = tuple
@@ -110,7 +110,7 @@ class PageProblem:
 
 def problems(
     staged: Changeset,
-    grounds: Grounds,
+    grounds: GenerationGrounds,
     *,
     redact: Callable[[str], str],
     limits: WrittenLimits = LIMITS,
@@ -129,7 +129,7 @@ def problems(
     return list(islice(found, PROBLEMS_MAX))
 
 
-def losses(staged: Changeset, grounds: Grounds) -> list[PageProblem]:
+def losses(staged: Changeset, grounds: GenerationGrounds) -> list[PageProblem]:
     """Whether most of what a handbook rested on is gone from it, although it is still selected.
 
     What a model was talked into; rules may have found better things to say.
@@ -153,8 +153,8 @@ def losses(staged: Changeset, grounds: Grounds) -> list[PageProblem]:
 class _Examined:
     """The pages of a generation that say something, read once."""
 
-    staged: Reader
-    grounds: Grounds
+    staged: TreeReader
+    grounds: GenerationGrounds
     found: dict[str, Document | None] = field(default_factory=dict)  # by the key of a link
 
     @cached_property
@@ -347,12 +347,12 @@ def _sources(examined: _Examined) -> Iterator[PageProblem]:
             )
 
 
-def _with_ends(body: str) -> Iterator[tuple[Block, int]]:
+def _with_ends(body: str) -> Iterator[tuple[PageBlock, int]]:
     """The blocks of a page, each with where its sources end: with it, or below its heading.
 
     A line of links at the end of the part below a heading is about all that stands in the part.
     """
-    part: list[Block] = []
+    part: list[PageBlock] = []
     for block in (*blocks(body), None):
         if block is None or block.text.startswith("#"):
             closing = part[-1] if part and _SOURCES.search(part[-1].text) else None
@@ -422,7 +422,7 @@ def _forgotten(examined: _Examined) -> Iterator[PageProblem]:
         )
 
 
-def _gone_texts(grounds: Grounds) -> Iterator[str]:
+def _gone_texts(grounds: GenerationGrounds) -> Iterator[str]:
     """What the removed memories' pages say, one after the other."""
     for each in grounds.removed:
         page = None if each.path is None else grounds.before.find(each.path)
@@ -451,7 +451,7 @@ def _quoted(passages: Iterable[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class PageBlock:
     """A line of a page with those that go on with it, and where in the body they stand.
 
     `bullet` is what follows the mark of a list; none: it is in no list. `is_step`: the mark is a
@@ -487,9 +487,9 @@ def without_remarks(text: str) -> str:
     return left
 
 
-def blocks(body: str) -> Iterator[Block]:
+def blocks(body: str) -> Iterator[PageBlock]:
     """The lines of a page outside code, each with those that are only its continuation."""
-    begun: Block | None = None
+    begun: PageBlock | None = None
     fence, at = "", 0
     for number, line in enumerate(body.split("\n"), start=1):
         mark = _FENCE.match(line)
@@ -507,9 +507,9 @@ def blocks(body: str) -> Iterator[Block]:
         yield begun
 
 
-def _block(line: str, number: int, at: int) -> Block:
+def _block(line: str, number: int, at: int) -> PageBlock:
     found = _BULLET.match(line)
-    return Block(
+    return PageBlock(
         text=line.strip(),
         line=number,
         start=at,
@@ -519,12 +519,12 @@ def _block(line: str, number: int, at: int) -> Block:
     )
 
 
-def _goes_on(begun: Block, found: Block) -> bool:
+def _goes_on(begun: PageBlock, found: PageBlock) -> bool:
     is_heading = begun.text.startswith("#") or found.text.startswith("#")
     return found.bullet is None and not is_heading and not found.text.startswith("|")
 
 
-def _joined(begun: Block, found: Block) -> Block:
+def _joined(begun: PageBlock, found: PageBlock) -> PageBlock:
     bullet = None if begun.bullet is None else f"{begun.bullet} {found.text}"
     return replace(begun, text=f"{begun.text} {found.text}", end=found.end, bullet=bullet)
 

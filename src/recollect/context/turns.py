@@ -7,30 +7,24 @@ never inside a step.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import Any, assert_never
 
-from recollect.domain import Record
 from recollect.errors import InvalidMessage
-from recollect.messages import (
-    Attachment,
-    Opaque,
-    Part,
-    Reasoning,
-    Role,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from recollect.extraction.transcript import Redact, cleaned, fenced, one_line, quoted
+from recollect.messages import Attachment, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from recollect.models.protocol import ChatMessage, ChatRole
+from recollect.types.records import Record
 
 _USABLE_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Utterance:
     """Words of one speaker and the calls made with them, of the record at that position."""
 
     position: int
@@ -41,7 +35,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class AnsweredCall:
     """What a tool answered, in the record at that position."""
 
     position: int
@@ -51,7 +45,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ShownStep:
     """What is shown or left out together.
 
     Words with the answers to their calls, in the order of the calls (none: no answer was recorded),
@@ -59,8 +53,8 @@ class Step:
     such that every provider takes them.
     """
 
-    said: Said | None
-    answers: tuple[Answered | None, ...] = ()
+    said: Utterance | None
+    answers: tuple[AnsweredCall | None, ...] = ()
     call_ids: tuple[str, ...] = ()
 
     @property
@@ -74,15 +68,15 @@ class Step:
         return (*said, *(answer.position for answer in self.answers if answer is not None))
 
 
-def steps(records: Sequence[Record]) -> tuple[Step, ...]:
+def steps(records: Sequence[Record]) -> tuple[ShownStep, ...]:
     """The steps of a history, in order; a late answer stands with its call."""
     pairing = _Pairing()
     for position, record in enumerate(records):
         for piece in _pieces(record, position):
             match piece:
-                case Said():
+                case Utterance():
                     pairing.speak(piece, record.seq)
-                case Answered():
+                case AnsweredCall():
                     pairing.answer(piece)
                 case _:
                     assert_never(piece)
@@ -122,11 +116,11 @@ def _parted(records: Sequence[Record]) -> set[int]:
     return parted
 
 
-def _pieces(record: Record, position: int) -> list[Said | Answered]:
+def _pieces(record: Record, position: int) -> list[Utterance | AnsweredCall]:
     """A record as what was said and what tools answered, in order; reasoning is left out."""
     if record.body is None and record.role is not Role.TOOL:  # mostly: words, and nothing else
         return [_said(record, position, (Text(record.content),))]
-    found: list[Said | Answered] = []
+    found: list[Utterance | AnsweredCall] = []
     words: list[Text | Attachment] = []
     calls: list[ToolCall] = []
 
@@ -142,13 +136,13 @@ def _pieces(record: Record, position: int) -> list[Said | Answered]:
                 calls.append(part)
             case Attachment() if not (words or calls) and found:
                 answer = found[-1]  # what comes after an answer is the tool's
-                assert isinstance(answer, Answered)
+                assert isinstance(answer, AnsweredCall)
                 found[-1] = replace(answer, attachments=(*answer.attachments, part))
             case Text() | Attachment():
                 words.append(part)
             case ToolResult():
                 finish()
-                found.append(Answered(position=position, result=part, name=record.name))
+                found.append(AnsweredCall(position=position, result=part, name=record.name))
             case Reasoning() | Opaque() | ToolCall():
                 pass  # nobody else can call a tool
             case _:
@@ -164,8 +158,10 @@ def _said(
     position: int,
     words: tuple[Text | Attachment, ...] = (),
     calls: tuple[ToolCall, ...] = (),
-) -> Said:
-    return Said(position=position, role=record.role, name=record.name, parts=words, calls=calls)
+) -> Utterance:
+    return Utterance(
+        position=position, role=record.role, name=record.name, parts=words, calls=calls
+    )
 
 
 def tool_calls(record: Record) -> tuple[ToolCall, ...]:
@@ -198,15 +194,15 @@ class _Pairing:
     belongs to the newest step of the turn that waits for one.
     """
 
-    said: list[Said | None] = field(default_factory=list)
-    answers: list[list[Answered | None]] = field(default_factory=list)
+    said: list[Utterance | None] = field(default_factory=list)
+    answers: list[list[AnsweredCall | None]] = field(default_factory=list)
     call_ids: list[tuple[str, ...]] = field(default_factory=list)
     by_id: dict[str | None, list[_Open]] = field(default_factory=dict)
     of_turn: list[_Open] = field(default_factory=list)
     taken_ids: set[str] = field(default_factory=set)
     made_ids: Counter[int] = field(default_factory=Counter)
 
-    def speak(self, said: Said, seq: int) -> None:
+    def speak(self, said: Utterance, seq: int) -> None:
         if said.role is Role.USER:
             self.of_turn = []
         self.said.append(said)
@@ -225,7 +221,7 @@ class _Pairing:
             opened[-1].calls.append(number)
         self.of_turn.append(_Open(step, deque(range(len(calls)))))
 
-    def answer(self, answered: Answered) -> None:
+    def answer(self, answered: AnsweredCall) -> None:
         call_id = answered.result.call_id
         place = self._first_open(self.by_id.get(call_id, []))
         if place is None and call_id is None:
@@ -238,9 +234,9 @@ class _Pairing:
         step, number = place
         self.answers[step][number] = answered
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[ShownStep]:
         for said, answers, call_ids in zip(self.said, self.answers, self.call_ids, strict=True):
-            yield Step(said=said, answers=tuple(answers), call_ids=call_ids)
+            yield ShownStep(said=said, answers=tuple(answers), call_ids=call_ids)
 
     def _first_open(self, opened: list[_Open]) -> tuple[int, int] | None:
         """The first open call of the newest step that has one; what was answered is let go."""
@@ -260,3 +256,147 @@ class _Pairing:
             shown = f"call_{seq}_{self.made_ids[seq]}"
         self.taken_ids.add(shown)
         return shown
+
+
+ATTACHMENT_CHARS_MAX = 300
+
+INTERRUPTED = "[Interrupted: no result was recorded. It is not known whether the tool ran.]"
+NO_WORDS = "[A message without words.]"
+
+_IN_BRACKETS = str.maketrans("[]\n", "() ")
+_ASIDES = {
+    Role.NOTE: "Note",
+    Role.SYSTEM: "System message",
+    Role.DEVELOPER: "System message",
+    Role.TOOL: "Tool",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """Shows steps with every text redacted."""
+
+    redact: Redact
+
+    def messages(self, step: ShownStep) -> tuple[ChatMessage, ...]:
+        """The messages of a step; none where there is nothing to show."""
+        if step.said is None:
+            return tuple(self._lone(answer) for answer in step.answers if answer is not None)
+        return (*self._spoken(step.said, step), *self._answers(step))
+
+    def words(self, text: str) -> str:
+        """Cleaned first: what cannot be seen takes a secret apart."""
+        return self.redact(cleaned(text)).strip()
+
+    def _spoken(self, said: Utterance, step: ShownStep) -> tuple[ChatMessage, ...]:
+        text = self._text(said)
+        if said.role is Role.USER:
+            words = self._by(said) + (text or NO_WORDS)
+            return (ChatMessage(role=ChatRole.USER, text=words),)
+        if said.role is Role.ASSISTANT:
+            return (self._assistants(said, text, step),) if text or said.calls else ()
+        return (_aside(_ASIDES[said.role], text),) if text else ()
+
+    def _answers(self, step: ShownStep) -> Iterable[ChatMessage]:
+        """Nobody but an assistant makes calls, so that nobody else's are answered."""
+        if not step.call_ids:
+            return ()
+        return map(self._answer, step.call_ids, step.answers)
+
+    def _assistants(self, said: Utterance, text: str, step: ShownStep) -> ChatMessage:
+        calls = tuple(
+            ToolCall(call_id, call.name, self._arguments(call.arguments))
+            for call_id, call in zip(step.call_ids, said.calls, strict=True)
+        )
+        return ChatMessage(role=ChatRole.ASSISTANT, text=text, tool_calls=calls)
+
+    def _answer(self, call_id: str, answer: AnsweredCall | None) -> ChatMessage:
+        if answer is None:
+            return ChatMessage(role=ChatRole.TOOL, text=INTERRUPTED, call_id=call_id, is_error=True)
+        return ChatMessage(
+            role=ChatRole.TOOL,
+            text=self._result(answer),
+            call_id=call_id,
+            is_error=answer.result.is_error,
+        )
+
+    def _lone(self, answer: AnsweredCall) -> ChatMessage:
+        failed = " that failed" if answer.result.is_error else ""
+        return _aside(f"Result of a call{failed}; the call is not shown", self._result(answer))
+
+    def _result(self, answer: AnsweredCall) -> str:
+        named = (self._attachment(attachment) for attachment in answer.attachments)
+        return "\n".join([self.words(answer.result.text), *named]).strip()
+
+    def _by(self, said: Utterance) -> str:
+        return "" if not said.name else f"[From {quoted(self.redact(cleaned(said.name)))}]\n"
+
+    def _text(self, said: Utterance) -> str:
+        """Texts in a row are redacted as one, so that a secret cannot be parted by them."""
+        if len(said.parts) == 1 and isinstance(said.parts[0], Text):
+            return self.words(said.parts[0].text)
+        shown: list[str] = []
+        texts: list[str] = []
+        for part in said.parts:
+            match part:
+                case Text():
+                    texts.append(part.text)
+                case Attachment():
+                    shown += [self.words("\n".join(texts)), self._attachment(part)]
+                    texts = []
+        shown.append(self.words("\n".join(texts)))
+        return "\n".join(text for text in shown if text)
+
+    def _attachment(self, attachment: Attachment) -> str:
+        where = (attachment.uri or "").partition("?")[0].partition("#")[0]
+        told = (attachment.kind, attachment.name, attachment.media_type, where)
+        text = self.redact(" ".join(cleaned(each) for each in told if each))
+        return f"[Attachment: {one_line(text, ATTACHMENT_CHARS_MAX).translate(_IN_BRACKETS)}]"
+
+    def _arguments(self, given: Any) -> Any:
+        """Redacted, as values; text only where it is no JSON."""
+        value = _decoded(given)
+        if isinstance(value, str):
+            return self.words(value)
+        try:
+            clean = _each_text(value, self._leaf)
+            text = json.dumps(clean, ensure_ascii=False)
+        except RecursionError:
+            return self.words(str(given))
+        # Some secrets are known only by the name beside them, so that all of it is looked at.
+        redacted = self.redact(text)
+        return clean if redacted == text else _decoded(redacted)
+
+    def _leaf(self, text: str) -> str:
+        """A value by itself where JSON's escapes would hide its shape from the redaction of all."""
+        text = cleaned(text)
+        return self.redact(text) if "\n" in text or '"' in text or "\\" in text else text
+
+
+def _aside(what: str, text: str) -> ChatMessage:
+    return ChatMessage(role=ChatRole.USER, text=f"[{what}]\n{fenced(text)}")
+
+
+def _decoded(arguments: Any) -> Any:
+    """Arguments as values; text that is no JSON object or list stays the text it is."""
+    if arguments is None:
+        return {}
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+    return value if isinstance(value, dict | list) else arguments
+
+
+def _each_text(value: Any, change: Redact) -> Any:
+    match value:
+        case str():
+            return change(value)
+        case dict():
+            return {change(key): _each_text(inner, change) for key, inner in value.items()}
+        case list():
+            return [_each_text(inner, change) for inner in value]
+        case _:
+            return value

@@ -12,15 +12,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
-from recollect.agency import DocumentChanges
-from recollect.document import Because, Delete, Document, Edit, Move, Restore, Rewrite, Write
 from recollect.documents.editing import Editor
 from recollect.documents.reading import Tree
 from recollect.documents.scope import Holder
-from recollect.documents.staging import StagedTree
-from recollect.documents.steps import Step
-from recollect.knowledge import Source
+from recollect.documents.staging import StagedTree, Step
 from recollect.runtime import Runtime
+from recollect.types.agents import DocumentChanges
+from recollect.types.facts import Source
+from recollect.types.pages import Because, Delete, Document, Edit, Move, Restore, Rewrite, Write
 
 
 class PreparedKind(StrEnum):

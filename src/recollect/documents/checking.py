@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from recollect import collection
-from recollect.document import Author, AuthorKind, Because, Content
 from recollect.documents.paths import DocumentPath
 from recollect.documents.reading import read_place
 from recollect.errors import InvalidPath, InvalidValue, TooLarge
-from recollect.knowledge import Source
+from recollect.types.facts import Source
+from recollect.types.pages import Author, AuthorKind, Because, Content
 
 if TYPE_CHECKING:
     from recollect.redaction import Redactor

@@ -14,7 +14,27 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from recollect.collection import check_flag
-from recollect.document import (
+from recollect.documents.checking import (
+    check_because,
+    check_clean,
+    check_content,
+    check_expected,
+    check_text,
+    check_texts,
+)
+from recollect.documents.links import references, unlinked
+from recollect.documents.paths import DEPTH_MAX, DocumentPath, read_path, stored_path
+from recollect.documents.reading import Tree, TreeReader, read_place
+from recollect.errors import (
+    DocumentExists,
+    DocumentReferenced,
+    InvalidValue,
+    NotAllowed,
+    NotFound,
+    StaleVersion,
+)
+from recollect.types.facts import Source
+from recollect.types.pages import (
     Because,
     Content,
     Delete,
@@ -28,26 +48,6 @@ from recollect.document import (
     TreeLimits,
     Write,
 )
-from recollect.documents.checking import (
-    check_because,
-    check_clean,
-    check_content,
-    check_expected,
-    check_text,
-    check_texts,
-)
-from recollect.documents.links import references, unlinked
-from recollect.documents.paths import DEPTH_MAX, DocumentPath, read_path, stored_path
-from recollect.documents.reading import Reader, Tree, read_place
-from recollect.errors import (
-    DocumentExists,
-    DocumentReferenced,
-    InvalidValue,
-    NotAllowed,
-    NotFound,
-    StaleVersion,
-)
-from recollect.knowledge import Source
 
 if TYPE_CHECKING:
     from recollect.redaction import Redactor
@@ -63,7 +63,7 @@ class OnReferences(StrEnum):
     UNLINK = "unlink"  # in bodies, the links become the words they show
 
 
-class Editor(Reader):
+class Editor(TreeReader):
     """A tree of documents, as one holder may see and change it."""
 
     def write(  # noqa: PLR0913 - what a document can have

@@ -245,7 +245,7 @@ def _check_plain(found: os.stat_result, bytes_max: int) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class PublishTarget:
     """Where a tree is published to: a name in an open directory."""
 
     parent: Folder
@@ -275,7 +275,7 @@ class Target:
 
 
 @contextlib.contextmanager
-def target_of(directory: str | os.PathLike[str]) -> Iterator[Target]:
+def target_of(directory: str | os.PathLike[str]) -> Iterator[PublishTarget]:
     """The place that a path names; what the system says against it becomes one of our errors."""
     given = os.fspath(directory)
     if not given:
@@ -288,7 +288,7 @@ def target_of(directory: str | os.PathLike[str]) -> Iterator[Target]:
                 raise UnusableDirectory(f"{path} has nothing beside it, where a copy could be made")
         # The system finds the way: what `..` means depends on the links before it.
         with Folder.named(path.parent) as parent:
-            yield Target(parent=parent, name=path.name, shown=str(_shown_path(path)))
+            yield PublishTarget(parent=parent, name=path.name, shown=str(_shown_path(path)))
     except OSError as error:
         if isinstance(error, RecollectError):
             raise

@@ -15,7 +15,6 @@ from typing import Any
 
 import yaml
 
-from recollect.document import PATH_BYTES_MAX, Document
 from recollect.documents.checking import (
     DESCRIPTION_CHARS_MAX,
     LINKS_MAX,
@@ -24,7 +23,8 @@ from recollect.documents.checking import (
     TITLE_CHARS_MAX,
 )
 from recollect.errors import InvalidValue, TooLarge
-from recollect.knowledge import Source
+from recollect.types.facts import Source
+from recollect.types.pages import PATH_BYTES_MAX, Document
 
 DEPTH_MAX = 4
 NODES_MAX = 8_000

@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from recollect.document import Content, NewReference, ReferenceKind
 from recollect.documents.paths import PATH_CHARS_MAX, DocumentPath, read_path
 from recollect.errors import InvalidPath
+from recollect.types.pages import Content, NewReference, ReferenceKind
 
 LINKS_MAX = 2000  # of one body; the rest is text
 

@@ -10,15 +10,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from recollect.document import Document
 from recollect.documents import manifest as manifests
 from recollect.documents.files import UNFINISHED, Folder, target_of
 from recollect.documents.loaded import Known, note, read_known, renewed
 from recollect.documents.manifest import Manifest
 from recollect.documents.paths import DocumentPath
 from recollect.documents.reconcile import reconcile
-from recollect.documents.shelf import Conflict, Plan, Problem, Relocation, Shelf
-from recollect.documents.survey import Survey, survey
+from recollect.documents.survey import Conflict, Plan, Problem, Relocation, Shelf, Survey, survey
 from recollect.errors import (
     DocumentExists,
     DocumentReferenced,
@@ -29,6 +27,7 @@ from recollect.errors import (
     StaleVersion,
     UnusableDirectory,
 )
+from recollect.types.pages import Document
 
 TRIES_MAX = 8  # of a load, when others change the tree meanwhile
 DELETIONS_UNASKED_MAX = 10  # of more than half of the documents
@@ -84,7 +83,7 @@ def load(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
+class _DirectoryReading:
     """What a directory holds, and what is known about it if it is one of ours."""
 
     known: Known | None
@@ -96,7 +95,7 @@ class _Reading:
         return None if self.known is None else self.known.base
 
 
-def _read(shelf: Shelf, held: Folder, root: DocumentPath | None) -> _Reading:
+def _read(shelf: Shelf, held: Folder, root: DocumentPath | None) -> _DirectoryReading:
     problem, known = "", None
     try:
         known = read_known(held)
@@ -114,7 +113,7 @@ def _read(shelf: Shelf, held: Folder, root: DocumentPath | None) -> _Reading:
         found.skipped[manifests.NAME] = problem
     if known is not None and known.problem:
         found.skipped[manifests.LOADED] = known.problem
-    return _Reading(known=known, found=found, origin=origin)
+    return _DirectoryReading(known=known, found=found, origin=origin)
 
 
 def _usual_root(shelf: Shelf, known: Known | None) -> DocumentPath:
@@ -134,7 +133,7 @@ def is_own(shelf: Shelf, published: Manifest, root: DocumentPath) -> bool:
 
 
 def _carried_out(
-    shelf: Shelf, reading: _Reading, dry_run: bool, allow_deletions: bool
+    shelf: Shelf, reading: _DirectoryReading, dry_run: bool, allow_deletions: bool
 ) -> tuple[Plan, Sequence[Document]]:
     for attempt in range(TRIES_MAX):
         plan = reconcile(shelf, reading.found, reading.base, reading.origin)
@@ -165,7 +164,7 @@ def _check_deletions(plan: Plan) -> None:
 
 
 def _note(
-    shelf: Shelf, held: Folder, reading: _Reading, plan: Plan, made: Sequence[Document]
+    shelf: Shelf, held: Folder, reading: _DirectoryReading, plan: Plan, made: Sequence[Document]
 ) -> None:
     """Note what was loaded; a directory that is not ours is left as it is."""
     if reading.known is None:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from recollect.document import Document, Node, Write
 from recollect.documents import manifest as manifests
 from recollect.documents.files import Folder
-from recollect.documents.manifest import Entry, Manifest, write_loaded
+from recollect.documents.manifest import Manifest, ManifestEntry, write_loaded
 from recollect.documents.paths import read_path
-from recollect.documents.shelf import Plan, Shelf, is_bare, moment_text
-from recollect.documents.survey import Survey
+from recollect.documents.survey import Plan, Shelf, Survey, is_bare, moment_text
 from recollect.errors import InvalidValue
+from recollect.types.pages import Document, Node, Write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +79,7 @@ class _Renewing:
     plan: Plan
     created: dict[str, str]
     after: dict[str, Node]
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, ManifestEntry] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)  # keys of places
 
     def settle(self) -> None:
@@ -92,7 +91,7 @@ class _Renewing:
             if not version and made is not None:
                 version, at = made.version, moment_text(made.updated_at)
             if version:
-                entry = Entry(
+                entry = ManifestEntry(
                     path=settled.path,
                     id=document_id,
                     version=version,
@@ -123,9 +122,9 @@ class _Renewing:
             self._put(replace(known, path=name))
         elif known is None and _is_bare(shelf, node):
             at = moment_text(node.updated_at)
-            self._put(Entry(path=name, id=node.id, version=node.version, sha256="", at=at))
+            self._put(ManifestEntry(path=name, id=node.id, version=node.version, sha256="", at=at))
 
-    def _put(self, entry: Entry) -> None:
+    def _put(self, entry: ManifestEntry) -> None:
         self.entries[entry.id] = entry
         self.taken.add(self.base.place(entry).key)
 

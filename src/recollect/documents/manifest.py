@@ -17,9 +17,9 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from recollect.document import Content
 from recollect.documents.paths import EXTENSION, DocumentPath, read_path
 from recollect.errors import InvalidPath, InvalidValue, SchemaTooNew
+from recollect.types.pages import Content
 
 NAME = ".recollect.json"
 LOADED = ".recollect-loaded.json"
@@ -32,7 +32,7 @@ ROOT_FILE = ROOT_FOLDER + EXTENSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ManifestEntry:
     """One document of a generation. `sha256` empty: it is only a directory.
 
     `at` is when the version was made: a store that was restored from a copy uses numbers again.
@@ -59,23 +59,23 @@ class Manifest:
     root: DocumentPath
     generation: int
     published_at: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ManifestEntry, ...]
 
     @cached_property
-    def by_key(self) -> dict[str, Entry]:
+    def by_key(self) -> dict[str, ManifestEntry]:
         """Files, by the key of the path they stand for."""
         return {path_of(self.root, each.path).key: each for each in self.entries if each.sha256}
 
     @cached_property
-    def folders(self) -> dict[str, Entry]:
+    def folders(self) -> dict[str, ManifestEntry]:
         """Documents that are only directories, by key."""
         return {path_of(self.root, each.path).key: each for each in self.entries if not each.sha256}
 
     @cached_property
-    def by_id(self) -> dict[str, Entry]:
+    def by_id(self) -> dict[str, ManifestEntry]:
         return {each.id: each for each in self.entries}
 
-    def place(self, entry: Entry) -> DocumentPath:
+    def place(self, entry: ManifestEntry) -> DocumentPath:
         return path_of(self.root, entry.path)
 
     def checked(self) -> Manifest:
@@ -139,7 +139,7 @@ def write_loaded(published: Manifest, now: Manifest) -> bytes:
     return _lines(head, [each for each in now.entries if known.get(each.id) != each])
 
 
-def _lines(head: Mapping[str, object], entries: Iterable[Entry]) -> bytes:
+def _lines(head: Mapping[str, object], entries: Iterable[ManifestEntry]) -> bytes:
     """As JSON, a line for each document."""
     lines = [f"{json.dumps(key)}: {_json(value)}," for key, value in head.items()]
     said = [(_said(each), each.sha256) for each in entries]
@@ -149,7 +149,7 @@ def _lines(head: Mapping[str, object], entries: Iterable[Entry]) -> bytes:
     return "\n".join(["{", *lines, "}", ""]).encode()
 
 
-def _said(entry: Entry) -> str:
+def _said(entry: ManifestEntry) -> str:
     return _json(
         {"path": entry.path, "id": entry.id, "version": entry.version, "at": entry.at}
         | ({"sha256": entry.sha256, "bytes": entry.size_bytes} if entry.sha256 else {})
@@ -206,15 +206,15 @@ def _object(data: bytes, name: str) -> Mapping[str, Any]:
     return said
 
 
-def _entries(said: Mapping[str, Any]) -> tuple[Entry, ...]:
+def _entries(said: Mapping[str, Any]) -> tuple[ManifestEntry, ...]:
     return (
         *(_entry(each, _text(each["sha256"])) for each in said["files"]),
         *(_entry(each, "") for each in said["folders"]),
     )
 
 
-def _entry(said: Any, sha256: str) -> Entry:
-    return Entry(
+def _entry(said: Any, sha256: str) -> ManifestEntry:
+    return ManifestEntry(
         path=_text(said["path"]),
         id=_text(said["id"]),
         version=_number(said["version"]),

@@ -1,8 +1,6 @@
-"""A tree as it would be: a store's documents, with what a changeset has made of them laid over.
+"""Collections that remember what was done to them, so that it can be undone.
 
-Nothing is copied beforehand and nothing is written: what the changeset did not touch is read from
-the store when it is asked for. What was moved is listed here one by one, so that the rest of the
-store's documents stand where they stood.
+Taking a copy before each edit would cost as much as there is; this costs what the edit changes.
 """
 
 from __future__ import annotations
@@ -10,11 +8,16 @@ from __future__ import annotations
 import builtins
 import heapq
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
+from typing import Any, SupportsIndex, TypeVar, cast
 
-from recollect.document import (
+from recollect.documents.links import references_in
+from recollect.documents.paths import DEPTH_MAX, stored_path
+from recollect.documents.reading import Tree
+from recollect.session import LIST_MAX
+from recollect.types.pages import (
     Content,
     DeletedDocument,
     Document,
@@ -25,17 +28,100 @@ from recollect.document import (
     ReferenceKind,
     Version,
 )
-from recollect.documents.links import references_in
-from recollect.documents.paths import DEPTH_MAX, stored_path
-from recollect.documents.reading import Tree
-from recollect.documents.undoing import Journal, UndoDict, UndoSet
-from recollect.session import LIST_MAX
+
+K = TypeVar("K")
+V = TypeVar("V")
+Journal = list[Callable[[], object]]
+
+
+def undo(journal: Journal) -> None:
+    """Undo all that was noted, the last first."""
+    undoing = journal[::-1]
+    for step in undoing:
+        step()
+    journal.clear()  # also of what the undoing noted
+
+
+class UndoDict(dict[K, V]):
+    """A mapping; what is put back after it was taken out comes last."""
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__()
+        self._journal = journal
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self._note(key)
+        super().__setitem__(key, value)
+
+    def __delitem__(self, key: K) -> None:
+        self._note(key)
+        super().__delitem__(key)
+
+    def pop(self, key: K, *default: Any) -> Any:
+        self._note(key)
+        return super().pop(key, *default)
+
+    def update(self, *others: Any, **named: Any) -> None:
+        for key, value in dict(*others, **named).items():
+            self[key] = value
+
+    def _note(self, key: K) -> None:
+        if key in self:
+            value = self[key]
+            self._journal.append(lambda: super(UndoDict, self).__setitem__(key, value))
+        else:
+            self._journal.append(lambda: super(UndoDict, self).pop(key, None))
+
+
+class UndoSet(set[K]):
+    """A set, of which one is added or taken out at a time."""
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__()
+        self._journal = journal
+
+    def add(self, value: K) -> None:
+        if value not in self:
+            self._journal.append(lambda: super(UndoSet, self).discard(value))
+            super().add(value)
+
+    def discard(self, value: object) -> None:
+        if value in self:
+            self._journal.append(lambda: super(UndoSet, self).add(cast(K, value)))
+            super().discard(value)
+
+
+class UndoList(list[V]):
+    """A list, of which one is put in, replaced or taken out at a time."""
+
+    def __init__(self, journal: Journal, values: Iterable[V] = ()) -> None:
+        super().__init__(values)
+        self._journal = journal
+
+    def append(self, value: V) -> None:
+        self._journal.append(super().pop)
+        super().append(value)
+
+    def insert(self, at: SupportsIndex, value: V) -> None:
+        self._journal.append(lambda: super(UndoList, self).__delitem__(at))
+        super().insert(at, value)
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        before = self[at]
+        self._journal.append(lambda: super(UndoList, self).__setitem__(at, before))
+        super().__setitem__(at, value)
+
+    def __delitem__(self, at: Any) -> None:
+        before = self[at]
+        self._journal.append(lambda: super(UndoList, self).insert(at, before))
+        super().__delitem__(at)
+
 
 _SEPARATOR = "\x01"  # of the slugs in a key, as paths.py makes them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class OverlayEntry:
     """A document that the changeset touched, or moved or deleted along with one."""
 
     place: Place
@@ -53,7 +139,7 @@ class Entry:
         return self.node.version
 
 
-def entry_of(document: Document) -> Entry:
+def entry_of(document: Document) -> OverlayEntry:
     """A document whose every word is known."""
     node = Node(
         id=document.id,
@@ -65,7 +151,7 @@ def entry_of(document: Document) -> Entry:
         updated_at=document.updated_at,
         has_children=False,
     )
-    return Entry(place=stored_path(document.path).place, node=node, document=document)
+    return OverlayEntry(place=stored_path(document.path).place, node=node, document=document)
 
 
 class Overlay:
@@ -75,9 +161,9 @@ class Overlay:
         self.under = under
         self.journal: Journal = []  # what the edit that is being made has changed
         # Entries by the key of where they stand, and those keys by id.
-        self.entries: dict[str, Entry] = UndoDict(self.journal)
+        self.entries: dict[str, OverlayEntry] = UndoDict(self.journal)
         self.keys: dict[str, str] = UndoDict(self.journal)
-        self.gone: dict[str, Entry] = {}  # deleted here, by id, in that order
+        self.gone: dict[str, OverlayEntry] = {}  # deleted here, by id, in that order
         # The store's documents at and below these keys have left.
         self.hidden: set[str] = UndoSet(self.journal)
         # From the key where something stood to its id; and keys where something came to stand.
@@ -89,7 +175,7 @@ class Overlay:
         # Keys where something came to stand from where something else had been moved away.
         self.taken: set[str] = UndoSet(self.journal)
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: OverlayEntry) -> None:
         key = entry.place.key
         self.entries[key] = entry
         self.keys[entry.id] = key
@@ -188,14 +274,14 @@ class Overlay:
             return node.has_children
         return next(self._untouched(space, _place(key), key, 1, LIST_MAX), None) is not None
 
-    def inside(self, space: str, place: Place) -> Iterator[Entry]:
+    def inside(self, space: str, place: Place) -> Iterator[OverlayEntry]:
         """What stands at a place and below it, each before its children."""
         after = ""
         while page := self.tree(space, place, after, DEPTH_MAX, LIST_MAX):
             for node in page:
                 at = stored_path(node.path).place
                 after = at.key
-                yield self.entries.get(at.key) or Entry(place=at, node=node)
+                yield self.entries.get(at.key) or OverlayEntry(place=at, node=node)
 
     def history(
         self, space: str, document_id: str, before: int | None, limit: int
@@ -297,7 +383,7 @@ class Overlay:
                     self.written.add(source_id)
 
     def referring(
-        self, space: str, entries: Collection[Entry]
+        self, space: str, entries: Collection[OverlayEntry]
     ) -> builtins.list[tuple[str, ReferenceKind, Place]]:
         """What refers to some documents by a path that is not theirs, as id, kind and path."""
         ids = {each.id: each.place.key for each in entries}
@@ -417,7 +503,7 @@ class Overlay:
             return self._document(space, self.entries[self.keys[found.id]])
         return None if self._is_hidden(stored_path(found.path).key) else found
 
-    def _document(self, space: str, entry: Entry) -> Document | None:
+    def _document(self, space: str, entry: OverlayEntry) -> Document | None:
         if entry.document is not None:
             return entry.document
         found = self.under.get(space, entry.id)

@@ -10,8 +10,8 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from recollect.document import PATH_BYTES_MAX, Place
 from recollect.errors import InvalidPath
+from recollect.types.pages import PATH_BYTES_MAX, Place
 
 HOME = "~"
 MEMORY = "memory"

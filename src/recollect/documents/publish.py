@@ -1,41 +1,296 @@
-"""Publishing the tree as a directory of Markdown files, one whole generation at a time.
+"""Which document becomes which file of a generation, and what is in it. Only reads the tree.
 
-Owns P6: a generation is one state of the tree, written aside, synced, and changes places with the
-one before in one step. What did not change is the same file in both. What people changed by hand
-is never lost: unless it was loaded, nothing is published; whoever publishes over it, and what they
-change in the last moment, has the generation before kept aside.
+The tree is listed once, at one moment; who is changed after that is read as it was then, so that
+nobody who writes all the time can keep others from publishing.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from recollect.documents import manifest as manifests
-from recollect.documents.files import UNFINISHED, Folder, Target, shown, target_of, wipe
+from recollect.documents.files import UNFINISHED, Folder, PublishTarget, shown, target_of, wipe
 from recollect.documents.front_matter import render
-from recollect.documents.generations import Generations
-from recollect.documents.layout import (
-    Branch,
-    Layout,
-    Slot,
-    branches,
-    document_of,
-    folder_entries,
-    folders_of,
-    lay_out,
-)
 from recollect.documents.load import is_own
 from recollect.documents.loaded import Known, read_known
-from recollect.documents.manifest import Entry, Manifest
+from recollect.documents.manifest import Manifest, ManifestEntry
 from recollect.documents.paths import DocumentPath, read_path
 from recollect.documents.reconcile import reconcile
-from recollect.documents.shelf import Shelf
-from recollect.documents.survey import Found, Survey, survey
-from recollect.errors import InvalidValue, NotFound, StoreBusy, UnloadedEdits, UnusableDirectory
+from recollect.documents.survey import FoundFile, Shelf, Survey, is_bare, moment_text, survey
+from recollect.errors import (
+    InvalidValue,
+    NotFound,
+    StoreBusy,
+    StoreDenied,
+    UnloadedEdits,
+    UnusableDirectory,
+    UsageError,
+)
+from recollect.types.pages import Document, Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """A document on its way into a generation."""
+
+    id: str
+    version: int
+    at: str
+    path: str
+    is_folder: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Branch:
+    """A directory of a generation: the whole names of its files, and its directories."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    folders: dict[str, Branch] = field(default_factory=dict)
+
+
+Layout = dict[str, Slot]
+
+
+def lay_out(shelf: Shelf, root: DocumentPath) -> Layout:
+    """What is to be published, by the name of its file or directory."""
+    layout: Layout = {}
+    for node in shelf.nodes(root):
+        path = read_path(node.path)
+        slot = Slot(
+            id=node.id,
+            version=node.version,
+            at=moment_text(node.updated_at),
+            path=node.path,
+            is_folder=False,
+        )
+        is_folder = _is_folder(shelf, root, node, slot)
+        name_of = manifests.folder_of if is_folder else manifests.file_of
+        layout[name_of(root, path)] = replace(slot, is_folder=is_folder)
+    return layout
+
+
+def _is_folder(shelf: Shelf, root: DocumentPath, node: Node, slot: Slot) -> bool:
+    """A page that says nothing but its name, with others below it, is a directory alone."""
+    path = read_path(node.path)
+    is_needed = node.has_children or path.key == root.key
+    if not is_needed or node.body_chars or node.description or node.title != path.slug:
+        return False
+    found = document_of(shelf, slot)
+    return found is not None and is_bare(found.content, path.slug)
+
+
+def document_of(shelf: Shelf, slot: Slot) -> Document | None:
+    """A document as it was when the tree was listed; none: it has been purged."""
+    found = shelf.tree.get(shelf.space, slot.id)
+    if found is None:
+        return None
+    if found.version == slot.version:
+        return replace(found, path=slot.path)
+    for version in shelf.tree.history(shelf.space, slot.id, slot.version + 1, 1):
+        if version.number == slot.version:
+            return replace(
+                found,
+                path=slot.path,
+                version=version.number,
+                title=version.title,
+                description=version.description,
+                body=version.body,
+                tags=version.tags,
+                links=version.links,
+                sources=version.sources,
+            )
+    return None
+
+
+def branches(layout: Layout) -> Branch:
+    """The files of a generation as a tree of directories."""
+    top = Branch()
+    for name, slot in layout.items():
+        if not slot.is_folder:
+            *folders, last = name.split("/")
+            branch = top
+            for folder in folders:
+                branch = branch.folders.setdefault(folder, Branch())
+            branch.files[last] = name
+    return top
+
+
+def folder_entries(layout: Layout) -> dict[str, ManifestEntry]:
+    return {
+        name: ManifestEntry(path=name, id=slot.id, version=slot.version, sha256="", at=slot.at)
+        for name, slot in layout.items()
+        if slot.is_folder
+    }
+
+
+def folders_of(layout: Mapping[str, Slot]) -> set[str]:
+    """The directories that these files and directories need."""
+    needed = set()
+    for name, slot in layout.items():
+        above = name if slot.is_folder else name.rpartition("/")[0]
+        while above and above != manifests.ROOT_FOLDER:
+            needed.add(above)
+            above = above.rpartition("/")[0]
+    return needed
+
+
+_NAMES_MAX = 1000
+_TRIES_MAX = 16
+_KEPT = "-edited"
+
+
+@dataclass(slots=True, kw_only=True)
+class SiblingDirectories:
+    """What stands beside a target, and belongs to it."""
+
+    target: PublishTarget
+    old: Folder | None
+
+    @contextlib.contextmanager
+    def aside(self, number: int) -> Iterator[tuple[str, Folder]]:
+        """A new directory beside the target; it is gone if it does not come to be published."""
+        name, aside = self._made(number)
+        with aside:
+            try:
+                yield name, aside
+            except BaseException:
+                if self.target.parent.identity_at(self.target.name) != aside.identity:
+                    with contextlib.suppress(OSError, UsageError):
+                        wipe(aside, UNFINISHED)
+                        self.target.parent.remove_folder(name)
+                raise
+
+    def _made(self, number: int) -> tuple[str, Folder]:
+        for _ in range(_TRIES_MAX):
+            name = self._free_name(number)
+            try:
+                folder = self.target.parent.make(name)
+            except FileExistsError:
+                continue  # somebody else was faster
+            except PermissionError as error:
+                raise StoreDenied(
+                    f"{Path(self.target.shown).parent}: {error.strerror}; a generation is written "
+                    "beside the one before, so its directory has to be writable"
+                ) from error
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(folder)
+                if self._is_begun(name, folder):
+                    stack.pop_all()
+                    return name, folder
+        raise StoreBusy(f"somebody else publishes to {self.target.shown}; try again")
+
+    def _is_begun(self, name: str, folder: Folder) -> bool:
+        """Before it is marked, others may take it for what somebody dead has left behind."""
+        try:
+            if not folder.lock():
+                return False
+            folder.write(UNFINISHED, b"")
+        except FileNotFoundError:
+            return False
+        return self.target.parent.identity_at(name) == folder.identity
+
+    def _free_name(self, number: int) -> str:
+        for each in range(number, number + _NAMES_MAX):
+            name = f".{self.target.name}.recollect-{each}"
+            if self.target.parent.stat(name) is None:
+                return name
+        raise UnusableDirectory(f"there is no free name beside {self.target.shown}")
+
+    def swap(self, name: str, aside: Folder) -> None:
+        """A generation takes the place of the one before, or of nothing."""
+        parent, target = self.target.parent, self.target.name
+        if parent.identity_at(name) != aside.identity:
+            raise UnusableDirectory(f"somebody has replaced {shown(name)} beside the target")
+        if self.old is None:
+            self._put(name)
+        else:
+            if parent.identity_at(target) != self.old.identity:
+                raise UnusableDirectory(f"somebody has replaced {self.target.shown} meanwhile")
+            parent.exchange(name, target)
+        if parent.identity_at(target) != aside.identity:
+            if self.old is not None:
+                parent.exchange(name, target)
+            raise UnusableDirectory(f"somebody has replaced {shown(name)} in the last moment")
+        parent.sync()
+
+    def _put(self, name: str) -> None:
+        try:
+            self.target.parent.rename(name, self.target.name)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise StoreBusy(
+                    f"somebody else has made {self.target.shown} meanwhile; try again"
+                ) from error
+            raise
+
+    # what is left of generations before
+
+    def retire(self, name: str, is_as_it_was: Callable[[Folder], bool]) -> None:
+        """Remove the generation before, if it still is what it was when it was looked at."""
+        if self.old is None:
+            return
+        try:
+            is_ours = self.target.parent.identity_at(name) == self.old.identity
+            if is_ours and is_as_it_was(self.old):
+                self.old.write(UNFINISHED, b"")
+                self._remove(name, self.old)
+                return
+        except (OSError, UsageError):
+            pass  # whatever it is, it is not removed
+        self.keep(name)
+
+    def _remove(self, name: str, folder: Folder) -> None:
+        """From here on it is not whole: what cannot be removed now is removed some other time."""
+        with contextlib.suppress(OSError, UsageError):
+            wipe(folder, UNFINISHED)
+            self.target.parent.remove_folder(name)
+
+    def keep(self, name: str) -> None:
+        """Give a directory with edits a name that says so."""
+        parent = self.target.parent
+        for number in range(1, _NAMES_MAX):
+            kept = f"{name}{_KEPT}" if number == 1 else f"{name}{_KEPT}-{number}"
+            if parent.stat(kept) is None and parent.stat(name) is not None:
+                with contextlib.suppress(OSError):
+                    parent.rename(name, kept)
+                break
+
+    def kept_aside(self) -> tuple[str, ...]:
+        """All directories with edits that stand beside the target, until somebody removes them."""
+        pattern = re.compile(self._prefix + rf"[0-9]+{_KEPT}(-[0-9]+)?")
+        where = Path(self.target.shown)
+        names = [name for name in self.target.parent.names() if pattern.fullmatch(name)]
+        return tuple(str(where.with_name(name)) for name in names)
+
+    @property
+    def _prefix(self) -> str:
+        return re.escape(f".{self.target.name}.recollect-")
+
+    def clear(self, is_disposable: Callable[[Folder], bool]) -> None:
+        """Remove what a publication that died has left behind."""
+        parent = self.target.parent
+        pattern = re.compile(self._prefix + "[0-9]+")
+        for name in parent.names():
+            if not pattern.fullmatch(name):
+                continue
+            with contextlib.suppress(OSError, UsageError), parent.folder(name) as folder:
+                if not folder.lock():
+                    continue
+                if not folder.names() or folder.stat(UNFINISHED) is not None:
+                    self._remove(name, folder)
+                elif is_disposable(folder):
+                    folder.write(UNFINISHED, b"")
+                    self._remove(name, folder)
+                else:
+                    self.keep(name)
+
 
 TRIES_MAX = 8  # to read the tree without anything being purged meanwhile
 FILES_SHOWN = 10
@@ -80,13 +335,15 @@ def publish(
             target=target,
             old=old,
             known=None if old is None else _known(shelf, target, old, root),
-            beside=Generations(target=target, old=old),
+            beside=SiblingDirectories(target=target, old=old),
             progress=progress or (lambda _done, _all: None),
         )
         return publishing.run(root, discard_edits=discard_edits)
 
 
-def _known(shelf: Shelf, target: Target, old: Folder, root: DocumentPath | None) -> Known | None:
+def _known(
+    shelf: Shelf, target: PublishTarget, old: Folder, root: DocumentPath | None
+) -> Known | None:
     """What is known about a directory; UnusableDirectory: it is not ours, or not whole."""
     where = target.shown
     try:
@@ -112,16 +369,16 @@ def _known(shelf: Shelf, target: Target, old: Folder, root: DocumentPath | None)
 @dataclass(slots=True, kw_only=True)
 class _Publishing:
     shelf: Shelf
-    target: Target
+    target: PublishTarget
     old: Folder | None
     known: Known | None
-    beside: Generations
+    beside: SiblingDirectories
     progress: Progress
     root: DocumentPath = field(init=False)
     before: Survey | None = None
     has_edits: bool = False
-    placed: dict[str, Entry] = field(default_factory=dict)
-    linked: dict[str, Found] = field(default_factory=dict)
+    placed: dict[str, ManifestEntry] = field(default_factory=dict)
+    linked: dict[str, FoundFile] = field(default_factory=dict)
 
     def run(self, root: DocumentPath | None, *, discard_edits: bool) -> Publication:
         self.root = self._root(root)
@@ -183,7 +440,7 @@ class _Publishing:
                 files=files,
             )
 
-    def _found(self, entry: Entry) -> Found:
+    def _found(self, entry: ManifestEntry) -> FoundFile:
         assert self.before is not None
         return self.before.files[manifests.path_of(self.root, entry.path).key]
 
@@ -202,7 +459,7 @@ class _Publishing:
             and all(each.is_folder or self._reusable(name, each) for name, each in layout.items())
         )
 
-    def _reusable(self, name: str, slot: Slot) -> Found | None:
+    def _reusable(self, name: str, slot: Slot) -> FoundFile | None:
         """The file of the generation before that is just what is to be written."""
         if self.before is None or self.known is None:
             return None
@@ -279,7 +536,7 @@ class _Publishing:
             return  # it was purged since the tree was listed, which is listed again
         data = render(document)
         into.write(name, data)
-        self.placed[whole] = Entry(
+        self.placed[whole] = ManifestEntry(
             path=whole,
             id=slot.id,
             version=slot.version,

@@ -1,20 +1,29 @@
-"""Reading the document tree as one holder may see it: by path, by an old path, by id, by text.
+"""What changed between two texts, as a unified diff, in bounded time. Pure.
 
-Owns the half of the scope that hides: what stands outside a holder's part is as if it were not
-there, however it is asked for, and its versions from when it stood outside are nobody's here.
+Comparing costs as much as there are pairs of equal lines. Texts that are little but the same lines
+over and over are not compared: what lies between their common beginning and end is replaced.
 """
 
 from __future__ import annotations
 
 import builtins
+import difflib
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
 from recollect import collection
-from recollect.document import (
+from recollect.documents.paths import DEPTH_MAX, DocumentPath, read_path
+from recollect.documents.scope import Holder
+from recollect.errors import InvalidPath, InvalidValue, NotFound
+from recollect.runtime import Runtime
+from recollect.session import LIST_MAX, page_size
+from recollect.stemming import search_terms
+from recollect.store.protocol import NewId
+from recollect.types.pages import (
     Because,
     DeletedDocument,
     Document,
@@ -26,14 +35,48 @@ from recollect.document import (
     TreeLimits,
     Version,
 )
-from recollect.documents.differences import unified
-from recollect.documents.paths import DEPTH_MAX, DocumentPath, read_path
-from recollect.documents.scope import Holder
-from recollect.errors import InvalidPath, InvalidValue, NotFound
-from recollect.runtime import Runtime
-from recollect.session import LIST_MAX, page_size
-from recollect.store.protocol import NewId
-from recollect.terms import search_terms
+
+PAIRS_MAX = 400_000  # about a second
+_CONTEXT = 3
+_FEW = 200  # from here on difflib passes over lines that are more than one in a hundred
+
+
+def unified(old: Sequence[str], new: Sequence[str], old_name: str, new_name: str) -> str:
+    """The diff of two texts, given as lines; empty if they are the same."""
+    start, old_end, new_end = _differing(old, new)
+    if _pairs(old[start:old_end], new[start:new_end]) <= PAIRS_MAX:
+        lines = difflib.unified_diff(old, new, old_name, new_name, lineterm="")
+        return "\n".join(lines)
+    first, after = max(0, start - _CONTEXT), min(len(old) - old_end, _CONTEXT)
+    sizes = old_end + after - first, new_end + after - first
+    return "\n".join(
+        [
+            f"--- {old_name}",
+            f"+++ {new_name}",
+            f"@@ -{first + 1},{sizes[0]} +{first + 1},{sizes[1]} @@",
+            *(f" {line}" for line in old[first:start]),
+            *(f"-{line}" for line in old[start:old_end]),
+            *(f"+{line}" for line in new[start:new_end]),
+            *(f" {line}" for line in old[old_end : old_end + after]),
+        ]
+    )
+
+
+def _differing(old: Sequence[str], new: Sequence[str]) -> tuple[int, int, int]:
+    """Where the common beginning stops, and where the common end begins in each."""
+    shorter = min(len(old), len(new))
+    start = next((at for at in range(shorter) if old[at] != new[at]), shorter)
+    same = next(
+        (at for at in range(shorter - start) if old[-1 - at] != new[-1 - at]), shorter - start
+    )
+    return start, len(old) - same, len(new) - same
+
+
+def _pairs(old: Sequence[str], new: Sequence[str]) -> int:
+    theirs, ours = Counter(old), Counter(new)
+    popular = len(new) // 100 + 1 if len(new) >= _FEW else len(new)
+    return sum(count * theirs[line] for line, count in ours.items() if count <= popular)
+
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -108,7 +151,7 @@ class Links:
     incoming: tuple[Reference, ...]
 
 
-class Reader:
+class TreeReader:
     """A tree of documents, as one holder may see it."""
 
     def __init__(self, runtime: Runtime, tree: Tree, space: str, holder: Holder) -> None:

@@ -1,31 +1,20 @@
-"""What the files of a directory ask of the tree: three-way, and never more than can be had at once.
+"""Which file of a directory is which document: by its id, else by its place.
 
-The base is what was published, theirs is the file, ours is the document as it is now. Owns that
-nothing is overwritten: where both sides changed the same, it is a conflict and both stay. Nothing
-is written here; a plan is made.
+A file without an id is what was published at its place; a file whose id another has too is the
+document only if it stands where that was published.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
-from recollect.document import Content, Delete, Document, Edit, Move, Node, Write
-from recollect.documents.ancestry import Ancestor, Ancestry, theirs_of
-from recollect.documents.claims import Claims
 from recollect.documents.files import shown
-from recollect.documents.front_matter import FileText
-from recollect.documents.manifest import Entry, Manifest, folder_of
-from recollect.documents.merge import ClashingContent, merge_contents
+from recollect.documents.front_matter import FENCE, FileText, parse
+from recollect.documents.manifest import Manifest, ManifestEntry, folder_of
+from recollect.documents.merge import Ancestor, Ancestry, ClashingContent, merge_contents, theirs_of
 from recollect.documents.paths import DocumentPath, read_path
-from recollect.documents.shelf import (
-    Conflict,
-    Plan,
-    Relocation,
-    Settled,
-    Shelf,
-    is_bare,
-    moment_text,
-)
+from recollect.documents.reading import is_id
 from recollect.documents.structure import (
     Creating,
     Deleting,
@@ -35,8 +24,140 @@ from recollect.documents.structure import (
     Step,
     is_same_place,
 )
-from recollect.documents.survey import Found, Survey
+from recollect.documents.survey import (
+    Conflict,
+    FoundFile,
+    Plan,
+    Relocation,
+    Settled,
+    Shelf,
+    Survey,
+    is_bare,
+    moment_text,
+)
 from recollect.errors import InvalidValue, NotAllowed
+from recollect.types.pages import Content, Delete, Document, Edit, Move, Node, Write
+
+HEAD_CHARS_MAX = 8192  # where a head is looked for that has lost its beginning
+_ID_LINE = re.compile(r"""^id:[ \t]*["']?(?P<id>[0-9a-f-]{36})["']?[ \t]*$""", re.MULTILINE)
+
+
+@dataclass(slots=True, kw_only=True)
+class Claims:
+    """The files that could be read, and whose they are; a file goes by the key of its path."""
+
+    shelf: Shelf
+    survey: Survey
+    manifest: Manifest | None
+    plan: Plan
+    texts: dict[str, FileText] = field(default_factory=dict)  # of files that are not as published
+    owners: dict[str, str] = field(default_factory=dict)  # file: id of its document
+    claimed: set[str] = field(default_factory=set)  # ids, also where there is no telling which file
+    unplaced: set[str] = field(default_factory=set)  # files with something no document can keep
+    _known: dict[str, Document | None] = field(default_factory=dict)
+
+    def settle(self) -> None:
+        """Read the files, and find out whose they are; what is amiss goes to the plan."""
+        self._read()
+        self._by_id()
+        self._by_place()
+
+    def document(self, document_id: str) -> Document | None:
+        """A document below the root, also a deleted one."""
+        if document_id not in self._known:
+            self._known[document_id] = self.shelf.get(document_id, self.survey.root)
+        return self._known[document_id]
+
+    def entry(self, document_id: str) -> ManifestEntry | None:
+        return None if self.manifest is None else self.manifest.by_id.get(document_id)
+
+    def place(self, entry: ManifestEntry) -> DocumentPath:
+        assert self.manifest is not None
+        return self.manifest.place(entry)
+
+    def _entry_at(self, key: str) -> ManifestEntry | None:
+        if self.manifest is None:
+            return None
+        return self.manifest.by_key.get(key) or self.manifest.folders.get(key)
+
+    def _read(self) -> None:
+        for key, found in self.survey.files.items():
+            if found.data is None:
+                continue
+            try:
+                text = parse(found.data)
+                self._check_head(text)
+            except InvalidValue as error:
+                self.survey.doubtful.add(found.name)
+                self.plan.problem(found.name, str(error))
+                continue
+            self.texts[key] = text
+            if text.front is not None and text.front.unknown:
+                unknown = shown(", ".join(text.front.unknown))
+                self.plan.problem(found.name, f"no document has a place for this: {unknown}")
+                self.unplaced.add(key)
+
+    def _check_head(self, text: FileText) -> None:
+        """A head that is not the first thing in a file is no head, and would become its text."""
+        if text.front is not None:
+            return
+        for match in _ID_LINE.finditer(text.body[:HEAD_CHARS_MAX]):
+            if self.entry(match["id"]) is not None or self.document(match["id"]) is not None:
+                raise InvalidValue(
+                    f"it has a line `id`, but its head does not begin with {FENCE} in the first "
+                    "line: put that back"
+                )
+
+    def _by_id(self) -> None:
+        claims: dict[str, list[str]] = {}
+        for key, found in self.survey.files.items():
+            entry = self._entry_at(key)
+            document_id = self._said_id(key)
+            if found.data is None and entry is not None:
+                document_id = entry.id
+            if document_id is not None:
+                claims.setdefault(document_id, []).append(key)
+        for document_id, keys in claims.items():
+            self.claimed.add(document_id)
+            first = keys[0] if len(keys) == 1 else self._first(document_id)
+            for key in keys:
+                if key == first:
+                    self.owners[key] = document_id
+                else:
+                    self.texts.pop(key, None)
+                    self.plan.problem(
+                        self.survey.files[key].name,
+                        "another file has this id too; without the line `id` it is a new document",
+                    )
+
+    def _said_id(self, key: str) -> str | None:
+        text = self.texts.get(key)
+        said = None if text is None or text.front is None else text.front.id
+        if said is None or not is_id(said):
+            return None
+        if self.entry(said) is not None:
+            return said
+        found = self.document(said)
+        return None if found is None or found.deleted_at is not None else said
+
+    def _first(self, document_id: str) -> str:
+        """Of several files with one id, the place that is its own."""
+        entry = self.entry(document_id)
+        if entry is not None:
+            return self.place(entry).key
+        document = self.document(document_id)
+        return "" if document is None else read_path(document.path).key
+
+    def _by_place(self) -> None:
+        for key in self.texts:
+            entry = self._entry_at(key)
+            if key in self.owners or entry is None or entry.id in self.claimed:
+                continue
+            document = self.document(entry.id)
+            if document is not None and document.deleted_at is None:
+                self.owners[key] = entry.id
+                self.claimed.add(entry.id)
+
 
 NEVER_ALL = "-"  # for a hash, where a file has what its document cannot have: it stays an edit
 
@@ -71,7 +192,7 @@ class _Reconciling:
     stepped: set[str] = field(default_factory=set)  # ids that the plan has moved or deleted
     creations: dict[str, Write] = field(default_factory=dict)
     moves: dict[str, DocumentPath] = field(default_factory=dict)
-    deletions: dict[str, Entry] = field(default_factory=dict)
+    deletions: dict[str, ManifestEntry] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)  # by id, if there was a publication
 
     def run(self) -> None:
@@ -91,7 +212,7 @@ class _Reconciling:
 
     # a file
 
-    def _new(self, found: Found, text: FileText) -> None:
+    def _new(self, found: FoundFile, text: FileText) -> None:
         document = self.shelf.at(found.path)
         if document is not None and document.id not in self.claims.claimed:
             self._content(found, text, document, None)
@@ -102,7 +223,7 @@ class _Reconciling:
             self.names[found.path.key] = found.name
             self._settle(found, "", said=None)
 
-    def _known(self, found: Found, text: FileText, owner: str) -> None:
+    def _known(self, found: FoundFile, text: FileText, owner: str) -> None:
         entry, document = self.claims.entry(owner), self.claims.document(owner)
         is_edited = entry is None or entry.sha256 != found.sha256
         if document is None or document.deleted_at is not None:
@@ -115,7 +236,11 @@ class _Reconciling:
                 self._settle_as(found, entry, document)
 
     def _edited_though_gone(
-        self, found: Found, text: FileText, entry: Entry | None, document: Document | None
+        self,
+        found: FoundFile,
+        text: FileText,
+        entry: ManifestEntry | None,
+        document: Document | None,
     ) -> None:
         if document is not None:
             base = self.ancestry.of(document, entry, text)
@@ -130,7 +255,7 @@ class _Reconciling:
         self._conflict(found.name, found.path, reason, theirs=text.body)
 
     def _is_placed(
-        self, found: Found, text: FileText, entry: Entry | None, document: Document
+        self, found: FoundFile, text: FileText, entry: ManifestEntry | None, document: Document
     ) -> bool:
         """Note where the document is wanted; false: there is no telling."""
         here, now = found.path, read_path(document.path)
@@ -148,7 +273,7 @@ class _Reconciling:
     # what it says
 
     def _content(
-        self, found: Found, text: FileText, document: Document, entry: Entry | None
+        self, found: FoundFile, text: FileText, document: Document, entry: ManifestEntry | None
     ) -> None:
         base = self.ancestry.of(document, entry, text)
         said = None if base is None else base.content
@@ -170,7 +295,7 @@ class _Reconciling:
                 self._merge(found, document, said, edit)
 
     def _is_settled(
-        self, found: Found, theirs: Content, document: Document, base: Ancestor | None
+        self, found: FoundFile, theirs: Content, document: Document, base: Ancestor | None
     ) -> bool:
         """Whether a file says what the document says, or what it was made from."""
         if theirs == document.content:
@@ -183,7 +308,7 @@ class _Reconciling:
             return True
         return False
 
-    def _taken(self, found: Found, document: Document, theirs: str) -> None:
+    def _taken(self, found: FoundFile, document: Document, theirs: str) -> None:
         reason = (
             "there is another document at this place: give the file another name; or, if it is to "
             f"take the place of what that says, the lines `id: {document.id}` and "
@@ -192,7 +317,7 @@ class _Reconciling:
         now = read_path(document.path)
         self._conflict(found.name, now, reason, theirs=theirs, ours=document.body)
 
-    def _merge(self, found: Found, document: Document, base: Content, edit: Write) -> None:
+    def _merge(self, found: FoundFile, document: Document, base: Content, edit: Write) -> None:
         now = read_path(document.path)
         merged = merge_contents(base, document.content, edit.content)
         if isinstance(merged, ClashingContent):
@@ -254,7 +379,7 @@ class _Reconciling:
 
     # what file and document have in common from now on
 
-    def _settle(self, found: Found, document_id: str, *, said: Content | None) -> None:
+    def _settle(self, found: FoundFile, document_id: str, *, said: Content | None) -> None:
         """Once the plan is carried out."""
         is_all = found.path.key not in self.claims.unplaced
         self.plan.settled[found.path.key] = Settled(
@@ -265,12 +390,12 @@ class _Reconciling:
             said=said,
         )
 
-    def _settle_at(self, found: Found, document_id: str, made: Ancestor) -> None:
+    def _settle_at(self, found: FoundFile, document_id: str, made: Ancestor) -> None:
         self._settle(found, document_id, said=made.said)
         settled = self.plan.settled[found.path.key]
         self.plan.settled[found.path.key] = replace(settled, version=made.number, at=made.at)
 
-    def _settle_as(self, found: Found, entry: Entry, document: Document) -> None:
+    def _settle_as(self, found: FoundFile, entry: ManifestEntry, document: Document) -> None:
         """A file that only has moved; its document may have changed meanwhile."""
         self._settle(found, document.id, said=entry.said)
         if document.version != entry.version:
@@ -307,7 +432,7 @@ class _Reconciling:
             else:
                 self.plan.dropped.add(entry.id)
 
-    def _one_removed(self, entry: Entry, document: Document, place: DocumentPath) -> None:
+    def _one_removed(self, entry: ManifestEntry, document: Document, place: DocumentPath) -> None:
         now = read_path(document.path)
         is_unchanged = document.version == entry.version and now.key == place.key
         self.names[document.id] = entry.path

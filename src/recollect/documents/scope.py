@@ -10,9 +10,9 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass, field
 
-from recollect.document import Author, AuthorKind
 from recollect.documents.paths import DocumentPath, memory_root, slug_key
 from recollect.errors import NotAllowed
+from recollect.types.pages import Author, AuthorKind
 
 OF_CONSOLIDATION = frozenset({"memory", "memory_summary", "raw_memories"}) | frozenset(
     {"rollout_summaries", "skills"}

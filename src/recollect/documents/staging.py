@@ -1,20 +1,43 @@
-"""Edits made aside: each is checked against the tree as it would be, and kept for one commit.
+"""The edits of a changeset in their order, and what is known of them: what was said, made, checked.
 
-Owns what a commit may rest on: the first edit of a document names the version it was based on (0:
-there is none); what follows it in the same commit, nobody can come between. Several writes of one
-document become one, as long as nothing was moved or deleted in between. Each edit keeps its own
-grounds.
+A document that is made because something stands below it is implied: somebody else may make it
+first, as long as the changeset does nothing else with it.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, assert_never
 
-from recollect.document import (
+from recollect.documents.checking import REASON_CHARS_MAX
+from recollect.documents.editing import refusal
+from recollect.documents.links import references_in
+from recollect.documents.overlay import (
+    Overlay,
+    OverlayEntry,
+    UndoDict,
+    UndoList,
+    UndoSet,
+    entry_of,
+    is_at_or_below,
+    undo,
+)
+from recollect.documents.paths import stored_path
+from recollect.documents.reading import Tree
+from recollect.errors import (
+    DocumentExists,
+    DocumentReferenced,
+    InvalidPath,
+    NotFound,
+    StaleVersion,
+    TooLarge,
+)
+from recollect.store.protocol import NewId
+from recollect.types.pages import (
     Because,
     Content,
     Delete,
@@ -27,21 +50,115 @@ from recollect.document import (
     TreeLimits,
     Write,
 )
-from recollect.documents.checking import REASON_CHARS_MAX
-from recollect.documents.editing import refusal
-from recollect.documents.links import references_in
-from recollect.documents.overlay import Entry, entry_of, is_at_or_below
-from recollect.documents.paths import stored_path
-from recollect.documents.steps import Implied, Maker, Said, StagedSteps
-from recollect.errors import (
-    DocumentExists,
-    DocumentReferenced,
-    InvalidPath,
-    NotFound,
-    StaleVersion,
-    TooLarge,
-)
-from recollect.store.protocol import NewId
+
+Maker = Write | Move | Restore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """An edit to commit; a guard changes nothing and only checks a version.
+
+    `based_on` is the version that it was made from, as it was seen; 0: there was no document.
+    """
+
+    edit: Edit
+    based_on: int
+    is_guard: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastWrite:
+    """The last write of a document: what it said before, and in which version."""
+
+    edit: Write
+    before: Content | None
+    version_before: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Implied:
+    """A page that is made because something stands below it. Somebody else may make it first."""
+
+    place: Place
+    maker: Maker
+
+
+class StagedSteps(Overlay):
+    """A tree as it would be, and the steps that would make it so."""
+
+    def __init__(self, under: Tree) -> None:
+        super().__init__(under)
+        self.steps: builtins.list[Step] = UndoList(self.journal)
+        self.said: dict[str, LastWrite] = UndoDict(self.journal)
+        self.implied: dict[str, Implied] = UndoDict(self.journal)
+        self.made: set[str] = UndoSet(self.journal)  # ids that nobody else knows
+        self.fenced: set[str] = UndoSet(self.journal)  # ids whose version an earlier step checks
+        # Keys where a commit brings back more than is seen here.
+        self.unseen: set[str] = UndoSet(self.journal)
+        # With which document another one was deleted.
+        self.taken_along: dict[str, str] = UndoDict(self.journal)
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """What is done inside leaves no trace if it fails."""
+        gone = dict(self.gone)  # its order counts
+        self.journal.clear()
+        try:
+            yield
+        except BaseException:
+            undo(self.journal)
+            self.gone = gone
+            raise
+
+    # the list of steps
+
+    def log(self, edit: Edit, based_on: int, *, is_guard: bool = False) -> None:
+        self.steps.append(Step(edit=edit, based_on=based_on, is_guard=is_guard))
+
+    def guard(self, place: Place, version: int, document_id: str | None, at: int) -> None:
+        """Check a version: to move something where it stands is to change nothing."""
+        edit = Move(place=place, to=place, expected=version, document_id=document_id)
+        self.steps.insert(at, Step(edit=edit, based_on=version, is_guard=True))
+
+    def position(self, edit: Edit) -> int:
+        return next(at for at, step in enumerate(self.steps) if step.edit is edit)
+
+    def is_open(self, edit: Write) -> bool:
+        """Whether a write can still say something else: no later step counts on its version."""
+        later = self.steps[self.position(edit) :]
+        return all(isinstance(step.edit, Write) for step in later)
+
+    def relog(self, old: Write, new: Write) -> None:
+        at = self.position(old)
+        self.steps[at] = replace(self.steps[at], edit=new)
+        self._made_by(old, new)
+
+    def unlog(self, edit: Write) -> None:
+        del self.steps[self.position(edit)]
+
+    def make_explicit(self, document_id: str) -> None:
+        """What is touched is no longer made in passing: it must be there as it was seen."""
+        implied = self.implied.pop(document_id, None)
+        if implied is None:
+            return
+        above = tuple(each for each in implied.maker.parents if each.depth < implied.place.depth)
+        title = implied.place.text.rpartition("/")[2]
+        write = Write(
+            place=implied.place,
+            content=Content(title=title),
+            parents=above,
+            expected=0,
+            because=implied.maker.because,
+        )
+        self.steps.insert(self.position(implied.maker), Step(edit=write, based_on=0))
+        self._made_by(implied.maker, write, above)
+        self.said[document_id] = LastWrite(edit=write, before=None, version_before=0)
+
+    def _made_by(self, old: Maker, new: Maker, only: Sequence[Place] | None = None) -> None:
+        for document_id, each in self.implied.items():
+            if each.maker is old and (only is None or each.place in only):
+                self.implied[document_id] = replace(each, maker=new)
+
 
 STEPS_MAX = 250_000  # of one changeset: all that a generation may be made of, twice
 REFERRERS_SHOWN = 5
@@ -119,14 +236,14 @@ class _Staging:
             version = known.version + 1
             logged = replace(edit, **self._fence(known))
             self.tree.log(logged, known.version)
-            self.tree.said[known.id] = Said(
+            self.tree.said[known.id] = LastWrite(
                 edit=logged, before=known.content, version_before=known.version
             )
         self.tree.written.add(known.id)
         is_in_place = known.id not in self.tree.keys
         return self._put(_saying(known, edit.content), version, is_in_place=is_in_place)
 
-    def _is_same_to(self, said: Said, edit: Write) -> bool:
+    def _is_same_to(self, said: LastWrite, edit: Write) -> bool:
         """Whether what it refers to anew means the same if it is said where it was said before."""
         before = () if said.before is None else references_in(said.before)
         had = {each.name for each in before}
@@ -142,7 +259,7 @@ class _Staging:
         _check(edit, known)
         return self._write_over(known, replace(edit.change(known), because=edit.because))
 
-    def _say_instead(self, known: Document, said: Said, edit: Write) -> int:
+    def _say_instead(self, known: Document, said: LastWrite, edit: Write) -> int:
         if said.before == edit.content:
             self.tree.unlog(said.edit)
             del self.tree.said[known.id]
@@ -165,7 +282,7 @@ class _Staging:
         self.tree.log(edit, 0)
         self._make_parents(edit)
         made = self._new(self._named_by_parent(edit.place), edit.content)
-        self.tree.said[made.id] = Said(edit=edit, before=None, version_before=0)
+        self.tree.said[made.id] = LastWrite(edit=edit, before=None, version_before=0)
         return made
 
     def _make_parents(self, maker: Maker) -> None:
@@ -291,7 +408,7 @@ class _Staging:
         self.tree.release(self.space, referring)
         return replace(self._noted(known, known.version + 1), deleted_at=self.now)
 
-    def _check_referrers(self, edit: Delete, inside: Sequence[Entry]) -> None:
+    def _check_referrers(self, edit: Delete, inside: Sequence[OverlayEntry]) -> None:
         found = [
             f"{each.source} → {each.target}"
             for entry in inside
@@ -353,7 +470,7 @@ class _Staging:
             raise NotFound(f"no such document was deleted at {edit.place.text}")
         return known
 
-    def _taken_along(self, known: Document, place: Place) -> builtins.list[Entry]:
+    def _taken_along(self, known: Document, place: Place) -> builtins.list[OverlayEntry]:
         """What this changeset deleted together with a document, and stood below it."""
         root = self.tree.taken_along.get(known.id)
         return [
@@ -393,7 +510,7 @@ class _Staging:
         self.tree.guard(stored_path(found.path).place, version, known.id, at=0)
         return named
 
-    def _guard(self, each: Entry) -> None:
+    def _guard(self, each: OverlayEntry) -> None:
         """See to it that what is deleted along with something is what was seen."""
         if each.id in self.tree.made or each.id in self.tree.fenced:
             return
@@ -410,7 +527,7 @@ class _Staging:
         found = self.tree.under.get(self.space, document_id)
         return None if found is None or found.deleted_at is not None else found
 
-    def _aged(self, entry: Entry, *, gone: bool) -> Entry:
+    def _aged(self, entry: OverlayEntry, *, gone: bool) -> OverlayEntry:
         """One more version of it: gone, or back."""
         document = entry.document
         if document is not None:
@@ -460,7 +577,7 @@ def _saying(document: Document, content: Content) -> Document:
     )
 
 
-def _moved(entry: Entry, source: Place, source_path: str, to: Place) -> Entry:
+def _moved(entry: OverlayEntry, source: Place, source_path: str, to: Place) -> OverlayEntry:
     place = Place(
         text=to.text + entry.place.text[len(source_path) :],
         key=to.key + entry.place.key[len(source.key) :],

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from recollect import collection
-from recollect.document import Because, Document, Edit, Place, Purged, Reference
 from recollect.documents.editing import Editor, OnReferences
 from recollect.documents.paths import memory_root, read_path, stored_path
 from recollect.documents.reading import Links, Tree, is_id, read_place
@@ -19,12 +18,13 @@ from recollect.documents.scope import Holder
 from recollect.runtime import Runtime
 from recollect.session import page_size
 from recollect.store.protocol import Store
+from recollect.types.pages import Because, Document, Edit, Place, Purged, Reference
 
 if TYPE_CHECKING:
     from recollect.documents.changeset import Changeset
     from recollect.documents.load import Loading
     from recollect.documents.publish import Publication
-    from recollect.documents.shelf import Shelf
+    from recollect.documents.survey import Shelf
 
 __all__ = ["Documents", "Links", "OnReferences"]
 
@@ -149,7 +149,7 @@ class Documents(Editor):
         )
 
     def _shelf(self) -> Shelf:
-        from recollect.documents.shelf import EDITED_AS_A_FILE, Shelf
+        from recollect.documents.survey import EDITED_AS_A_FILE, Shelf
 
         return Shelf(
             tree=self._store.documents,

@@ -21,11 +21,11 @@ from recollect.errors import (
     PromptTooLong,
     SpendCapReached,
 )
-from recollect.knowledge import CallOutcome, Caps, NewCall, OverCap, Spent
 from recollect.observing import traces
-from recollect.observing.telling import told
-from recollect.recollection import NewVector, Unembedded
+from recollect.observing.log_text import loggable
 from recollect.store.protocol import Ledger, Store
+from recollect.types.facts import CallOutcome, Caps, NewCall, OverCap, Spent
+from recollect.types.recall import NewVector, Unembedded
 
 PURPOSE = "embed"
 PAUSE_SECONDS = 3600.0  # after which a space that may use no more is looked at again
@@ -113,7 +113,7 @@ def embed_pending(
     over: SpendCapReached | None = None
     is_any = False
     for name in dict.fromkeys(entry.space for entry in pending):
-        batch = _Batch(embedder, till, name)
+        batch = _VectorBatch(embedder, till, name)
         try:
             batch.embed([each for each in pending if each.space == name])
         except SpendCapReached as error:
@@ -128,7 +128,7 @@ def embed_pending(
     return len(pending)
 
 
-class _Batch:
+class _VectorBatch:
     """The vectors of one space's entries, as far as they were made."""
 
     def __init__(self, embedder: Embedder, till: EmbeddingTill, space: str) -> None:
@@ -151,7 +151,7 @@ class _Batch:
         for entry, error in self._refused:
             if not self._answered:
                 raise error
-            shown = told(error)
+            shown = loggable(error)
             _log.warning(
                 "%s %d of space %s has no vector: %s", entry.kind, entry.key, entry.space, shown
             )

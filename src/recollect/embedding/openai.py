@@ -13,7 +13,7 @@ from typing import Any
 
 from recollect.embedding.protocol import FLOAT_BYTES, Embedded, cut, never, unit_bytes, zero_bytes
 from recollect.errors import InvalidOutput, ModelError, PromptTooLong
-from recollect.models.answers import Gathering, Stop
+from recollect.models.answers import Gathering, StopReason
 from recollect.models.faults import Fault
 from recollect.models.protocol import Completion, Model, Request, Usage
 from recollect.models.tokens import estimate_tokens
@@ -56,7 +56,7 @@ class Embeddings:
             # Nothing is said in answer; one token is the least that a count can be.
             into.count(sent=usage.get("prompt_tokens") or usage.get("total_tokens"), answered=1)
         into.add("\n".join(base64.b64encode(each).decode() for each in _vectors(content)))
-        into.stop = Stop.DONE
+        into.stop = StopReason.DONE
 
     def simpler(self, dialect: Dialect, fault: Fault) -> Dialect | None:  # noqa: ARG002
         return None  # there is nothing that could be left out

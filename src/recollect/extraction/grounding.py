@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from recollect.extraction import scope
-from recollect.extraction.digest import cleaned
 from recollect.extraction.piece import Block, BlockKind, Piece
-from recollect.knowledge import FactTag, Trust
+from recollect.extraction.transcript import cleaned
 from recollect.messages import Role
-from recollect.orders import Line, orders_in, unlabelled, without_orders
-from recollect.stems import stem
-from recollect.terms import words
+from recollect.quarantine import UnlabelledLine, orders_in, unlabelled, without_orders
+from recollect.stemming import stem, words
+from recollect.types.facts import FactTag, Trust
 
 # What only a person can lay down. Said by anybody else it is something that was observed.
 PERSONAL_TAGS = frozenset({FactTag.INSTRUCTION, FactTag.PREFERENCE, FactTag.DECISION, FactTag.GOAL})
@@ -223,7 +222,7 @@ class Grounds:
         lines = (unlabelled(line).text for text in texts for line in text.splitlines())
         return frozenset(words(order) for line in lines for order in orders_in(line))
 
-    def _labelled(self, line: Line) -> str:
+    def _labelled(self, line: UnlabelledLine) -> str:
         if _FRAME.match(line.text):
             return line.text
         own, block = stems(line.text), self.best(line.text)
@@ -384,7 +383,7 @@ class Grounds:
         return found
 
 
-def _unlabelled(line: Line) -> str:
+def _unlabelled(line: UnlabelledLine) -> str:
     return line.text
 
 

@@ -1,6 +1,6 @@
 """What a host put into a conversation, and nobody said: its marks, and ways to take it out again.
 
-What Recollect itself put there is known by its fence (recollect.fences).
+What Recollect itself put there is known by its fence (recollect.quoting).
 """
 
 from __future__ import annotations

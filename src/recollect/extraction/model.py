@@ -1,38 +1,385 @@
-"""Extraction by a language model: what is sent, what is asked again, and how much at a time.
-
-One call of `extract` makes a draft of as much as the model takes at once. Every call to the model
-goes through `ask`, so that whoever owns the extractor can count it and cap it.
-"""
+"""Tells the facts of which redaction has left nothing: their value is what was taken out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from pathlib import Path
 
 from recollect.config import Settings
-from recollect.errors import (
-    CallCancelled,
-    InvalidOutput,
-    ModelError,
-    ModelRejected,
-    PromptTooLong,
+from recollect.errors import CallCancelled, InvalidOutput, ModelError, ModelRejected, PromptTooLong
+from recollect.extraction.grounding import Grounds, held_tag
+from recollect.extraction.parse import (
+    ANSWER_SCHEMA,
+    DEFAULT_LIMITS,
+    AnswerLimits,
+    handles_of,
+    lead_of,
+    merged,
+    parse,
+    plain,
 )
-from recollect.extraction.digest import Redact, one_line, shortened
-from recollect.extraction.grounding import Grounds
-from recollect.extraction.lines import parse_lines
-from recollect.extraction.parse import ANSWER_SCHEMA, DEFAULT_LIMITS, Limits, handles_of, parse
 from recollect.extraction.piece import Piece
 from recollect.extraction.scope import scoped
-from recollect.extraction.sections import Earlier
-from recollect.extraction.transcript import Chunk, chunk, cost, fenced, quoted, render
-from recollect.extraction.withheld import is_withheld
-from recollect.knowledge import Draft, Fact
+from recollect.extraction.transcript import (
+    Redact,
+    TranscriptChunk,
+    chunk,
+    cleaned,
+    cost,
+    fenced,
+    one_line,
+    quoted,
+    render,
+    shortened,
+)
 from recollect.models.prompts import Prompt, load_prompt
 from recollect.models.protocol import Completion, Model, Request
 from recollect.models.tokens import Calibration, estimate_request, estimate_tokens
-from recollect.orders import commands
+from recollect.patterns import LazyPattern
+from recollect.quarantine import commands
+from recollect.types.facts import Draft, Extraction, Fact, FactTag, NewFact
+
+CLAUSE_WORDS_MIN = 4  # what has fewer says nothing beside the secret: "keep it safe"
+_CLAUSE = LazyPattern(r"[,;]\s|\.\s|\s(?:and|but|so)\s")
+# By itself: the address of a database is worth knowing without the password in it.
+_SECRET = LazyPattern(r"(?<![^\s\"“'‘`(])\[redacted:[a-z0-9-]{1,64}:[0-9a-f]{8}\](?![\w/@:])")
+# A command that worked is worth knowing without the token in it.
+_DONE = frozenset({FactTag.PROCEDURE.value, FactTag.LESSON.value})
+
+
+def is_withheld(fact: NewFact) -> bool:
+    """Whether every clause that says something says a secret, which nobody can read any more."""
+    if "[redacted:" not in fact.content or not _DONE.isdisjoint(fact.tags):
+        return False
+    clauses = _CLAUSE.split(fact.content)
+    hidden = [clause for clause in clauses if _SECRET.search(clause)]
+    plain = [clause for clause in clauses if not _SECRET.search(clause)]
+    return bool(hidden) and all(len(clause.split()) < CLAUSE_WORDS_MIN for clause in plain)
+
+
+# What the sections of each text are named by, with a number; "m" is for what a block cites.
+MEMORY, SUMMARY = "r", "s"
+KEPT_SHARE_MIN = 0.5  # of a section's words, in one that takes its place
+_HEADING = re.compile(r"#{1,2}[ \t]+\S")
+_NAME = re.compile(r"\[(?P<letter>[rs])(?P<number>[0-9]{1,6})\][ \t]*")
+_NAMED = re.compile(rf"^(#*[ \t]*){_NAME.pattern}", re.MULTILINE)
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
+_OUTCOME = "outcome:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierText:
+    """A text as it was before an answer, as sections, and which of them the answer was shown."""
+
+    text: str
+    sections: tuple[str, ...]
+    shown: frozenset[int]
+    letter: str
+
+    def rendered(self, redact: Redact, chars_max: int) -> str:
+        """The sections that are shown, by name; of a last one too long for that, a part."""
+        lines = [
+            redact(_named(section, f"[{self.letter}{place + 1}]"))
+            for place, section in enumerate(self.sections)
+            if place in self.shown
+        ]
+        if self.sections and len(self.sections) - 1 not in self.shown:
+            lines.append(shortened(redact(self.sections[-1]), chars_max))
+        return "\n\n".join(lines)
+
+    def grown(self, answer: str) -> str:
+        """The text with what an answer adds and changes."""
+        if not self.sections:  # there was nothing to name
+            return _NAMED.sub(r"\1", answer)
+        sections, changed = list(self.sections), set[int]()
+        for given in _sections(answer, self.letter):
+            section, named = self._unnamed(given)
+            place = self._meant(section, named, sections)
+            if place is None:
+                if not any(_says(other, section) for other in sections):
+                    changed.add(len(sections))
+                    sections.append(section)
+                continue
+            share = KEPT_SHARE_MIN if place == named else 1.0
+            is_open = place in self.shown and place not in changed
+            is_new = is_open and _kept_share(sections[place], section) >= share
+            sections[place] = section if is_new else _joined(sections[place], section)
+            changed.add(place)
+        if tuple(sections) == self.sections:
+            return self.text
+        if self.letter == MEMORY:  # what has no heading stands before the first that has one
+            sections.sort(key=lambda section: bool(_title(section)))
+        return "\n\n".join(sections)
+
+    def _unnamed(self, section: str) -> tuple[str, int | None]:
+        """A section without its name, and the place of the one that has it, if it was shown."""
+        name = _NAME.search(section.partition("\n")[0])
+        if name is None:
+            return section, None
+        place = int(name["number"]) - 1
+        is_known = name["letter"] == self.letter and place in self.shown
+        return section.replace(name[0], "", 1), place if is_known else None
+
+    def _meant(self, section: str, named: int | None, sections: Sequence[str]) -> int | None:
+        """Where the section stands that is given again; a name alone does not make it the same."""
+        if named is not None and _is_about(self.sections[named], section):
+            return named
+        if title := _title(section):
+            same = (place for place, other in enumerate(sections) if _title(other) == title)
+        else:  # one that says all that another does
+            same = (each for each in self.shown if _kept_share(self.sections[each], section) == 1.0)
+        return next(same, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """What a session came to before, as an answer is shown it."""
+
+    memory: EarlierText
+    summary: EarlierText
+    slug: str | None
+
+    @classmethod
+    def of(cls, previous: Extraction | None, said: str, chars_max: int) -> Earlier:
+        """The sections to show of each text: as many as fit, the nearest to what was said now."""
+        words = frozenset(_words(said))
+        memory = "" if previous is None else previous.raw_memory
+        summary = "" if previous is None else previous.rollout_summary
+        return cls(
+            memory=_earlier(memory, MEMORY, words, chars_max),
+            summary=_earlier(summary, SUMMARY, words, chars_max),
+            slug=None if previous is None else previous.rollout_slug,
+        )
+
+    def rendered(self, redact: Redact, chars_max: int) -> str:
+        """What is shown of it, none of it on a line by itself."""
+        parts = []
+        for name, each in (("raw_memory", self.memory), ("rollout_summary", self.summary)):
+            if text := each.rendered(redact, chars_max):
+                count = len(each.sections) - len(each.shown)
+                rest = f" ({count:,} more parts of it are not shown)" if count else ""
+                parts.append(f"{name}{rest}:\n{fenced(text)}")
+        if self.slug:
+            parts.append(f"rollout_slug:\n{fenced(shortened(redact(self.slug), chars_max))}")
+        return "\n\n".join(parts)
+
+    def grown(self, draft: Draft) -> Draft:
+        """A draft that stands for the whole session, made of one that says what is new."""
+        return replace(
+            draft,
+            raw_memory=self.memory.grown(draft.raw_memory),
+            rollout_summary=self.summary.grown(draft.rollout_summary),
+            rollout_slug=draft.rollout_slug or self.slug,
+        )
+
+
+def _earlier(text: str, letter: str, said: frozenset[str], chars_max: int) -> EarlierText:
+    sections = tuple(_sections(text, letter))
+    words = [frozenset(_words(section)) for section in sections]
+    counts = Counter(word for each in words for word in each)
+    last = len(sections) - 1
+
+    def nearness(place: int) -> tuple[bool, float, int]:
+        shared = sum(1 / counts[word] for word in words[place] & said)
+        return place == last, shared, place
+
+    shown, room = set[int](), chars_max
+    for place in sorted(range(len(sections)), key=nearness, reverse=True):
+        if len(sections[place]) <= room and not sections[place].startswith("---"):
+            shown.add(place)
+            room -= len(sections[place])
+    return EarlierText(text=text, sections=sections, shown=frozenset(shown), letter=letter)
+
+
+def _sections(text: str, letter: str) -> Iterator[str]:
+    """A memory by its headings, a summary by its paragraphs; before any heading, paragraphs."""
+    lines: list[str] = []
+    is_code = is_headed = False
+    for line in [*text.splitlines(), ""]:
+        is_heading = not is_code and _HEADING.match(line) is not None
+        is_break = not line.strip() and not is_code and not (is_headed and letter == MEMORY)
+        if (is_heading or is_break) and any(map(str.strip, lines)):
+            yield "\n".join(lines).strip()
+            lines = []
+        is_code ^= line.lstrip().startswith("```")
+        is_headed = is_headed or is_heading
+        lines.append(line)
+    if rest := "\n".join(lines).strip():
+        yield rest
+
+
+def _named(section: str, name: str) -> str:
+    """A section with its name in front of its first words."""
+    heading = re.match(r"#+[ \t]+", section)
+    start = 0 if heading is None else heading.end()
+    return f"{section[:start]}{name} {section[start:]}"
+
+
+def _title(section: str) -> str:
+    """The words of its heading; none where it has none."""
+    first = section.partition("\n")[0]
+    return " ".join(_words(first)) if first.startswith("#") else ""
+
+
+def _is_about(known: str, section: str) -> bool:
+    """Whether one section may be another in new words: a small model mixes names up."""
+    titles = set(_title(known).split()), set(_title(section).split())
+    if all(titles):
+        return titles[0] <= titles[1] or titles[1] <= titles[0]
+    return not any(titles) and _kept_share(known, section) >= KEPT_SHARE_MIN
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _says(text: str, part: str) -> bool:
+    """Whether a text has these words in this order."""
+    return f" {' '.join(_words(part))} " in f" {' '.join(_words(text))} "
+
+
+def _kept_share(old: str, new: str) -> float:
+    """How many of the words of one text another has."""
+    words = set(_words(old))
+    return len(words & set(_words(new))) / len(words) if words else 1.0
+
+
+def _joined(old: str, new: str) -> str:
+    """A section with the lines of another that it does not have; how it ended is told anew."""
+    lines = old.split("\n")
+    at = len(lines)
+    for line in filter(str.strip, new.split("\n")):
+        is_outcome = line.startswith(_OUTCOME)
+        known = next(
+            (
+                place
+                for place, other in enumerate(lines)
+                if _words(other) == _words(line) or (is_outcome and other.startswith(_OUTCOME))
+            ),
+            None,
+        )
+        if known is not None:
+            lines[known] = line if is_outcome else lines[known]
+            at = known + 1 if known else at
+        elif not _says(old, line):
+            lines.insert(at, line)
+            at += 1
+    return "\n".join(lines)
+
+
+_BULLET = re.compile(r"(?:[-*+•‣◦⁃∙·–—]|\(?\d{1,3}[.):]|\(?[a-z][.)])\s+(?:\[[ xX]\]\s+)?")
+_EMPHASIS = re.compile(r"(\*\*|__|`)(.+?)\1")
+_KIND = re.compile(rf"\[?({'|'.join(FactTag)})\]?\s*[:–—-]\s+", re.IGNORECASE)
+_EDGES = " \t.,;:!?*_`'\"“”‘’()[]{}<>-–—…•#"
+_NONES = (
+    "none nothing null nil n/a na no empty nada ninguno ninguna nichts keine aucun aucune rien "
+    "nessuno nessuna nenhum nenhuma geen niets ingen inga нет ничего 无 沒有 没有 なし 없음"
+)
+_NONE = frozenset(_NONES.split())
+_NONE_SIGNS = frozenset({"-", "–", "—", "[]", "{}", "()", '""'})  # alone on a line
+BULLETS_MAX = 3  # of one line: "- 1. (a) …"
+NONE_CHARS_MAX = 200  # a longer line says something
+_NO_FACTS = re.compile(
+    r"(?:there (?:is|are|was|were) |i (?:found|see|have) |contains? )?"
+    r"(?:no|none|nothing|not any)"
+    r"(?: (?:of|the|new|relevant|durable|lasting|useful|memorable|user))*"
+    r"(?: (?:facts?|memor(?:y|ies)|information|items?|things?|statements?|preferences?|note))?"
+    r"(?: (?:found|here|worth|was|were|are|is|to|be|been|found|remember(?:ed|ing)?|extract(?:ed)?"
+    r"|record(?:ed)?|report(?:ed)?|add(?:ed)?|store[d]?|save[d]?|note[d]?|new|available|present"
+    r"|in|this|the|conversation|transcript|session))*",
+    re.IGNORECASE,
+)
+
+
+def parse_lines(text: str, piece: Piece, limits: AnswerLimits = DEFAULT_LIMITS) -> Draft:
+    """The draft that some lines stand for. "None", however it is spelt, is an empty one."""
+    if len(text) > limits.answer_chars_max:
+        raise InvalidOutput(f"the answer has {len(text):,} characters; be far shorter")
+    given = [line for each in cleaned(text).splitlines() if (line := _bare(each))]
+    if not given:
+        raise InvalidOutput("the answer is empty; answer one fact per line, or none")
+    lines = [line for line in given if not is_none(line) and not line.endswith(":")]
+    if not lines and any(is_none(line) for line in given):
+        return Draft(upto=piece.upto)
+    facts = merged(_facts(lines, piece, limits))
+    if not facts:
+        raise InvalidOutput("no line says anything the transcript says; answer none if that is so")
+    return _draft(facts, piece)
+
+
+def is_none(line: str) -> bool:
+    """Whether a line says that there is nothing."""
+    if len(line) > NONE_CHARS_MAX:
+        return False
+    bare = " ".join(line.casefold().strip(_EDGES).split())
+    return bare in _NONE or line.strip() in _NONE_SIGNS or bool(bare and _NO_FACTS.fullmatch(bare))
+
+
+def _bare(line: str) -> str:
+    """A line without bullet, number and emphasis; headings, rules and code fences are no lines."""
+    line = plain(line.lstrip().removeprefix("| "))  # small models repeat how they were shown it
+    if line in _NONE_SIGNS:
+        return line
+    if line.startswith(("```", "#")) or not line.strip(_EDGES):
+        return ""
+    for _ in range(BULLETS_MAX):
+        bullet = _BULLET.match(line)
+        line = line[bullet.end() :] if bullet else line
+    return _EMPHASIS.sub(r"\2", line)
+
+
+def _facts(lines: Sequence[str], piece: Piece, limits: AnswerLimits) -> list[NewFact]:
+    if len(lines) > limits.facts_max:
+        raise InvalidOutput(f"there are {len(lines)} lines; give the {limits.facts_max} best")
+    grounds = Grounds(piece)
+    return [fact for line in lines if (fact := _fact(line, grounds, limits)) is not None]
+
+
+def _fact(line: str, grounds: Grounds, limits: AnswerLimits) -> NewFact | None:
+    kind = _KIND.match(line)
+    content = line[kind.end() :] if kind else line
+    if len(content) > limits.fact_chars_max:
+        raise InvalidOutput(
+            f"a line has {len(content):,} characters; a fact has at most {limits.fact_chars_max:,}"
+        )
+    block = grounds.best(content)
+    if block is None:
+        return None
+    tag = FactTag(kind[1].lower()) if kind else FactTag.OBSERVATION
+    trust = grounds.trust(content, (block,))
+    return NewFact(
+        content=content,
+        seq=block.seq,
+        seq_to=block.seq,
+        valid_from=block.at,
+        trust=trust,
+        quote=lead_of(block),
+        tags=(held_tag(tag, trust).value,),
+    )
+
+
+def _draft(facts: tuple[NewFact, ...], piece: Piece) -> Draft:
+    """The texts that such a model does not write are made of the facts, after those there were."""
+    before = piece.previous
+    known = "" if before is None else before.raw_memory
+    told = "" if before is None else before.rollout_summary
+    new = [fact.content for fact in facts if fact.content not in known]
+    return Draft(
+        upto=piece.upto,
+        raw_memory="\n".join([*([known] if known else []), *(f"- {content}" for content in new)]),
+        rollout_summary="\n".join([*([told] if told else []), *map(_sentence, new)]),
+        rollout_slug=None if before is None else before.rollout_slug,
+        facts=facts,
+    )
+
+
+def _sentence(content: str) -> str:
+    return content if content.endswith((".", "!", "?", "。")) else content + "."
+
 
 # A request and what it is for: `extract`, or `repair` of an answer that could not be used.
 Ask = Callable[[Request, str], Completion]
@@ -200,7 +547,7 @@ class ModelExtractor:
         return completion.text
 
     def _parsed(self, text: str, sending: _Sending) -> Draft:
-        limits = Limits(
+        limits = AnswerLimits(
             fact_chars_max=self.settings.fact_chars_max,
             memory_chars_max=min(self.settings.memory_chars_max, DEFAULT_LIMITS.memory_chars_max),
         )
@@ -250,7 +597,7 @@ class ModelExtractor:
             earlier=earlier,
         )
 
-    def _part(self, piece: Piece, room: int, divisor: int) -> Chunk:
+    def _part(self, piece: Piece, room: int, divisor: int) -> TranscriptChunk:
         """What fits into the room, or a fraction of that."""
         estimate = self.calibration.estimate
         most = chunk(piece.blocks, max(room, CHUNK_TOKENS_MIN), estimate)

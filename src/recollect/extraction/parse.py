@@ -16,11 +16,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from recollect.errors import InvalidOutput
-from recollect.extraction.digest import Redact, cleaned, one_line
 from recollect.extraction.grounding import Grounds, held_tag, rank
 from recollect.extraction.piece import Block, Piece
 from recollect.extraction.scope import is_elsewhere
-from recollect.knowledge import Draft, Fact, FactTag, NewFact, content_key
+from recollect.extraction.transcript import Redact, cleaned, one_line
+from recollect.types.facts import Draft, Fact, FactTag, NewFact, content_key
 
 QUOTE_CHARS_MAX = 500
 LEAD_CHARS_MAX = 200  # of a record that is shown where the model's own quote is not in it
@@ -69,7 +69,7 @@ _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class AnswerLimits:
     """How much an answer may hold."""
 
     fact_chars_max: int = 2000
@@ -93,14 +93,14 @@ def handles_of(piece: Piece) -> dict[str, Fact]:
     return {f"f{number}": fact for number, fact in enumerate(own, start=1)}
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = AnswerLimits()
 
 
 def parse(
     text: str,
     piece: Piece,
     handles: Mapping[str, Fact],
-    limits: Limits = DEFAULT_LIMITS,
+    limits: AnswerLimits = DEFAULT_LIMITS,
     redact: Redact = str,
 ) -> Draft:
     """What an answer says of a piece. Blank texts and no facts: nothing worth remembering.
@@ -162,7 +162,7 @@ class _FactReader:
     piece: Piece
     grounds: Grounds
     handles: Mapping[str, Fact]
-    limits: Limits
+    limits: AnswerLimits
 
     def read(self, given: Any, where: str) -> NewFact:
         fields = _fields(given, _FACT_KEYS, where)
@@ -226,7 +226,7 @@ def _within_reach(superseded: Sequence[Fact], by: NewFact) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ids))
 
 
-def _decoded(text: str, limits: Limits, redact: Redact) -> Any:
+def _decoded(text: str, limits: AnswerLimits, redact: Redact) -> Any:
     if len(text) > limits.answer_chars_max:
         raise InvalidOutput(f"the answer has {len(text):,} characters; be far shorter")
     stripped = text.strip()
@@ -306,7 +306,7 @@ def _text_or_none(given: Any, where: str) -> str | None:
     return None if given is None else _text(given, where)
 
 
-def _memory(given: Any, where: str, limits: Limits) -> str:
+def _memory(given: Any, where: str, limits: AnswerLimits) -> str:
     text = cleaned(_text(given, where)).strip()
     if len(text) > limits.memory_chars_max:
         raise InvalidOutput(

@@ -8,9 +8,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from recollect.domain import SessionState
-from recollect.knowledge import Draft, Extraction, Fact
 from recollect.messages import Role
+from recollect.types.facts import Draft, Extraction, Fact
+from recollect.types.records import SessionState
 
 
 class BlockKind(StrEnum):

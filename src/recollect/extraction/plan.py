@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from recollect.config import Settings
-from recollect.domain import JobKind, JobState, SessionState
 from recollect.extraction.model import ModelExtractor
 from recollect.extraction.run import ExtractionProcessor
-from recollect.knowledge import NOTHING_SPENT, Spent
 from recollect.models.protocol import Usage, cost_micros
 from recollect.phase1 import PIECE_RECORDS
 from recollect.store.protocol import Store
+from recollect.types.facts import NOTHING_SPENT, Spent
+from recollect.types.records import JobKind, JobState, SessionState
 
 SESSIONS_MAX = 1000
 

@@ -14,20 +14,20 @@ from dataclasses import dataclass
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.descriptors import is_background
-from recollect.domain import Outcome, Record, SessionState
 from recollect.errors import InvalidOutput
-from recollect.extraction.digest import shortened
 from recollect.extraction.model import ModelExtractor
 from recollect.extraction.parse import slug
 from recollect.extraction.piece import Block, BlockKind, Extractor, Piece
 from recollect.extraction.select import select
 from recollect.extraction.spend import Budget, Purpose, Till
-from recollect.knowledge import NOTHING_SPENT, Draft, Extraction, Fact, NewFact, Spent
+from recollect.extraction.transcript import shortened
 from recollect.messages import Role
 from recollect.processing import Verdict, Work
 from recollect.redaction import Redactor
+from recollect.stemming import search_terms
 from recollect.store.protocol import Store
-from recollect.terms import search_terms
+from recollect.types.facts import NOTHING_SPENT, Draft, Extraction, Fact, NewFact, Spent
+from recollect.types.records import Outcome, Record, SessionState
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ SUMMARY_CHARS_MAX = 40_000  # a page of memory holds it whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class PieceReader:
     """Makes pieces of records: what of them matters, redacted, with what is known already."""
 
     store: Store
@@ -102,7 +102,7 @@ class ExtractionProcessor:
         self._redactor = redactor
         self._extractor = extractor
         self._budget = budget or Budget(settings, clock)
-        self.reader = Reader(
+        self.reader = PieceReader(
             store=store,
             redactor=redactor,
             known_max=0 if extractor is None else settings.extract_known_facts,

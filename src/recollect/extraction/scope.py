@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from hashlib import sha256
 
-from recollect.knowledge import Draft, Fact, FactTag, NewFact
+from recollect.types.facts import Draft, Fact, FactTag, NewFact
 
 PLACE_CHARS_MAX = 500  # more than importers take of a directory
 TOPIC_CHARS_MAX = 80

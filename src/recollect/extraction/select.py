@@ -12,9 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from recollect.domain import Record
 from recollect.errors import InvalidMessage
-from recollect.extraction.digest import Redact, call_digest, cleaned, one_line, shown
 from recollect.extraction.injected import (
     as_note,
     is_own_tool,
@@ -22,7 +20,7 @@ from recollect.extraction.injected import (
     without_instructions,
 )
 from recollect.extraction.piece import Block, BlockKind
-from recollect.fences import without_recalled
+from recollect.extraction.transcript import Redact, call_digest, cleaned, one_line, shown
 from recollect.messages import (
     Attachment,
     Opaque,
@@ -34,6 +32,8 @@ from recollect.messages import (
     ToolResult,
     read,
 )
+from recollect.quoting import without_recalled
+from recollect.types.records import Record
 
 CALL_CHARS_MAX = 400
 RESULT_CHARS_MAX = 1200

@@ -19,10 +19,10 @@ from recollect.errors import (
     SpendCapReached,
 )
 from recollect.extraction.model import tokens_of
-from recollect.knowledge import NOTHING_SPENT, CallOutcome, Caps, NewCall, OverCap, Spent
 from recollect.models.protocol import Completion, Model, Request, Usage, cost_micros
 from recollect.observing.traces import INPUT, MODEL, OUTPUT, PURPOSE, spanned
 from recollect.store.protocol import Ledger
+from recollect.types.facts import NOTHING_SPENT, CallOutcome, Caps, NewCall, OverCap, Spent
 
 RUN_PAUSE_SECONDS = 60.0  # after which another run, with a budget of its own, may go on
 

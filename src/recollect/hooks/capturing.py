@@ -12,12 +12,12 @@ from pathlib import Path
 
 from recollect.collection import Message
 from recollect.errors import AppendKeyReused, InvalidValue
-from recollect.hooks.events import MARKING, Agent, Event, Said, conversation, own_key
+from recollect.hooks.events import MARKING, Agent, Event, PayloadMessage, conversation, own_key
 from recollect.hooks.places import project
 from recollect.importers.claude_code import ClaudeCode
 from recollect.importers.codex import Codex
 from recollect.importers.generic import GenericJsonl
-from recollect.importers.items import Source
+from recollect.importers.items import ImportSource
 from recollect.importers.running import Importing
 from recollect.memory import Memory
 from recollect.session import Session
@@ -25,7 +25,7 @@ from recollect.space import Space
 
 BATCH = 100
 _THREAD = re.compile(r"[0-9A-Za-z-]{8,64}")
-_SOURCES: Mapping[Agent, Source] = {
+_SOURCES: Mapping[Agent, ImportSource] = {
     Agent.CLAUDE_CODE: ClaudeCode(),
     Agent.CODEX: Codex(),
     Agent.GENERIC: GenericJsonl(),
@@ -91,7 +91,7 @@ def _append(space: Space, event: Event) -> int:
     return refused
 
 
-def _is_appended(session: Session, said: Said) -> bool:
+def _is_appended(session: Session, said: PayloadMessage) -> bool:
     """One by one: a message that cannot be kept does not take the others along."""
     try:
         session.append_many(_messages([said]))
@@ -100,5 +100,5 @@ def _is_appended(session: Session, said: Said) -> bool:
     return True
 
 
-def _messages(batch: Sequence[Said]) -> list[Message]:
+def _messages(batch: Sequence[PayloadMessage]) -> list[Message]:
     return [Message(message=each.message, key=each.key) for each in batch]

@@ -13,12 +13,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from recollect.knowledge import Trust
 from recollect.models.tokens import estimate_tokens
 from recollect.recall.pack import INTRODUCTION, PLAIN_INTRODUCTION, pack
-from recollect.recollection import Context, Hit
 from recollect.space import Space
-from recollect.stems import asked_stems, stems
+from recollect.stemming import asked_stems, stems
+from recollect.types.facts import Trust
+from recollect.types.recall import Context, Hit
 
 PROMPT_LINES = 6
 PROMPT_CHARS = 20_000  # that are read of a prompt: a log that somebody pastes is longer

@@ -44,7 +44,7 @@ MARKING = frozenset({Moment.COMPACT, Moment.END})  # what was said so far is due
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class PayloadMessage:
     """One message that stands in the payload itself. `key` is the same if it is sent again."""
 
     message: Mapping[str, Any]
@@ -62,7 +62,7 @@ class Event:
     directory: str | None = None
     prompt: str = ""
     transcript: str | None = None  # the file that the agent keeps
-    said: tuple[Said, ...] = ()
+    said: tuple[PayloadMessage, ...] = ()
 
     @property
     def leaves_something(self) -> bool:
@@ -169,7 +169,7 @@ def _notified(told: Mapping[str, Any]) -> Event | Unusable:
     )
 
 
-def _gemini_said(told: Mapping[str, Any]) -> tuple[Said, ...]:
+def _gemini_said(told: Mapping[str, Any]) -> tuple[PayloadMessage, ...]:
     """A turn's question and answer: what Gemini CLI keeps of it is its own affair."""
     if told.get("hook_event_name") != "AfterAgent":
         return ()
@@ -178,14 +178,14 @@ def _gemini_said(told: Mapping[str, Any]) -> tuple[Said, ...]:
     return _in_turn(turn, [_plain(USER, asked), _plain(ASSISTANT, answered)])
 
 
-def _generic_said(told: Mapping[str, Any]) -> tuple[Said, ...]:
+def _generic_said(told: Mapping[str, Any]) -> tuple[PayloadMessage, ...]:
     messages = told.get("messages")
     if not isinstance(messages, list):
         return ()
     return _in_turn(_text(told.get("turn"), ID_CHARS_MAX), messages[:MESSAGES_MAX])
 
 
-_SAID: Mapping[Agent, Callable[[Mapping[str, Any]], tuple[Said, ...]]] = {
+_SAID: Mapping[Agent, Callable[[Mapping[str, Any]], tuple[PayloadMessage, ...]]] = {
     Agent.GEMINI_CLI: _gemini_said,
     Agent.GENERIC: _generic_said,
 }
@@ -196,7 +196,7 @@ def _plain(role: str, text: object) -> object:
     return {"role": role, "content": text} if is_said else None
 
 
-def _in_turn(turn: str, messages: Sequence[object]) -> tuple[Said, ...]:
+def _in_turn(turn: str, messages: Sequence[object]) -> tuple[PayloadMessage, ...]:
     """Each with a key of its own: its id, else its place, its words and the turn it is of."""
     said = []
     for position, message in enumerate(messages):
@@ -206,7 +206,7 @@ def _in_turn(turn: str, messages: Sequence[object]) -> tuple[Said, ...]:
         content = {name: value for name, value in message.items() if name != "id"}
         whole = json.dumps([turn, position, content], sort_keys=True, default=str)
         digest = blake2b(whole.encode(errors="surrogatepass"), digest_size=16).hexdigest()
-        said.append(Said(message=content, key=named or f"{turn}:{digest}"))
+        said.append(PayloadMessage(message=content, key=named or f"{turn}:{digest}"))
     return tuple(said)
 
 

@@ -28,7 +28,7 @@ _DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _JsonPart:
     """A member or an element: where it stands with its name, and where its value stands."""
 
     name: str | int
@@ -97,7 +97,7 @@ def _find(text: str, place: Place) -> int:
     return start
 
 
-def _parts(text: str, start: int) -> Iterator[_Part]:
+def _parts(text: str, start: int) -> Iterator[_JsonPart]:
     """The members of the object, or the elements of the list, that begins here."""
     is_object = text[start] == "{"
     at, position = _skipped(text, start + 1), 0
@@ -108,7 +108,7 @@ def _parts(text: str, start: int) -> Iterator[_Part]:
             found, at = _DECODER.raw_decode(text, at)
             at = _skipped(text, _skipped(text, at) + 1)  # behind the colon
         _, end = _DECODER.raw_decode(text, at)
-        yield _Part(name=found, start=begin, value=at, end=end)
+        yield _JsonPart(name=found, start=begin, value=at, end=end)
         position += 1
         at = _skipped(text, end)
         if text[at] == ",":
@@ -145,7 +145,7 @@ BACKUP_SUFFIX = ".before-recollect"
 BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
-class Scope(StrEnum):
+class SettingsScope(StrEnum):
     """Whose settings are edited."""
 
     USER = "user"
@@ -153,7 +153,7 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class FileEdit:
     """A file as it is and as it shall be."""
 
     path: Path
@@ -202,17 +202,17 @@ INSTALLABLE = tuple(_AGENTS)
 
 
 def settings_file(
-    agent: Agent, scope: Scope, environment: Mapping[str, str], home: Path, directory: Path
+    agent: Agent, scope: SettingsScope, environment: Mapping[str, str], home: Path, directory: Path
 ) -> Path:
     """The file with an agent's hooks."""
     known = _AGENTS[agent]
-    if scope is Scope.PROJECT:
+    if scope is SettingsScope.PROJECT:
         return directory / known.folder / known.file
     named = environment.get(known.variable) if known.variable else None
     return (Path(named).expanduser() if named else home / known.folder) / known.file
 
 
-def plan_install(path: Path, agent: Agent, command: str) -> Plan:
+def plan_install(path: Path, agent: Agent, command: str) -> FileEdit:
     """Our hooks, once each and as they shall be now, behind those that are there."""
     plan = plan_uninstall(path, agent)
     known = _AGENTS[agent]
@@ -226,19 +226,19 @@ def plan_install(path: Path, agent: Agent, command: str) -> Plan:
     return replace(plan, after=(lead + text).encode())
 
 
-def plan_uninstall(path: Path, agent: Agent) -> Plan:
+def plan_uninstall(path: Path, agent: Agent) -> FileEdit:
     """Without our hooks, and without what only they were in."""
     before = _read(path)
     if before is None or not before.strip():
-        return Plan(path=path, before=before, after=before or b"", has_ours=False)
+        return FileEdit(path=path, before=before, after=before or b"", has_ours=False)
     lead, text = _parted(_decoded(before, path))
     for event in _AGENTS[agent].events:
         text = _without_hooks(text, event, agent, path)
     after = (lead + text).encode()
-    return Plan(path=path, before=before, after=after, has_ours=after != before)
+    return FileEdit(path=path, before=before, after=after, has_ours=after != before)
 
 
-def apply(plan: Plan) -> Path | None:
+def apply(plan: FileEdit) -> Path | None:
     """Write what was planned, whole or not at all; the file as it was is kept beside it.
 
     One that has our hooks already does not take the place of one from before them, and none comes

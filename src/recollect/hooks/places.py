@@ -107,7 +107,7 @@ IDS_MAX = 500
 FILE_BYTES_MAX = 200_000
 
 
-class Shown:
+class ShownIds:
     """The ids of what stood in the blocks of one conversation."""
 
     def __init__(self, folder: Path | None, name: str) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from recollect.collection import read_time, storable
 from recollect.errors import InvalidValue
-from recollect.extraction.digest import shortened
+from recollect.extraction.transcript import shortened
 from recollect.importers.items import LeftOut, Odd, Trouble
 
 Json = Any  # what json.loads gives: the one shape mypy cannot say
@@ -49,7 +49,7 @@ _ATTACHMENTS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class LogMessage:
     """A message as it will be kept, and what in it was not understood."""
 
     message: Mapping[str, Json]
@@ -66,14 +66,14 @@ class Unknown:
     type: str
 
 
-Meaning = Said | Unknown | LeftOut | Odd
+Meaning = LogMessage | Unknown | LeftOut | Odd
 
 
 def broken(detail: str, line: int | None = None) -> Odd:
     return Odd(trouble=Trouble.BROKEN, detail=detail, line=line)
 
 
-def oddities(said: Said, line: int) -> Iterable[Odd]:
+def oddities(said: LogMessage, line: int) -> Iterable[Odd]:
     """What the report says of the parts of a message that was kept."""
     for name in dict.fromkeys(said.unknown):
         yield Odd(trouble=Trouble.UNKNOWN, detail=f"part {name}", line=line)
@@ -339,8 +339,8 @@ class Gathered:
             return broken("a part of a message")
         return REASONING if self.reasoned else EMPTY
 
-    def _said(self, message: dict[str, Json]) -> Said:
-        return Said(
+    def _said(self, message: dict[str, Json]) -> LogMessage:
+        return LogMessage(
             message=message,
             words="\n".join(self.words) or None,
             command=self.command,

@@ -28,7 +28,7 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Conversation, Found, Item, LeftOut
+from recollect.importers.items import Found, ImportedMessage, ImportedSession, LeftOut
 
 _EVERYBODY = "all"  # whom a message is for that calls no tool
 _FOREIGN = "chatgpt "  # before the type of a part that no session knows
@@ -48,12 +48,12 @@ def _conversation(entry: object, line: int) -> Iterator[Found]:
         yield unknown(entry, line)
         return
     tree = _Tree.of(nodes, said.get("current_node"))
-    conversation = Conversation(key=("chatgpt", _key(said, tree)), agent="chatgpt")
+    conversation = ImportedSession(key=("chatgpt", _key(said, tree)), agent="chatgpt")
     title = words(said.get("title"))
     given: set[str] = set()
     for node_id in tree.order:
         for found in _message(tree, node_id, conversation, line):
-            if isinstance(found, Item):
+            if isinstance(found, ImportedMessage):
                 if found.id in given:
                     continue
                 if not given and title is not None:
@@ -122,7 +122,9 @@ def _branch(nodes: Mapping[str, Any], leaf: object) -> frozenset[str]:
     return frozenset(found)
 
 
-def _message(tree: _Tree, node_id: str, conversation: Conversation, line: int) -> Iterator[Found]:
+def _message(
+    tree: _Tree, node_id: str, conversation: ImportedSession, line: int
+) -> Iterator[Found]:
     said = tree.message(node_id)
     if not said:
         return  # the root of a tree says nothing

@@ -17,8 +17,8 @@ from recollect.importers.agent_logs import (
     REPEATED,
     Gathered,
     Json,
+    LogMessage,
     Meaning,
-    Said,
     Unknown,
     Words,
     all_of_it,
@@ -35,14 +35,14 @@ from recollect.importers.agent_logs import (
     without_blocks,
 )
 from recollect.importers.items import (
-    Conversation,
+    FileReader,
+    FileShape,
     Found,
-    Item,
+    ImportedMessage,
+    ImportedSession,
     LeftOut,
     Odd,
     Origin,
-    Reader,
-    Shape,
     Trouble,
 )
 from recollect.importers.projects import known_directory
@@ -219,7 +219,7 @@ class ClaudeCode:
     """Claude Code, by its logs."""
 
     name = NAME
-    shape = Shape.LINES
+    shape = FileShape.LINES
     names = ()
 
     def places(self, environment: Mapping[str, str], home: Path) -> Sequence[Path]:
@@ -238,8 +238,8 @@ class ClaudeCode:
             return f"Claude Code {version}"
         return "Claude Code" if known else None
 
-    def reader(self, origin: Origin, memo: Mapping[str, Json]) -> Reader:
-        return _Reader(origin, memo)
+    def reader(self, origin: Origin, memo: Mapping[str, Json]) -> FileReader:
+        return _SessionFileReader(origin, memo)
 
 
 def _is_ours(entry: Mapping[str, Json]) -> bool:
@@ -253,7 +253,7 @@ def _is_ours(entry: Mapping[str, Json]) -> bool:
     )
 
 
-class _Reader:
+class _SessionFileReader:
     """Reads one file; remembers where its sessions began, and what was sent of late."""
 
     def __init__(self, origin: Origin, memo: Mapping[str, Json]) -> None:
@@ -290,8 +290,8 @@ class _Reader:
                 yield Odd(trouble=meaning.trouble, detail=meaning.detail, line=line)
             case Unknown():
                 yield Odd(trouble=Trouble.UNKNOWN, detail=meaning.type, line=line)
-                yield self._item(entry, Said(message=kept_entry(entry)))
-            case Said():
+                yield self._item(entry, LogMessage(message=kept_entry(entry)))
+            case LogMessage():
                 yield from oddities(meaning, line)
                 yield self._once(entry, meaning)
             case _:
@@ -326,7 +326,7 @@ class _Reader:
     def _is_sidechain(self, entry: Mapping[str, Json]) -> bool:
         return entry.get("isSidechain") is True or self._file_agent is not None
 
-    def _once(self, entry: Mapping[str, Json], said: Said) -> Item | LeftOut:
+    def _once(self, entry: Mapping[str, Json], said: LogMessage) -> ImportedMessage | LeftOut:
         item = self._item(entry, said)
         if said.words is None:
             return item
@@ -336,7 +336,7 @@ class _Reader:
         self._sent = [*self._sent, mark][-SENT_MAX:]
         return item
 
-    def _item(self, entry: Mapping[str, Json], said: Said) -> Item:
+    def _item(self, entry: Mapping[str, Json], said: LogMessage) -> ImportedMessage:
         session = plain_id(entry.get("sessionId")) or self._file_session
         directory = known_directory(entry.get("cwd"))
         first = self._first_directory(session, directory)
@@ -348,7 +348,7 @@ class _Reader:
             "sidechain": self._is_sidechain(entry),
             "command": said.command,
         }
-        return Item(
+        return ImportedMessage(
             id=plain_id(entry.get("uuid")) or f"x-{digest(session, dict(entry))}",
             conversation=self._conversation(entry, session, first),
             message=said.message,
@@ -358,13 +358,13 @@ class _Reader:
 
     def _conversation(
         self, entry: Mapping[str, Json], session: str, directory: str | None
-    ) -> Conversation:
+    ) -> ImportedSession:
         main = (NAME, session)
         if not self._is_sidechain(entry):
-            return Conversation(key=main, agent=NAME, directory=directory)
+            return ImportedSession(key=main, agent=NAME, directory=directory)
         agent = self._file_agent or plain_id(entry.get("agentId"))
         own = f"agent-{agent}" if agent else "sidechain"
-        return Conversation(key=(*main, own), agent=NAME, directory=directory, parent=main)
+        return ImportedSession(key=(*main, own), agent=NAME, directory=directory, parent=main)
 
     def _first_directory(self, session: str, directory: str | None) -> str | None:
         if session not in self._directories:

@@ -29,7 +29,7 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Conversation, Found, Item, LeftOut
+from recollect.importers.items import Found, ImportedMessage, ImportedSession, LeftOut
 
 ATTACHMENT_BYTES_MAX = 65_536  # of what was read out of a file that somebody attached
 
@@ -44,11 +44,11 @@ def _conversation(entry: object, line: int) -> Iterator[Found]:
         yield unknown(entry, line)
         return
     key = label(first(said, "uuid", "id")) or _key_of_first(messages)
-    conversation = Conversation(key=("claude", key), agent="claude")
+    conversation = ImportedSession(key=("claude", key), agent="claude")
     title = words(first(said, "name", "title"))
     for number, message in enumerate(messages):
         for found in _message(mapping(message), number, conversation, line):
-            if isinstance(found, Item) and title is not None:
+            if isinstance(found, ImportedMessage) and title is not None:
                 found = replace(found, metadata={"title": title, **found.metadata})
                 title = None
             yield found
@@ -60,7 +60,7 @@ def _key_of_first(messages: Sequence[object]) -> str:
 
 
 def _message(
-    said: Mapping[str, Any], number: int, conversation: Conversation, line: int
+    said: Mapping[str, Any], number: int, conversation: ImportedSession, line: int
 ) -> Iterator[Found]:
     if not said:
         yield unknown("message", line)

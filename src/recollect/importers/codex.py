@@ -1,55 +1,285 @@
-"""Reads Codex's rollouts: one file of JSON lines for each session, in the new form and the old one.
+"""What one item of a Codex rollout says, by itself: who spoke, and which of it was spoken.
 
-A message often stands there twice, as the model saw it and as the user did: whichever comes first
-is taken, the other is known again. An item's id is made of its session, its number among the
-session's items and what it says; a fork begins with its parent's items, and so with their ids.
+Codex hands its model instructions, the state of the machine and notices under the user's name; they
+are kept as the host's. Both forms of a rollout hold the same items, with or without an envelope.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, assert_never
 
+from recollect.extraction.injected import without_instructions
 from recollect.importers.agent_logs import (
     BOOKKEEPING,
+    OUTPUT_CHARS_MAX,
+    REASONING,
+    Allowance,
+    Gathered,
     Json,
+    LogMessage,
     Meaning,
-    Said,
     Unknown,
+    Words,
+    all_of_it,
     broken,
     digest,
     kept_entry,
     label,
+    none_of_it,
     oddities,
+    output_text,
     plain_id,
+    storable_value,
     time_of,
     type_name,
-)
-from recollect.importers.codex_entries import (
-    EVENT_TYPES,
-    ITEM_TYPES,
-    directory_told,
-    essence,
-    likeness,
-    read_compaction,
-    read_event,
-    read_item,
+    without_blocks,
 )
 from recollect.importers.items import (
-    Conversation,
+    FileReader,
+    FileShape,
     Found,
-    Item,
+    ImportedMessage,
+    ImportedSession,
     LeftOut,
     Odd,
     Origin,
-    Reader,
-    Shape,
     Trouble,
 )
 from recollect.importers.projects import known_directory
+
+ITEM_TYPES = frozenset(
+    {"message", "reasoning", "function_call", "function_call_output", "custom_tool_call"}
+    | {"custom_tool_call_output", "local_shell_call", "local_shell_call_output"}
+    | {"web_search_call", "tool_search_call", "tool_search_output", "image_generation_call"}
+    | {"ghost_snapshot", "compaction", "compaction_summary", "context_compaction"}
+)
+EVENT_TYPES = frozenset(
+    {"agent_reasoning", "agent_reasoning_raw_content", "agent_reasoning_section_break", "error"}
+    | {"token_count", "task_started", "task_complete", "turn_started", "turn_complete", "warning"}
+    | {
+        "turn_aborted",
+        "turn_diff",
+        "plan_update",
+        "background_event",
+        "stream_error",
+        "deprecation",
+    }
+    | {"exec_command_begin", "exec_command_end", "exec_command_output_delta", "web_search_begin"}
+    | {"web_search_end", "mcp_tool_call_begin", "mcp_tool_call_end", "patch_apply_begin"}
+    | {"patch_apply_end", "view_image_tool_call", "entered_review_mode", "exited_review_mode"}
+    | {"context_compacted", "thread_rolled_back", "undo_started", "undo_completed", "item_started"}
+    | {"item_completed", "thread_name_updated", "session_configured", "model_reroute"}
+    | {"image_generation_begin", "image_generation_end", "dynamic_tool_call_request"}
+    | {"dynamic_tool_call_response", "collab_agent_spawn_begin", "collab_agent_spawn_end"}
+    | {"collab_agent_interaction_begin", "collab_agent_interaction_end", "collab_waiting_begin"}
+    | {"collab_waiting_end", "collab_close_begin", "collab_close_end", "guardian_assessment"}
+)
+_ITEM_BOOKKEEPING = frozenset(
+    {"ghost_snapshot", "compaction", "compaction_summary", "context_compaction"}
+    | {"tool_search_output"}
+)
+_TEXTS = ("input_text", "output_text", "text")
+_ESSENCE = (
+    *("type", "role", "content", "message", "call_id", "name", "arguments", "input", "output"),
+    "action",
+)
+
+_HOST_TAG = re.compile(
+    r"\s*<(?:environment_context|user_instructions|turn_aborted|user_shell_command|skill"
+    r"|subagent_notification|collaboration_mode|personality_spec|recommended_plugins|model_switch"
+    r"|hook_prompt|user_action|[a-z]{1,40}[ _]instructions)\b[^<>]*>"
+)
+_HOST_TEXT = re.compile(
+    r"\s*(?:# AGENTS\.md instructions for |Another language model started to solve this problem)"
+)
+# What an editor tells of its files before the request itself.
+_EDITOR_REQUEST = re.compile(
+    r"\s*# Context from my IDE setup:.*?\n## My request for Codex:\s*", re.DOTALL
+)
+_IMAGE_TAG = re.compile(r"\s*</?image\b[^<>]*>\s*")
+# Taken out of what the user is shown, though not out of what the model is.
+_UNSHOWN = ("proposed_plan", "oai-mem-citation")
+_CWD = re.compile(r"<cwd>([^<\n]+)</cwd>|Current working directory:[ \t]*([^\n]+)")
+_EXIT = re.compile(r"(?:^|\n)(?:Exit code:|Process exited with code) (-?\d{1,10})\b")
+_HEAD_CHARS = 400  # where a tool says how a command ended, before its output
+
+
+def read_item(payload: Mapping[str, Json], *, is_hosts: bool) -> Meaning:
+    """An item as the model saw it. `is_hosts`: whoever asks here is an agent, not a person."""
+    kind = payload.get("type")
+    match kind:
+        case "message":
+            return _message(payload, is_hosts=is_hosts)
+        case "function_call" | "custom_tool_call":
+            return _call(payload, payload.get("name"), payload.get("arguments"))
+        case "local_shell_call":
+            return _call(payload, "local_shell", payload.get("action"))
+        case "web_search_call":
+            return _call(payload, "web_search", payload.get("action"))
+        case "tool_search_call":
+            return _call(payload, "tool_search", payload.get("arguments"))
+        case "image_generation_call":
+            return _call(payload, "image_generation", {"prompt": payload.get("revised_prompt")})
+        case "function_call_output" | "custom_tool_call_output" | "local_shell_call_output":
+            return _output(payload)
+        case "reasoning":
+            return REASONING
+        case str() if kind in _ITEM_BOOKKEEPING:
+            return BOOKKEEPING
+        case _:
+            return Unknown(type=f"response_item/{type_name(kind)}")
+
+
+def read_event(payload: Mapping[str, Json], *, is_hosts: bool) -> Meaning:
+    """A message as the user saw it."""
+    text = payload.get("message")
+    if not isinstance(text, str):
+        return broken("an event without its message")
+    is_agent = payload.get("type") == "agent_message"
+    own = all_of_it if is_agent else none_of_it if is_hosts else own_words
+    gathered = Gathered(role="assistant" if is_agent else "user", own_words=own)
+    gathered.add_text(text)
+    return gathered.meaning()
+
+
+def read_compaction(payload: Mapping[str, Json]) -> Meaning:
+    """The summary that a model wrote; what it replaces stands in the file already."""
+    text = payload.get("message")
+    if not isinstance(text, str) or not text.strip():
+        return BOOKKEEPING
+    return LogMessage(message={"role": "system", "content": Allowance().text(text)})
+
+
+def own_words(text: str) -> Words | None:
+    """What a person wrote of a text under the user's name; none where the host wrote it all."""
+    request = _EDITOR_REQUEST.match(text)
+    if request is not None:
+        return Words(text=text[request.end() :])
+    tag = _HOST_TAG.match(text)
+    if tag is not None and text.rstrip().endswith(">"):
+        return None
+    if _HOST_TEXT.match(text) or not without_instructions(text).strip():
+        return None
+    return Words(text=text)
+
+
+def directory_told(payload: Mapping[str, Json]) -> str | None:
+    """The working directory, as a message about the machine says it."""
+    for text in _texts(payload):
+        if "<environment_context>" in text[:200]:
+            found = _CWD.search(text)
+            if found is not None:
+                return (found[1] or found[2]).strip()
+    return None
+
+
+def essence(payload: Mapping[str, Json]) -> str:
+    """A digest of what an item says, without what a copy of it may say otherwise."""
+    return digest([payload.get(field) for field in _ESSENCE])
+
+
+def likeness(said: LogMessage, payload: Mapping[str, Json]) -> str:
+    """A mark by which the two forms of one message are known as the same."""
+    is_users = payload.get("role") == "user" or payload.get("type") == "user_message"
+    text = said.words or "".join(_texts(payload))
+    shown = text
+    for tag in _UNSHOWN:
+        shown = without_blocks(shown, tag)
+    return digest(is_users, "".join(shown.split()) or "".join(text.split()))[:16]
+
+
+def _texts(payload: Mapping[str, Json]) -> list[str]:
+    content = payload.get("content", payload.get("message"))
+    blocks = [content] if isinstance(content, str) else content
+    if not isinstance(blocks, list):
+        return []
+    texts = (block.get("text") if isinstance(block, dict) else block for block in blocks)
+    return [text for text in texts if isinstance(text, str)]
+
+
+def _message(payload: Mapping[str, Json], *, is_hosts: bool) -> Meaning:
+    content = payload.get("content")
+    if not isinstance(content, str | list):
+        return broken("a message without content")
+    match payload.get("role"):
+        case "assistant":
+            gathered = Gathered(role="assistant", own_words=all_of_it)
+        case "user" if not is_hosts:
+            gathered = Gathered(role="user", own_words=own_words)
+        case "user" | "developer" | "system":
+            gathered = Gathered(role="system", own_words=none_of_it)
+        case _:
+            return broken("a message of nobody's role")
+    for block in gathered.counted([content] if isinstance(content, str) else content):
+        _add(block, gathered)
+    return gathered.meaning()
+
+
+def _add(block: Json, gathered: Gathered) -> None:
+    if isinstance(block, str):
+        gathered.add_text(block)
+    elif not isinstance(block, dict):
+        gathered.faults += 1
+    elif block.get("type") not in _TEXTS:
+        gathered.add_other(block)
+    elif not isinstance(block.get("text"), str):
+        gathered.faults += 1
+    elif not _IMAGE_TAG.fullmatch(block["text"]):
+        gathered.add_text(block["text"])
+
+
+def _call(payload: Mapping[str, Json], name: Json, arguments: Json) -> Meaning:
+    if not isinstance(name, str) or not name:
+        return broken("a call without a name")
+    if payload.get("type") == "custom_tool_call":
+        arguments = payload.get("input")
+    allowance = Allowance()
+    call_id = label(payload.get("call_id"))
+    return LogMessage(
+        message={
+            "type": "function_call",
+            **({"call_id": call_id} if call_id else {}),
+            "name": allowance.text(name, 200),
+            "arguments": storable_value(arguments, allowance),
+        }
+    )
+
+
+def _output(payload: Mapping[str, Json]) -> Meaning:
+    text, is_error = _unwrapped(payload.get("output"))
+    call_id = label(payload.get("call_id"))
+    return LogMessage(
+        message={
+            "type": "function_call_output",
+            **({"call_id": call_id} if call_id else {}),
+            "output": Allowance().text(text, OUTPUT_CHARS_MAX),
+            **({"is_error": True} if is_error else {}),
+        }
+    )
+
+
+def _unwrapped(output: Json) -> tuple[str, bool]:
+    """The text of an answer and whether it failed: versions wrap the two in different ways."""
+    if isinstance(output, str) and output.startswith("{") and '"output"' in output:
+        try:
+            decoded = json.loads(output)
+        except (ValueError, RecursionError):
+            decoded = None
+        if isinstance(decoded, dict) and isinstance(decoded.get("output"), str):
+            about = decoded.get("metadata")
+            code = about.get("exit_code") if isinstance(about, dict) else None
+            return output_text(decoded["output"]), type(code) is int and code != 0
+    if isinstance(output, dict) and isinstance(output.get("content"), str | list):
+        return output_text(output["content"]), output.get("success") is False
+    text = output_text(output)
+    code = _EXIT.search(text[:_HEAD_CHARS])
+    return text, code is not None and int(code[1]) != 0
+
 
 NAME = "codex"
 
@@ -64,7 +294,7 @@ class Codex:
     """Codex, by its rollouts."""
 
     name = NAME
-    shape = Shape.LINES
+    shape = FileShape.LINES
     names = ()
 
     def places(self, environment: Mapping[str, str], home: Path) -> Sequence[Path]:
@@ -86,8 +316,8 @@ class Codex:
             return "Codex"
         return "Codex, the form of early 2025" if any(map(_is_old_header, known)) else None
 
-    def reader(self, origin: Origin, memo: Mapping[str, Json]) -> Reader:
-        return _Reader(origin, memo)
+    def reader(self, origin: Origin, memo: Mapping[str, Json]) -> FileReader:
+        return _RolloutReader(origin, memo)
 
 
 def _is_old_header(entry: Mapping[str, Json]) -> bool:
@@ -100,7 +330,7 @@ def _is_old_header(entry: Mapping[str, Json]) -> bool:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Known:
+class _RolloutMemo:
     """What a reader remembers of a rollout: its memo."""
 
     session: str | None = None
@@ -118,7 +348,7 @@ class _Known:
     open: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, memo: Mapping[str, Json]) -> _Known:
+    def of(cls, memo: Mapping[str, Json]) -> _RolloutMemo:
         return cls(**{each.name: memo[each.name] for each in fields(cls) if each.name in memo})
 
     def as_memo(self) -> dict[str, Any]:
@@ -127,7 +357,7 @@ class _Known:
         return {name: value for name, value in values.items() if value}
 
 
-class _Reader:
+class _RolloutReader:
     """Reads one rollout; the header, the turns and what is open are its memo."""
 
     def __init__(self, origin: Origin, memo: Mapping[str, Json]) -> None:
@@ -135,7 +365,7 @@ class _Reader:
         self._file_session = (
             named[1] if named else plain_id(origin.path.stem.removeprefix("rollout-")) or "unnamed"
         )
-        self._known = _Known.of(memo)
+        self._known = _RolloutMemo.of(memo)
 
     @property
     def memo(self) -> Mapping[str, Json]:
@@ -222,7 +452,7 @@ class _Reader:
     ) -> Iterator[Found]:
         self._known.items += 1  # of every kind, so that no version counts otherwise
         meaning = read_item(payload, is_hosts=self._known.is_sub_agent)
-        if isinstance(meaning, Said) and payload.get("type") == "message":
+        if isinstance(meaning, LogMessage) and payload.get("type") == "message":
             self._stand(known_directory(directory_told(payload)))
             if payload.get("role") in ("user", "assistant") and self._is_other_form(
                 "event", likeness(meaning, payload)
@@ -238,7 +468,7 @@ class _Reader:
             case "user_message" | "agent_message":
                 self._known.events += 1
                 meaning = read_event(payload, is_hosts=self._known.is_sub_agent)
-                is_known = isinstance(meaning, Said) and self._is_other_form(
+                is_known = isinstance(meaning, LogMessage) and self._is_other_form(
                     "item", likeness(meaning, payload)
                 )
                 yield from [SAME] if is_known else self._found(meaning, entry, payload, line)
@@ -272,14 +502,16 @@ class _Reader:
                 yield Odd(trouble=meaning.trouble, detail=meaning.detail, line=line)
             case Unknown():
                 yield Odd(trouble=Trouble.UNKNOWN, detail=meaning.type, line=line)
-                yield self._item(entry, payload, Said(message=kept_entry(entry)))
-            case Said():
+                yield self._item(entry, payload, LogMessage(message=kept_entry(entry)))
+            case LogMessage():
                 yield from oddities(meaning, line)
                 yield self._item(entry, payload, meaning)
             case _:
                 assert_never(meaning)
 
-    def _item(self, entry: Mapping[str, Json], payload: Mapping[str, Json], said: Said) -> Item:
+    def _item(
+        self, entry: Mapping[str, Json], payload: Mapping[str, Json], said: LogMessage
+    ) -> ImportedMessage:
         known = self._known
         session = known.session or self._file_session
         is_event = entry.get("type") == "event_msg"
@@ -295,9 +527,9 @@ class _Reader:
             "model": known.model if said.message.get("role") == "assistant" else None,
             "sidechain": known.is_sub_agent,
         }
-        return Item(
+        return ImportedMessage(
             id=f"{session if is_own else known.lineage or session}-{number}-{content}",
-            conversation=Conversation(
+            conversation=ImportedSession(
                 key=(NAME, session),
                 agent=NAME,
                 directory=known.directory,

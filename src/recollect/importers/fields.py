@@ -19,7 +19,16 @@ from typing import Any
 from recollect import collection
 from recollect.clock import from_micros
 from recollect.errors import InvalidValue
-from recollect.importers.items import Conversation, Found, Item, Odd, Origin, Reader, Shape, Trouble
+from recollect.importers.items import (
+    FileReader,
+    FileShape,
+    Found,
+    ImportedMessage,
+    ImportedSession,
+    Odd,
+    Origin,
+    Trouble,
+)
 
 LABEL_BYTES_MAX = 200
 WORDS_CHARS_MAX = 500
@@ -134,7 +143,7 @@ def metadata_of(**said: object) -> dict[str, Any]:
 def item_of(
     *,
     item_id: str,
-    conversation: Conversation,
+    conversation: ImportedSession,
     message: Mapping[str, Any],
     at: datetime | None = None,
     metadata: Mapping[str, Any] | None = None,
@@ -147,7 +156,9 @@ def item_of(
             yield Odd(trouble=Trouble.BROKEN, detail="a message that cannot be kept")
             return
         yield unknown("message")
-    yield Item(id=item_id, conversation=conversation, message=kept, at=at, metadata=metadata or {})
+    yield ImportedMessage(
+        id=item_id, conversation=conversation, message=kept, at=at, metadata=metadata or {}
+    )
 
 
 def _is_message(message: Mapping[str, Any]) -> bool:
@@ -167,7 +178,7 @@ Read = Callable[[object, int], Iterator[Found]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """Implements `recollect.importers.items.Source`. `files` is what they are called.
+    """Implements `recollect.importers.items.ImportSource`. `files` is what they are called.
 
     `form` says which form the first entries have, and `opened` who reads a file.
     """
@@ -175,8 +186,8 @@ class Export:
     name: str
     files: re.Pattern[str]
     form: Callable[[Sequence[object]], str | None]
-    opened: Callable[[Origin, Mapping[str, Any]], Reader]
-    shape: Shape = Shape.ELEMENTS
+    opened: Callable[[Origin, Mapping[str, Any]], FileReader]
+    shape: FileShape = FileShape.ELEMENTS
     names: tuple[str, ...] = ()
 
     def places(
@@ -192,7 +203,7 @@ class Export:
     def probe(self, entries: Sequence[object]) -> str | None:
         return self.form(entries)
 
-    def reader(self, origin: Origin, memo: Mapping[str, Any]) -> Reader:
+    def reader(self, origin: Origin, memo: Mapping[str, Any]) -> FileReader:
         return self.opened(origin, memo)
 
 
@@ -211,6 +222,6 @@ class OneByOne:
     memo: Mapping[str, Any] = field(default_factory=dict)
 
 
-def one_by_one(read: Read) -> Callable[[Origin, Mapping[str, Any]], Reader]:
+def one_by_one(read: Read) -> Callable[[Origin, Mapping[str, Any]], FileReader]:
     """Who reads such entries, whatever the file."""
     return lambda _origin, _memo: OneByOne(read)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from recollect.errors import NotFound
-from recollect.importers.items import Odd, Source, Trouble
+from recollect.importers.items import ImportSource, Odd, Trouble
 
 FILES_MAX = 200_000
 _TIME_IN_NAME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}")
@@ -49,7 +49,7 @@ def _nobody(_path: Path, _odd: Odd) -> None:
     """Nobody wants to know."""
 
 
-def find_files(source: Source, paths: Sequence[Path], told: Told = _nobody) -> list[LogFile]:
+def find_files(source: ImportSource, paths: Sequence[Path], told: Told = _nobody) -> list[LogFile]:
     """The files below these paths, the oldest first: what is copied from one into another belongs
     to the first.
 
@@ -103,7 +103,7 @@ class Lookout:
     whose a name is, is decided once, and only what has changed is put in order.
     """
 
-    def __init__(self, source: Source, paths: Sequence[Path]) -> None:
+    def __init__(self, source: ImportSource, paths: Sequence[Path]) -> None:
         self._source = source
         self._paths = tuple(path.absolute() for path in paths)  # each file has one name
         self._seen: dict[str, State | None] = {}  # none: not a file of the source
@@ -163,7 +163,7 @@ def modified_at(file: LogFile) -> datetime:
         return datetime.fromtimestamp(0, UTC)
 
 
-def _wanted(source: Source, root: Path, told: Told) -> Iterator[_Entry]:
+def _wanted(source: ImportSource, root: Path, told: Told) -> Iterator[_Entry]:
     count = 0
     for entry in _files(root, told):
         if _is_wanted(source, entry, root):
@@ -174,7 +174,7 @@ def _wanted(source: Source, root: Path, told: Told) -> Iterator[_Entry]:
             yield entry
 
 
-def _is_wanted(source: Source, entry: _Entry, root: Path) -> bool:
+def _is_wanted(source: ImportSource, entry: _Entry, root: Path) -> bool:
     return isinstance(entry, Path) or source.is_file(Path(entry.path).relative_to(root))
 
 

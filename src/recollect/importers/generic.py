@@ -41,7 +41,7 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Conversation, Found, LeftOut, Origin, Shape
+from recollect.importers.items import FileShape, Found, ImportedSession, LeftOut, Origin
 from recollect.importers.projects import known_directory
 from recollect.messages import Role, read_role
 
@@ -62,7 +62,7 @@ def _is_message(said: Mapping[str, Any]) -> bool:
     return first(said, *CONTENTS) is not None and bool(first(said, *ROLES))
 
 
-class _Reader:
+class _JsonlReader:
     """Remembers how the file began, if it says no session, how many lines it has read, and whose
     the latest conversations are."""
 
@@ -70,10 +70,10 @@ class _Reader:
         self._file = label(origin.path.name) or "unnamed"
         self._begun = text(memo.get("begun"))
         self._count = memo["count"] if isinstance(memo.get("count"), int) else 0
-        self._conversations: dict[tuple[str, ...], Conversation] = {}
+        self._conversations: dict[tuple[str, ...], ImportedSession] = {}
         for name, agent, directory in listed(memo.get("latest")):
             key = self._key(name)
-            self._conversations[key] = Conversation(key=key, agent=agent, directory=directory)
+            self._conversations[key] = ImportedSession(key=key, agent=agent, directory=directory)
 
     @property
     def memo(self) -> Mapping[str, Any]:
@@ -114,14 +114,14 @@ class _Reader:
             metadata=metadata,
         )
 
-    def _conversation(self, said: Mapping[str, Any]) -> Conversation:
+    def _conversation(self, said: Mapping[str, Any]) -> ImportedSession:
         session = first(said, *SESSIONS)
         known = label(mapping(session).get("id") if isinstance(session, dict) else session)
         if known is None:
             self._begun = self._begun or digest(said)
         key = self._key(known)
         # The first line says whose it is: what changes its mind later stays one conversation.
-        conversation = self._conversations.pop(key, None) or Conversation(
+        conversation = self._conversations.pop(key, None) or ImportedSession(
             key=key,
             agent=_agent(said.get("agent")),
             directory=known_directory(first(said, *DIRECTORIES)),
@@ -171,7 +171,7 @@ GenericJsonl = partial(
     Export,
     name="jsonl",
     files=LINE_FILES,
-    shape=Shape.LINES,
+    shape=FileShape.LINES,
     form=known_by(_is_message, "one message in a line"),
-    opened=_Reader,
+    opened=_JsonlReader,
 )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from recollect.knowledge import Fact
 from recollect.space import Space
+from recollect.types.facts import Fact
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from typing import Any, Protocol, cast
 from recollect.errors import InvalidValue
 
 
-class Shape(StrEnum):
+class FileShape(StrEnum):
     """How a source's files are read."""
 
     LINES = "lines"  # JSON objects, one in a line; the file may grow at its end
@@ -39,7 +39,7 @@ NOT_UTF8 = "bytes that are not UTF-8 were replaced"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
+class ImportedSession:
     """The session an item belongs to. `directory` is where the agent worked, as the log says it."""
 
     key: tuple[str, ...]  # (source, its id there), and nothing that can change
@@ -49,18 +49,18 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class ImportedMessage:
     """One message. `id` is the same wherever it appears again: it is stored once in a space."""
 
     id: str
-    conversation: Conversation
+    conversation: ImportedSession
     message: Mapping[str, Any]  # OpenAI- or Anthropic-style, as the session takes it
     at: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class ImportedFact:
     """A fact that another memory kept. `since` is when it was said as it stands, if that is later.
 
     `id` is the same wherever it appears again, whatever it says then.
@@ -90,7 +90,7 @@ class Odd:
     line: int | None = None
 
 
-Found = Item | Statement | LeftOut | Odd
+Found = ImportedMessage | ImportedFact | LeftOut | Odd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class Origin:
     modified: datetime
 
 
-class Reader(Protocol):
+class FileReader(Protocol):
     """Reads one file, entry by entry, in order. What it must remember for the rest is its memo."""
 
     def read(self, entry: object, line: int) -> Iterator[Found]:
@@ -115,14 +115,14 @@ class Reader(Protocol):
         ...
 
 
-class Source(Protocol):
+class ImportSource(Protocol):
     """A program whose files can be read."""
 
     @property
     def name(self) -> str: ...
 
     @property
-    def shape(self) -> Shape: ...
+    def shape(self) -> FileShape: ...
 
     @property
     def names(self) -> Sequence[str]:
@@ -141,7 +141,7 @@ class Source(Protocol):
         """Which form the first entries have, in a few words; none: not one this source knows."""
         ...
 
-    def reader(self, origin: Origin, memo: Mapping[str, Any]) -> Reader: ...
+    def reader(self, origin: Origin, memo: Mapping[str, Any]) -> FileReader: ...
 
 
 PLACES_MAX = 20  # of what was not understood, with the file and the line
@@ -189,7 +189,7 @@ class ImportReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class ImportProgress:
     """How far an import has got, for who waits for it."""
 
     files_done: int
@@ -216,9 +216,9 @@ _MODULES: Mapping[str, tuple[str, str]] = MappingProxyType(
 NAMES = (*_MODULES, MARKDOWN)
 
 
-def source_named(name: str) -> Source:
+def source_named(name: str) -> ImportSource:
     """A source of messages or facts. InvalidValue: there is none of that name."""
     if name not in _MODULES:
         raise InvalidValue(f"there is no source {name!r}; there are {', '.join(_MODULES)}")
     module, kind = _MODULES[name]
-    return cast("Source", getattr(import_module(f"recollect.importers.{module}"), kind)())
+    return cast("ImportSource", getattr(import_module(f"recollect.importers.{module}"), kind)())

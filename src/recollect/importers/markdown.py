@@ -17,7 +17,6 @@ from pathlib import Path
 from posixpath import normpath
 from typing import Any
 
-from recollect.document import Content, Document
 from recollect.documents.checking import (
     DESCRIPTION_CHARS_MAX,
     TAG_CHARS_MAX,
@@ -32,17 +31,18 @@ from recollect.importers.fields import digest, unknown
 from recollect.importers.folders import LogFile, find_files, open_regular, place_of
 from recollect.importers.items import (
     NOT_UTF8,
+    FileReader,
+    FileShape,
     Found,
+    ImportProgress,
     ImportReport,
     Odd,
     Origin,
-    Progress,
-    Reader,
-    Shape,
     Trouble,
 )
-from recollect.importing import Cursor
 from recollect.memory import Memory
+from recollect.types.imports import Cursor
+from recollect.types.pages import Content, Document
 
 NOTES = "notes"  # the part of the tree that folders of notes are put in, each by its name
 NOTE_BYTES_MAX = 16 * 2**20
@@ -63,7 +63,7 @@ class Markdown:
     """Notes in a folder. They are documents and no messages: `Notes` makes them."""
 
     name = "markdown"
-    shape = Shape.TREE
+    shape = FileShape.TREE
     names = ()
 
     def places(
@@ -84,7 +84,7 @@ class Markdown:
         self,
         origin: Origin,  # noqa: ARG002
         memo: Mapping[str, Any],  # noqa: ARG002
-    ) -> Reader:
+    ) -> FileReader:
         return _NoReader()
 
 
@@ -124,7 +124,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Unchanged:
+class UnchangedNote:
     """There is nothing to write."""
 
 
@@ -142,12 +142,14 @@ class Kept:
     reason: str
 
 
-def decide(note: Note, known: Imported | None, document: Document | None) -> Unchanged | Due | Kept:
+def decide(
+    note: Note, known: Imported | None, document: Document | None
+) -> UnchangedNote | Due | Kept:
     """What to do about a note. `document`: what stands at its path now."""
     if known is not None and known.digest == note.digest:
-        return Unchanged()
+        return UnchangedNote()
     if document is not None and document.content == note.content:
-        return Unchanged()
+        return UnchangedNote()
     if known is None:
         return Due(0) if document is None else Kept("another document stands there")
     if document is None or document.id != known.document_id:
@@ -507,7 +509,7 @@ class ImportingNotes:
         space: str,
         *,
         is_dry: bool = False,
-        progress: Callable[[Progress], None] = lambda _progress: None,
+        progress: Callable[[ImportProgress], None] = lambda _progress: None,
     ) -> None:
         self._memory = memory
         self._space = space
@@ -540,7 +542,7 @@ class ImportingNotes:
 
     def _show(self, done: int, files: int, size: int) -> None:
         self._progress(
-            Progress(
+            ImportProgress(
                 files_done=done,
                 files=files,
                 bytes_done=self.report.bytes_read,
@@ -574,7 +576,7 @@ class ImportingNotes:
             self.report.add_odd(place, remark)
         known, document = self._known(place), self._documents.find(note.path)
         match decide(note, known, document):
-            case Unchanged():
+            case UnchangedNote():
                 self.report.files_unchanged += 1
                 if known is None and document is not None:
                     self._note(place, note, document)

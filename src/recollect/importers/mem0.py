@@ -27,7 +27,7 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Found, LeftOut, Statement
+from recollect.importers.items import Found, ImportedFact, LeftOut
 
 SCOPES = ("user_id", "agent_id", "run_id", "app_id", "actor_id", "role")
 TAGS_MAX = 32  # as many as a fact may have
@@ -64,7 +64,7 @@ def _statement(entry: object, line: int) -> Iterator[Found]:
     if metadata is None:
         yield unknown("metadata", line)
     scopes = {name: said[name] for name in SCOPES if label(said.get(name)) is not None}
-    yield Statement(
+    yield ImportedFact(
         id=label(said.get("id")) or digest(content, scopes),
         text=collection.storable(content.strip()),
         at=moment(first(said, "created_at", "updated_at")),

@@ -30,7 +30,7 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Conversation, Found, Odd, Origin, Trouble
+from recollect.importers.items import Found, ImportedSession, Odd, Origin, Trouble
 from recollect.messages import Role
 
 HELD_MAX = 4  # instructions that are kept until something is said
@@ -78,7 +78,7 @@ def _messages(entry: object) -> Sequence[Any] | None:
     return found if isinstance(found, list) and "role" not in mapping(entry) else None
 
 
-class _Reader:
+class _MessageListReader:
     """Numbers messages. Instructions wait for what is said first: alone they tell nothing apart."""
 
     def __init__(self, source: str, origin: Origin, memo: Mapping[str, Any]) -> None:
@@ -133,8 +133,8 @@ class _Reader:
         if len(said) < len(messages):
             yield unknown("message", line)
 
-    def _conversation(self, begun: str) -> Conversation:
-        return Conversation(key=(self._source, self._file, begun), agent=self._source)
+    def _conversation(self, begun: str) -> ImportedSession:
+        return ImportedSession(key=(self._source, self._file, begun), agent=self._source)
 
 
 def _is_flat(value: object, levels: int = HELD_LEVELS_MAX) -> bool:
@@ -154,7 +154,7 @@ def _opening(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _item(
-    message: Mapping[str, Any], number: int, conversation: Conversation, line: int
+    message: Mapping[str, Any], number: int, conversation: ImportedSession, line: int
 ) -> Iterator[Found]:
     if not message:
         yield Odd(trouble=Trouble.UNKNOWN, detail="empty message", line=line)
@@ -174,7 +174,7 @@ OpenAIMessages = partial(
     name="openai",
     files=JSON_FILES,
     form=partial(_form, _is_openai),
-    opened=partial(_Reader, "openai"),
+    opened=partial(_MessageListReader, "openai"),
 )
 # Messages of the Messages API; the instructions stand beside them, under `system`.
 AnthropicMessages = partial(
@@ -182,5 +182,5 @@ AnthropicMessages = partial(
     name="anthropic",
     files=JSON_FILES,
     form=partial(_form, _is_anthropic),
-    opened=partial(_Reader, "anthropic"),
+    opened=partial(_MessageListReader, "anthropic"),
 )

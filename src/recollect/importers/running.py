@@ -24,33 +24,33 @@ from recollect.errors import InvalidValue, NotFound, TooLarge
 from recollect.facts import Facts
 from recollect.importers.folders import LogFile, find_files, modified_at, open_regular, place_of
 from recollect.importers.items import (
-    Conversation,
+    FileReader,
+    FileShape,
     Found,
+    ImportedFact,
+    ImportedMessage,
+    ImportedSession,
+    ImportProgress,
     ImportReport,
-    Item,
+    ImportSource,
     LeftOut,
     Odd,
     Origin,
-    Progress,
-    Reader,
-    Shape,
-    Source,
-    Statement,
     Trouble,
 )
 from recollect.importers.projects import project_of
 from recollect.importers.streams import entries_of, lines
-from recollect.importing import Arrival, Cursor, digest
-from recollect.knowledge import Fact
 from recollect.memory import Memory
 from recollect.redaction import Redactor
 from recollect.session import Session
+from recollect.types.facts import Fact
+from recollect.types.imports import Arrival, Cursor, digest
 
 CHANGED_HERE = "changed here since"
 
 
 @dataclass(slots=True, kw_only=True)
-class Taken:
+class StoredStatements:
     """What came of some statements. `items` are known from now on."""
 
     items: list[str] = field(default_factory=list)
@@ -76,12 +76,12 @@ class Taking:
     known: Callable[[Sequence[str]], frozenset[str]]
     now: datetime
 
-    def take(self, statements: Sequence[Statement]) -> Taken:
+    def take(self, statements: Sequence[ImportedFact]) -> StoredStatements:
         by_item = {digest(each.id): each for each in statements}
         came = self.known(list(by_item))
         readings = {item: self._reading(item, by_item[item]) for item in came}
         known = self.known(list(readings.values()))
-        taken = Taken(items=list(by_item), known=len(statements) - len(by_item))
+        taken = StoredStatements(items=list(by_item), known=len(statements) - len(by_item))
         for item, each in by_item.items():
             try:
                 if item not in came:
@@ -99,13 +99,13 @@ class Taking:
                 taken.odd.append(Odd(trouble=trouble, detail="a fact"))
         return taken
 
-    def _add(self, item: str, said: Statement, taken: Taken) -> None:
+    def _add(self, item: str, said: ImportedFact, taken: StoredStatements) -> None:
         self._put(item, said, self._since(said))
         if self.instead is None:
             taken.items.append(self._reading(item, said))
         taken.added += 1
 
-    def _follow(self, item: str, said: Statement, reading: str, taken: Taken) -> None:
+    def _follow(self, item: str, said: ImportedFact, reading: str, taken: StoredStatements) -> None:
         """It came in before, and did not read like this."""
         fact = self.facts.get(self._id(item))
         if fact is None:  # deleted here
@@ -129,7 +129,7 @@ class Taking:
         is_known = bool(self.known([self._reading_of(item, fact)]))
         return is_known or len(self.facts.history(fact.id)) == 1
 
-    def _put(self, item: str, said: Statement, since: datetime | None) -> None:
+    def _put(self, item: str, said: ImportedFact, since: datetime | None) -> None:
         (self.instead or self.facts).add(
             Fact(
                 said.text,
@@ -141,14 +141,14 @@ class Taking:
             )
         )
 
-    def _reword(self, item: str, said: Statement) -> None:
+    def _reword(self, item: str, said: ImportedFact) -> None:
         """It is found for earlier times as it read then."""
         if self.instead is not None:
             self._put(item, said, None)
         else:
             self.facts.update(self._id(item), said.text, tags=said.tags, metadata=said.metadata)
 
-    def _since(self, said: Statement) -> datetime | None:
+    def _since(self, said: ImportedFact) -> datetime | None:
         """When it was said as it stands; a clock that goes ahead makes nothing hold later."""
         since = said.since or said.at
         return None if since is None or since > self.now else since
@@ -156,7 +156,7 @@ class Taking:
     def _id(self, item: str) -> str:
         return f"{self.source}-{item}"
 
-    def _reading(self, item: str, said: Statement) -> str:
+    def _reading(self, item: str, said: ImportedFact) -> str:
         """How a statement reads once it is stored, as a digest."""
         redactor = self.redactor()
         try:
@@ -184,10 +184,10 @@ PROBED_ENTRIES = 20
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 NO_MEMORY = "memory is off for the agent"
 
-Report = Callable[[Progress], None]
+Report = Callable[[ImportProgress], None]
 
 
-def _no_report(_progress: Progress) -> None:
+def _no_report(_progress: ImportProgress) -> None:
     """Nobody waits."""
 
 
@@ -201,7 +201,7 @@ class Importing:
         self,
         memory: Memory,
         space: str,
-        source: Source,
+        source: ImportSource,
         *,
         instead: Memory | None = None,
         progress: Report = _no_report,
@@ -223,7 +223,9 @@ class Importing:
         self._progress(_progress(len(files), len(files), size, size, self.report.records))
         return self.report
 
-    def read(self, file: LogFile, *, marks: bool = False, begun: Progress | None = None) -> None:
+    def read(
+        self, file: LogFile, *, marks: bool = False, begun: ImportProgress | None = None
+    ) -> None:
         """Read what is new of one file. Without `marks` it may still be written to."""
         self.report.files += 1
         at = begun or _progress(0, 1, 0, file.size, 0)
@@ -243,8 +245,8 @@ class Importing:
         self.report.add_odd(place_of(path), odd)
 
 
-def _progress(files_done: int, files: int, done: int, size: int, records: int) -> Progress:
-    return Progress(
+def _progress(files_done: int, files: int, done: int, size: int, records: int) -> ImportProgress:
+    return ImportProgress(
         files_done=files_done, files=files, bytes_done=done, bytes_all=size, records=records
     )
 
@@ -256,7 +258,7 @@ class _Way:
     memory: Memory
     target: Memory
     name: str  # of the space
-    source: Source
+    source: ImportSource
 
     @property
     def is_dry(self) -> bool:
@@ -276,12 +278,12 @@ _Name = tuple[str, tuple[str, ...]]  # a conversation by its agent and its key
 
 
 @dataclass(slots=True)
-class _Batch:
+class _ItemBatch:
     """What has been read and is not stored yet, by conversation, in order."""
 
-    conversations: dict[_Name, Conversation] = field(default_factory=dict)
+    conversations: dict[_Name, ImportedSession] = field(default_factory=dict)
     arrivals: dict[_Name, list[Arrival]] = field(default_factory=dict)
-    statements: list[Statement] = field(default_factory=list)
+    statements: list[ImportedFact] = field(default_factory=list)
     items: int = 0
     size: int = 0
 
@@ -289,14 +291,14 @@ class _Batch:
     def is_full(self) -> bool:
         return self.items >= BATCH_ITEMS or self.size >= BATCH_BYTES
 
-    def add(self, conversation: Conversation, arrival: Arrival) -> None:
+    def add(self, conversation: ImportedSession, arrival: Arrival) -> None:
         name = (conversation.agent, conversation.key)
         self.conversations.setdefault(name, conversation)
         self.arrivals.setdefault(name, []).append(arrival)
         self.items += 1
         self.size += len(arrival.record.content) + len(arrival.record.body or "")
 
-    def parts(self) -> list[tuple[Conversation, list[Arrival]]]:
+    def parts(self) -> list[tuple[ImportedSession, list[Arrival]]]:
         return [(self.conversations[name], found) for name, found in self.arrivals.items()]
 
 
@@ -310,7 +312,7 @@ class _Pouring:
         self._target = way.target.space(way.name)
         self._file = file
         self._report = report
-        self._batch = _Batch()
+        self._batch = _ItemBatch()
         self._is_understood = False  # anything of it
         self._sessions: dict[_Name, Session] = {}
         self._changed: set[_Name] = set()
@@ -320,12 +322,12 @@ class _Pouring:
     def pour(self, told: Callable[[int], None]) -> None:
         is_lines = self._file.path.suffix.casefold() in LINES_SUFFIXES
         match self._source.shape:
-            case Shape.ELEMENTS if not is_lines:
+            case FileShape.ELEMENTS if not is_lines:
                 self._pour_elements(told)
-            case Shape.LINES | Shape.ELEMENTS:
+            case FileShape.LINES | FileShape.ELEMENTS:
                 with open_regular(self._file.path) as stream:
                     self._pour_lines(stream, told)
-            case Shape.TREE:
+            case FileShape.TREE:
                 raise AssertionError("a tree of notes is no file of messages")
 
     def let_go(self) -> None:
@@ -403,7 +405,7 @@ class _Pouring:
         return known if _head(stream, known.offset, known.head_bytes) == known.head else new
 
     def _now_at(
-        self, stream: BinaryIO, at: tuple[int, int], cursor: Cursor, reader: Reader
+        self, stream: BinaryIO, at: tuple[int, int], cursor: Cursor, reader: FileReader
     ) -> Cursor:
         """The cursor with what the next reader must know. The stream stays where it is."""
         offset, line = at
@@ -425,7 +427,7 @@ class _Pouring:
             detail = f"not a form of {self._source.name} that is known"
             self._report.add_odd(self._place, Odd(trouble=Trouble.UNKNOWN, detail=detail))
 
-    def _reader(self, memo: Mapping[str, Any]) -> Reader:
+    def _reader(self, memo: Mapping[str, Any]) -> FileReader:
         file = self._file
         origin = Origin(path=file.path, root=file.root, modified=modified_at(file))
         return self._source.reader(origin, memo)
@@ -434,9 +436,9 @@ class _Pouring:
         for each in found:
             self._is_understood = self._is_understood or not isinstance(each, Odd)
             match each:
-                case Item():
+                case ImportedMessage():
                     self._take_item(each, line)
-                case Statement():
+                case ImportedFact():
                     self._batch.statements.append(each)
                     self._batch.items += 1
                 case LeftOut():
@@ -444,7 +446,7 @@ class _Pouring:
                 case Odd():
                     self._report.add_odd(self._place, each)
 
-    def _take_item(self, item: Item, line: int) -> None:
+    def _take_item(self, item: ImportedMessage, line: int) -> None:
         message = Message(message=item.message, at=item.at, metadata=item.metadata)
         try:
             record = collection.prepare(message, record_bytes_max=self._record_bytes_max)
@@ -460,7 +462,7 @@ class _Pouring:
 
     def _flush(self, before: Cursor, behind: Cursor) -> Cursor:
         """Store the batch. The cursor moves with its last part, and not before."""
-        batch, self._batch = self._batch, _Batch()
+        batch, self._batch = self._batch, _ItemBatch()
         self._take_over(batch.statements, before)
         parts = batch.parts()
         for number, (conversation, arrivals) in enumerate(parts, start=1):
@@ -469,7 +471,9 @@ class _Pouring:
             self._way.note((), behind)
         return behind
 
-    def _adopt(self, conversation: Conversation, arrivals: list[Arrival], cursor: Cursor) -> None:
+    def _adopt(
+        self, conversation: ImportedSession, arrivals: list[Arrival], cursor: Cursor
+    ) -> None:
         if not self._way.target.settings.is_memory_enabled(conversation.agent):
             self._report.left_out[NO_MEMORY] += len(arrivals)
             self._way.note((), cursor)
@@ -494,7 +498,7 @@ class _Pouring:
         known = self._way.known([each.item for each in arrivals])
         return [each for each in arrivals if each.item not in known]
 
-    def _session(self, conversation: Conversation) -> Session:
+    def _session(self, conversation: ImportedSession) -> Session:
         name = (conversation.agent, conversation.key)
         session = self._sessions.get(name)
         if session is None:
@@ -510,14 +514,14 @@ class _Pouring:
             )
         return session
 
-    def _parent(self, conversation: Conversation) -> str | None:
+    def _parent(self, conversation: ImportedSession) -> str | None:
         """The id of the session that started it, or its key as long as there is no such session."""
         if conversation.parent is None:
             return None
         found = self._target.find_session(conversation.parent, conversation.agent)
         return collection.encode_key(conversation.parent) if found is None else found.id
 
-    def _take_over(self, statements: list[Statement], cursor: Cursor) -> None:
+    def _take_over(self, statements: list[ImportedFact], cursor: Cursor) -> None:
         """Facts of another memory, which have an id of their own."""
         if not statements:
             return

@@ -349,7 +349,7 @@ Wanted = Callable[[str], bool]  # by a name with slashes, below the folder or in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ArchiveLimits:
     """How much is taken from one archive or folder."""
 
     members_max: int = MEMBERS_MAX
@@ -418,12 +418,14 @@ class Inner:
     stream: Stream
 
 
-def files_of(path: Path, wanted: Wanted, *, limits: Limits | None = None) -> Iterator[Inner | Odd]:
+def files_of(
+    path: Path, wanted: Wanted, *, limits: ArchiveLimits | None = None
+) -> Iterator[Inner | Odd]:
     """The wanted files of an archive or a folder by their names, or the file itself.
 
     A file that is named itself is wanted whatever it is called.
     """
-    limits = limits or Limits()
+    limits = limits or ArchiveLimits()
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
@@ -442,7 +444,7 @@ def entries_of(
     *,
     names: Sequence[str],
     bytes_max: int = ELEMENT_BYTES_MAX,
-    limits: Limits | None = None,
+    limits: ArchiveLimits | None = None,
 ) -> Iterator[object | Odd]:
     """The elements of all wanted files, one after the other, and what was in the way."""
     for inner in files_of(path, wanted, limits=limits):
@@ -461,7 +463,7 @@ def _unreadable(detail: str) -> Odd:
 # files and folders
 
 
-def _of_file(path: Path, name: str, wanted: Wanted, limits: Limits) -> Iterator[Inner | Odd]:
+def _of_file(path: Path, name: str, wanted: Wanted, limits: ArchiveLimits) -> Iterator[Inner | Odd]:
     if _is_archive(path):
         yield from _of_archive(path, wanted, limits)
     else:
@@ -483,7 +485,7 @@ def _opened(path: Path, name: str) -> Iterator[Inner | Odd]:
             yield Inner(name=name, stream=stream)
 
 
-def _of_folder(folder: Path, wanted: Wanted, limits: Limits) -> Iterator[Inner | Odd]:
+def _of_folder(folder: Path, wanted: Wanted, limits: ArchiveLimits) -> Iterator[Inner | Odd]:
     seen = 0
     found: list[tuple[str, Path]] = []
     for where, folders, files in os.walk(folder, followlinks=False):
@@ -515,7 +517,7 @@ def _is_archive(path: Path) -> bool:
         return file.read(4) in _SIGNATURES
 
 
-def _of_archive(path: Path, wanted: Wanted, limits: Limits) -> Iterator[Inner | Odd]:
+def _of_archive(path: Path, wanted: Wanted, limits: ArchiveLimits) -> Iterator[Inner | Odd]:
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         directory_bytes = _directory_bytes(file, size)
@@ -532,7 +534,7 @@ def _of_archive(path: Path, wanted: Wanted, limits: Limits) -> Iterator[Inner | 
 
 
 def _members(
-    archive: zipfile.ZipFile, size: int, wanted: Wanted, limits: Limits
+    archive: zipfile.ZipFile, size: int, wanted: Wanted, limits: ArchiveLimits
 ) -> Iterator[Inner | Odd]:
     members = archive.infolist()
     if len(members) > limits.members_max:

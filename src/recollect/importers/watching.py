@@ -12,7 +12,7 @@ from pathlib import Path
 
 from recollect.errors import StoreError
 from recollect.importers.folders import Lookout
-from recollect.importers.items import ImportReport, Progress, Source
+from recollect.importers.items import ImportProgress, ImportReport, ImportSource
 from recollect.importers.running import Importing
 from recollect.memory import Memory
 
@@ -28,7 +28,9 @@ class _ToldToStop(Exception):
 class Watching:
     """A watch over the files of a source. `look()` once, or `run()` until told to stop."""
 
-    def __init__(self, memory: Memory, space: str, source: Source, paths: Sequence[Path]) -> None:
+    def __init__(
+        self, memory: Memory, space: str, source: ImportSource, paths: Sequence[Path]
+    ) -> None:
         self._memory = memory
         self._space = space
         self._source = source
@@ -40,7 +42,7 @@ class Watching:
         `is_over` is asked between batches and ends the look early; the next one goes on there.
         """
 
-        def ask(_progress: Progress) -> None:
+        def ask(_progress: ImportProgress) -> None:
             if is_over():
                 raise _ToldToStop
 

@@ -29,13 +29,13 @@ from typing import (
 )
 
 from recollect.descriptors import agent_label, from_cache_key, type_of
-from recollect.domain import JobState
+from recollect.types.records import JobState
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    from recollect.knowledge import Receipt
-    from recollect.status import Status
+    from recollect.types.facts import Receipt
+    from recollect.types.status import Status
 
 Json = dict[str, Any]
 
@@ -82,27 +82,27 @@ def _agent_name(state: Any) -> str:
 
 # By name: a type is loaded by whoever has a value of it.
 LAYOUTS: Mapping[str, Layout] = {
-    "domain.Record": Layout(hides={"body"}, adds={"metadata": {"message": "message"}}),
-    "domain.SessionState": Layout(
+    "types.records.Record": Layout(hides={"body"}, adds={"metadata": {"message": "message"}}),
+    "types.records.SessionState": Layout(
         name="Session",
         hides={"pass_number"},
         adds={"key": {"agent": _session_agent}, "processed_until": {"unprocessed": "unprocessed"}},
     ),
-    "domain.Range": Layout(hides={"session_id"}, names={"pass_number": "pass"}),
-    "knowledge.Spent": Layout(adds={"output_tokens": {"tokens": "tokens"}}),
-    "knowledge.Extraction": Layout(
+    "types.records.Range": Layout(hides={"session_id"}, names={"pass_number": "pass"}),
+    "types.facts.Spent": Layout(adds={"output_tokens": {"tokens": "tokens"}}),
+    "types.facts.Extraction": Layout(
         hides={"space", "selected_for_phase2", "selected_for_phase2_source_updated_at"},
         names={"pass_number": "pass"},
     ),
-    "knowledge.Call": Layout(hides={"space"}),
-    "recollection.Omission": Layout(hides={"instead"}, adds={"reason": {"instead": _instead}}),
-    "document.Version": Layout(names={"number": "version"}),
-    "document.Reference": Layout(hides={"named"}),
-    "domain.Job": Layout(
+    "types.facts.Call": Layout(hides={"space"}),
+    "types.recall.Omission": Layout(hides={"instead"}, adds={"reason": {"instead": _instead}}),
+    "types.pages.Version": Layout(names={"number": "version"}),
+    "types.pages.Reference": Layout(hides={"named"}),
+    "types.records.Job": Layout(
         hides={"pauses"},
         adds={"state": {"why": "why", "next_attempt_at": "next_attempt_at"}},
     ),
-    "generation.ConsolidationState": Layout(
+    "types.generations.ConsolidationState": Layout(
         name="Consolidation",
         names={"job": "state", "phase1_due": "sessions_due"},
         adds={
@@ -112,9 +112,9 @@ LAYOUTS: Mapping[str, Layout] = {
             }
         },
     ),
-    "generation.GenerationChange": Layout(names={"text": "diff"}),
-    "agency.Signal": Layout(hides={"body"}),
-    "agency.AgentState": Layout(
+    "types.generations.GenerationChange": Layout(names={"text": "diff"}),
+    "types.agents.Signal": Layout(hides={"body"}),
+    "types.agents.AgentState": Layout(
         name="Agent",
         hides={"ref", "job"},
         names={"job_state": "state"},
@@ -131,11 +131,11 @@ LAYOUTS: Mapping[str, Layout] = {
             "parked": {"next_signal": "next_signal"},
         },
     ),
-    "status.Status": Layout(
+    "types.status.Status": Layout(
         hides={"passed_over", "consolidations", "job_counts"},
         adds={"waiting": {"job_counts": _job_counts}},
     ),
-    "domain.StoreDescription": Layout(local={"location"}),
+    "types.records.StoreDescription": Layout(local={"location"}),
     "processing.WorkReport": Layout(hides={"upkeep", "turns"}),
     "store.key_protocol.ApiKey": Layout(hides={"digest"}),
 }
@@ -189,7 +189,7 @@ def places_left(receipt: Receipt) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _ViewEntry:
     """One entry of a view: where it is read from, and of which type it is."""
 
     source: str | Callable[..., Any]
@@ -222,24 +222,24 @@ def _of_the_time(now: datetime | None) -> datetime:
     return now
 
 
-def _parts(kind: type) -> dict[str, _Part]:
+def _parts(kind: type) -> dict[str, _ViewEntry]:
     layout, hints = _layout(kind), get_type_hints(kind)
     parts = _added(kind, layout, "")
     for each in dataclasses.fields(kind):
         if each.name not in layout.hides:
             name = layout.names.get(each.name, each.name)
-            parts[name] = _Part(each.name, hints[each.name])
+            parts[name] = _ViewEntry(each.name, hints[each.name])
         parts |= _added(kind, layout, each.name)
     return parts
 
 
-def _added(kind: type, layout: Layout, behind: str) -> dict[str, _Part]:
+def _added(kind: type, layout: Layout, behind: str) -> dict[str, _ViewEntry]:
     return {name: _added_part(kind, source) for name, source in layout.adds.get(behind, {}).items()}
 
 
-def _added_part(kind: type, source: str | Callable[..., Any]) -> _Part:
+def _added_part(kind: type, source: str | Callable[..., Any]) -> _ViewEntry:
     if not isinstance(source, str):
-        return _Part(source, get_type_hints(source)["return"])
+        return _ViewEntry(source, get_type_hints(source)["return"])
     hint: Any = kind
     is_timed = False
     for name in source.split("."):
@@ -247,7 +247,7 @@ def _added_part(kind: type, source: str | Callable[..., Any]) -> _Part:
         is_timed = inspect.isfunction(found)
         read = found.fget if isinstance(found, property) else found if is_timed else None
         hint = get_type_hints(hint)[name] if read is None else get_type_hints(read)["return"]
-    return _Part(source, hint, is_timed)
+    return _ViewEntry(source, hint, is_timed)
 
 
 def _converted(hint: Any, read: str, names: dict[str, Any]) -> str:

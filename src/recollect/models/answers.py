@@ -22,7 +22,7 @@ CALLS_MAX = 128  # of tools, in one answer
 TOKENS_MAX = 10**12  # what no answer takes, whatever a server counts
 
 
-class Stop(Enum):
+class StopReason(Enum):
     """Why an answer ended."""
 
     DONE = auto()
@@ -54,7 +54,7 @@ class CallPiece:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Call:
+class _PartialCall:
     """A call as far as it has come in."""
 
     place: object
@@ -97,7 +97,7 @@ class Gathering:
 
     def __init__(self, bytes_max: int, *, has_tools: bool = False) -> None:
         self.has_tools = has_tools
-        self.stop: Stop | None = None
+        self.stop: StopReason | None = None
         self.is_over = False  # the stream said so: nothing that matters follows
         self.refusal = ""
         self.model: str | None = None
@@ -105,14 +105,14 @@ class Gathering:
         self.output_tokens: int | None = None
         self.is_tool_input = False  # a tool's input takes the place of words around it
         self._parts: list[str] = []
-        self._calls: list[_Call] = []
+        self._calls: list[_PartialCall] = []
         self._size = 0
         self._bytes_max = bytes_max
 
     def end_stream(self) -> None:
         """The stream said that it is over, whether or not it said why."""
         self.is_over = True
-        self.stop = self.stop or Stop.DONE
+        self.stop = self.stop or StopReason.DONE
 
     def add(self, text: object) -> None:
         if isinstance(text, str):
@@ -130,7 +130,7 @@ class Gathering:
             return
         if len(self._calls) == CALLS_MAX:
             raise InvalidOutput(f"the answer calls tools more than {CALLS_MAX} times")
-        self._calls.append(_Call(place=piece.place))
+        self._calls.append(_PartialCall(place=piece.place))
         self._extend(self._calls[-1], piece)
 
     def go_on_with_call(self, piece: CallPiece) -> None:
@@ -141,7 +141,7 @@ class Gathering:
         else:
             self._extend(call, piece)
 
-    def _extend(self, call: _Call, piece: CallPiece) -> None:
+    def _extend(self, call: _PartialCall, piece: CallPiece) -> None:
         if isinstance(piece.id, str) and not call.id:  # some servers give every piece another
             self._take_room(piece.id)
             call.id = piece.id
@@ -176,20 +176,20 @@ class Gathering:
     def finish(self) -> Answer:
         text = _mended("".join(self._parts))
         calls = tuple(call.whole() for call in self._calls)
-        stop = Stop.REFUSED if self.refusal else self.stop
+        stop = StopReason.REFUSED if self.refusal else self.stop
         match stop:
-            case None | Stop.BROKEN:
+            case None | StopReason.BROKEN:
                 raise ModelUnavailable("the answer broke off")
-            case Stop.REFUSED:
+            case StopReason.REFUSED:
                 why = shown(self.refusal) or "it did not say why"
                 raise ModelRejected(f"the model refused: {why}")
-            case Stop.LENGTH:
+            case StopReason.LENGTH:
                 raise OutputCut("the answer was cut off at the limit of its tokens")
-            case Stop.WINDOW:
+            case StopReason.WINDOW:
                 raise PromptTooLong("the model's window was full before the answer was whole")
-            case Stop.DONE if not text.strip() and not calls:
+            case StopReason.DONE if not text.strip() and not calls:
                 raise InvalidOutput("the answer is empty")
-            case Stop.DONE:
+            case StopReason.DONE:
                 return Answer(
                     text=text,
                     tool_calls=calls,

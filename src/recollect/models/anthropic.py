@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from recollect.models.answers import CallPiece, Gathering, Stop
+from recollect.models.answers import CallPiece, Gathering, StopReason
 from recollect.models.faults import Fault
 from recollect.models.protocol import ChatMessage, ChatRole, Request, ToolDefinition
 from recollect.models.wire import Dialect, Structured, arguments_object, conversation, system_text
@@ -21,10 +21,10 @@ VERSION = "2023-06-01"
 NOTHING_BEFORE = "(What was said before this is left out.)"
 
 _STOPS = {
-    "max_tokens": Stop.LENGTH,
-    "model_context_window_exceeded": Stop.WINDOW,
-    "refusal": Stop.REFUSED,
-    "pause_turn": Stop.BROKEN,
+    "max_tokens": StopReason.LENGTH,
+    "model_context_window_exceeded": StopReason.WINDOW,
+    "refusal": StopReason.REFUSED,
+    "pause_turn": StopReason.BROKEN,
 }
 _INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -61,7 +61,7 @@ class Messages:
                 _read_message(message, into)
             case {"type": "message"}:
                 _read_message(content, into)
-                into.stop = into.stop or Stop.DONE
+                into.stop = into.stop or StopReason.DONE
             case {"type": "content_block_start", "content_block": dict(block)}:
                 _read_block(block, into, content.get("index"))
             case {"type": "content_block_delta", "delta": dict(delta)}:
@@ -183,7 +183,7 @@ def _read_delta(delta: Mapping[str, Any], into: Gathering, place: object) -> Non
 def _read_end(content: Mapping[str, Any], into: Gathering) -> None:
     delta, usage = content.get("delta"), content.get("usage")
     if isinstance(delta, dict) and delta.get("stop_reason"):
-        into.stop = _STOPS.get(str(delta["stop_reason"]), Stop.DONE)
+        into.stop = _STOPS.get(str(delta["stop_reason"]), StopReason.DONE)
     if isinstance(usage, dict):
         counts = [usage.get(name) for name in _INPUT_COUNTS]
         sent = sum(count for count in counts if isinstance(count, int))

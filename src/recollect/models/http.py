@@ -47,7 +47,7 @@ from recollect.models.faults import (
 from recollect.models.protocol import Completion, Pause, Request, Usage
 from recollect.models.tokens import Calibration, estimate_calls, estimate_request, estimate_tokens
 from recollect.models.wire import Dialect, Wire, identified
-from recollect.observing.telling import told
+from recollect.observing.log_text import loggable
 
 DONE = b"[DONE]"
 
@@ -441,7 +441,7 @@ class HttpModel:
                 wait = self._wait_seconds(error, tries)
                 if tries >= self._settings.model_retries or wait >= self._left(call):
                     raise
-                _log.info("%s: %s; again in %.1f s", self.name, told(error), wait)
+                _log.info("%s: %s; again in %.1f s", self.name, loggable(error), wait)
             self._wait(call, wait)
             tries += 1
 
@@ -478,7 +478,7 @@ class HttpModel:
             # A prompt that is too long may be blamed on a parameter too: asking again is no use.
             if simpler is None or not is_refused:
                 raise failure
-            _log.info("%s: %s; trying without", self.name, told(failure))
+            _log.info("%s: %s; trying without", self.name, loggable(failure))
             dialect = simpler
         raise failure
 

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recollect.messages import ToolCall
-from recollect.models.answers import CallPiece, Gathering, Stop
+from recollect.models.answers import CallPiece, Gathering, StopReason
 from recollect.models.faults import Fault
 from recollect.models.protocol import ChatMessage, ChatRole, Request, ToolDefinition
 from recollect.models.wire import Dialect, Structured, arguments_text, conversation, system_text
 
 _STOPS = {
-    "length": Stop.LENGTH,
-    "max_tokens": Stop.LENGTH,
-    "model_length": Stop.WINDOW,
-    "content_filter": Stop.REFUSED,
-    "error": Stop.BROKEN,
-    "insufficient_system_resource": Stop.BROKEN,
+    "length": StopReason.LENGTH,
+    "max_tokens": StopReason.LENGTH,
+    "model_length": StopReason.WINDOW,
+    "content_filter": StopReason.REFUSED,
+    "error": StopReason.BROKEN,
+    "insufficient_system_resource": StopReason.BROKEN,
 }
 _STRUCTURED_WORDS = (
     *("response_format", "response format", "json_schema", "json_object"),
@@ -118,9 +118,9 @@ def _read_choice(choice: Mapping[str, Any], into: Gathering) -> None:
             into.refusal = (into.refusal + refusal)[:300]
         _read_calls(said, into.go_on_with_call if said is delta else into.begin_call)
     if reason := choice.get("finish_reason"):
-        into.stop = _STOPS.get(str(reason), Stop.DONE)
+        into.stop = _STOPS.get(str(reason), StopReason.DONE)
     elif isinstance(message, dict):
-        into.stop = Stop.DONE  # no stream: this is all of it, whether or not it says so
+        into.stop = StopReason.DONE  # no stream: this is all of it, whether or not it says so
 
 
 def _read_calls(said: Mapping[str, Any], take: Callable[[CallPiece], None]) -> None:

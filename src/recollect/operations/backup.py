@@ -19,12 +19,17 @@ from recollect.clock import Clock
 from recollect.collection import check_flag
 from recollect.config import Settings
 from recollect.errors import NotEmpty, NotFound, UsageError
-from recollect.operations.archive import opened
-from recollect.operations.database_files import copy, exchange, made_aside, reading
-from recollect.operations.exporting import export, load
+from recollect.operations.archive import export, load, opened
+from recollect.operations.files import (
+    check_free,
+    copy,
+    exchange,
+    made_aside,
+    put_into_place,
+    reading,
+)
 from recollect.operations.migrating import migrate, whole_of
-from recollect.operations.placing import check_free, put_into_place
-from recollect.operations.rows import spaces
+from recollect.operations.tables import spaces
 from recollect.store.address import path_of
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store

@@ -47,7 +47,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Defect:
     """An answer that is not what it should be."""
 
     check: str
@@ -223,14 +223,14 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def ask(whole: Whole, check: Check, values: Mapping[str, int]) -> Finding | None:
+def ask(whole: Whole, check: Check, values: Mapping[str, int]) -> Defect | None:
     """Ask one question; none: all is well."""
     asked = {name: value for name, value in values.items() if f":{name}" in check.rows}
     count = next(iter(whole.stream(f"SELECT count(*) FROM {check.rows}", asked)))[0]
     if not count:
         return None
     text = f"SELECT {check.example} FROM {check.rows} ORDER BY 1 LIMIT {EXAMPLES}"
-    return Finding(
+    return Defect(
         check=check.name,
         gravity=check.gravity,
         count=int(count),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from recollect.operations.checks import Check, Finding, Gravity, Mending, ask
+from recollect.operations.checks import Check, Defect, Gravity, Mending, ask
 from recollect.store.whole import Whole
 
 _HERE = "to_regnamespace(current_schema()::text)"
@@ -39,7 +39,7 @@ _CHECKS = (
 )
 
 
-def examine(whole: Whole) -> Iterator[Finding]:
+def examine(whole: Whole) -> Iterator[Defect]:
     for check in _CHECKS:
         found = ask(whole, check, {})
         if found is not None:
@@ -48,7 +48,7 @@ def examine(whole: Whole) -> Iterator[Finding]:
         yield from _postings(whole, table, kind, key)
 
 
-def _postings(whole: Whole, table: str, kind: str, key: str) -> Iterator[Finding]:
+def _postings(whole: Whole, table: str, kind: str, key: str) -> Iterator[Defect]:
     expected = (
         f"SELECT e.space, w, e.{key} AS key FROM {table} e CROSS JOIN recollect_words_of(e.words) w"
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from recollect.operations.checks import EXAMPLES, Finding, Gravity, Mending
+from recollect.operations.checks import EXAMPLES, Defect, Gravity, Mending
 from recollect.store.sqlite.reserve import Reserve
 from recollect.store.whole import Whole, first
 
@@ -75,7 +75,7 @@ RECORDS = _RecordIndex(
 )
 
 
-def examine(whole: Whole) -> Iterator[Finding]:
+def examine(whole: Whole) -> Iterator[Defect]:
     yield from _pages(whole)
     yield from _reserve(whole)
     yield from _references(whole)
@@ -88,13 +88,13 @@ def examine(whole: Whole) -> Iterator[Finding]:
     whole.run(f"DROP TABLE {_WORDS_OF_RECORDS}")
 
 
-def _pages(whole: Whole) -> Iterator[Finding]:
+def _pages(whole: Whole) -> Iterator[Defect]:
     rows = list(whole.stream(f"PRAGMA integrity_check({PROBLEMS_MAX})"))
     found = [str(row[0]) for row in rows if row[0] != "ok"]
     if not found:
         return
     is_index = all(_OF_AN_INDEX.search(line) for line in found)
-    yield Finding(
+    yield Defect(
         check="damaged-index" if is_index else "damaged-file",
         gravity=Gravity.WRONG,
         count=len(found),
@@ -106,14 +106,14 @@ def _pages(whole: Whole) -> Iterator[Finding]:
     )
 
 
-def _reserve(whole: Whole) -> Iterator[Finding]:
+def _reserve(whole: Whole) -> Iterator[Defect]:
     is_precious = first(whole.stream("PRAGMA synchronous")) != (0,)
     if (
         whole.location != ":memory:"
         and is_precious
         and not Reserve(Path(whole.location)).size_bytes
     ):
-        yield Finding(
+        yield Defect(
             check="no-reserve",
             gravity=Gravity.NOTE,
             count=1,
@@ -124,10 +124,10 @@ def _reserve(whole: Whole) -> Iterator[Finding]:
         )
 
 
-def _references(whole: Whole) -> Iterator[Finding]:
+def _references(whole: Whole) -> Iterator[Defect]:
     found = list(whole.stream('SELECT "table", rowid, parent FROM pragma_foreign_key_check'))
     if found:
-        yield Finding(
+        yield Defect(
             check="orphan",
             gravity=Gravity.WRONG,
             count=len(found),
@@ -138,7 +138,7 @@ def _references(whole: Whole) -> Iterator[Finding]:
         )
 
 
-def _words(whole: Whole, index: WordIndex) -> Iterator[Finding]:
+def _words(whole: Whole, index: WordIndex) -> Iterator[Defect]:
     """An index has every row that it should have, and no other."""
     there = f"SELECT t.{index.key} FROM {index.table} t WHERE {index.where}"
     unfit = (
@@ -147,7 +147,7 @@ def _words(whole: Whole, index: WordIndex) -> Iterator[Finding]:
     )
     found = [str(row[0]) for row in whole.stream(unfit)]
     if found:
-        yield Finding(
+        yield Defect(
             check="unfit-word-index",
             gravity=Gravity.WRONG,
             count=len(found),

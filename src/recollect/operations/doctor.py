@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from recollect.clock import to_micros
-from recollect.domain import StoreDescription
 from recollect.errors import StoreCorrupt
 from recollect.operations import checks_postgres, checks_sqlite
 from recollect.operations.checks import (
     CHECKS,
     STALE_SECONDS,
     WAITING_SECONDS,
-    Finding,
+    Defect,
     Gravity,
     Mending,
     ask,
@@ -22,6 +21,7 @@ from recollect.operations.checks import (
 from recollect.operations.migrating import whole_of
 from recollect.store.protocol import Store
 from recollect.store.whole import Access, Whole
+from recollect.types.records import StoreDescription
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +29,8 @@ class Diagnosis:
     """What was found, and what was put right on the way."""
 
     store: StoreDescription
-    findings: tuple[Finding, ...]
-    repaired: tuple[Finding, ...] = ()
+    findings: tuple[Defect, ...]
+    repaired: tuple[Defect, ...] = ()
 
     @property
     def is_sound(self) -> bool:
@@ -39,7 +39,7 @@ class Diagnosis:
 
 def examine(store: Store, now: datetime) -> Diagnosis:
     """Look at everything at one moment, and change nothing."""
-    findings: list[Finding] = []
+    findings: list[Defect] = []
     try:
         with whole_of(store).whole(Access.READ) as whole:
             findings.extend(_findings(whole, now))
@@ -65,7 +65,7 @@ def repair(store: Store, now: datetime) -> Diagnosis:
     return Diagnosis(store=after.store, findings=after.findings, repaired=repaired)
 
 
-def _findings(whole: Whole, now: datetime) -> Iterator[Finding]:
+def _findings(whole: Whole, now: datetime) -> Iterator[Defect]:
     values = {
         "stale": to_micros(now - timedelta(seconds=STALE_SECONDS)),
         "waiting": to_micros(now - timedelta(seconds=WAITING_SECONDS)),
@@ -81,8 +81,8 @@ def _findings(whole: Whole, now: datetime) -> Iterator[Finding]:
             yield found
 
 
-def _damaged(detail: str) -> Finding:
-    return Finding(
+def _damaged(detail: str) -> Defect:
+    return Defect(
         check="damaged-file",
         gravity=Gravity.WRONG,
         count=1,

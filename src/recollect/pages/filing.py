@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 
-from recollect.document import Filing, TreeLimits
 from recollect.documents.paths import DEPTH_MAX
 from recollect.pages.render import render
 from recollect.runtime import Runtime
 from recollect.store.protocol import Store
+from recollect.types.pages import Filing, TreeLimits
 
 
 def filing(documents_max: int, now: datetime) -> Filing:

@@ -14,7 +14,25 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import chain, count
 
-from recollect.document import (
+from recollect.documents.paths import KEY_SEPARATOR, DocumentPath, memory_root
+from recollect.extraction.grounding import rank
+from recollect.quarantine import is_quarantined
+from recollect.quoting import quoted
+from recollect.topics.claims import TopicClaim, claim_of, due_on
+from recollect.topics.directory import Directory, Entity, TopicKind, directory_of
+from recollect.topics.english import RULE_TAGS
+from recollect.topics.grouping import TITLES, home_of
+from recollect.topics.subjects import (
+    KnownPages,
+    is_of_the_user,
+    leading,
+    place_parts,
+    related,
+    speaker_of,
+    tag_of,
+)
+from recollect.types.facts import FactTag, Source, Trust, content_key
+from recollect.types.pages import (
     BY_RENDERING,
     Because,
     Content,
@@ -22,24 +40,6 @@ from recollect.document import (
     PagesOfFacts,
     PageState,
     Write,
-)
-from recollect.documents.paths import KEY_SEPARATOR, DocumentPath, memory_root
-from recollect.extraction.grounding import rank
-from recollect.knowledge import FactTag, Source, Trust, content_key
-from recollect.orders import is_quarantined
-from recollect.quoting import quoted
-from recollect.topics.claims import Claim, claim_of, due_on
-from recollect.topics.directory import Directory, Entity, TopicKind, directory_of
-from recollect.topics.english import RULE_TAGS
-from recollect.topics.grouping import TITLES, home_of
-from recollect.topics.subjects import (
-    Known,
-    is_of_the_user,
-    leading,
-    place_parts,
-    related,
-    speaker_of,
-    tag_of,
 )
 
 PAGE_FACTS_MAX = 60
@@ -111,7 +111,7 @@ def body_of(kind: TopicKind, facts: Iterable[FiledFact], now: datetime) -> str:
     return "\n\n".join(_block(heading, lines) for heading, lines in sections if lines)
 
 
-def subject_of(claim: Claim, names: Directory) -> Entity:
+def subject_of(claim: TopicClaim, names: Directory) -> Entity:
     """The page that a statement belongs on: that of the person it is about, if it is about one."""
     home = home_of(claim, names)
     if home.kind in _FOLDERS or tag_of(claim) in RULE_TAGS or claim.trust is Trust.TOOL:
@@ -203,7 +203,7 @@ class _Arranged:
         self._names = names
         self._pages: dict[str, _Page] = {}  # by the key of their paths
 
-    def add(self, filed: FiledFact, claim: Claim) -> None:
+    def add(self, filed: FiledFact, claim: TopicClaim) -> None:
         self._page_for(filed, claim).add(filed)
 
     def pages(self) -> list[_Page]:
@@ -223,7 +223,7 @@ class _Arranged:
             if is_needed and not self._given.page(folder.place).is_there:
                 yield _write(folder, content, BY_RENDERING)
 
-    def _page_for(self, filed: FiledFact, claim: Claim) -> _Page:
+    def _page_for(self, filed: FiledFact, claim: TopicClaim) -> _Page:
         subject = subject_of(claim, self._names)
         own = _path_of(subject)
         base = own.child(BESIDE) if self._given.page(own.place).is_authored else own
@@ -244,7 +244,7 @@ class _Arranged:
             )
         return self._pages[path.key]
 
-    def _further(self, base: DocumentPath, claim: Claim) -> Iterator[DocumentPath]:
+    def _further(self, base: DocumentPath, claim: TopicClaim) -> Iterator[DocumentPath]:
         """The pages on which one that is full goes on, by what they say; from the last there is."""
         slug = _slug(_HEADING[tag_of(claim)])
         known = [path.rpartition("/")[2] for path, _, _ in self._given.below(base.place)]
@@ -254,7 +254,7 @@ class _Arranged:
         yield from (base.child(_numbered(slug, number)) for number in count(last))
 
 
-def _known(pages: PagesOfFacts) -> Known:
+def _known(pages: PagesOfFacts) -> KnownPages:
     """Who and what has a page already."""
     people, projects = {}, {}
     for path, title, _ in pages.below(memory_root().child(TopicKind.PEOPLE.value).place):
@@ -265,7 +265,7 @@ def _known(pages: PagesOfFacts) -> Known:
         slug = path.rpartition("/")[2]
         told = _PLACE.fullmatch(description)
         projects[slug] = told["place"] if told else slug
-    return Known(people=people, projects=projects)
+    return KnownPages(people=people, projects=projects)
 
 
 def _path_of(subject: Entity) -> DocumentPath:
@@ -303,10 +303,10 @@ def _write(path: DocumentPath, content: Content, because: Because) -> Write:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
+class _FactLine:
     """A fact as it stands on a page; `until` is when it was over."""
 
-    claim: Claim
+    claim: TopicClaim
     until: date | None = None
 
     @property
@@ -322,10 +322,10 @@ class _Line:
         return f"- {shown(claim.text)}{remark} ({_day(claim.at)}{until})"
 
 
-def _lines(facts: Iterable[FiledFact], now: datetime) -> tuple[list[_Line], list[_Line]]:
+def _lines(facts: Iterable[FiledFact], now: datetime) -> tuple[list[_FactLine], list[_FactLine]]:
     """What holds and what is over, each statement once, in the order they were said."""
-    best: dict[str, _Line] = {}
-    lines = [_Line(claim=_claim(filed), until=_over_since(filed, now)) for filed in facts]
+    best: dict[str, _FactLine] = {}
+    lines = [_FactLine(claim=_claim(filed), until=_over_since(filed, now)) for filed in facts]
     for line in sorted(lines, key=lambda line: (rank(line.claim.trust), line.order)):
         key = content_key(line.claim.text)
         known = best.get(key)
@@ -343,7 +343,9 @@ def _over_since(filed: FiledFact, now: datetime) -> date | None:
     return due if due is not None and due < _day(now) else None
 
 
-def _sections(kind: TopicKind, lines: Sequence[_Line]) -> Iterator[tuple[str, Sequence[_Line]]]:
+def _sections(
+    kind: TopicKind, lines: Sequence[_FactLine]
+) -> Iterator[tuple[str, Sequence[_FactLine]]]:
     """Lines under headings: by project what holds in one, and by what they say where it is long."""
     if kind in _BY_PROJECT:
         projects = sorted({line.claim.project or "" for line in lines})
@@ -359,12 +361,12 @@ def _sections(kind: TopicKind, lines: Sequence[_Line]) -> Iterator[tuple[str, Se
         yield heading, [line for line in lines if _HEADING[tag_of(line.claim)] == heading]
 
 
-def _block(heading: str, lines: Sequence[_Line]) -> str:
+def _block(heading: str, lines: Sequence[_FactLine]) -> str:
     body = "\n".join(map(str, lines))
     return f"## {heading}\n\n{body}" if heading else body
 
 
-def _claim(filed: FiledFact) -> Claim:
+def _claim(filed: FiledFact) -> TopicClaim:
     return claim_of(filed.fact, filed.project)
 
 

@@ -12,12 +12,12 @@ from datetime import datetime
 
 from recollect.extraction.grounding import says
 from recollect.extraction.injected import without_instructions
-from recollect.fences import without_recalled
-from recollect.knowledge import Trust
 from recollect.patterns import LazyPattern
+from recollect.quoting import without_recalled
 from recollect.recall.question import ask, sought
-from recollect.recollection import Entry, EntryKind, Filters, Reach
 from recollect.store.protocol import Store
+from recollect.types.facts import Trust
+from recollect.types.recall import Entry, EntryKind, Filters, Reach
 
 CHARS = 20_000  # of a record or a fact that may say it
 _PERSONS = Filters(

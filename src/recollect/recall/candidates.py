@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from recollect.knowledge import Trust
 from recollect.recall.question import (
     SUBJECT_CHARS,
     Question,
@@ -23,9 +22,10 @@ from recollect.recall.question import (
     speakers_asked,
     without_names,
 )
-from recollect.recollection import Entry, EntryKind, Filters, Found, Reach
+from recollect.stemming import words
 from recollect.store.protocol import Store
-from recollect.terms import words
+from recollect.types.facts import Trust
+from recollect.types.recall import Entry, EntryKind, Filters, Found, Reach
 
 if TYPE_CHECKING:
     from recollect.recall.meaning import Meaning, VectorQuery

@@ -15,8 +15,8 @@ from typing import Any
 from recollect import collection
 from recollect.descriptors import Descriptor, cache_key, from_cache_key, read_descriptor
 from recollect.errors import InvalidValue
-from recollect.knowledge import Trust
-from recollect.recollection import (
+from recollect.types.facts import Trust
+from recollect.types.recall import (
     AllOf,
     AnyOf,
     Condition,

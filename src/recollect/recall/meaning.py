@@ -16,11 +16,11 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from recollect.embedding.protocol import FLOAT_BYTES, Embedder
 from recollect.errors import ModelError
-from recollect.observing.telling import told
+from recollect.observing.log_text import loggable
 from recollect.recall.vectors import Comparison, SpaceVectors, VectorCache, VectorRow
-from recollect.recollection import EntryKind
 from recollect.store.protocol import Store
 from recollect.store.vector_protocol import VectorSearch
+from recollect.types.recall import EntryKind
 
 CHANGES = 8192  # rows read at a time
 ALIKE = 100  # entries that a question brings along
@@ -134,7 +134,7 @@ class Meaning:
             return HeldVectorQuery(vectors.compared(vector), vectors.usual())
         except ModelError as error:
             _log.warning(
-                "recalled by words alone, as the embedder cannot be asked: %s", told(error)
+                "recalled by words alone, as the embedder cannot be asked: %s", loggable(error)
             )
             return None
 

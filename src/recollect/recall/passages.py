@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from recollect.stems import stems
+from recollect.stemming import stems
 
 PASSAGE_CHARS = 700
 BEARING_SHARE = 0.5  # of what the best line of a page has of a question

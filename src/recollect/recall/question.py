@@ -16,10 +16,9 @@ from functools import cache
 from itertools import islice, pairwise
 from types import MappingProxyType
 
-from recollect.recollection import EntryKind, Sought
-from recollect.stems import asked_stems, stem, stems
-from recollect.terms import words
+from recollect.stemming import asked_stems, stem, stems, words
 from recollect.times import TimeRange, time_ranges
+from recollect.types.recall import EntryKind, Sought
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import add, mul, or_
 
-from recollect.knowledge import Trust
 from recollect.recall.candidates import Candidates, Corpus, Ranked, Similarities
 from recollect.recall.question import Phrase, Question, Term, is_named, speakers_asked
 from recollect.times import TimeRange
+from recollect.types.facts import Trust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.collection import check_id
 from recollect.errors import InvalidValue
-from recollect.fences import without_recalled
-from recollect.knowledge import Source, Trust
 from recollect.messages import Role
-from recollect.orders import told
+from recollect.quarantine import safe_for_models
+from recollect.quoting import without_recalled
 from recollect.recall import usage
 from recollect.recall.attribution import voucher
 from recollect.recall.candidates import (
@@ -38,7 +37,7 @@ from recollect.recall.candidates import (
 from recollect.recall.filters import read_filters
 from recollect.recall.pack import (
     FACTS_MAX,
-    Standing,
+    Validity,
     pack,
 )
 from recollect.recall.passages import CUT, bearing, best_passage, excerpt, without_notes
@@ -66,7 +65,12 @@ from recollect.recall.statements import (
     says_all,
     without_small_talk,
 )
-from recollect.recollection import (
+from recollect.runtime import Runtime
+from recollect.session import page_size
+from recollect.stemming import words
+from recollect.store.protocol import Store
+from recollect.types.facts import Source, Trust
+from recollect.types.recall import (
     CONTEXT_TOKENS,
     Context,
     Entry,
@@ -75,10 +79,6 @@ from recollect.recollection import (
     Hit,
     Reach,
 )
-from recollect.runtime import Runtime
-from recollect.session import page_size
-from recollect.store.protocol import Store
-from recollect.terms import words
 
 if TYPE_CHECKING:
     from recollect.recall.meaning import Meaning
@@ -386,7 +386,11 @@ class Recaller:
             return hit
         session_id = hit.id if hit.kind is EntryKind.SUMMARY else None
         is_persons = voucher(self._store, self._space, now, session_id)
-        return replace(hit, text=told(hit.text, is_persons), title=told(hit.title, is_persons))
+        return replace(
+            hit,
+            text=safe_for_models(hit.text, is_persons),
+            title=safe_for_models(hit.title, is_persons),
+        )
 
 
 class Recallers:
@@ -689,9 +693,9 @@ def _worth(answers: _Answers) -> dict[str, float]:
     }
 
 
-def _standings(entries: Iterable[Entry]) -> dict[str, Standing]:
+def _standings(entries: Iterable[Entry]) -> dict[str, Validity]:
     return {
-        entry.id: Standing(topic=entry.topic, since=entry.at, until=entry.until)
+        entry.id: Validity(topic=entry.topic, since=entry.at, until=entry.until)
         for entry in entries
         if entry.kind is EntryKind.FACT
     }

@@ -19,11 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InvalidValue
 from recollect.extraction.scope import named, place_of
-from recollect.fences import FENCE
-from recollect.knowledge import FactTag, Source, Trust
 from recollect.models.tokens import estimate_tokens
-from recollect.orders import bare, commands, told
-from recollect.quoting import harmless, quoted, quoted_lines
+from recollect.quarantine import bare, commands, safe_for_models
+from recollect.quoting import FENCE, harmless, quoted, quoted_lines
 from recollect.recall.filters import read_filters
 from recollect.recall.pack import (
     CHARS_PER_TOKEN_MAX,
@@ -43,7 +41,9 @@ from recollect.recall.pack import (
 from recollect.recall.passages import without_notes
 from recollect.recall.statements import Likeness, Wording, lines_beyond, says_nothing, without_links
 from recollect.recall.usage import mark_of
-from recollect.recollection import (
+from recollect.stemming import search_terms, stem
+from recollect.types.facts import FactTag, Source, Trust
+from recollect.types.recall import (
     Citation,
     Context,
     Entry,
@@ -53,8 +53,6 @@ from recollect.recollection import (
     Omission,
     PastSession,
 )
-from recollect.stems import stem
-from recollect.terms import search_terms
 
 if TYPE_CHECKING:
     from recollect.runtime import Runtime
@@ -250,7 +248,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _RecapLine:
     hit: Hit
     text: str
     is_open: bool = False  # of a session: left out where a line about the session says it
@@ -265,7 +263,7 @@ class _Section:
 
     heading: str
     share: float  # of the budget that it and those above it have before what is below
-    lines: Sequence[_Line]
+    lines: Sequence[_RecapLine]
     most: int = LINES_MAX
     taken: list[int] = field(default_factory=list)
 
@@ -283,12 +281,12 @@ def pack_recap(
     Instructions come first and leave room for the sessions, these for what is open; what has
     no room at first has what is left over.
     """
-    packing = _Packing(recap, max_tokens, max_facts, first, count_tokens)
+    packing = _RecapPacking(recap, max_tokens, max_facts, first, count_tokens)
     packing.fill()
     return packing.context()
 
 
-class _Packing:
+class _RecapPacking:
     """A recap in the making."""
 
     def __init__(
@@ -298,12 +296,12 @@ class _Packing:
         self._tokens, self._first, self._count = max_tokens, first, count
         item = max(ITEM_TOKENS_MIN, min(SESSION_TOKENS, max_tokens // SESSION_SHARE))
 
-        def lines(hits: Iterable[Hit]) -> list[_Line]:
-            return _each_once(_Line(hit, self._quoted(hit.text)) for hit in hits)
+        def lines(hits: Iterable[Hit]) -> list[_RecapLine]:
+            return _each_once(_RecapLine(hit, self._quoted(hit.text)) for hit in hits)
 
         standing = _standing(recap.sessions)
         sessions = [
-            _Line(past.hit, extract(self._here(_account_of(past, still)), item, count))
+            _RecapLine(past.hit, extract(self._here(_account_of(past, still)), item, count))
             for past, still in zip(recap.sessions[:SESSIONS_MAX], standing, strict=False)
         ]
         self._sections = (
@@ -315,16 +313,16 @@ class _Packing:
             ),
         )
 
-    def _open(self, standing: Sequence[Sequence[Task]], item: int) -> Iterator[_Line]:
+    def _open(self, standing: Sequence[Sequence[Task]], item: int) -> Iterator[_RecapLine]:
         later: list[frozenset[str]] = []
         for past, tasks in zip(self._recap.sessions, standing, strict=True):
             for left in past.left:
                 if not any(_is_alike(_words(left), words) for words in later):
-                    yield _Line(past.hit, extract(self._here(left), item, self._count))
+                    yield _RecapLine(past.hit, extract(self._here(left), item, self._count))
             for task in tasks:
                 ended = _ENDED[task.outcome].lower()
                 text = extract(self._here(task.title), item, self._count)
-                yield _Line(past.hit, f"{text.rstrip('.')} ({ended})", is_open=True)
+                yield _RecapLine(past.hit, f"{text.rstrip('.')} ({ended})", is_open=True)
             later += [task.words for task in past.tasks]
 
     def _here(self, text: str) -> str:
@@ -369,7 +367,7 @@ class _Packing:
         section = self._sections[1]
         return any(section.lines[at].hit.id == hit.id for at in section.taken)
 
-    def _taken(self) -> list[_Line]:
+    def _taken(self) -> list[_RecapLine]:
         return [section.lines[at] for section in self._sections for at in section.taken]
 
     def _text(self, summary: str = "") -> str:
@@ -422,9 +420,9 @@ class _Packing:
         return ""
 
 
-def _each_once(lines: Iterable[_Line]) -> list[_Line]:
+def _each_once(lines: Iterable[_RecapLine]) -> list[_RecapLine]:
     """The lines without those that say the same as one before."""
-    kept: list[_Line] = []
+    kept: list[_RecapLine] = []
     wordings: list[Wording] = []
     for line in lines:
         wording = Wording.of(line.text)
@@ -610,7 +608,7 @@ class Recapper:
 
                 gone = revised[session_id]
                 said = redact(text)
-                return told(lines_beyond(said, gone) if gone else said, is_persons)
+                return safe_for_models(lines_beyond(said, gone) if gone else said, is_persons)
 
             past = read_past(each, _hit(each.entry, redact), fit, known)
             if past is not None:

@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-from recollect.knowledge import Trust
 from recollect.recall.passages import SENTENCE
-from recollect.recollection import Entry, EntryKind, Hit, Revision
-from recollect.stems import stem
-from recollect.terms import STOP_WORDS, search_terms, words
+from recollect.stemming import STOP_WORDS, search_terms, stem, words
+from recollect.types.facts import Trust
+from recollect.types.recall import Entry, EntryKind, Hit, StatementRevision
 
 OVERLAP_MIN = 0.9  # of all words of both, how many they share
 CONTAINED_MIN = 0.5  # of a longer text's words: below, it is about more than the shorter one
@@ -190,8 +189,8 @@ class Statements:
 class Revisions:
     """What became of what was said, by session."""
 
-    def __init__(self, revisions: Iterable[Revision]) -> None:
-        self._of_session: dict[str, list[Revision]] = defaultdict(list)
+    def __init__(self, revisions: Iterable[StatementRevision]) -> None:
+        self._of_session: dict[str, list[StatementRevision]] = defaultdict(list)
         for each in revisions:
             self._of_session[each.session_id].append(each)
 
@@ -211,7 +210,7 @@ class Revisions:
         return bool(entry.text.strip())
 
 
-def _revise(record: Entry, revision: Revision) -> None:
+def _revise(record: Entry, revision: StatementRevision) -> None:
     if revision.is_withdrawn:
         rest = without_stated(record.text, revision.statement)
         # Where a fact has it in other words, without those it is from.
@@ -220,7 +219,7 @@ def _revise(record: Entry, revision: Revision) -> None:
         record.until, record.replaced_by = revision.at, revision.now
 
 
-def without_lines(text: str, revisions: Sequence[Revision]) -> str:
+def without_lines(text: str, revisions: Sequence[StatementRevision]) -> str:
     """A text of many lines without those that say what does not hold any more."""
     rest = lines_beyond(text, [each.statement for each in revisions])
     withdrawn = [each for each in revisions if each.is_withdrawn]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from recollect.errors import InvalidValue
-from recollect.knowledge import Source, Trust
-from recollect.recollection import Citation, Context, EntryKind, Hit, Usage, UsageKind
+from recollect.types.facts import Source, Trust
+from recollect.types.recall import Citation, Context, EntryKind, Hit, HitUsage, UsageKind
 
 MARK_CHARS_MAX = 80  # a longer list of marks is no citation
 
@@ -173,13 +173,13 @@ def named_hit(kind: EntryKind, entry_id: str, sources: Iterable[Source]) -> Hit:
     )
 
 
-def shown(block: Context, *, turn_id: str, at: datetime) -> Usage:
+def shown(block: Context, *, turn_id: str, at: datetime) -> HitUsage:
     """What a block put before a model."""
     hits = _once(citation.hit for citation in block.citations)
-    return Usage(kind=UsageKind.SHOWN, turn_id=turn_id, hits=hits, at=at)
+    return HitUsage(kind=UsageKind.SHOWN, turn_id=turn_id, hits=hits, at=at)
 
 
-def opened(asked: Opened | Iterable[Opened], *, turn_id: str, at: datetime) -> Usage:
+def opened(asked: Opened | Iterable[Opened], *, turn_id: str, at: datetime) -> HitUsage:
     """What somebody asked to read, of the hits they were shown."""
     given = [asked] if isinstance(asked, Hit | Citation) else asked
     if not isinstance(given, Iterable):
@@ -187,13 +187,13 @@ def opened(asked: Opened | Iterable[Opened], *, turn_id: str, at: datetime) -> U
     hits = [each.hit if isinstance(each, Citation) else each for each in given]
     if not all(isinstance(hit, Hit) for hit in hits):
         raise InvalidValue("what was opened are hits, or citations of a block")
-    return Usage(kind=UsageKind.OPENED, turn_id=turn_id, hits=_once(hits), at=at)
+    return HitUsage(kind=UsageKind.OPENED, turn_id=turn_id, hits=_once(hits), at=at)
 
 
-def cited(block: Context, used: Used | Iterable[Used], *, turn_id: str, at: datetime) -> Usage:
+def cited(block: Context, used: Used | Iterable[Used], *, turn_id: str, at: datetime) -> HitUsage:
     """What a model used of a block, in whatever way it is said; see `cited_hits`."""
     hits = cited_hits(block, used)
-    return Usage(kind=UsageKind.CITED, turn_id=turn_id, hits=hits, at=at)
+    return HitUsage(kind=UsageKind.CITED, turn_id=turn_id, hits=hits, at=at)
 
 
 def cited_hits(block: Context, used: Used | Iterable[Used]) -> tuple[Hit, ...]:

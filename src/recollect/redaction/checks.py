@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from recollect.patterns import LazyPattern
 from recollect.redaction import values
-from recollect.redaction.names import NameKind, name_around, name_kind, words_of
-from recollect.redaction.rules import Check
+from recollect.redaction.rules import MatchCheck
+from recollect.redaction.values import NameKind, name_around, name_kind, words_of
 
 Words = Mapping[str, frozenset[str]]
 
@@ -48,7 +48,7 @@ class Candidate:
         return self.text[self.end : self.end + 24]
 
 
-def kind_of(check: Check, found: Candidate, words: Words) -> str | None:
+def kind_of(check: MatchCheck, found: Candidate, words: Words) -> str | None:
     """The kind of secret that a candidate is, or None if it is none."""
     return _CHECKS[check](found, words)
 
@@ -281,23 +281,23 @@ def _line(text: str, place: int) -> tuple[int, str]:
     return start, text[start : len(text) if end < 0 else end].rstrip("\r")
 
 
-_CHECKS: Mapping[Check, Callable[[Candidate, Words], str | None]] = {
-    Check.ALWAYS: _always,
-    Check.FORMAT: _format,
-    Check.URL: _url,
-    Check.TOKEN: _token,
-    Check.PASSWORD: _password,
-    Check.NAMED: _named,
-    Check.SHOWN: _shown,
-    Check.TOLD: _told,
-    Check.LABELLED: _labelled,
-    Check.TOLD_BEFORE: _told_before,
-    Check.TOLD_KEY: _told_key,
-    Check.PHRASE: _phrase,
-    Check.LOCK: _lock,
-    Check.PAIR: _pair,
-    Check.BASIC: _basic,
-    Check.CARD: _card,
-    Check.IBAN: _iban,
-    Check.COLUMN: _column,
+_CHECKS: Mapping[MatchCheck, Callable[[Candidate, Words], str | None]] = {
+    MatchCheck.ALWAYS: _always,
+    MatchCheck.FORMAT: _format,
+    MatchCheck.URL: _url,
+    MatchCheck.TOKEN: _token,
+    MatchCheck.PASSWORD: _password,
+    MatchCheck.NAMED: _named,
+    MatchCheck.SHOWN: _shown,
+    MatchCheck.TOLD: _told,
+    MatchCheck.LABELLED: _labelled,
+    MatchCheck.TOLD_BEFORE: _told_before,
+    MatchCheck.TOLD_KEY: _told_key,
+    MatchCheck.PHRASE: _phrase,
+    MatchCheck.LOCK: _lock,
+    MatchCheck.PAIR: _pair,
+    MatchCheck.BASIC: _basic,
+    MatchCheck.CARD: _card,
+    MatchCheck.IBAN: _iban,
+    MatchCheck.COLUMN: _column,
 }

@@ -1,10 +1,15 @@
-"""Reads rules: those that come with Recollect, and a user's, whose mistakes are named."""
+"""Keeps a user's pattern from taking for ever: repetitions end, and none holds another choice.
+
+A pattern is read as far as that needs: escapes, classes, groups, repetitions. What is left is
+bounded by REPEAT_MAX for each character of the text and each repetition.
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,9 +17,84 @@ from typing import Any
 from recollect.config import Settings
 from recollect.errors import InvalidSetting
 from recollect.patterns import LazyPattern
-from recollect.redaction.danger import bounded, why_dangerous
 from recollect.redaction.redactor import Redactor
-from recollect.redaction.rules import At, Check, Rule, RuleSet
+from recollect.redaction.rules import At, MatchCheck, RuleSet, SecretRule
+
+REPEAT_MAX = 512  # where a repetition without an end ends
+EXPLICIT_MAX = 4096  # the most that a pattern may ask for itself
+
+_PIECE = LazyPattern(
+    r"""(?P<escape>\\.)
+    | (?P<set>\[\^?\]?(?:\\.|[^\]\\])*\])
+    | (?P<open>\((?:\?(?:P<\w+>|P=\w+(?=\))|[=!>]|<[=!]|[aiLmsux-]*:|[aiLmsux-]+(?=\))|\#[^)]*))?)
+    | (?P<close>\))
+    | (?P<repeat>(?:[*+]|\{(?P<low>\d*)(?P<comma>,?)(?P<high>\d*)\})(?P<manner>[+?]?))
+    | (?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Repeat:
+    """How often something comes; `most` is None without an end."""
+
+    least: int
+    most: int | None
+    manner: str
+
+    def bounded(self) -> str:
+        most = max(self.least, REPEAT_MAX) if self.most is None else self.most
+        return f"{{{self.least},{most}}}{self.manner}"
+
+
+def bounded(source: str) -> str:
+    """The same pattern, its open repetitions ending after REPEAT_MAX times."""
+    return "".join(
+        repeat.bounded() if (repeat := _repeat(piece)) is not None else piece[0]
+        for piece in _pieces(source)
+    )
+
+
+def why_dangerous(source: str) -> str | None:
+    """Why matching could take time that grows with a power of the text, or None."""
+    varies_inside = [False]
+    closed = False  # whether the group that just ended can match in several ways
+    for piece in _pieces(source):
+        repeat = _repeat(piece)
+        if repeat is not None and repeat.most is not None and repeat.most > EXPLICIT_MAX:
+            return f"repeats something more than {EXPLICIT_MAX:,} times"
+        if repeat is not None and repeat.most != repeat.least:
+            if closed:
+                return "repeats a group that repeats something or has alternatives"
+            varies_inside[-1] = True
+        elif piece[0] in ("|", "?"):
+            varies_inside[-1] = True
+        elif piece["open"] is not None:
+            varies_inside.append(False)
+        elif piece["close"] is not None and len(varies_inside) > 1:
+            closed = varies_inside.pop()
+            varies_inside[-1] = varies_inside[-1] or closed
+            continue
+        if piece[0].startswith("(?P=") or re.match(r"\\[1-9]", piece[0]):
+            return "refers back to a group"
+        closed = False
+    return None
+
+
+def _pieces(source: str) -> Iterator[re.Match[str]]:
+    return _PIECE.finditer(source)
+
+
+def _repeat(piece: re.Match[str]) -> _Repeat | None:
+    text = piece["repeat"]
+    if text is None or text[:2] == "{}":  # the latter are two braces
+        return None
+    if text[0] != "{":
+        return _Repeat(least=int(text[0] == "+"), most=None, manner=piece["manner"])
+    least = int(piece["low"] or 0)
+    most = int(piece["high"]) if piece["high"] else None
+    return _Repeat(least=least, most=most if piece["comma"] else least, manner=piece["manner"])
+
 
 BUNDLED = Path(__file__).with_name("rules.toml")
 FILE_BYTES_MAX = 262_144
@@ -60,9 +140,9 @@ def _expanded(source: str, macros: Mapping[str, str]) -> str:
     return _MACRO.sub(lambda match: macros[match[1]], source)
 
 
-def _bundled_rule(rule: Mapping[str, Any], macros: Mapping[str, str]) -> Rule:
+def _bundled_rule(rule: Mapping[str, Any], macros: Mapping[str, str]) -> SecretRule:
     within = rule.get("within")
-    return Rule(
+    return SecretRule(
         kind=rule["kind"],
         source=_expanded(rule["pattern"], macros),
         keywords=tuple(rule.get("keywords", ())),
@@ -71,12 +151,12 @@ def _bundled_rule(rule: Mapping[str, Any], macros: Mapping[str, str]) -> Rule:
         after=rule.get("after", 200),
         within_source=None if within is None else _expanded(within, macros),
         group=rule.get("group"),
-        check=Check(rule.get("check", "format")),
+        check=MatchCheck(rule.get("check", "format")),
         entropy=rule.get("entropy", 0.0),
     )
 
 
-def read_rules(file: Path) -> tuple[Rule, ...]:
+def read_rules(file: Path) -> tuple[SecretRule, ...]:
     """A user's rules; InvalidSetting names the file, the rule and the reason."""
     content = _content(file)
     if unknown := sorted(set(content) - {"rules"}):
@@ -169,13 +249,13 @@ def _why_wrong_group(rule: Mapping[str, Any]) -> str | None:
     return None if is_there else f"pattern has no group {group!r}"
 
 
-def _user_rule(rule: Mapping[str, Any]) -> Rule:
-    return Rule(
+def _user_rule(rule: Mapping[str, Any]) -> SecretRule:
+    return SecretRule(
         kind=rule["kind"],
         source=bounded(rule["pattern"]),
         keywords=tuple(each.lower() for each in rule.get("keywords", [])),
         group=rule.get("group"),
-        check=Check.ALWAYS,
+        check=MatchCheck.ALWAYS,
         entropy=float(rule.get("entropy", 0.0)),
         min_length=rule.get("min_length", 1),
         allow=tuple(bounded(each) for each in rule.get("allow", [])),

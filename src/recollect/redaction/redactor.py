@@ -16,8 +16,8 @@ from recollect.errors import InvalidValue
 from recollect.patterns import LazyPattern
 from recollect.redaction import values
 from recollect.redaction.checks import Candidate, Words, fits_name, kind_of
-from recollect.redaction.names import NameKind, name_kind
-from recollect.redaction.rules import Check, Rule, RuleSet, keyword_hits
+from recollect.redaction.rules import MatchCheck, RuleSet, SecretRule, keyword_hits
+from recollect.redaction.values import NameKind, name_kind
 
 PLACEHOLDER = LazyPattern(r"\[redacted:[a-z0-9-]{1,64}:[0-9a-f]{8}\]")
 PASSES_MAX = 8  # a secret found only after another was replaced is rare; a chain of eight is none
@@ -143,7 +143,7 @@ class Redactor:
     ) -> Iterator[tuple[int, int, int, str]]:
         rule = self._rules.rules[rank]
         start, end = rule.secret_span(match)
-        if rule.check not in (Check.ALWAYS, Check.FORMAT):
+        if rule.check not in (MatchCheck.ALWAYS, MatchCheck.FORMAT):
             end = _without_trailing(text, start, end)
         if end - start < rule.min_length or end <= start:
             return
@@ -158,7 +158,9 @@ class Redactor:
             yield rank, start, end, kind
 
 
-def _around(rule: Rule, text: str, place: int, looked: int) -> tuple[Iterable[re.Match[str]], int]:
+def _around(
+    rule: SecretRule, text: str, place: int, looked: int
+) -> tuple[Iterable[re.Match[str]], int]:
     """What a rule finds in front of a keyword or in a region behind it, and how far it looked."""
     if rule.within is None:
         start, end = max(place - rule.before, looked, 0), min(place + rule.after, len(text))

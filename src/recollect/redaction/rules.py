@@ -19,7 +19,7 @@ class At(StrEnum):
     ANYWHERE = "anywhere"
 
 
-class Check(StrEnum):
+class MatchCheck(StrEnum):
     """What is asked of a match besides its pattern."""
 
     ALWAYS = "always"  # whatever the pattern finds
@@ -43,7 +43,7 @@ class Check(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class SecretRule:
     """How one kind of secret looks. Without slots, so that the compiled pattern can be kept."""
 
     kind: str
@@ -54,7 +54,7 @@ class Rule:
     after: int = 200
     within_source: str | None = None
     group: int | str | None = None
-    check: Check = Check.FORMAT
+    check: MatchCheck = MatchCheck.FORMAT
     entropy: float = 0.0
     min_length: int = 1
     allow: tuple[str, ...] = ()
@@ -85,10 +85,10 @@ class Rule:
 class RuleSet:
     """Rules in the order of their rank, and the vocabulary that their checks share."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[SecretRule, ...]
     words: Mapping[str, frozenset[str]]
 
-    def with_rules(self, more: tuple[Rule, ...]) -> RuleSet:
+    def with_rules(self, more: tuple[SecretRule, ...]) -> RuleSet:
         """The same with a user's rules in front: where both match, the user's name the kind."""
         return RuleSet(rules=more + self.rules, words=self.words)
 
@@ -119,7 +119,9 @@ class RuleSet:
         """The others, which look in front of the keyword or in a region behind it."""
         return self._by_keyword_if(lambda rule: rule.before or rule.within_source is not None)
 
-    def _by_keyword_if(self, wanted: Callable[[Rule], object]) -> Mapping[str, tuple[int, ...]]:
+    def _by_keyword_if(
+        self, wanted: Callable[[SecretRule], object]
+    ) -> Mapping[str, tuple[int, ...]]:
         return {
             word: tuple(rank for rank in ranks if wanted(self.rules[rank]))
             for word, ranks in self.by_keyword.items()

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from recollect.agency import (
+    from recollect.types.agents import (
         AgentState,
         Delivery,
         DocumentChanges,
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
         Signal,
         Turn,
     )
-    from recollect.document import Filing
-    from recollect.domain import (
+    from recollect.types.pages import Filing
+    from recollect.types.records import (
         BackedOff,
         Claim,
         JobKind,

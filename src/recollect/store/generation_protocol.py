@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from recollect.domain import Claim, StaleClaim
-    from recollect.generation import (
+    from recollect.types.generations import (
         ConsolidationState,
         Generation,
         GenerationDocument,
@@ -21,11 +20,12 @@ if TYPE_CHECKING:
         SelectionPolicy,
         Standing,
     )
+    from recollect.types.records import Claim, StaleClaim
 
 NewId = Callable[[], str]
 
 
-class Generations(Protocol):
+class GenerationStore(Protocol):
     """Generations of a space's memory, and what the next one is made of."""
 
     def select(self, space: str, policy: SelectionPolicy, now: datetime) -> Selection:

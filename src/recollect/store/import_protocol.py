@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from recollect.domain import KeyRef, MarkPolicy
-    from recollect.importing import Adopted, Arrival, Cursor
+    from recollect.types.imports import Adopted, Arrival, Cursor
+    from recollect.types.records import KeyRef, MarkPolicy
 
 
 class Imports(Protocol):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 
 if TYPE_CHECKING:
-    from recollect.agency import HandOver
-    from recollect.domain import (
+    from recollect.types.agents import HandOver
+    from recollect.types.facts import Learned, Staged
+    from recollect.types.records import (
         BackedOff,
         Behind,
         CapReached,
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
         JobKind,
         JobState,
         LeasePolicy,
-        Loaded,
+        LoadedWork,
         NothingDue,
         Outcome,
         Overtaken,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
         Renewed,
         StaleClaim,
     )
-    from recollect.knowledge import Learned, Staged
 
 NewId = Callable[[], str]
 
@@ -78,7 +78,7 @@ class Leases(Protocol):
         self, claim: Claim, policy: LeasePolicy, now: datetime | None
     ) -> Renewed | StaleClaim: ...
 
-    def load(self, claim: Claim, after: int | None, limit: int) -> Loaded | None:
+    def load(self, claim: Claim, after: int | None, limit: int) -> LoadedWork | None:
         """A piece of the claimed session, with what it came to so far; none: it is gone.
 
         The records above the cursor that the claim covers, `limit` at most; or, of a run that goes

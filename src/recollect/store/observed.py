@@ -1,18 +1,116 @@
-"""A store whose every verb goes through observers. A store that nobody observes is not wrapped."""
+"""Every verb of a store, by aggregate, and what each does to what is remembered.
+
+What is neither listed as a read nor as upkeep is a write, so that a verb that is new is on the side
+of caution until somebody has thought about it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import ParamSpec, TypeVar, cast
+from dataclasses import replace
+from functools import cache
+from types import FunctionType
+from typing import Any, ParamSpec, TypeVar, cast
 
-from recollect.domain import StoreDescription
-from recollect.errors import StoreError
-from recollect.observing.seam import Observer, StoreVerb, begin, end, look
+from recollect.clock import Clock
+from recollect.config import Settings
+from recollect.errors import RecollectError, StoreError
+from recollect.ids import Ids
+from recollect.observing.actors import actor
+from recollect.observing.metrics import VERBS
+from recollect.observing.seam import End, Kind, Observer, StoreVerb, begin, end, look
+from recollect.observing.traces import VerbSpans
+from recollect.store import protocol
+from recollect.store.audit_protocol import DONE, Audit, AuditEntry
 from recollect.store.protocol import Store
 from recollect.store.vector_protocol import Vectors, VectorSearch
-from recollect.store.verbs import KEEP, READ_WHOLE, WRITE_WHOLE, verbs_of
 from recollect.store.whole import Access, Whole, WholeDatabase
+from recollect.types.records import Claim, KeyRef, StoreDescription
+
+AGGREGATES: Mapping[str, type] = {
+    "sessions": protocol.SessionStore,
+    "records": protocol.Records,
+    "marks": protocol.Marks,
+    "leases": protocol.Leases,
+    "extractions": protocol.Extractions,
+    "facts": protocol.FactStore,
+    "ledger": protocol.Ledger,
+    "documents": protocol.DocumentStore,
+    "search": protocol.Search,
+    "vectors": protocol.Vectors,
+    "agents": protocol.Agents,
+    "generations": protocol.GenerationStore,
+    "imports": protocol.Imports,
+    "api_keys": protocol.ApiKeys,
+    "erasure": protocol.Erasure,
+    "audit": Audit,
+    "vector_search": VectorSearch,
+}
+
+_READS: Mapping[str, str] = {
+    "sessions": "key_agents find_key current get list rotations spaces",
+    "records": "recent recent_with_summary after all_rotations count summary",
+    "marks": "find_invalidated max_seq count_since ranges marked waiting",
+    "leases": "load jobs get",
+    "extractions": "get list progress",
+    "facts": "get list search search_metadata history",
+    "ledger": "calls",
+    "documents": "find get find_deleted tree history search deleted references_from references_to"
+    " references_naming broken orphans",
+    "search": "candidates latest load revisions usage",
+    "vectors": "pending",  # its texts go to whoever makes vectors
+    "agents": "ref item find_record get list",
+    "generations": "select memos standings list get documents",
+    "api_keys": "list",
+    "erasure": "moment forgettable",
+    "audit": "list",
+    "vector_search": "nearest similarities",
+}
+_UPKEEP: Mapping[str, str] = {
+    "marks": "counts bound_activity mark_idle waiting_newest",
+    "leases": "claim claim_consolidation renew defer fail release ensure_recurring make_due"
+    " finish_recurring counts",
+    "extractions": "revision count_due",
+    "facts": "count",
+    "ledger": "reserve settle spent spent_by_purpose spent_daily",
+    "documents": "render unrendered",  # says no more than the facts do
+    "search": "catch_up prune",
+    "vectors": "put changes use delete_others tend search",
+    "agents": "due_signals next_signal_at counts fail release",
+    "generations": "states hurry expire note_edits files_published without_files",
+    "imports": "known cursor",
+    "api_keys": "find used",  # whoever comes in is named with what is done then
+    "audit": "begin end prune",
+    "vector_search": "additions usual",
+}
+KEEP = StoreVerb(name="store.keep", kind=Kind.UPKEEP, parameters=("name", "value"))
+READ_WHOLE = StoreVerb(name="store.read_whole", kind=Kind.READ, parameters=())
+WRITE_WHOLE = StoreVerb(name="store.write_whole", kind=Kind.WRITE, parameters=())
+
+
+@cache
+def verbs_of(aggregate: str) -> Mapping[str, StoreVerb]:
+    """The verbs of an aggregate by the name of their method."""
+    methods = vars(AGGREGATES[aggregate])
+    return {
+        name: StoreVerb(
+            name=f"{aggregate}.{name}",
+            kind=_kind(aggregate, name),
+            parameters=method.__code__.co_varnames[1 : method.__code__.co_argcount],
+        )
+        for name, method in methods.items()
+        if isinstance(method, FunctionType) and not name.startswith("_")
+    }
+
+
+def _kind(aggregate: str, name: str) -> Kind:
+    if name in _READS.get(aggregate, "").split():
+        return Kind.READ
+    return Kind.UPKEEP if name in _UPKEEP.get(aggregate, "").split() else Kind.WRITE
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -106,3 +204,96 @@ def seen(observers: Sequence[Observer], verb: StoreVerb, method: Callable[P, T])
         return result
 
     return observed
+
+
+TARGETS_MAX = 20
+_OURS = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_log = logging.getLogger(__name__)
+
+
+class Auditor:
+    """Implements `Observer` by entries in the store itself, each in a transaction of its own."""
+
+    def __init__(self, audit: Audit, clock: Clock, *, reads: bool) -> None:
+        self._audit = audit
+        self._clock = clock
+        self._ids = Ids(clock)
+        self._kinds = {Kind.WRITE, Kind.READ} if reads else {Kind.WRITE}
+
+    def minds(self, verb: StoreVerb) -> bool:
+        return verb.kind in self._kinds
+
+    def begin(self, verb: StoreVerb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
+        given = verb.given(args, named)
+        if given.get("limit") == 0:  # a page of nothing shows nothing
+            return _unwritten
+        entry = AuditEntry(
+            id=self._ids.new(),
+            space=verb.space(args, named),
+            at=self._clock.now(),
+            actor=actor(),
+            verb=verb.name,
+            targets=_distinct(_asked_for(given)),
+        )
+        self._audit.begin(entry)
+
+        def end(error: BaseException | None, result: object) -> None:
+            outcome = DONE if error is None else type(error).__name__
+            targets = _distinct((*entry.targets, *_named_by(result)))
+            try:
+                self._audit.end(replace(entry, outcome=outcome, targets=targets))
+            except RecollectError as failed:  # it was done, also where the store is closed by now
+                _log.warning("the outcome of %s is not in the audit: %s", verb.name, _name(failed))
+
+        return end
+
+
+def _unwritten(error: BaseException | None, result: object) -> None:
+    del error, result
+
+
+def _name(error: BaseException) -> str:
+    return type(error).__name__
+
+
+def _asked_for(given: Mapping[str, Any]) -> Iterator[str]:
+    """What a verb is done to, as far as it was told by an id."""
+    for name, value in given.items():
+        match value:
+            case KeyRef(key_id=number):
+                yield f"key:{number}"
+            case Claim(job_id=number, key=key):
+                yield f"job:{number}"
+                yield from _ours((key,))
+            case str() if name.endswith("_id") or name == "key":
+                yield from _ours((value,))
+            case tuple() | list() if name.endswith("_ids"):
+                yield from _ours(value[:TARGETS_MAX])
+
+
+def _named_by(result: object) -> Iterator[str]:
+    """What came of a verb, as far as it has an id."""
+    several = result[:TARGETS_MAX] if isinstance(result, list | tuple) else (result,)
+    for each in several:
+        yield from _ours((getattr(each, "id", None), getattr(each, "session_id", None)))
+
+
+def _ours(ids: Iterable[object]) -> Iterator[str]:
+    """Only what Recollect itself has made."""
+    return (each for each in ids if isinstance(each, str) and _OURS.fullmatch(each))
+
+
+def _distinct(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ids))[:TARGETS_MAX]
+
+
+def observe(store: Store, settings: Settings, clock: Clock) -> Store:
+    """The store with its observers around it; itself where nobody looks."""
+    observers: list[Observer] = []
+    if settings.metrics:
+        observers.append(VERBS)
+    if settings.traces:
+        observers.append(VerbSpans())
+    if settings.audit != "off":  # the last: what it does is measured as well
+        observers.append(Auditor(store.audit, clock, reads=settings.audit == "all"))
+    return ObservedStore(store, observers) if observers else store

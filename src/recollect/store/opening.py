@@ -22,7 +22,7 @@ def open_store(address: str | Path, settings: Settings, clock: Clock) -> Store:
     store = RelationalStore(_open_database(address, settings, clock))
     if settings.audit == "off" and not settings.metrics and not settings.traces:
         return store
-    from recollect.store.observers import observe  # nothing of it where nobody looks
+    from recollect.store.observed import observe  # nothing of it where nobody looks
 
     return observe(store, settings, clock)
 

@@ -19,9 +19,9 @@ import psycopg
 from psycopg import errors as pg
 from psycopg import sql
 
-from recollect.recollection import EntryKind, NewVector
 from recollect.store.relational.database import Connection, Database
 from recollect.store.sql import queries
+from recollect.types.recall import EntryKind, NewVector
 
 QUERIES = {name: text.encode() for name, text in queries("pgvector").items()}
 USUAL_ROWS = 256  # that are compared with each other

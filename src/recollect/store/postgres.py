@@ -26,7 +26,6 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from recollect.clock import Clock, to_micros
 from recollect.crashpoints import reach
-from recollect.domain import StoreDescription
 from recollect.errors import (
     InvalidUrl,
     NotAStore,
@@ -46,8 +45,8 @@ from recollect.store.postgres_statements import (
     CHANNEL,
     WAKE,
     PostgresConnection,
+    PreparedStatement,
     PreparingConnection,
-    Statement,
     as_it_stands,
     statement,
 )
@@ -63,6 +62,7 @@ from recollect.store.schema import (
     refuse_newer,
 )
 from recollect.store.whole import Access
+from recollect.types.records import StoreDescription
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ class PostgresDatabase:
         self._location = without_password(url)
         self._closed = False
         self._forked = False
-        self._common: tuple[Statement, ...] = ()
+        self._common: tuple[PreparedStatement, ...] = ()
         try:
             with psycopg.connect(
                 self._conninfo, autocommit=True, connect_timeout=max(2, int(timeout_seconds))
@@ -170,7 +170,7 @@ class PostgresDatabase:
         self._forked = True
 
     def _transact(
-        self, begin: Statement, space: str | None, job: Callable[[PostgresConnection], T]
+        self, begin: PreparedStatement, space: str | None, job: Callable[[PostgresConnection], T]
     ) -> T:
         """Run a job until it neither loses a conflict nor finds its connection dead.
 
@@ -200,7 +200,9 @@ class PostgresDatabase:
             finally:
                 self._give_back(connection)
 
-    def _begin(self, statements: PostgresConnection, begin: Statement, space: str | None) -> None:
+    def _begin(
+        self, statements: PostgresConnection, begin: PreparedStatement, space: str | None
+    ) -> None:
         """Let a transaction see one space. It begins with the first thing that is asked of it."""
         statements.put(begin)
         for each in self._common:
@@ -208,7 +210,10 @@ class PostgresDatabase:
         statements.put(_OPERATOR if space is None else _seen(space))
 
     def _finish(
-        self, statements: PostgresConnection, connection: PreparingConnection, begin: Statement
+        self,
+        statements: PostgresConnection,
+        connection: PreparingConnection,
+        begin: PreparedStatement,
     ) -> None:
         if begin is READ:
             statements.commit()
@@ -441,7 +446,7 @@ def _common(schema: str, role: str, partitions: int = 0) -> Iterator[str]:
 
 
 @lru_cache(maxsize=1024)
-def _seen(space: str) -> Statement:
+def _seen(space: str) -> PreparedStatement:
     """The one space that a transaction may see."""
     return as_it_stands(f"SET LOCAL recollect.space = {_quoted(space)}")
 

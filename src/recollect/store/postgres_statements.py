@@ -38,7 +38,7 @@ class Keeping(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class PreparedStatement:
     """What the server is sent, and the names of its parameters in the order of their numbers."""
 
     text: bytes
@@ -47,12 +47,12 @@ class Statement:
     keeping: Keeping
 
 
-def statement(text: str, keeping: Keeping = Keeping.CONNECTED) -> Statement:
+def statement(text: str, keeping: Keeping = Keeping.CONNECTED) -> PreparedStatement:
     """A statement whose parameters are written `%(name)s`."""
     names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
     numbers = {name: f"${number}" for number, name in enumerate(names, start=1)}
     numbered = _PARAMETER.sub(lambda found: numbers[found[1]], text)
-    return Statement(
+    return PreparedStatement(
         text=numbered.encode(),
         names=names,
         formats=tuple(PyFormat.AUTO for _ in names),
@@ -60,9 +60,9 @@ def statement(text: str, keeping: Keeping = Keeping.CONNECTED) -> Statement:
     )
 
 
-def as_it_stands(text: str) -> Statement:
+def as_it_stands(text: str) -> PreparedStatement:
     """A statement without parameters that is seldom sent twice; whatever is quoted in it stays."""
-    return Statement(text=text.encode(), names=(), formats=(), keeping=Keeping.FLEETING)
+    return PreparedStatement(text=text.encode(), names=(), formats=(), keeping=Keeping.FLEETING)
 
 
 # An extension can be dropped and made again, or be found by another path: a prepared statement
@@ -165,12 +165,12 @@ class PostgresConnection:
         """The server tells all hosts at the commit, once."""
         self._wakes = True
 
-    def fetch(self, asked: Statement, params: Params) -> list[Row]:
+    def fetch(self, asked: PreparedStatement, params: Params) -> list[Row]:
         """The rows of a statement, after all that waited has been done."""
         self._put(asked, params)
         return self._loaded(self._send()[-1])
 
-    def put(self, asked: Statement, params: Params = _NOTHING) -> None:
+    def put(self, asked: PreparedStatement, params: Params = _NOTHING) -> None:
         """Have a statement done before the next one whose answer is waited for."""
         self._put(asked, params)
         if len(self._waiting) >= TOGETHER_MAX:
@@ -190,7 +190,7 @@ class PostgresConnection:
         self._put(_COMMIT, _NOTHING)
         self._send()
 
-    def _put(self, asked: Statement, params: Params) -> None:
+    def _put(self, asked: PreparedStatement, params: Params) -> None:
         assert not self._is_over, "nothing is asked after what comes last"
         adapt = self._adapt
         values = adapt.dump_sequence([params[name] for name in asked.names], asked.formats)

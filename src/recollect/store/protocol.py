@@ -14,21 +14,16 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from recollect.domain import (
-    KeyRef,
-    MarkCause,
-    MarkPolicy,
-    Mode,
-    NewRecord,
-    Range,
-    Record,
-    SessionBirth,
-    SessionProgress,
-    SessionState,
-    StoreDescription,
-    Unattended,
-)
-from recollect.knowledge import (
+from recollect.store.agent_protocol import Agents as Agents  # and the next: names of this module
+from recollect.store.audit_protocol import Audit as Audit
+from recollect.store.generation_protocol import GenerationStore as GenerationStore
+from recollect.store.import_protocol import Imports as Imports
+from recollect.store.key_protocol import ApiKeys as ApiKeys
+from recollect.store.lease_protocol import Leases as Leases
+from recollect.store.search_protocol import Search as Search
+from recollect.store.tree_protocol import DocumentStore as DocumentStore
+from recollect.store.vector_protocol import Vectors as Vectors
+from recollect.types.facts import (
     Call,
     CallOutcome,
     Caps,
@@ -47,21 +42,26 @@ from recollect.knowledge import (
     Spent,
     When,
 )
-from recollect.store.agent_protocol import Agents as Agents  # and the next: names of this module
-from recollect.store.audit_protocol import Audit as Audit
-from recollect.store.generation_protocol import Generations as Generations
-from recollect.store.import_protocol import Imports as Imports
-from recollect.store.key_protocol import ApiKeys as ApiKeys
-from recollect.store.lease_protocol import Leases as Leases
-from recollect.store.search_protocol import Search as Search
-from recollect.store.tree_protocol import Documents as Documents
-from recollect.store.vector_protocol import Vectors as Vectors
+from recollect.types.records import (
+    KeyRef,
+    MarkCause,
+    MarkPolicy,
+    Mode,
+    NewRecord,
+    Range,
+    Record,
+    SessionBirth,
+    SessionProgress,
+    SessionState,
+    StoreDescription,
+    Unattended,
+)
 
 NewId = Callable[[], str]
 MetadataValue = str | int | float | bool | None
 
 
-class Sessions(Protocol):
+class SessionStore(Protocol):
     """Sessions and the stable keys behind which they rotate."""
 
     def open_key(
@@ -265,7 +265,7 @@ class Extractions(Protocol):
         ...
 
 
-class Facts(Protocol):
+class FactStore(Protocol):
     """Statements with sources, validity and history. Deleted ones are as if they were not there."""
 
     def add(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Fact:
@@ -454,7 +454,7 @@ class Store(Protocol):
     """A place to keep everything. Safe to use from any number of threads."""
 
     @property
-    def sessions(self) -> Sessions: ...
+    def sessions(self) -> SessionStore: ...
 
     @property
     def records(self) -> Records: ...
@@ -469,13 +469,13 @@ class Store(Protocol):
     def extractions(self) -> Extractions: ...
 
     @property
-    def facts(self) -> Facts: ...
+    def facts(self) -> FactStore: ...
 
     @property
     def ledger(self) -> Ledger: ...
 
     @property
-    def documents(self) -> Documents: ...
+    def documents(self) -> DocumentStore: ...
 
     @property
     def search(self) -> Search: ...
@@ -487,7 +487,7 @@ class Store(Protocol):
     def agents(self) -> Agents: ...
 
     @property
-    def generations(self) -> Generations: ...
+    def generations(self) -> GenerationStore: ...
 
     @property
     def imports(self) -> Imports: ...

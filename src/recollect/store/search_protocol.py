@@ -8,16 +8,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from recollect.recollection import (
+    from recollect.types.recall import (
         Entry,
         EntryKind,
         Filters,
         Found,
+        HitUsage,
         Latest,
         Reach,
-        Revision,
         Sought,
-        Usage,
+        StatementRevision,
         UsageKind,
     )
 
@@ -60,14 +60,14 @@ class Search(Protocol):
 
     def revisions(
         self, space: str, sessions: Sequence[str], now: datetime, since: datetime | None = None
-    ) -> builtins.list[Revision]:
+    ) -> builtins.list[StatementRevision]:
         """What was learned from these sessions and does not hold any more as it was said there.
 
         With `since` also what became so from then on, wherever it was learned; it names no session.
         """
         ...
 
-    def use(self, space: str, usage: Usage) -> int:
+    def use(self, space: str, usage: HitUsage) -> int:
         """Count what became of entries, each once in a turn; how many had not been counted.
 
         What was opened or cited was used, and so were the sessions it rests on. What was only

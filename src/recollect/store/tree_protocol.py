@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from recollect.document import (
+    from recollect.types.pages import (
         Because,
         DeletedDocument,
         Document,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
 
 
-class Documents(Protocol):
+class DocumentStore(Protocol):
     """A tree of versioned documents. A path is where one stands; old paths lead to what moved."""
 
     def find(self, space: str, place: Place) -> Document | None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from recollect.recollection import EntryKind, NewVector, Unembedded, VectorChanges
+    from recollect.types.recall import EntryKind, NewVector, Unembedded, VectorChanges
 
 
 class VectorSearch(Protocol):

@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from recollect.extraction.grounding import rank
-from recollect.knowledge import Fact, NewFact, Source, Trust, content_key
+from recollect.types.facts import Fact, NewFact, Source, Trust, content_key
 
 INFERRED = "inferred"  # as a tag, and in the metadata
 _PROJECT = "project"
@@ -20,7 +20,7 @@ _UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class TopicClaim:
     """One statement. `topic` is what a newer one supersedes it by, as in a fact."""
 
     text: str
@@ -42,12 +42,12 @@ class Claim:
 
 def claims_of(
     facts: Iterable[Fact | NewFact], *, session_id: str = "", project: str | None = None
-) -> list[Claim]:
+) -> list[TopicClaim]:
     """What facts claim; those that were superseded claim nothing any more.
 
     `session_id` is where drafted ones come from, and `project` that of the session.
     """
-    claims: list[Claim] = []
+    claims: list[TopicClaim] = []
     for fact in facts:
         match fact:
             case Fact() if fact.superseded_by is None:
@@ -59,9 +59,9 @@ def claims_of(
     return claims
 
 
-def claim_of(fact: Fact, project: str | None) -> Claim:
+def claim_of(fact: Fact, project: str | None) -> TopicClaim:
     """What a fact claims; `project` is that of the session it was learned in."""
-    return Claim(
+    return TopicClaim(
         text=fact.content,
         trust=fact.trust,
         at=fact.valid_from or fact.created_at or _UNDATED,
@@ -75,16 +75,16 @@ def claim_of(fact: Fact, project: str | None) -> Claim:
     )
 
 
-def merged(claims: Iterable[Claim]) -> list[Claim]:
+def merged(claims: Iterable[TopicClaim]) -> list[TopicClaim]:
     """Each statement once, in the order they were said, with the sources of all who said it."""
-    same: dict[str, list[Claim]] = {}
+    same: dict[str, list[TopicClaim]] = {}
     for claim in claims:
         if claim.text.strip():
             same.setdefault(content_key(claim.text), []).append(claim)
     return sorted(map(_one, same.values()), key=lambda one: (one.said, content_key(one.text)))
 
 
-def due_on(told: Claim | Fact) -> date | None:
+def due_on(told: TopicClaim | Fact) -> date | None:
     """The last day that something to be done is about, where it says one."""
     if "commitment" not in told.tags and "goal" not in told.tags:
         return None
@@ -95,7 +95,7 @@ def due_on(told: Claim | Fact) -> date | None:
         return None
 
 
-def _one(claims: list[Claim]) -> Claim:
+def _one(claims: list[TopicClaim]) -> TopicClaim:
     ordered = sorted(claims, key=_by_strength)
     best = ordered[0]
     if len(ordered) == 1:
@@ -112,7 +112,7 @@ def _one(claims: list[Claim]) -> Claim:
     )
 
 
-def _by_strength(claim: Claim) -> tuple[Any, ...]:
+def _by_strength(claim: TopicClaim) -> tuple[Any, ...]:
     told = sorted(map(repr, claim.metadata.items()))
     which = (claim.fact_id or "", claim.topic or "", claim.tags, claim.project or "")
     return (-rank(claim.trust), claim.said, claim.text, *which, told)
@@ -122,9 +122,9 @@ def _by_place(source: Source) -> tuple[Any, ...]:
     return source.session_id, source.seq, source.seq_to, source.quote
 
 
-def _drafted(fact: NewFact, session_id: str, project: str | None) -> Claim:
+def _drafted(fact: NewFact, session_id: str, project: str | None) -> TopicClaim:
     source = Source(session_id=session_id, seq=fact.seq, seq_to=fact.seq_to, quote=fact.quote)
-    return Claim(
+    return TopicClaim(
         text=fact.content,
         trust=fact.trust,
         at=fact.valid_from,

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
-from recollect.knowledge import Trust
-from recollect.topics.claims import Claim
+from recollect.topics.claims import TopicClaim
 from recollect.topics.subjects import (
     NOBODY_KNOWN,
-    Known,
+    KnownPages,
     is_also_a_word,
     named_project,
     page_slug,
@@ -23,6 +22,7 @@ from recollect.topics.subjects import (
     place_parts,
     words_of,
 )
+from recollect.types.facts import Trust
 
 MENTIONS_MAX = 5  # of one text
 PROJECT_NAME_CHARS_MIN = 4  # shorter ones are words
@@ -76,7 +76,7 @@ class Directory:
     def person(self, name: str) -> Entity | None:
         return self._people.get(name.casefold())
 
-    def project_of(self, claim: Claim) -> Entity | None:
+    def project_of(self, claim: TopicClaim) -> Entity | None:
         """The project a claim names, else that of its session."""
         named = named_project(claim.text) if claim.trust is not Trust.TOOL else ""
         by_name = self._projects.get(named.casefold()) if named else None
@@ -104,7 +104,7 @@ class Directory:
         return list(found.values())
 
 
-def directory_of(claims: Iterable[Claim], known: Known = NOBODY_KNOWN) -> Directory:
+def directory_of(claims: Iterable[TopicClaim], known: KnownPages = NOBODY_KNOWN) -> Directory:
     """Everybody and everything that claims bring up, and who is known already."""
     claims = list(claims)
     names = {name for claim in claims for name in people_of(claim)}

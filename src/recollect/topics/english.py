@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from recollect.knowledge import FactTag
+from recollect.types.facts import FactTag
 
 # Who people are to each other. Animals are told apart by nobody who has one.
 KIN = """

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from recollect.knowledge import FactTag, Trust
-from recollect.topics.claims import Claim, merged
+from recollect.topics.claims import TopicClaim, merged
 from recollect.topics.directory import Directory, Entity, TopicKind, directory_of
 from recollect.topics.english import LIFE_TAGS, OPEN_TAGS, RULE_TAGS, WORK_TAGS
 from recollect.topics.subjects import (
@@ -23,6 +22,7 @@ from recollect.topics.subjects import (
     subject_of_topic,
     tag_of,
 )
+from recollect.types.facts import FactTag, Trust
 
 TITLES = {
     TopicKind.PREFERENCES: "Preferences",
@@ -46,14 +46,14 @@ class Topic:
     slug: str
     title: str
     about: str
-    claims: tuple[Claim, ...]
+    claims: tuple[TopicClaim, ...]
 
 
-def group(claims: Iterable[Claim], directory: Directory | None = None) -> list[Topic]:
+def group(claims: Iterable[TopicClaim], directory: Directory | None = None) -> list[Topic]:
     """The topics of some claims, each claim in one of them; the same claims give the same."""
     stated = merged(claims)
     names = directory_of(stated) if directory is None else directory
-    homes: dict[tuple[int, str], list[tuple[Entity, Claim]]] = {}
+    homes: dict[tuple[int, str], list[tuple[Entity, TopicClaim]]] = {}
     for claim in stated:
         home = home_of(claim, names)
         homes.setdefault((_ORDER[home.kind], home.slug), []).append((home, claim))
@@ -63,7 +63,7 @@ def group(claims: Iterable[Claim], directory: Directory | None = None) -> list[T
     ]
 
 
-def home_of(claim: Claim, names: Directory) -> Entity:
+def home_of(claim: TopicClaim, names: Directory) -> Entity:
     """The one topic a claim belongs to."""
     project = names.project_of(claim)
     if claim.trust is Trust.TOOL:
@@ -87,7 +87,7 @@ def home_of(claim: Claim, names: Directory) -> Entity:
     return _rest(claim, tag, names)
 
 
-def _person(claim: Claim, tag: FactTag | None, names: Directory) -> Entity | None:
+def _person(claim: TopicClaim, tag: FactTag | None, names: Directory) -> Entity | None:
     """Who a claim is about, if not about who said it."""
     if tag is FactTag.DECISION or tag in OPEN_TAGS:
         return None
@@ -103,7 +103,7 @@ def _person(claim: Claim, tag: FactTag | None, names: Directory) -> Entity | Non
     return found if is_said_of and (tag not in RULE_TAGS) else None
 
 
-def _rest(claim: Claim, tag: FactTag | None, names: Directory) -> Entity:
+def _rest(claim: TopicClaim, tag: FactTag | None, names: Directory) -> Entity:
     is_life = tag in LIFE_TAGS or (tag is None and is_of_the_user(claim))
     if not is_life:
         return _plain(TopicKind.OTHER)
@@ -115,7 +115,7 @@ def _plain(kind: TopicKind) -> Entity:
     return Entity(kind=kind, slug=kind.value, name=TITLES[kind])
 
 
-def _topic(entity: Entity, claims: tuple[Claim, ...], names: Directory) -> Topic:
+def _topic(entity: Entity, claims: tuple[TopicClaim, ...], names: Directory) -> Topic:
     about = entity.place
     if entity.kind is TopicKind.PEOPLE:
         told = (who for who in map(related, claims) if who and names.person(who.name) == entity)

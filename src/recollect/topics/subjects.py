@@ -15,8 +15,7 @@ from recollect.documents.paths import memory_root
 from recollect.errors import InvalidPath
 from recollect.extraction.grounding import held_tag
 from recollect.extraction.rules.wording import slug
-from recollect.knowledge import FactTag, Trust
-from recollect.topics.claims import Claim
+from recollect.topics.claims import TopicClaim
 from recollect.topics.english import (
     ALSO_WORDS,
     KIN,
@@ -26,6 +25,7 @@ from recollect.topics.english import (
     THE_USER,
     WITHOUT_TAG,
 )
+from recollect.types.facts import FactTag, Trust
 
 TEXT_CHARS_MAX = 2000  # of a claim; what stands further behind is not its subject
 NAME_WORDS_MAX = 3
@@ -66,14 +66,14 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownPages:
     """Who and what has a page already: names of people, places of projects, by slug."""
 
     people: Mapping[str, str] = field(default_factory=dict)
     projects: Mapping[str, str] = field(default_factory=dict)
 
 
-NOBODY_KNOWN = Known()
+NOBODY_KNOWN = KnownPages()
 
 
 def page_slug(name: str) -> str:
@@ -85,7 +85,7 @@ def page_slug(name: str) -> str:
         return f"x-{sha256(name.encode(errors='surrogatepass')).hexdigest()[:10]}"
 
 
-def tag_of(claim: Claim) -> FactTag | None:
+def tag_of(claim: TopicClaim) -> FactTag | None:
     """What kind of statement it is: by its tags, else by its words, if a person said it."""
     tag = next((FactTag(tag) for tag in claim.tags if tag in set(FactTag)), None)
     if tag in (None, FactTag.OBSERVATION) and claim.text.rstrip().endswith("?"):
@@ -98,16 +98,16 @@ def tag_of(claim: Claim) -> FactTag | None:
     return next((tag for tag, pattern in _WITHOUT_TAG.items() if pattern.search(text)), None)
 
 
-def is_of_the_user(claim: Claim) -> bool:
+def is_of_the_user(claim: TopicClaim) -> bool:
     return _THE_USER.search(claim.text[:TEXT_CHARS_MAX]) is not None
 
 
-def speaker_of(claim: Claim) -> str:
+def speaker_of(claim: TopicClaim) -> str:
     said = claim.metadata.get("speaker")
     return " ".join(said.split())[:TEXT_CHARS_MAX] if isinstance(said, str) else ""
 
 
-def related(claim: Claim) -> Person | None:
+def related(claim: TopicClaim) -> Person | None:
     """Who a claim says is somebody's sister, friend, manager …"""
     text = claim.text[:TEXT_CHARS_MAX]
     for match in _ROLE_OF.finditer(text):
@@ -122,7 +122,7 @@ def related(claim: Claim) -> Person | None:
     return None
 
 
-def is_told_of(claim: Claim, person: Person) -> bool:
+def is_told_of(claim: TopicClaim, person: Person) -> bool:
     """Whether a claim is about somebody it names, and not only names them."""
     text = claim.text[:TEXT_CHARS_MAX]
     if (owned := _OWNED.match(text)) and person.name in owned["rest"]:
@@ -136,7 +136,7 @@ def leading(text: str) -> str:
     return _first_name(text, needs_capital=True)
 
 
-def subject_of_topic(claim: Claim) -> str:
+def subject_of_topic(claim: TopicClaim) -> str:
     """The name a claim begins with, if that is also what its topic says it is about."""
     if claim.topic is None or tag_of(claim) not in LIFE_TAGS:
         return ""
@@ -159,7 +159,7 @@ def place_parts(place: str) -> list[str]:
     return [part for part in parts if part.strip(" .~")] or [place.strip() or "project"]
 
 
-def people_of(claim: Claim) -> Iterator[str]:
+def people_of(claim: TopicClaim) -> Iterator[str]:
     """Every name that a claim brings up as somebody's."""
     if claim.trust is Trust.TOOL:
         return
@@ -173,7 +173,7 @@ def is_also_a_word(name: str) -> bool:
     return name.casefold() in _ALSO_WORDS
 
 
-def _relation(match: re.Match[str], claim: Claim) -> str:
+def _relation(match: re.Match[str], claim: TopicClaim) -> str:
     owner = _POSSESSIVE.sub("", match["owner"])
     if owner.casefold() in ("my", "our", "their", "his", "her"):
         owner = speaker_of(claim) or THE_USER_NAME

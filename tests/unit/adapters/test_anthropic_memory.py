@@ -20,11 +20,11 @@ from recollect.adapters.memory_files import (
     read_memory_path,
     size,
 )
-from recollect.document import Author, AuthorKind, Content
 from recollect.documents.paths import memory_root, read_path
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents
 from recollect.errors import InvalidPath, StoreClosed
+from recollect.types.pages import Author, AuthorKind, Content
 
 Do = Callable[..., str]
 

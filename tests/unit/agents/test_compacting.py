@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.agency import ItemKind, NewItem
 from recollect.agents.compacting import Compactor
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import (
+from recollect.errors import CallCancelled, ModelUnavailable, SpendCapReached
+from recollect.extraction.spend import Till
+from recollect.ids import Ids
+from recollect.models.protocol import Completion, Request, Usage
+from recollect.types.agents import ItemKind, NewItem
+from recollect.types.records import (
     Claim,
     JobKind,
     LeasePolicy,
@@ -21,10 +25,6 @@ from recollect.domain import (
     SessionState,
     StaleClaim,
 )
-from recollect.errors import CallCancelled, ModelUnavailable, SpendCapReached
-from recollect.extraction.spend import Till
-from recollect.ids import Ids
-from recollect.models.protocol import Completion, Request, Usage
 
 SETTINGS = Settings(data_dir="", compaction_threshold=10, retain_recent=4)
 SUMMARY = "They counted to twelve."

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.agents.guarding import PAGE, objection
-from recollect.document import Author, AuthorKind
+from recollect.agents.memory_agent import PAGE, objection
 from recollect.documents.changeset import Changeset
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents
 from recollect.errors import NotAllowed
+from recollect.types.pages import Author, AuthorKind
 
 ANNA = "~/memory/people/anna"
 LINES = [f"Line {number}." for number in range(1, 9)]

@@ -10,10 +10,10 @@ import pytest
 import recollect
 from recollect.agents.handover import NAME, HandingProcessor
 from recollect.clock import ManualClock
-from recollect.domain import Outcome
 from recollect.errors import NotFound
-from recollect.knowledge import Draft, NewFact, Trust
 from recollect.processing import Verdict, Work
+from recollect.types.facts import Draft, NewFact, Trust
+from recollect.types.records import Outcome
 
 SAID = "My favourite colour is teal."
 

@@ -15,11 +15,11 @@ import pytest
 from recollect.agents.loop import Loop, LoopLimits, LoopResult, Stop, steps_of
 from recollect.agents.toolbox import Toolbox
 from recollect.clock import ManualClock
-from recollect.context.assembly import Assembled, Limits, assemble
-from recollect.domain import NewRecord, Record
+from recollect.context.assembly import Assembled, WindowLimits, assemble
 from recollect.errors import CallCancelled, ModelUnavailable, StoreUnavailable
 from recollect.messages import Role, ToolCall
 from recollect.models.protocol import ChatRole, Completion, Request, Usage
+from recollect.types.records import NewRecord, Record
 from tests.unit.agents.test_toolbox import raising, tool
 
 LIMITS = LoopLimits(turns=5, tokens=100_000, seconds=60, tool_bytes=10_000, reply_tokens=100)
@@ -80,7 +80,7 @@ class Life:
         )
 
     def _assemble(self, records: Sequence[Record]) -> Assembled:
-        limits = Limits(window_tokens=50_000)
+        limits = WindowLimits(window_tokens=50_000)
         return assemble(records, system="You are.", limits=limits, redact=str)
 
     def _keep(self, records: Sequence[NewRecord]) -> Sequence[Record]:

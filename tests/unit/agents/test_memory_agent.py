@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 import recollect
-from recollect.agency import ItemKind, NewItem
 from recollect.agents.memory_agent import ALLOWED, NOTHING_TO_DO
 from recollect.clock import ManualClock
-from recollect.document import Document
 from recollect.documents.paths import read_path
 from recollect.documents.scope import is_of_consolidation
 from recollect.documents.tools import tool_definitions
-from recollect.domain import JobKind
 from recollect.messages import Role
+from recollect.types.agents import ItemKind, NewItem
+from recollect.types.pages import Document
+from recollect.types.records import JobKind
 
 TEAL = "My favourite colour is teal."
 AGENT = {"type": "memory-agent", "id": "assistant"}

@@ -9,7 +9,6 @@ import pytest
 
 import recollect
 from recollect.agents.outbox import ENTRIES_MAX, Outbox
-from recollect.domain import KeyRef, NewRecord
 from recollect.errors import (
     AppendKeyReused,
     NotFound,
@@ -20,6 +19,7 @@ from recollect.errors import (
     StoreUnavailable,
 )
 from recollect.messages import Role
+from recollect.types.records import KeyRef, NewRecord
 
 REF = KeyRef(space="alice", key="k", agent_id="/user/assistant", key_id=1)
 AWAY = StoreUnavailable("away")

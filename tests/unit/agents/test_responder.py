@@ -7,8 +7,8 @@ import pytest
 import recollect
 from recollect import Fact
 from recollect.agents.responder import ANSWER_CHARS_MAX, ANSWERS_MAX, NOTHING, respond
-from recollect.fences import OFFLINE, without_recalled
-from recollect.recollection import Context
+from recollect.quoting import OFFLINE, without_recalled
+from recollect.types.recall import Context
 
 
 @pytest.fixture

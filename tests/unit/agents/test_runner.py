@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.agency import IDLE, ItemKind, ItemState, NewItem
 from recollect.agents.runner import ANSWER_KEY, Done, Errand, LostClaimError, Runner
 from recollect.clock import ManualClock
-from recollect.domain import Claim, JobKind, JobState, KeyRef, NewRecord
 from recollect.errors import (
     CallCancelled,
     InvalidOutput,
@@ -28,6 +26,8 @@ from recollect.ids import Ids
 from recollect.leases import Leaseholder
 from recollect.messages import Role
 from recollect.processing import WorkReport
+from recollect.types.agents import IDLE, ItemKind, ItemState, NewItem
+from recollect.types.records import Claim, JobKind, JobState, KeyRef, NewRecord
 
 Do = Callable[[Errand], Done]
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.agency import Life
 from recollect.agents.profile import AgentProfile
 from recollect.agents.reply import Reply, Ticket
 from recollect.agents.system import AgentSystem
 from recollect.clock import ManualClock
 from recollect.errors import AnswerPending, InvalidValue, TooLarge, TurnFailed
+from recollect.types.agents import Life
 
 REPLY = Reply(text="hello", turn_id="t")
 

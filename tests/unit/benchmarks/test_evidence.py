@@ -7,16 +7,16 @@ from datetime import UTC, datetime
 import pytest
 
 from recollect.benchmarks.evidence import Evidence
-from recollect.benchmarks.tasks import Pool, Turn
-from recollect.knowledge import Source, Trust
-from recollect.recollection import Citation, EntryKind, Hit
+from recollect.benchmarks.tasks import Pool, TaskTurn
+from recollect.types.facts import Source, Trust
+from recollect.types.recall import Citation, EntryKind, Hit
 
 NOW = datetime(2023, 5, 8, tzinfo=UTC)
 TURNS = {"s:1": "D1:1", "s:2": "D1:2"}
 
 
-def turn(name: str, text: str) -> Turn:
-    return Turn(id=name, session="D1", speaker="Ana", role="user", said_at=NOW, text=text)
+def turn(name: str, text: str) -> TaskTurn:
+    return TaskTurn(id=name, session="D1", speaker="Ana", role="user", said_at=NOW, text=text)
 
 
 EVIDENCE = Evidence(

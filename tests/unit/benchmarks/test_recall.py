@@ -13,7 +13,7 @@ from recollect.benchmarks import recall
 from recollect.benchmarks.blocks import BLOCK, FTS_BLOCK, NEIGHBOURS_BLOCK
 from recollect.benchmarks.ingest import SetClock
 from recollect.benchmarks.recall import RecallBenchmark
-from recollect.benchmarks.tasks import Split, Task, load
+from recollect.benchmarks.tasks import BenchTask, Split, load
 from recollect.errors import InvalidValue
 from recollect_conformance.scripted_embedder import HashEmbedder
 from tests.unit.benchmarks.conversations import (
@@ -68,7 +68,7 @@ def test_each_method_has_its_figures_for_the_file_and_each_category(
     tmp_path: Path, memory: recollect.Memory, clock: SetClock
 ) -> None:
     result = RecallBenchmark(memory, clock, silent).measure(load(write_locomo(tmp_path)))
-    assert (result.task, result.split, result.spaces) == (Task.LOCOMO, Split.DEVELOPMENT, 1)
+    assert (result.task, result.split, result.spaces) == (BenchTask.LOCOMO, Split.DEVELOPMENT, 1)
     assert (result.turns, result.questions) == (5, 2)
     rows = {row.name: row for row in result.rows}
     assert list(rows) == [recall.FTS_TURNS, recall.FTS_SESSIONS, recall.GREP, recall.BY_WORDS]

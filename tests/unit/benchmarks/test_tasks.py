@@ -10,8 +10,8 @@ import pytest
 from recollect.benchmarks.tasks import (
     ABSTENTION,
     ADVERSARIAL,
+    BenchTask,
     Split,
-    Task,
     find_files,
     limited,
     load,
@@ -25,7 +25,7 @@ from tests.unit.benchmarks.conversations import write_locomo, write_longmemeval
 def test_a_locomo_conversation_is_a_space_of_dated_turns(tmp_path: Path) -> None:
     data = load(write_locomo(tmp_path))
     assert (data.task, data.split, data.file) == (
-        Task.LOCOMO,
+        BenchTask.LOCOMO,
         Split.DEVELOPMENT,
         "locomo-dev.json",
     )
@@ -84,7 +84,7 @@ def test_the_sessions_of_a_longmemeval_file_are_pooled_once_each_oldest_first(
     tmp_path: Path,
 ) -> None:
     data = load(write_longmemeval(tmp_path))
-    assert (data.task, data.split) == (Task.LONGMEMEVAL, Split.HELD_OUT)
+    assert (data.task, data.split) == (BenchTask.LONGMEMEVAL, Split.HELD_OUT)
     (pool,) = data.pools
     assert [turn.id for turn in pool.turns] == [
         *("filler:0", "filler:1"),

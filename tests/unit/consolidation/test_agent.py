@@ -24,21 +24,21 @@ from recollect.consolidation.agent import (
     PURPOSE,
     AgentBrief,
     AgentReport,
-    ConsolidationAgent,
+    ModelConsolidator,
     definitions,
 )
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, skill_path
-from recollect.consolidation.validation import Grounds
-from recollect.document import Author, AuthorKind
+from recollect.consolidation.validation import GenerationGrounds
 from recollect.documents.changeset import Changeset
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents
 from recollect.errors import CallCancelled, InvalidOutput, SpendCapReached
 from recollect.extraction.spend import Budget
-from recollect.generation import Pick, Removed, RemovedBecause, Selection
 from recollect.ids import Ids
 from recollect.models.protocol import ChatRole, Usage
+from recollect.types.generations import Pick, Removed, RemovedBecause, Selection
+from recollect.types.pages import Author, AuthorKind
 from recollect_conformance.scripted import (
     Called,
     Gate,
@@ -143,7 +143,7 @@ class Desk:
         brief = AgentBrief(
             selection=self.selection,
             pages={each.session_id: page(each.session_id) for each in picks},
-            grounds=Grounds(
+            grounds=GenerationGrounds(
                 selected=len(picks),
                 before=self.documents,
                 removed=self.selection.removed,
@@ -154,9 +154,9 @@ class Desk:
         )
         return self.agent(limits, **settings).run(self.changeset, brief)
 
-    def agent(self, limits: LoopLimits = LIMITS, **settings: Any) -> ConsolidationAgent:
+    def agent(self, limits: LoopLimits = LIMITS, **settings: Any) -> ModelConsolidator:
         given = self.server.settings(**settings)
-        return ConsolidationAgent(
+        return ModelConsolidator(
             settings=given,
             clock=self.clock,
             ids=Ids(self.clock),

@@ -21,11 +21,11 @@ from recollect.consolidation.edits import (
 )
 from recollect.consolidation.files import MemoryFiles
 from recollect.consolidation.pages import MEMORY, RAW, SUMMARY
-from recollect.document import Author, AuthorKind
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents
-from recollect.knowledge import Fact, Trust
+from recollect.types.facts import Fact, Trust
+from recollect.types.pages import Author, AuthorKind
 
 SPACE = "alice"
 HANDBOOK = """What is known here.

@@ -23,8 +23,8 @@ from recollect.consolidation.evidence import (
 from recollect.consolidation.pages import RAW, SUMMARIES, evidence, label, link, shown
 from recollect.documents.links import find_links
 from recollect.documents.paths import memory_root, read_path
-from recollect.generation import Memo
-from recollect.knowledge import Extraction
+from recollect.types.facts import Extraction
+from recollect.types.generations import Memo
 from tests.unit.strategies import any_text
 
 BEGAN = datetime(2026, 5, 3, 9, tzinfo=UTC)

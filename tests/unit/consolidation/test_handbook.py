@@ -24,8 +24,8 @@ from recollect.consolidation.handbook import (
 from recollect.consolidation.pages import LIMITS, MEMORY, RAW, SUMMARIES, SUMMARY, Page
 from recollect.documents.checking import FACTS_MAX, SOURCES_MAX
 from recollect.documents.links import find_links
-from recollect.generation import Standing
-from recollect.knowledge import Fact, FactTag, Source, Trust
+from recollect.types.facts import Fact, FactTag, Source, Trust
+from recollect.types.generations import Standing
 from tests.unit.consolidation.test_evidence import hostile_texts
 from tests.unit.strategies import any_text
 

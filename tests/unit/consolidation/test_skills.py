@@ -13,8 +13,8 @@ from recollect.consolidation.handbook import tool_of
 from recollect.consolidation.pages import LIMITS, SKILLS, Page
 from recollect.documents.links import find_links
 from recollect.documents.paths import read_path
-from recollect.generation import Standing
-from recollect.knowledge import Trust
+from recollect.types.facts import Trust
+from recollect.types.generations import Standing
 from tests.unit.consolidation.test_evidence import hostile_texts
 from tests.unit.consolidation.test_handbook import SHOP, SITE, pages, standing
 from tests.unit.strategies import any_text

@@ -10,11 +10,11 @@ import pytest
 import recollect
 from recollect.consolidation.files import shown_in, take_away
 from recollect.consolidation.pages import MEMORY, SUMMARIES, SUMMARY, skill_path
-from recollect.document import Author, AuthorKind
 from recollect.documents.changeset import Changeset
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents
+from recollect.types.pages import Author, AuthorKind
 
 
 @pytest.fixture

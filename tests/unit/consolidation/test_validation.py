@@ -16,7 +16,7 @@ from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMAR
 from recollect.consolidation.validation import (
     PROBLEMS_MAX,
     QUOTES_MAX,
-    Grounds,
+    GenerationGrounds,
     PageProblem,
     WrittenLimits,
     blocks,
@@ -26,13 +26,13 @@ from recollect.consolidation.validation import (
     problems,
     spoken,
 )
-from recollect.document import Author, AuthorKind
 from recollect.documents.changeset import Changeset
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents
-from recollect.generation import Removed, RemovedBecause, Standing
-from recollect.knowledge import Fact, FactTag, Source, Trust
+from recollect.types.facts import Fact, FactTag, Source, Trust
+from recollect.types.generations import Removed, RemovedBecause, Standing
+from recollect.types.pages import Author, AuthorKind
 from tests.unit.strategies import any_text
 
 TEA = f"{SUMMARIES}/2026-05-01-tea-1a2b3c4d"
@@ -101,8 +101,8 @@ class Staged:
         gone = {each.path for each in self.removed}
         return [says for path, says in ((TEA, TEA_SAYS), (DEPLOY, DEPLOY_SAYS)) if path not in gone]
 
-    def grounds(self, selected: int = 2) -> Grounds:
-        return Grounds(
+    def grounds(self, selected: int = 2) -> GenerationGrounds:
+        return GenerationGrounds(
             selected=selected,
             before=self.documents,
             removed=self.removed,

@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from recollect.domain import Record
 from recollect.models.protocol import ChatMessage, ChatRole
+from recollect.types.records import Record
 from tests.unit.extraction.material import records, unchanged
 
 __all__ = ["records", "unchanged"]

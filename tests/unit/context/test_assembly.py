@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.context.assembly import SUMMARY_HEADING, Assembled, Limits, assemble
-from recollect.domain import Record
+from recollect.context.assembly import SUMMARY_HEADING, Assembled, WindowLimits, assemble
 from recollect.errors import PromptTooLong
-from recollect.fences import FENCE
 from recollect.messages import Role
 from recollect.models.protocol import ChatRole, Request, ToolDefinition
 from recollect.models.tokens import estimate_request
+from recollect.quoting import FENCE
+from recollect.types.records import Record
 from tests.unit.context.histories import (
     assert_no_pair_is_split,
     assistant,
@@ -32,7 +32,7 @@ from tests.unit.context.histories import (
 
 MEMORY = f"<{FENCE}>\n- The user prefers tea.\n</{FENCE}>"
 LOOK = ToolDefinition(name="look", description="Looks.", parameters={"type": "object"})
-WIDE = Limits(window_tokens=100_000)
+WIDE = WindowLimits(window_tokens=100_000)
 
 
 def assembled(history: list[Record], **given_: Any) -> Assembled:
@@ -108,19 +108,19 @@ def test_the_history_is_trimmed_to_its_length_on_a_turn_boundary() -> None:
     shown = assembled(turns(60))
     assert len(shown.messages) == 100
     assert shown.left_out == 20
-    shown = assembled(turns(60), limits=Limits(window_tokens=100_000, max_history_len=5))
+    shown = assembled(turns(60), limits=WindowLimits(window_tokens=100_000, max_history_len=5))
     assert texts(shown) == ["question 59", "answer 59", "question 60", "answer 60"]
     assert shown.left_out == 116
 
 
 def test_the_summary_does_not_count_as_history() -> None:
-    limits = Limits(window_tokens=100_000, max_history_len=2)
+    limits = WindowLimits(window_tokens=100_000, max_history_len=2)
     shown = assembled(turns(3), summary="They met.", limits=limits)
     assert texts(shown)[1:] == ["question 3", "answer 3"]
 
 
 def test_the_history_is_trimmed_to_the_tokens_there_are() -> None:
-    shown = assembled(turns(30, chars=400), limits=Limits(window_tokens=2500))
+    shown = assembled(turns(30, chars=400), limits=WindowLimits(window_tokens=2500))
     assert texts(shown)[-1] == "answer 30"
     assert 4 < len(shown.messages) < 30
     assert len(shown.messages) % 2 == 0
@@ -134,7 +134,7 @@ def test_of_a_turn_before_that_is_too_long_its_end_is_shown() -> None:
     for number in range(30):
         steps += [assistant("", f"c{number}"), result("r" * 800, f"c{number}")]
     history = records(user("find it"), *steps, assistant("Shall I?"), user("yes"))
-    shown = assembled(history, limits=Limits(window_tokens=3000))
+    shown = assembled(history, limits=WindowLimits(window_tokens=3000))
     assert texts(shown)[0] == "find it"
     assert texts(shown)[1].startswith("[Left out here: ")
     assert texts(shown)[-2:] == ["Shall I?", "yes"]
@@ -143,7 +143,7 @@ def test_of_a_turn_before_that_is_too_long_its_end_is_shown() -> None:
 
 def test_memory_larger_than_its_share_is_left_out_whole() -> None:
     large = MEMORY.replace("tea", "tea " * 800)
-    small = Limits(window_tokens=2000)
+    small = WindowLimits(window_tokens=2000)
     shown = assembled(turns(1), memory_block=large, limits=small)
     assert shown.system == "Be kind."
     assert shown.budget.memory_tokens == 0
@@ -151,7 +151,7 @@ def test_memory_larger_than_its_share_is_left_out_whole() -> None:
 
 
 def test_what_may_be_recalled_is_known_beforehand() -> None:
-    small = Limits(window_tokens=2000)
+    small = WindowLimits(window_tokens=2000)
     budget = small.budget(system="Be kind.", tools=[LOOK], memory_tokens=2000)
     assert 0 < budget.memory_tokens < 700
     line = "w" * (budget.memory_tokens - 20) * 4
@@ -160,7 +160,9 @@ def test_what_may_be_recalled_is_known_beforehand() -> None:
 
 
 def test_a_summary_has_at_most_a_third_of_the_history() -> None:
-    shown = assembled(turns(40, chars=100), summary="s" * 40_000, limits=Limits(window_tokens=4000))
+    shown = assembled(
+        turns(40, chars=100), summary="s" * 40_000, limits=WindowLimits(window_tokens=4000)
+    )
     assert "characters left out" in texts(shown)[0]
     assert texts(shown)[-1] == "answer 40"
     assert len(shown.messages) > 20
@@ -168,7 +170,7 @@ def test_a_summary_has_at_most_a_third_of_the_history() -> None:
 
 def test_a_window_without_room_for_a_conversation_is_an_error() -> None:
     with pytest.raises(PromptTooLong):
-        assembled(turns(1), system="s" * 8000, limits=Limits(window_tokens=2000))
+        assembled(turns(1), system="s" * 8000, limits=WindowLimits(window_tokens=2000))
 
 
 @given(
@@ -183,7 +185,7 @@ def test_whatever_is_assembled_fits_the_window(
 ) -> None:
     """T7: any history, any limits: it fits or says that it cannot; in order, no pair split."""
     system_chars, summary_chars, memory_chars = lengths
-    limits = Limits(window_tokens=window, reply_tokens=reply, max_history_len=length)
+    limits = WindowLimits(window_tokens=window, reply_tokens=reply, max_history_len=length)
     said = [record for record in history if record.role is Role.USER]
     try:
         shown = assembled(
@@ -209,7 +211,7 @@ def test_whatever_is_assembled_fits_the_window(
 
 @given(histories(40), st.integers(300, 3000))
 def test_the_same_is_assembled_from_the_same(history: list[Record], window: int) -> None:
-    limits = Limits(window_tokens=window, max_history_len=6)
+    limits = WindowLimits(window_tokens=window, max_history_len=6)
     once, again = (assembled(history, limits=limits, summary="y" * 90) for _ in range(2))
     assert once == again
 

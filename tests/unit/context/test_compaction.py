@@ -14,8 +14,8 @@ from recollect.context.compaction import (
     record_tokens,
 )
 from recollect.context.turns import cuts
-from recollect.domain import Record
 from recollect.messages import Role
+from recollect.types.records import Record
 from tests.unit.context.histories import (
     assistant,
     histories,

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.context.assembly import Fitted, fit_records
 from recollect.context.compaction import record_tokens
-from recollect.context.fitting import Fitted, fit_records
-from recollect.domain import Record
 from recollect.errors import PromptTooLong
-from recollect.extraction.digest import Redact
+from recollect.extraction.transcript import Redact
 from recollect.messages import Role
 from recollect.models.protocol import ChatRole
 from recollect.models.tokens import estimate_message
+from recollect.types.records import Record
 from tests.unit.context.histories import (
     assert_no_pair_is_split,
     assistant,

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from recollect.context.showing import INTERRUPTED, NO_WORDS, Showing
-from recollect.context.turns import steps
-from recollect.domain import Record
+from recollect.context.turns import INTERRUPTED, NO_WORDS, Showing, steps
 from recollect.models.protocol import ChatMessage, ChatRole
+from recollect.types.records import Record
 from tests.unit.context.histories import (
     assert_no_pair_is_split,
     assistant,

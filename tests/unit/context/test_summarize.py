@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from recollect.config import Settings
-from recollect.context.summarize import (
+from recollect.context.compaction import (
     CALLS_MAX,
     PURPOSE,
     SUMMARY_CHARS_MAX,

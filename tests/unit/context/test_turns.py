@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 from hypothesis import given
 
-from recollect.context.turns import Step, cuts, steps
-from recollect.domain import Record
+from recollect.context.turns import ShownStep, cuts, steps
 from recollect.messages import Role, Text
+from recollect.types.records import Record
 from tests.unit.context.histories import (
     assistant,
     histories,
@@ -21,7 +21,7 @@ from tests.unit.context.histories import (
 )
 
 
-def pairs(found: tuple[Step, ...]) -> list[tuple[int, int]]:
+def pairs(found: tuple[ShownStep, ...]) -> list[tuple[int, int]]:
     """(record of the call, record of its answer)."""
     return [
         (step.said.position, answer.position)
@@ -32,7 +32,7 @@ def pairs(found: tuple[Step, ...]) -> list[tuple[int, int]]:
     ]
 
 
-def lone(found: tuple[Step, ...]) -> list[int]:
+def lone(found: tuple[ShownStep, ...]) -> list[int]:
     """The records of answers without a call."""
     return [step.positions[0] for step in found if step.said is None]
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.document import Author, AuthorKind, Document
 from recollect.documents import staging
 from recollect.documents.changeset import Changeset
 from recollect.documents.editing import Editor
@@ -28,7 +27,8 @@ from recollect.errors import (
     StaleVersion,
     TooLarge,
 )
-from recollect.knowledge import Source
+from recollect.types.facts import Source
+from recollect.types.pages import Author, AuthorKind, Document
 
 # Put together here, so that no file of ours looks as if it held a live key.
 SECRET = "sk-" + "proj-" + "Zq8vT3mK" * 6

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.documents import differences
-from recollect.documents.differences import unified
+from recollect.documents import reading as differences
+from recollect.documents.reading import unified
 
 LINES = st.lists(st.sampled_from("abcd"), max_size=12)
 

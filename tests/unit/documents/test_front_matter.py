@@ -11,7 +11,6 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.document import Author, Document
 from recollect.documents.front_matter import (
     FRONT_BYTES_MAX,
     SOURCES_SHOWN,
@@ -22,7 +21,8 @@ from recollect.documents.front_matter import (
     render,
 )
 from recollect.errors import InvalidValue, TooLarge
-from recollect.knowledge import Source
+from recollect.types.facts import Source
+from recollect.types.pages import Author, Document
 
 ID = "01890000-0000-7000-8000-000000000001"
 AT = datetime(2026, 1, 1, tzinfo=UTC)

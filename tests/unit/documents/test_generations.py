@@ -11,7 +11,7 @@ import pytest
 
 import recollect
 from recollect.documents.files import UNFINISHED, Folder
-from recollect.documents.generations import Generations
+from recollect.documents.publish import SiblingDirectories
 from recollect.documents.tree import Documents
 from recollect.errors import StoreBusy
 
@@ -72,13 +72,13 @@ def test_a_dead_publication_leaves_edits_only_if_they_were_not_loaded(
     else:
         docs.write("a", "changed")
 
-    def dies(_self: Generations, name: str, *_more: Any) -> None:
+    def dies(_self: SiblingDirectories, name: str, *_more: Any) -> None:
         if not was_loaded:
             (out.parent / name / "a.md").write_text("late")
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Generations, "retire", dies)
+        patch.setattr(SiblingDirectories, "retire", dies)
         with pytest.raises(KeyboardInterrupt):
             docs.publish(out)
     assert len(beside(out)) == 2

@@ -6,9 +6,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from recollect.document import ReferenceKind
 from recollect.documents.links import LINKS_MAX, find_links, references, unlinked
 from recollect.documents.paths import read_path
+from recollect.types.pages import ReferenceKind
 
 MARKDOWN = st.text(st.sampled_from("`~[]|ab/.\n \\"), max_size=60)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import recollect
-from recollect.document import Author, AuthorKind, Because, Document, Edit, TreeLimits
 from recollect.documents.files import target_of
 from recollect.documents.load import TRIES_MAX, Loading
 from recollect.documents.paths import read_path
@@ -23,6 +22,7 @@ from recollect.errors import (
     TooLarge,
     UnusableDirectory,
 )
+from recollect.types.pages import Author, AuthorKind, Because, Document, Edit, TreeLimits
 
 NOTHING = Loading(
     created=(), changed=(), merged=(), moved=(), deleted=(), conflicts=(), problems=()

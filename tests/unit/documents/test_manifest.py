@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from recollect.document import Content
 from recollect.documents import manifest as manifests
-from recollect.documents.manifest import Entry, Manifest, file_of, folder_of, path_of
+from recollect.documents.manifest import Manifest, ManifestEntry, file_of, folder_of, path_of
 from recollect.documents.paths import memory_root, read_path
 from recollect.errors import InvalidPath, InvalidValue, SchemaTooNew
+from recollect.types.pages import Content
 
 ENTRIES = (
-    Entry(
+    ManifestEntry(
         path="people/Ána.md", id="2", version=7, sha256="ab", size_bytes=5, at="t", has_sources=True
     ),
-    Entry(path="~.md", id="3", version=1, sha256="cd"),
-    Entry(path="people", id="1", version=1, sha256=""),
+    ManifestEntry(path="~.md", id="3", version=1, sha256="cd"),
+    ManifestEntry(path="people", id="1", version=1, sha256=""),
 )
 MANIFEST = Manifest(
     store="s1",
@@ -96,7 +96,7 @@ LOADED = replace(
     entries=(
         replace(ENTRIES[0], path="people/Ana.md", version=8, said=Content(title="t", tags=("a",))),
         ENTRIES[2],
-        Entry(path="new.md", id="4", version=1, sha256="ef"),
+        ManifestEntry(path="new.md", id="4", version=1, sha256="ef"),
     ),
 )
 

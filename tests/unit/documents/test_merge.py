@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.document import Content
 from recollect.documents.merge import (
     ClashingContent,
     ClashingText,
@@ -17,6 +16,7 @@ from recollect.documents.merge import (
     merge_contents,
     merge_texts,
 )
+from recollect.types.pages import Content
 
 texts = st.lists(st.sampled_from(["a", "b", "c", "", "d\r", "\u2028"]), max_size=12).map("\n".join)
 SEED = 20261115

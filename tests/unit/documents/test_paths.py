@@ -8,7 +8,6 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given
 
-from recollect.document import PATH_BYTES_MAX
 from recollect.documents.paths import (
     DEPTH_MAX,
     SLUG_BYTES_MAX,
@@ -19,6 +18,7 @@ from recollect.documents.paths import (
     slug_key,
 )
 from recollect.errors import InvalidPath
+from recollect.types.pages import PATH_BYTES_MAX
 
 SLUGS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 TEXTS = st.text(st.sampled_from("aAbß./~ \\%:\u0301\u00e9İıſK\u0345ΣςΰﬁÅ日🙂-_md"), max_size=24)

@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.document import PATH_BYTES_MAX, Document
 from recollect.documents.checking import LINKS_MAX
 from recollect.documents.files import UNFINISHED, Folder
 from recollect.documents.load import Loading
@@ -40,7 +39,8 @@ from recollect.errors import (
     UnloadedEdits,
     UnusableDirectory,
 )
-from recollect.knowledge import Source
+from recollect.types.facts import Source
+from recollect.types.pages import PATH_BYTES_MAX, Document
 
 MANIFEST = ".recollect.json"
 NOTHING = Loading(

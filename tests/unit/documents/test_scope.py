@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import recollect
-from recollect.document import Author, AuthorKind
 from recollect.documents.paths import read_path
 from recollect.documents.scope import OF_CONSOLIDATION, Holder, is_of_consolidation
 from recollect.documents.tree import Documents
 from recollect.errors import DocumentReferenced, NotAllowed, NotFound
+from recollect.types.pages import Author, AuthorKind
 
 PERSON = Author(kind=AuthorKind.PERSON, name="user")
 AGENT = Author(kind=AuthorKind.AGENT, name="a")

@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 
 from recollect.documents.files import Folder
-from recollect.documents.manifest import Entry, Manifest
+from recollect.documents.manifest import Manifest, ManifestEntry
 from recollect.documents.paths import memory_root, read_path
-from recollect.documents.survey import Limits, Survey, survey
+from recollect.documents.survey import Survey, SurveyLimits, survey
 from recollect.errors import TooLarge
 
-LIMITS = Limits(body_bytes_max=1024, files_max=100)
+LIMITS = SurveyLimits(body_bytes_max=1024, files_max=100)
 
 
-def look(path: Path, known: Manifest | None = None, limits: Limits = LIMITS) -> Survey:
+def look(path: Path, known: Manifest | None = None, limits: SurveyLimits = LIMITS) -> Survey:
     with Folder.named(path) as folder:
         return survey(folder, memory_root(), limits, known)
 
 
-def manifest(*entries: Entry) -> Manifest:
+def manifest(*entries: ManifestEntry) -> Manifest:
     root = memory_root()
     return Manifest(store="a", space="s", root=root, generation=1, published_at="", entries=entries)
 
@@ -101,14 +101,14 @@ def test_the_number_of_files_has_a_limit(tmp_path: Path) -> None:
     for number in range(7):
         (tmp_path / "d" / f"{number}.md").write_text("x")
     with pytest.raises(TooLarge):
-        look(tmp_path, limits=Limits(body_bytes_max=1024, files_max=5))
+        look(tmp_path, limits=SurveyLimits(body_bytes_max=1024, files_max=5))
 
 
 def test_what_is_as_it_was_published_is_not_kept_in_memory(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("same")
     (tmp_path / "b.md").write_text("changed")
     entries = tuple(
-        Entry(path=f"{name}.md", id=name, version=1, sha256=sha256(b"same").hexdigest())
+        ManifestEntry(path=f"{name}.md", id=name, version=1, sha256=sha256(b"same").hexdigest())
         for name in "ab"
     )
     known = manifest(*entries)
@@ -125,7 +125,7 @@ def test_what_was_published_is_never_too_large(tmp_path: Path) -> None:
     digest = sha256(data).hexdigest()
     known = manifest(
         *(
-            Entry(path=name, id=name, version=1, sha256=digest, size_bytes=len(data))
+            ManifestEntry(path=name, id=name, version=1, sha256=digest, size_bytes=len(data))
             for name in ("a.md", "b.md")
         )
     )

@@ -11,9 +11,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import recollect
-from recollect.documents.tool_schemas import TOOLS, checked_arguments
-from recollect.documents.tool_texts import PAGE_CHARS, body_lines, excerpt_of, fenced, quoted
-from recollect.documents.tools import DocumentTools, tool_definitions
+from recollect.documents.tools import (
+    PAGE_CHARS,
+    TOOLS,
+    DocumentTools,
+    body_lines,
+    checked_arguments,
+    excerpt_of,
+    fenced,
+    quoted,
+    tool_definitions,
+)
 from recollect.documents.tree import Documents
 from recollect.errors import InvalidValue, StoreClosed
 

@@ -14,7 +14,6 @@ import pytest
 import recollect
 from recollect.adapters.anthropic_memory import MemoryTool
 from recollect.clock import ManualClock
-from recollect.document import Author, AuthorKind, Document, DocumentEvent, ReferenceKind
 from recollect.documents.paths import read_path
 from recollect.documents.scope import Holder
 from recollect.documents.tree import Documents, OnReferences
@@ -28,7 +27,8 @@ from recollect.errors import (
     StaleVersion,
     TooLarge,
 )
-from recollect.knowledge import Source
+from recollect.types.facts import Source
+from recollect.types.pages import Author, AuthorKind, Document, DocumentEvent, ReferenceKind
 
 # Put together here, so that no file of ours looks as if it held a live key.
 SECRET = "sk-" + "proj-" + "Zq8vT3mK" * 6

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.documents.undoing import Journal, UndoDict, UndoList, UndoSet, undo
+from recollect.documents.overlay import Journal, UndoDict, UndoList, UndoSet, undo
 
 KEYS = st.integers(0, 5)
 Changes = list[tuple[str, int, int]]

@@ -10,7 +10,7 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.errors import ModelError, SpendCapReached
-from recollect.knowledge import CallOutcome
+from recollect.types.facts import CallOutcome
 from recollect_conformance.scripted import ScriptedServer, status
 from recollect_conformance.scripted_embedder import USAGE_TOKENS, HashEmbedder, embeddings_by
 

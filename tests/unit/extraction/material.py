@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from recollect.collection import prepare
-from recollect.domain import Mode, Record, SessionState
 from recollect.extraction.piece import Block, BlockKind, Piece
-from recollect.knowledge import Extraction, Fact, Trust
 from recollect.messages import Role
+from recollect.types.facts import Extraction, Fact, Trust
+from recollect.types.records import Mode, Record, SessionState
 
 START = datetime(2026, 5, 1, 10, 0, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.extraction.digest import (
+from recollect.extraction.transcript import (
     call_digest,
     cleaned,
     one_line,

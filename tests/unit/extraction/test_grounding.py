@@ -15,8 +15,8 @@ from recollect.extraction.grounding import (
     stems,
 )
 from recollect.extraction.piece import Block, BlockKind
-from recollect.knowledge import FactTag, Trust
 from recollect.messages import Role
+from recollect.types.facts import FactTag, Trust
 from tests.unit.extraction.material import (
     answered,
     called,

@@ -10,7 +10,7 @@ from recollect.extraction.injected import (
     names_boot_file,
     without_instructions,
 )
-from recollect.fences import FENCE, HEADING, without_recalled
+from recollect.quoting import FENCE, HEADING, without_recalled
 
 FENCED = f"<{FENCE}>\n- The user likes tea.\n</{FENCE}>"
 BOOT = "Always run the linter. " * 30

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import InvalidOutput
-from recollect.extraction.lines import is_none, parse_lines
-from recollect.extraction.parse import Limits
-from recollect.knowledge import Draft, Trust
+from recollect.extraction.model import is_none, parse_lines
+from recollect.extraction.parse import AnswerLimits
+from recollect.types.facts import Draft, Trust
 from tests.unit.extraction.material import answered, at, extraction, piece, resulted, said
 
 PIECE = piece(
@@ -18,7 +18,7 @@ PIECE = piece(
     resulted(4, "The weather in Oslo is fine today"),
     upto=9,
 )
-LIMITS = Limits(fact_chars_max=100, memory_chars_max=500, facts_max=5)
+LIMITS = AnswerLimits(fact_chars_max=100, memory_chars_max=500, facts_max=5)
 
 
 def contents(text: str) -> list[str]:

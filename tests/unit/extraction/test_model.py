@@ -24,9 +24,9 @@ from recollect.errors import (
 from recollect.extraction.model import ModelExtractor
 from recollect.extraction.parse import ANSWER_SCHEMA
 from recollect.extraction.piece import Piece
-from recollect.knowledge import Draft
 from recollect.models.protocol import Completion, Request, Usage
 from recollect.models.tokens import estimate_tokens
+from recollect.types.facts import Draft
 from recollect_conformance.scripted import ScriptedServer, cut_at_length, status
 from tests.unit.extraction.material import (
     answer,

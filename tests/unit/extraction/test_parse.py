@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import InvalidOutput
-from recollect.extraction.parse import ANSWER_SCHEMA, Limits, handles_of, parse, slug
+from recollect.extraction.parse import ANSWER_SCHEMA, AnswerLimits, handles_of, parse, slug
 from recollect.extraction.piece import Piece
-from recollect.knowledge import Draft, FactTag, NewFact, Trust
+from recollect.types.facts import Draft, FactTag, NewFact, Trust
 from tests.unit.extraction.material import (
     answer,
     answered,
@@ -39,7 +39,7 @@ PIECE = piece(
         known("Somebody else's.", "id-foreign", space="other"),
     ),
 )
-LIMITS = Limits(fact_chars_max=200, memory_chars_max=1000, facts_max=5)
+LIMITS = AnswerLimits(fact_chars_max=200, memory_chars_max=1000, facts_max=5)
 
 
 def parsed(text: str, of: Piece = PIECE) -> Draft:

@@ -11,11 +11,11 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.domain import Mode
 from recollect.extraction import plan as planning
 from recollect.extraction.plan import PlannedSession, WorkPlan
-from recollect.knowledge import NOTHING_SPENT
 from recollect.store.sqlite import SqliteDatabase
+from recollect.types.facts import NOTHING_SPENT
+from recollect.types.records import Mode
 from recollect_conformance.scripted import ScriptedServer, status
 from tests.scripted_answers import NOTHING, OTHERS_BY_RULES, extracted
 

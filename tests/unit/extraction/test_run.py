@@ -14,16 +14,16 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.domain import Claim, JobKind, Outcome, Record, SessionState
 from recollect.errors import InvalidOutput, SpendCapReached
 from recollect.extraction.model import ModelExtractor
 from recollect.extraction.piece import Extractor, Piece
 from recollect.extraction.rules import RuleExtractor
 from recollect.extraction.run import ExtractionProcessor
-from recollect.knowledge import NOTHING_SPENT, Draft, Extraction, Fact, NewFact, Trust
 from recollect.models.protocol import Completion, Request, Usage
 from recollect.processing import Verdict, Work
 from recollect.redaction import load_redactor
+from recollect.types.facts import NOTHING_SPENT, Draft, Extraction, Fact, NewFact, Trust
+from recollect.types.records import Claim, JobKind, Outcome, Record, SessionState
 from tests.unit.extraction.material import START, answer, at, extraction, fact, records, session
 
 # Put together here, so that no file of ours looks as if it held a live key.

@@ -12,7 +12,7 @@ from recollect.extraction.scope import (
     scoped,
     topic_in,
 )
-from recollect.knowledge import Draft, Fact, FactTag, NewFact, Trust
+from recollect.types.facts import Draft, Fact, FactTag, NewFact, Trust
 from tests.unit.extraction.material import START
 
 SHOP, BLOG = "/srv/ana/src/shop", "/srv/ana/src/blog"

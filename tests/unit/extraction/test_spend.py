@@ -24,9 +24,9 @@ from recollect.errors import (
     StoreUnavailable,
 )
 from recollect.extraction.spend import RUN_PAUSE_SECONDS, Budget, Purpose, Till
-from recollect.knowledge import Call, CallOutcome, Spent
 from recollect.models.protocol import Completion, Request, Usage
 from recollect.models.tokens import estimate_tokens
+from recollect.types.facts import Call, CallOutcome, Spent
 
 SPACE = "alice"
 REQUEST = Request(system="You are brief.", prompt="Hello there.", output_tokens_max=50)

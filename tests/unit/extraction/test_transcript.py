@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.extraction.piece import Block, BlockKind
-from recollect.extraction.transcript import Chunk, chunk, cost, fenced, quoted, render
+from recollect.extraction.transcript import TranscriptChunk, chunk, cost, fenced, quoted, render
 from recollect.messages import Role
 from tests.unit.extraction.material import answered, at, called, resulted, said
 from tests.unit.strategies import any_text
@@ -172,19 +172,19 @@ def turns(count: int, chars: int) -> list[Block]:
 def test_what_fits_is_not_cut() -> None:
     blocks = turns(3, 40)
     part = chunk(blocks, cost(blocks, words_of), words_of)
-    assert part == Chunk(blocks=tuple(blocks), taken=6)
+    assert part == TranscriptChunk(blocks=tuple(blocks), taken=6)
 
 
 def test_a_cut_is_made_where_a_turn_begins() -> None:
     blocks = turns(3, 400)
     budget = cost(blocks[:5], words_of)  # the third question would fit, its answer would not
-    assert chunk(blocks, budget, words_of) == Chunk(blocks=tuple(blocks[:4]), taken=4)
+    assert chunk(blocks, budget, words_of) == TranscriptChunk(blocks=tuple(blocks[:4]), taken=4)
 
 
 def test_a_turn_that_is_too_long_is_cut_between_records() -> None:
     blocks = [said(1, "u"), *(answered(seq, "a" * 400) for seq in range(2, 9))]
     budget = cost(blocks[:4], words_of)
-    assert chunk(blocks, budget, words_of) == Chunk(blocks=tuple(blocks[:4]), taken=4)
+    assert chunk(blocks, budget, words_of) == TranscriptChunk(blocks=tuple(blocks[:4]), taken=4)
 
 
 def test_a_record_is_never_cut_in_two() -> None:

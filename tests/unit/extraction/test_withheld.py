@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.extraction.withheld import is_withheld
-from recollect.knowledge import NewFact, Trust
+from recollect.extraction.model import is_withheld
+from recollect.types.facts import NewFact, Trust
 
 KEY = "[redacted:api-key:0123abcd]"
 

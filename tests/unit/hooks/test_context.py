@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 import pytest
 
 import recollect
-from recollect.fences import FENCE, without_recalled
 from recollect.hooks import context
-from recollect.knowledge import Fact, FactTag, Source, Trust
 from recollect.models.tokens import estimate_tokens
+from recollect.quoting import FENCE, without_recalled
 from recollect.recall.recap import FACTS_LOOKED_AT
-from recollect.recollection import Context
+from recollect.types.facts import Fact, FactTag, Source, Trust
+from recollect.types.recall import Context
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 ATLAS, OTHER = "/src/atlas", "/src/other"

@@ -16,8 +16,8 @@ from recollect.hooks.events import Agent
 from recollect.hooks.installing import (
     BACKUP_SUFFIX,
     INSTALLABLE,
-    Plan,
-    Scope,
+    FileEdit,
+    SettingsScope,
     apply,
     is_ours,
     plan_install,
@@ -175,7 +175,7 @@ def test_what_somebody_changes_meanwhile_is_not_written_over(tmp_path: Path) -> 
     path.write_text('{"model": "sonnet"}')
     with pytest.raises(UsageError, match="changed by somebody else"):
         apply(plan)
-    new = Plan(path=tmp_path / "new.json", before=None, after=b"{}")
+    new = FileEdit(path=tmp_path / "new.json", before=None, after=b"{}")
     new.path.write_text("mine")
     with pytest.raises(UsageError, match="changed by somebody else"):
         apply(new)
@@ -184,14 +184,16 @@ def test_what_somebody_changes_meanwhile_is_not_written_over(tmp_path: Path) -> 
 
 def test_settings_that_are_not_there_yet_are_made(tmp_path: Path) -> None:
     for agent in INSTALLABLE:
-        path = settings_file(agent, Scope.USER, {}, tmp_path, Path("/src"))
+        path = settings_file(agent, SettingsScope.USER, {}, tmp_path, Path("/src"))
         apply(plan_install(path, agent, f"recollect hook {agent}"))
         assert f"recollect hook {agent}" in path.read_text()
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert settings_file(agent, Scope.PROJECT, {}, tmp_path, Path("/src")) == Path(
+        assert settings_file(agent, SettingsScope.PROJECT, {}, tmp_path, Path("/src")) == Path(
             "/src", path.parent.name, path.name
         )
-    moved = settings_file(Agent.CODEX, Scope.USER, {"CODEX_HOME": "/else"}, tmp_path, Path("/src"))
+    moved = settings_file(
+        Agent.CODEX, SettingsScope.USER, {"CODEX_HOME": "/else"}, tmp_path, Path("/src")
+    )
     assert moved == Path("/else/hooks.json")
 
 
@@ -245,6 +247,6 @@ def test_adding_and_taking_away_change_nothing_else(
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / ".claude").write_text("a file")
-    plan = Plan(path=tmp_path / ".claude" / "settings.json", before=None, after=b"{}")
+    plan = FileEdit(path=tmp_path / ".claude" / "settings.json", before=None, after=b"{}")
     with pytest.raises(NotAllowed, match="cannot be made"):
         apply(plan)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect.hooks import process
-from recollect.hooks.places import Shown, token
+from recollect.hooks.places import ShownIds, token
 from recollect.hooks.process import Deadline, Journal
 
 
@@ -99,14 +99,14 @@ def test_names_of_files_do_not_mix_up_their_parts() -> None:
 def test_old_files_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "LOCKS_MAX", 3)
     for number in range(6):
-        Shown(tmp_path, str(number)).keep([str(number)])
+        ShownIds(tmp_path, str(number)).keep([str(number)])
     process.tidy(tmp_path)
     assert len(list(tmp_path.iterdir())) == 3
     process.tidy(tmp_path / "missing")
 
 
 def test_what_was_shown_is_kept_bounded_and_forgotten(tmp_path: Path) -> None:
-    shown = Shown(tmp_path, "s")
+    shown = ShownIds(tmp_path, "s")
     assert shown.ids() == []
     shown.keep(["a", "b", "a", *map(str, range(1000))])
     assert shown.ids()[-1] == "999"
@@ -118,6 +118,6 @@ def test_what_was_shown_is_kept_bounded_and_forgotten(tmp_path: Path) -> None:
     shown.forget()
     shown.forget()
     assert list(tmp_path.iterdir()) == []
-    off = Shown(None, "s")
+    off = ShownIds(None, "s")
     off.keep(["a"])
     assert off.ids() == []

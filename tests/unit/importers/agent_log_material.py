@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from recollect.collection import Message, encode_key, prepare
 from recollect.config import Settings
-from recollect.domain import NewRecord
-from recollect.importers.items import Found, Item, Odd, Origin, Source
+from recollect.importers.items import Found, ImportedMessage, ImportSource, Odd, Origin
 from recollect.messages import read
+from recollect.types.records import NewRecord
 from tests.unit.strategies import any_text, json_values
 
 MEMO_BYTES_MAX = 4096
@@ -27,32 +27,34 @@ def origin(name: str) -> Origin:
     return Origin(path=path, root=path.parent, modified=datetime(2026, 5, 1, tzinfo=UTC))
 
 
-def found_in(source: Source, name: str, entries: Sequence[object]) -> list[Found]:
+def found_in(source: ImportSource, name: str, entries: Sequence[object]) -> list[Found]:
     reader = source.reader(origin(name), {})
     return [found for line, entry in enumerate(entries, 1) for found in reader.read(entry, line)]
 
 
-def items_in(source: Source, name: str, entries: Sequence[object]) -> list[Item]:
-    return [found for found in found_in(source, name, entries) if isinstance(found, Item)]
+def items_in(source: ImportSource, name: str, entries: Sequence[object]) -> list[ImportedMessage]:
+    return [
+        found for found in found_in(source, name, entries) if isinstance(found, ImportedMessage)
+    ]
 
 
-def record_of(item: Item) -> NewRecord:
+def record_of(item: ImportedMessage) -> NewRecord:
     """The item as the store takes it: this fails for what cannot be stored."""
     message = Message(message=item.message, at=item.at, key=item.id, metadata=item.metadata)
     return prepare(message, record_bytes_max=RECORD_BYTES_MAX)
 
 
-def heard(source: Source, name: str, entries: Sequence[object]) -> list[tuple[str, str]]:
+def heard(source: ImportSource, name: str, entries: Sequence[object]) -> list[tuple[str, str]]:
     """Who said what, of everything that somebody said."""
     records = [record_of(item) for item in items_in(source, name, entries)]
     return [(each.role.value, each.content) for each in records if each.role.value != "system"]
 
 
-def check_any_log(source: Source, name: str, entries: Sequence[object], stop: int) -> None:
+def check_any_log(source: ImportSource, name: str, entries: Sequence[object], stop: int) -> None:
     """Nothing raises, everything can be stored, and a memo is as good as having read the rest."""
     whole = found_in(source, name, entries)
     for found in whole:
-        if isinstance(found, Item):
+        if isinstance(found, ImportedMessage):
             record_of(found)
             read(found.message)
             encode_key(found.conversation.key)

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from recollect import collection
 from recollect.collection import Message
-from recollect.importers.items import Found, Item, LeftOut, Odd, Origin, Source, Statement
+from recollect.importers.items import (
+    Found,
+    ImportedFact,
+    ImportedMessage,
+    ImportSource,
+    LeftOut,
+    Odd,
+    Origin,
+)
 from tests.unit.strategies import json_values
 
 ORIGIN = Origin(
@@ -49,7 +57,9 @@ def mutated(draw: st.DrawFn, document: Any) -> Any:
     return changed["entry"]
 
 
-def read_all(source: Source, entries: Sequence[object], origin: Origin = ORIGIN) -> list[Found]:
+def read_all(
+    source: ImportSource, entries: Sequence[object], origin: Origin = ORIGIN
+) -> list[Found]:
     """What a source makes of entries; each by a new reader, as if every batch had been the last."""
     found: list[Found] = []
     memo: dict[str, Any] = {}
@@ -65,14 +75,14 @@ def check(found: Iterable[Found]) -> None:
     """Whatever was read can be stored, and is said in few words."""
     for each in found:
         match each:
-            case Item():
+            case ImportedMessage():
                 message = Message(
                     message=each.message, at=each.at, key=each.id, metadata=each.metadata
                 )
                 collection.prepare(message, record_bytes_max=2**40)
                 collection.encode_key(each.conversation.key)
                 collection.check_label(each.conversation.agent, "an agent")
-            case Statement():
+            case ImportedFact():
                 collection.check_label(each.id, "an id")
                 collection.encode_metadata(each.metadata)
                 assert each.text.strip()
@@ -84,8 +94,8 @@ def check(found: Iterable[Found]) -> None:
                 assert len(each.detail) <= 80
 
 
-def items(found: Iterable[Found]) -> list[Item]:
-    return [each for each in found if isinstance(each, Item)]
+def items(found: Iterable[Found]) -> list[ImportedMessage]:
+    return [each for each in found if isinstance(each, ImportedMessage)]
 
 
 def said(found: Iterable[Found]) -> list[tuple[str, str]]:

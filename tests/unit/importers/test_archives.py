@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from recollect.importers import streams as reading
 from recollect.importers.items import Odd, Trouble
-from recollect.importers.streams import Inner, Limits, entries_of, files_of
+from recollect.importers.streams import ArchiveLimits, Inner, entries_of, files_of
 
 VALUES = [{"a": 1}, {"a": 2}]
 DATA = json.dumps(VALUES).encode()
@@ -26,11 +26,11 @@ def is_wanted(name: str) -> bool:
     return PurePosixPath(name).name == "conversations.json"
 
 
-def entries(path: Path, limits: Limits | None = None) -> list[object]:
+def entries(path: Path, limits: ArchiveLimits | None = None) -> list[object]:
     return list(entries_of(path, is_wanted, names=(), limits=limits))
 
 
-def details(path: Path, limits: Limits | None = None) -> list[tuple[str, str]]:
+def details(path: Path, limits: ArchiveLimits | None = None) -> list[tuple[str, str]]:
     odd = [each for each in entries(path, limits) if isinstance(each, Odd)]
     return [(each.trouble.value, each.detail) for each in odd]
 
@@ -131,9 +131,11 @@ def test_a_bomb_is_defused_by_what_comes_out_and_not_by_what_it_says(tmp_path: P
 def test_all_that_is_read_of_one_archive_has_a_limit(tmp_path: Path) -> None:
     members = [(f"{number}/conversations.json", DATA) for number in range(10)]
     path = archive(tmp_path / "export.zip", *members)
-    found = entries(path, Limits(bytes_max=3 * len(DATA)))
+    found = entries(path, ArchiveLimits(bytes_max=3 * len(DATA)))
     assert [each for each in found if not isinstance(each, Odd)] == VALUES * 3
-    assert ("too large", "an archive with too many files") in details(path, Limits(members_max=9))
+    assert ("too large", "an archive with too many files") in details(
+        path, ArchiveLimits(members_max=9)
+    )
 
 
 def test_a_list_of_names_is_not_read_that_says_it_is_endless(
@@ -147,7 +149,7 @@ def test_a_list_of_names_is_not_read_that_says_it_is_endless(
 def test_a_folder_with_too_many_files_is_read_in_part(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}").touch()
-    found = details(tmp_path, Limits(members_max=4))
+    found = details(tmp_path, ArchiveLimits(members_max=4))
     assert found[0] == ("too large", "a folder with too many files")
 
 

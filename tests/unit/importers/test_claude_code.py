@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from recollect.importers.agent_logs import OUTPUT_CHARS_MAX, PARTS_MAX
 from recollect.importers.claude_code import ClaudeCode
-from recollect.importers.items import LeftOut, Odd, Shape, Source, Trouble
+from recollect.importers.items import FileShape, ImportSource, LeftOut, Odd, Trouble
 from recollect.messages import Attachment, ToolCall, ToolResult, read
 from tests.unit.importers.agent_log_material import (
     check_any_log,
@@ -25,7 +25,7 @@ from tests.unit.importers.agent_log_material import (
 )
 from tests.unit.strategies import json_values
 
-SOURCE: Source = ClaudeCode()
+SOURCE: ImportSource = ClaudeCode()
 SESSION = "6f1d1a52-0000-4000-8000-00000000000a"
 FILE = f"{SESSION}.jsonl"
 
@@ -368,7 +368,7 @@ def test_a_long_log_needs_no_more_memory_than_a_short_one() -> None:
 def test_the_source_knows_its_files_and_their_version() -> None:
     home = Path("/ann")
 
-    assert (SOURCE.name, SOURCE.shape) == ("claude-code", Shape.LINES)
+    assert (SOURCE.name, SOURCE.shape) == ("claude-code", FileShape.LINES)
     assert list(SOURCE.places({}, home)) == [home / ".claude" / "projects"]
     assert list(SOURCE.places({"CLAUDE_CONFIG_DIR": "/cfg"}, home)) == [Path("/cfg/projects")]
     assert SOURCE.is_file(Path("/x/agent-a.jsonl"))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.importers.codex import Codex
-from recollect.importers.items import LeftOut, Odd, Shape, Source, Trouble
+from recollect.importers.items import FileShape, ImportSource, LeftOut, Odd, Trouble
 from recollect.messages import Attachment, ToolCall, ToolResult, read
 from tests.unit.importers.agent_log_material import (
     check_any_log,
@@ -24,7 +24,7 @@ from tests.unit.importers.agent_log_material import (
 )
 from tests.unit.strategies import json_values
 
-SOURCE: Source = Codex()
+SOURCE: ImportSource = Codex()
 SESSION = "0198a0de-0000-7000-8000-00000000000b"
 FILE = f"rollout-2026-05-01T12-00-00-{SESSION}.jsonl"
 SAME = LeftOut(reason="the user's view of the same")
@@ -355,7 +355,7 @@ def test_a_long_rollout_needs_no_more_memory_than_a_short_one() -> None:
 def test_the_source_knows_its_files_and_their_form() -> None:
     home = Path("/ann")
 
-    assert (SOURCE.name, SOURCE.shape) == ("codex", Shape.LINES)
+    assert (SOURCE.name, SOURCE.shape) == ("codex", FileShape.LINES)
     assert list(SOURCE.places({}, home)) == [
         home / ".codex" / "sessions",
         home / ".codex" / "archived_sessions",

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.document import Author, Content, Document
 from recollect.documents.checking import TAG_CHARS_MAX, TITLE_CHARS_MAX
 from recollect.documents.links import find_links
 from recollect.documents.paths import read_path
@@ -22,9 +21,10 @@ from recollect.importers.markdown import (
     Markdown,
     Note,
     Notes,
-    Unchanged,
+    UnchangedNote,
     decide,
 )
+from recollect.types.pages import Author, Content, Document
 
 
 def note_of(text: str | bytes, name: str = "Note.md", others: tuple[str, ...] = ()) -> Note:
@@ -240,15 +240,15 @@ def test_a_note_is_written_once_and_again_only_when_it_has_changed() -> None:
     old, new = note_of("old"), note_of("new")
     known = Imported(digest=old.digest, document_id="d-1", version=1)
     assert decide(old, None, None) == Due(0)
-    assert decide(old, known, document(old)) == Unchanged()
-    assert decide(old, None, document(old)) == Unchanged()
+    assert decide(old, known, document(old)) == UnchangedNote()
+    assert decide(old, None, document(old)) == UnchangedNote()
     assert decide(new, known, document(old)) == Due(1)
 
 
 def test_what_somebody_else_changed_moved_or_made_is_kept() -> None:
     old, new = note_of("old"), note_of("new")
     known = Imported(digest=old.digest, document_id="d-1", version=1)
-    assert decide(old, known, document(old, 2, body="by hand")) == Unchanged()
+    assert decide(old, known, document(old, 2, body="by hand")) == UnchangedNote()
     assert isinstance(decide(new, known, document(old, 2, body="by hand")), Kept)
     assert isinstance(decide(new, known, None), Kept)
     assert isinstance(decide(new, known, replace(document(old), id="d-2")), Kept)

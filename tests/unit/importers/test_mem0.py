@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given
 
-from recollect.importers.items import Statement
+from recollect.importers.items import ImportedFact
 from recollect.importers.mem0 import Mem0
 from tests.unit.importers.foreign_json import left_out, mutated, odd, read_all
 from tests.unit.strategies import json_values
@@ -27,13 +27,13 @@ MEMORY: dict[str, Any] = {
 }
 
 
-def statements(*entries: object) -> list[Statement]:
-    return [each for each in read_all(SOURCE, entries) if isinstance(each, Statement)]
+def statements(*entries: object) -> list[ImportedFact]:
+    return [each for each in read_all(SOURCE, entries) if isinstance(each, ImportedFact)]
 
 
 def test_a_memory_is_a_statement_with_its_scopes_its_time_and_its_tags() -> None:
     assert statements(MEMORY) == [
-        Statement(
+        ImportedFact(
             id="m-1",
             text="Drinks green tea.",
             at=datetime(2026, 1, 1, 7, tzinfo=UTC),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.importers.items import Item
+from recollect.importers.items import ImportedMessage
 from recollect.importers.message_lists import AnthropicMessages, OpenAIMessages
 from tests.unit.importers.foreign_json import ORIGIN, items, mutated, odd, read_all, said
 from tests.unit.strategies import json_values, message_like
@@ -33,7 +33,7 @@ CHAT: list[dict[str, Any]] = [
 ]
 
 
-def known(found: list[Item]) -> list[tuple[tuple[str, ...], str]]:
+def known(found: list[ImportedMessage]) -> list[tuple[tuple[str, ...], str]]:
     return [(item.conversation.key, item.id) for item in found]
 
 

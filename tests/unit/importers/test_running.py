@@ -17,7 +17,7 @@ from recollect.errors import NotFound
 from recollect.importers import running
 from recollect.importers.claude_code import ClaudeCode
 from recollect.importers.generic import GenericJsonl
-from recollect.importers.items import ImportReport, Progress
+from recollect.importers.items import ImportProgress, ImportReport
 from recollect.importers.mem0 import Mem0
 from recollect.importers.message_lists import OpenAIMessages
 from recollect.importers.running import Importing
@@ -179,7 +179,7 @@ def test_a_long_file_without_any_message_is_not_read_again_from_its_start(
     class StopError(Exception):
         pass
 
-    def stop(progress: Progress) -> None:
+    def stop(progress: ImportProgress) -> None:
         if progress.bytes_done > 500:
             raise StopError
 
@@ -246,9 +246,9 @@ def test_an_import_goes_on_though_all_that_it_brought_is_forgotten_meanwhile(
 ) -> None:
     monkeypatch.setattr(running, "BATCH_ITEMS", 2)
     log = write(tmp_path / "a.jsonl", *(line("s", number) for number in range(10)))
-    told: list[Progress] = []
+    told: list[ImportProgress] = []
 
-    def forget(progress: Progress) -> None:
+    def forget(progress: ImportProgress) -> None:
         told.append(progress)
         if len(told) == moment:
             memory.space().forget(everything=True)
@@ -416,7 +416,7 @@ def test_an_export_that_was_damaged_or_changed_is_read_again_though_it_looks_the
 def test_progress_goes_up_to_the_end(memory: recollect.Memory, tmp_path: Path) -> None:
     for name in "abc":
         write(tmp_path / f"{name}.jsonl", *(line(name, number) for number in range(5)))
-    seen: list[Progress] = []
+    seen: list[ImportProgress] = []
     Importing(memory, "default", GenericJsonl(), progress=seen.append).run([tmp_path])
     done = [progress.bytes_done for progress in seen]
     assert done == sorted(done)

@@ -15,8 +15,8 @@ from recollect.clock import ManualClock
 from recollect.importers.items import ImportReport
 from recollect.importers.mem0 import Mem0
 from recollect.importers.running import CHANGED_HERE, Importing
-from recollect.importing import Cursor, digest
-from recollect.knowledge import Fact
+from recollect.types.facts import Fact
+from recollect.types.imports import Cursor, digest
 
 SAID = datetime(2024, 5, 1, 10, tzinfo=UTC)
 BEFORE = datetime(2024, 4, 30, tzinfo=UTC)

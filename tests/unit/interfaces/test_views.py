@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 import recollect
-from recollect.domain import Job, JobKind, JobState
 from recollect.interfaces.views import LAYOUTS, shape_of, view
-from recollect.status import Status
+from recollect.types.records import Job, JobKind, JobState
+from recollect.types.status import Status
 
 NOW = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
 

@@ -12,10 +12,12 @@ from recollect.errors import (
     PromptTooLong,
 )
 from recollect.messages import ToolCall
-from recollect.models.answers import CallPiece, Gathering, Stop
+from recollect.models.answers import CallPiece, Gathering, StopReason
 
 
-def gathered(*parts: object, stop: Stop | None = Stop.DONE, bytes_max: int = 1000) -> Gathering:
+def gathered(
+    *parts: object, stop: StopReason | None = StopReason.DONE, bytes_max: int = 1000
+) -> Gathering:
     gathering = Gathering(bytes_max)
     for part in parts:
         gathering.add(part)
@@ -33,14 +35,14 @@ def test_the_parts_of_an_answer_make_it() -> None:
     ("stop", "error"),
     [
         (None, ModelUnavailable),
-        (Stop.BROKEN, ModelUnavailable),
-        (Stop.LENGTH, InvalidOutput),
-        (Stop.WINDOW, PromptTooLong),
-        (Stop.REFUSED, ModelRejected),
+        (StopReason.BROKEN, ModelUnavailable),
+        (StopReason.LENGTH, InvalidOutput),
+        (StopReason.WINDOW, PromptTooLong),
+        (StopReason.REFUSED, ModelRejected),
     ],
 )
 def test_an_answer_that_is_not_whole_is_an_error(
-    stop: Stop | None, error: type[ModelError]
+    stop: StopReason | None, error: type[ModelError]
 ) -> None:
     with pytest.raises(error):
         gathered('{"facts": []}', stop=stop).finish()
@@ -91,7 +93,7 @@ def test_what_is_no_count_of_tokens_is_passed_over(count: object) -> None:
 def test_a_call_without_words_is_an_answer() -> None:
     gathering = Gathering(1000, has_tools=True)
     gathering.begin_call(CallPiece(id="a", name="look", arguments={"at": 1}))
-    gathering.stop = Stop.DONE
+    gathering.stop = StopReason.DONE
     answer = gathering.finish()
     assert (answer.text, answer.tool_calls) == ("", (ToolCall("a", "look", {"at": 1}),))
 
@@ -100,7 +102,7 @@ def test_a_call_where_no_tools_were_offered_is_nothing() -> None:
     gathering = Gathering(1000)
     gathering.begin_call(CallPiece(id="a", name="look"))
     gathering.go_on_with_call(CallPiece(arguments="{}"))
-    gathering.stop = Stop.DONE
+    gathering.stop = StopReason.DONE
     with pytest.raises(InvalidOutput, match="empty"):
         gathering.finish()
 

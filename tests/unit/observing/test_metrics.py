@@ -25,7 +25,7 @@ LINE = re.compile(r'(# (HELP|TYPE) \w+ .+)|(\w+(\{(\w+="[^"\n]*",?)+\})? [0-9.e+
 def counted(monkeypatch: pytest.MonkeyPatch) -> VerbMetrics:
     """The figures of this process, at nought."""
     fresh = VerbMetrics()
-    monkeypatch.setattr("recollect.store.observers.VERBS", fresh)
+    monkeypatch.setattr("recollect.store.observed.VERBS", fresh)
     monkeypatch.setattr("recollect.interfaces.http.metrics.VERBS", fresh)
     return fresh
 

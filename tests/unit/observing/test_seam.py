@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from recollect.domain import KeyRef
 from recollect.observing.seam import End, Kind, StoreVerb, begin, end, look
+from recollect.types.records import KeyRef
 
 ADD = StoreVerb(name="facts.add", kind=Kind.WRITE, parameters=("space", "fact", "now"))
 

@@ -13,7 +13,7 @@ from recollect.errors import (
     StoreError,
     StoreUnavailable,
 )
-from recollect.observing.telling import told, trail
+from recollect.observing.log_text import loggable, trail
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ from recollect.observing.telling import told, trail
     ],
 )
 def test_an_error_is_told_in_words_of_ours_alone(error: Exception, shown: str) -> None:
-    assert told(error) == shown
+    assert loggable(error) == shown
     assert "your words" not in shown
 
 

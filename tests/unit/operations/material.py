@@ -48,8 +48,8 @@ def _write_documents(space: recollect.Space) -> None:
     documents.delete("/old", below=True, references="leave")
 
 
-def _cursor() -> recollect.importing.Cursor:
-    return recollect.importing.Cursor(
+def _cursor() -> recollect.types.imports.Cursor:
+    return recollect.types.imports.Cursor(
         source="jsonl", place="log.jsonl", offset=7, line=1, head="h", head_bytes=1, memo="{}"
     )
 

@@ -19,7 +19,6 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.crashpoints import arm
-from recollect.domain import Claim
 from recollect.errors import (
     InvalidArchive,
     InvalidValue,
@@ -31,8 +30,9 @@ from recollect.errors import (
 from recollect.leases import Leaseholder
 from recollect.operations.checks import Gravity
 from recollect.operations.doctor import examine
-from recollect.operations.placing import put_into_place
+from recollect.operations.files import put_into_place
 from recollect.progress import Progress, listening
+from recollect.types.records import Claim
 from tests.unit.operations.material import SETTINGS, SPACES, answers, fill
 
 Change = Callable[[dict[str, bytes]], None]

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from recollect.document import FiledFact, PageState, Place, Write
-from recollect.knowledge import Fact, Source, Trust
 from recollect.pages.render import PAGE_FACTS_MAX, render, shown
+from recollect.types.facts import Fact, Source, Trust
+from recollect.types.pages import FiledFact, PageState, Place, Write
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SAID = datetime(2026, 1, 5, 10, tzinfo=UTC)

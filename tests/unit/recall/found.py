@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from recollect.knowledge import Source, Trust
-from recollect.recollection import EntryKind, Hit
+from recollect.types.facts import Source, Trust
+from recollect.types.recall import EntryKind, Hit
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

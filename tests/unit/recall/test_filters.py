@@ -6,7 +6,7 @@ import pytest
 
 from recollect.errors import InvalidValue
 from recollect.recall.filters import read_filters
-from recollect.recollection import Filters
+from recollect.types.recall import Filters
 
 
 def test_a_project_may_be_asked_for_with_what_belongs_to_none() -> None:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from recollect.fences import FENCE, HEADING, without_recalled
-from recollect.knowledge import Source, Trust
 from recollect.models.tokens import estimate_tokens
-from recollect.recall.pack import INTRODUCTION, Reason, Standing, pack
+from recollect.quoting import FENCE, HEADING, without_recalled
+from recollect.recall.pack import INTRODUCTION, Reason, Validity, pack
 from recollect.recall.usage import without_citations
-from recollect.recollection import Context, EntryKind, Hit
+from recollect.types.facts import Source, Trust
+from recollect.types.recall import Context, EntryKind, Hit
 from tests.unit.recall.found import NOW, day, hit
 from tests.unit.strategies import any_text
 
@@ -311,9 +311,9 @@ def test_a_users_word_goes_before_a_tools_when_they_say_the_same() -> None:
 
 def test_facts_that_contradict_are_shown_with_their_dates() -> None:
     standings = {
-        "oslo": Standing(topic="home", since=day("2024-01-05"), until=day("2025-06-01")),
-        "bergen": Standing(topic="home", since=day("2025-06-01")),
-        "tea": Standing(topic="drink", since=day("2024-01-05")),
+        "oslo": Validity(topic="home", since=day("2024-01-05"), until=day("2025-06-01")),
+        "bergen": Validity(topic="home", since=day("2025-06-01")),
+        "tea": Validity(topic="drink", since=day("2024-01-05")),
     }
     bergen = hit("The user lives in Bergen", name="bergen")
     block = pack([bergen, OSLO, TEA], max_tokens=500, now=NOW, standings=standings)
@@ -328,15 +328,15 @@ def test_facts_that_contradict_are_shown_with_their_dates() -> None:
     ("until", "told"), [("2026-02-01", "until 2026-02-01"), ("2026-04-01", "2026-03-01")]
 )
 def test_a_fact_that_is_over_says_so(until: str, told: str) -> None:
-    standings = {"tea": Standing(topic="drink", until=day(until))}
+    standings = {"tea": Validity(topic="drink", until=day(until))}
     block = pack([TEA], max_tokens=500, now=NOW, standings=standings)
     assert lines_of(block) == [f"- The user likes tea [m1] ({told})"]
 
 
 def test_the_same_words_about_two_times_stay_two() -> None:
     standings = {
-        "1": Standing(topic="home", since=day("2020-01-01"), until=day("2021-01-01")),
-        "2": Standing(topic="home", since=day("2025-01-01")),
+        "1": Validity(topic="home", since=day("2020-01-01"), until=day("2021-01-01")),
+        "2": Validity(topic="home", since=day("2025-01-01")),
     }
     hits = [hit("The user lives in Oslo", name=name) for name in ("1", "2")]
     assert len(pack(hits, max_tokens=500, now=NOW, standings=standings).citations) == 2

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.knowledge import Trust
 from recollect.recall.candidates import candidates
 from recollect.recall.question import (
     ADDRESSED_CHARS_MAX,
@@ -15,7 +14,8 @@ from recollect.recall.question import (
     ask,
     without_names,
 )
-from recollect.recollection import Entry, EntryKind
+from recollect.types.facts import Trust
+from recollect.types.recall import Entry, EntryKind
 
 
 def entry(kind: EntryKind, key: int) -> Entry:

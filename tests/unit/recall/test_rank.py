@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.knowledge import Trust
 from recollect.recall.candidates import (
     Candidates,
     Corpus,
@@ -18,6 +17,7 @@ from recollect.recall.question import Phrase, Question, Term, speakers_asked
 from recollect.recall.rank import rank
 from recollect.times import TimeRange
 from recollect.times.spans import Precision
+from recollect.types.facts import Trust
 
 NOW = datetime(2023, 6, 1, tzinfo=UTC)
 COMMON, RARE = 900, 2

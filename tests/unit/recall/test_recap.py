@@ -9,11 +9,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from recollect.fences import FENCE, without_recalled
-from recollect.knowledge import Trust
 from recollect.models.tokens import estimate_tokens
+from recollect.quoting import FENCE, without_recalled
 from recollect.recall.recap import Past, Recap, joined, pack_recap, read_past
-from recollect.recollection import Context, Entry, EntryKind, Hit, PastSession
+from recollect.types.facts import Trust
+from recollect.types.recall import Context, Entry, EntryKind, Hit, PastSession
 from tests.unit.recall.found import hit
 from tests.unit.recall.test_pack import HOSTILE
 from tests.unit.strategies import any_text

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from recollect.knowledge import Trust
 from recollect.recall.pack import Reason, pack
 from recollect.recall.statements import lines_beyond, without_links, without_small_talk
-from recollect.recollection import Context, EntryKind, Hit
+from recollect.types.facts import Trust
+from recollect.types.recall import Context, EntryKind, Hit
 from tests.unit.recall.found import NOW, hit
 
 COLOUR = hit("The user's favourite colour is teal", name="colour")

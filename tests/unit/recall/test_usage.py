@@ -7,7 +7,7 @@ import pytest
 from recollect.errors import InvalidValue
 from recollect.recall.pack import pack
 from recollect.recall.usage import Used, cited, cited_hits, opened, shown
-from recollect.recollection import Context, EntryKind, Hit, UsageKind
+from recollect.types.recall import Context, EntryKind, Hit, UsageKind
 from tests.unit.recall.found import NOW, hit
 
 TEA = hit("The user likes tea", name="tea")

@@ -6,15 +6,14 @@ import re
 
 import pytest
 
-from recollect.redaction.danger import bounded, why_dangerous
-from recollect.redaction.loading import bundled_rules
-from recollect.redaction.rules import At, Rule, RuleSet, keyword_hits
+from recollect.redaction.loading import bounded, bundled_rules, why_dangerous
+from recollect.redaction.rules import At, RuleSet, SecretRule, keyword_hits
 
 RULES = bundled_rules().rules
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule.kind))
-def test_every_rule_compiles_and_its_keywords_can_be_met(rule: Rule) -> None:
+def test_every_rule_compiles_and_its_keywords_can_be_met(rule: SecretRule) -> None:
     assert rule.pattern.pattern
     assert rule.within is None or rule.within.groups >= 1
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.kind)
@@ -32,7 +31,7 @@ def test_every_keyword_leads_to_its_rules() -> None:
 
 
 def test_keywords_may_overlap() -> None:
-    rule = Rule(kind="x", source="x", at=At.KEYWORD, keywords=("abc", "bcd", "cde", "abcd"))
+    rule = SecretRule(kind="x", source="x", at=At.KEYWORD, keywords=("abc", "bcd", "cde", "abcd"))
     rules = RuleSet(rules=(rule,), words={})
     assert list(keyword_hits(rules, "xabcdex")) == [(1, "abc"), (2, "bcd"), (3, "cde")]
 

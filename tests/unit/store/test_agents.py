@@ -9,7 +9,6 @@ from contextlib import closing
 import apsw
 import pytest
 
-from recollect.agency import ItemKind, NewItem
 from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.store.opening import open_store
@@ -17,6 +16,7 @@ from recollect.store.protocol import Store
 from recollect.store.relational.agents import MERGED_CHARS_MAX, MERGED_MAX
 from recollect.store.schema import migrations
 from recollect.store.sql import queries
+from recollect.types.agents import ItemKind, NewItem
 from recollect_conformance import Harness
 from recollect_conformance.inboxes import host, message, note, post, take
 

@@ -20,8 +20,7 @@ from recollect.errors import NotFound, StoreError
 from recollect.observing.actors import acting
 from recollect.operations.migrating import whole_of
 from recollect.store.audit_protocol import AuditEntry
-from recollect.store.auditing import Auditor
-from recollect.store.verbs import WRITE_WHOLE
+from recollect.store.observed import WRITE_WHOLE, Auditor
 from recollect.store.whole import Access
 from recollect.sweeps import drop_old_audit
 

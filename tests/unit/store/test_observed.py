@@ -14,10 +14,9 @@ from recollect.config import Settings
 from recollect.errors import StoreError
 from recollect.observing.seam import End, Kind, StoreVerb
 from recollect.operations.migrating import whole_of
-from recollect.store.observed import ObservedStore
+from recollect.store.observed import AGGREGATES, ObservedStore, verbs_of
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
-from recollect.store.verbs import AGGREGATES, verbs_of
 from recollect.store.whole import Access
 from recollect_conformance import OpenStore, cases, run
 

@@ -8,8 +8,8 @@ import recollect
 from recollect.clock import SystemClock
 from recollect.config import Settings
 from recollect.errors import NotFound
+from recollect.store.observed import AGGREGATES
 from recollect.store.opening import open_store
-from recollect.store.verbs import AGGREGATES
 
 
 def test_every_aggregate_is_made_once_and_nothing_else_is_there() -> None:

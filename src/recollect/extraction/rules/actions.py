@@ -17,8 +17,8 @@ from typing import Any
 
 from recollect.extraction.piece import Block, BlockKind
 from recollect.extraction.rules.rulebook import Rulebook
-from recollect.knowledge import Trust
-from recollect.orders import is_quarantined
+from recollect.quarantine import is_quarantined
+from recollect.types.facts import Trust
 
 COMMAND_CHARS_MAX = 180
 ERROR_CHARS_MAX = 160

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from recollect.extraction.rules.rulebook import Rule, Rulebook
 from recollect.extraction.rules.weighing import Weighed
-from recollect.extraction.rules.wording import Found
+from recollect.extraction.rules.wording import FoundSentence
 
 APART_CONFIDENCE_MIN = 0.58  # of a rule, for its clause to stand alone
 CLAUSES_MAX = 40  # of a sentence
@@ -25,7 +25,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _Clause:
     """The words of a sentence that belong to one thing it says."""
 
     start: int
@@ -68,18 +68,18 @@ class Separator:
 
     def apart(
         self,
-        found: Found,
+        found: FoundSentence,
         clauses: Sequence[Clause],
         held: Sequence[Held],
         weigh: Callable[[str], Weighed],
-    ) -> list[Found]:
+    ) -> list[FoundSentence]:
         """What a sentence says, thing by thing; the sentence itself if that is one thing."""
         text = found.weighed.text
         parts = self._parts(text, clauses, held)
         owned = [part.own for part in parts if part.own is not None]
         if len(owned) < 2:
             return [found, *self._beside(found, held, weigh)]
-        apart: list[Found] = []
+        apart: list[FoundSentence] = []
         before = found.before
         for part, own in zip(parts, owned, strict=True):
             words = text[part.start : part.stop]
@@ -93,18 +93,18 @@ class Separator:
             before = words
         return apart
 
-    def _parts(self, text: str, clauses: Sequence[Clause], held: Sequence[Held]) -> list[_Part]:
+    def _parts(self, text: str, clauses: Sequence[Clause], held: Sequence[Held]) -> list[_Clause]:
         """The clauses, each with those behind it that say nothing else by themselves."""
-        parts: list[_Part] = []
+        parts: list[_Clause] = []
         for clause in clauses:
             own = self._own(text, clause, held)
             last = parts[-1] if parts else None
             if last is None:
-                parts.append(_Part(start=clause.start, stop=clause.stop, own=own))
+                parts.append(_Clause(start=clause.start, stop=clause.stop, own=own))
             elif own is None or last.own is None or self._is_same(last.own, own):
-                parts[-1] = _Part(start=last.start, stop=clause.stop, own=last.own or own)
+                parts[-1] = _Clause(start=last.start, stop=clause.stop, own=last.own or own)
             else:
-                parts.append(_Part(start=clause.start, stop=clause.stop, own=own))
+                parts.append(_Clause(start=clause.start, stop=clause.stop, own=own))
         return parts
 
     def _own(self, text: str, clause: Clause, held: Sequence[Held]) -> Held | None:
@@ -126,13 +126,13 @@ class Separator:
         return surest if acts else None
 
     def _beside(
-        self, found: Found, held: Sequence[Held], weigh: Callable[[str], Weighed]
-    ) -> list[Found]:
+        self, found: FoundSentence, held: Sequence[Held], weigh: Callable[[str], Weighed]
+    ) -> list[FoundSentence]:
         """Whoever is named in passing: "I live in Ghent with my husband Joost"."""
         rule, match = found.rule, found.match
         if rule is None or match is None or not self._topic(Held(rule=rule, match=match)):
             return []
-        named: dict[str, Found] = {}
+        named: dict[str, FoundSentence] = {}
         for each in held:
             groups = each.match.groupdict()
             is_own = self._book.phrase("knows").match(each.match[0]) is not None
@@ -167,9 +167,9 @@ class Separator:
             return ""
 
 
-def _found(held: Held, text: str, weigh: Callable[[str], Weighed]) -> Found:
+def _found(held: Held, text: str, weigh: Callable[[str], Weighed]) -> FoundSentence:
     weighed = weigh(text)
-    return Found(
+    return FoundSentence(
         weighed=weighed,
         bits=weighed.bits,
         before="",

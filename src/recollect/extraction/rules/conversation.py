@@ -15,9 +15,9 @@ from recollect.extraction.rules.statements import Listener
 from recollect.extraction.rules.weighing import Setting
 from recollect.extraction.rules.wording import QUOTE_CHARS_MAX, Hearing
 from recollect.extraction.scope import in_project, named, place_of
-from recollect.knowledge import FactTag, NewFact, Trust
 from recollect.languages import language_of
 from recollect.messages import Role
+from recollect.types.facts import FactTag, NewFact, Trust
 
 PAUSE = timedelta(hours=6)  # after which a question is no longer being answered
 _QUESTION_CHARS_MAX = 120

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from recollect.extraction.rules.actions import Action, Ending, ToolReader, parts_of
 from recollect.extraction.rules.rulebook import Rulebook
 from recollect.extraction.scope import in_project, named, place_of, topic_in
-from recollect.knowledge import FactTag, NewFact, Trust
+from recollect.types.facts import FactTag, NewFact, Trust
 
 LESSONS_MAX = 10  # per piece
 _PROCEDURES = ("test", "lint", "types", "build", "deploy", "migrate", "run")

@@ -1,28 +1,234 @@
-"""Decides which sentences of a person are worth keeping, and as what: the surest rule that holds,
-or else the weight of their words."""
+"""Tells which sentences of a message are its writer's own: not quoted, not handed over to be worked
+on, not played, not taken back; and which stand in a list that is to be remembered."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from recollect.extraction.piece import Block
-from recollect.extraction.rules.authorship import Authorship, Said
 from recollect.extraction.rules.clauses import Clause, Held, Separator
 from recollect.extraction.rules.rulebook import Rule, Rulebook, load
 from recollect.extraction.rules.sentences import sentences
 from recollect.extraction.rules.weighing import Setting, Weighed
 from recollect.extraction.rules.wording import (
     CONTEXT_CHARS_MAX,
-    Found,
+    FoundSentence,
     Hearing,
     Occasion,
     Writer,
 )
-from recollect.knowledge import FactTag, NewFact, Trust
 from recollect.languages import ENGLISH
+from recollect.types.facts import FactTag, NewFact, Trust
+
+_QUOTED = re.compile(r"„[^“”\"]*(?:[“”\"]|$)|«[^»]*(?:»|$)|[\"“][^\"”]*(?:[\"”]|$)")
+# What is an apostrophe elsewhere opens a quotation behind a blank and closes one before a blank.
+_SINGLE_QUOTED = re.compile(r"(?<![^\s(\[:,])['‘](\w.*?[\w.,!?…])'(?!\w)")
+_CLOSED = re.compile(r"[\"“][^\"“”]*[\"”]")
+_OPENING = re.compile(r"(?<![^\s(\[:—-])[\"“](?=[^\s\"”])")
+_MARK = re.compile(r"[\"“”]")
+_QUOTATION_SENTENCES_MAX = 12
+_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+")
+_NEXT_LINE = re.compile(r"[ \t\r]*\n\s*\S")
+_GAP = re.compile(r"\n[ \t]*\n")
+_PLAY_CHARS_MAX = 8000  # of a message, in which a role play is looked for
+_FOREWORD_WORDS_MAX = 3  # before "don't remember that", for it to mean the sentence before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpokenSentence:
+    """A sentence of a message, and where it stands."""
+
+    verbatim: str
+    is_item: bool = False  # of a list
+    is_apart: bool = False  # behind an empty line
+    ends_line: bool = False  # more stands on the next
+    head: str = ""  # of the list it is in, if that is to be remembered
+
+    @property
+    def text(self) -> str:
+        return plain(self.verbatim)
+
+    def typed(self, statement: str) -> str:
+        """A part of the text as it was typed; the whole sentence where that cannot be told."""
+        text, typed = self.text, self.verbatim
+        start = text.find(statement)
+        places = [
+            place
+            for place, sign in enumerate(typed)
+            if not sign.isspace() or not typed[place - 1].isspace()
+        ]
+        if start < 0 or not statement or len(places) != len(text):
+            return typed
+        return typed[places[start] : places[start + len(statement) - 1] + 1]
+
+
+def plain(sentence: str) -> str:
+    """A sentence as the rules read it: any blanks are one, an accent is part of its letter."""
+    if not sentence.isascii():
+        sentence = unicodedata.normalize("NFC", sentence).replace("’", "'")
+    return " ".join(sentence.split())
+
+
+class Authorship:
+    """Reads messages for what their writers say themselves, in one language."""
+
+    def __init__(self, book: Rulebook, english: Authorship | None = None) -> None:
+        """`english`: what is handed over in English is often in another language."""
+        self._book = book
+        self._english = english
+
+    def sentences(self, text: str, *, is_work: bool, is_pasted: bool) -> Iterator[SpokenSentence]:
+        """The sentences of a message that are its writer's own, without the heads of lists."""
+        pieces = list(_laid_out(text))
+        own = [pieces[place] for place in _unquoted(pieces)]
+        if self._book.hints("withheld", text):
+            own = self._kept(own)
+        head = ""
+        before: SpokenSentence | None = None  # in the list below the head
+        for said in own:
+            if not is_pasted and self._is_head(said):
+                head, before = said.text, None
+                continue
+            if before is not None and _is_over(before, said):
+                head = ""
+            before = said
+            yield replace(said, head=head) if head else said
+            if self._is_last(said, is_work=is_work):
+                return
+
+    def others(self, text: str) -> list[tuple[int, int]]:
+        """Where the words of a sentence are somebody else's: quoted, or handed over."""
+        spans = [quoted.span() for quoted in _QUOTED.finditer(text)]
+        if "'" in text:
+            is_person = self._book.phrase("first_person").search
+            singles = _SINGLE_QUOTED.finditer(text)
+            spans += [single.span() for single in singles if is_person(single[1])]
+        handed = self._book.phrase("hands_over").search(text) if ":" in text else None
+        return spans if handed is None else [*spans, (handed.end(), len(text))]
+
+    def is_own(self, text: str, at: int) -> bool:
+        return not any(start <= at < end for start, end in self.others(text))
+
+    def takes_back(self, text: str) -> bool:
+        """Whether a message opens by asking to forget what was said before it."""
+        if not self._book.hints("withheld", text):
+            return False
+        first = plain(next(sentences(text), ""))
+        return bool(first) and self._takes_back_before(first)
+
+    def unplayed(self, text: str, *, is_playing: bool) -> tuple[str, bool]:
+        """What of a message is outside of a role play, and whether one goes on behind it."""
+        if not is_playing and not self._book.hints("played", text):
+            return text, False
+        plain = text[:_PLAY_CHARS_MAX].replace("’", "'")
+        start = 0
+        if is_playing:
+            over = self._book.phrase("ends_play").search(plain)
+            if over is None:
+                return "", True
+            start = over.end()
+        opened = self._book.phrase("starts_play").search(plain, start)
+        if opened is None:
+            return text[start:], False
+        return text[start : opened.start()], True
+
+    def _kept(self, pieces: Sequence[SpokenSentence]) -> list[SpokenSentence]:
+        """The sentences without what is said off the record, or taken back right behind."""
+        kept: list[SpokenSentence] = []
+        for said in pieces:
+            off = self._book.phrase("off_record").search(said.text)
+            if off is not None:
+                if len(said.text[off.end() :].split()) < _FOREWORD_WORDS_MAX:
+                    break  # it speaks of what follows
+            elif self._book.phrase("unsays").search(said.text):
+                if self._takes_back_before(said.text):
+                    del kept[-1:]
+            else:
+                kept.append(said)
+        return kept
+
+    def _takes_back_before(self, sentence: str) -> bool:
+        unsays = self._book.phrase("unsays").search(sentence)
+        return unsays is not None and len(sentence[: unsays.start()].split()) <= _FOREWORD_WORDS_MAX
+
+    def _is_head(self, said: SpokenSentence) -> bool:
+        return (
+            said.ends_line
+            and said.text.endswith(":")
+            and self._book.phrase("heads_told").search(said.text) is not None
+            and self._book.phrase("hands_over").search(said.text) is None
+        )
+
+    def _is_last(self, said: SpokenSentence, *, is_work: bool) -> bool:
+        """Whether the sentences behind this one are hardly the person's own."""
+        if self._hands_over_text(said.text):
+            return True
+        if self._english is not None and self._english._is_last(said, is_work=is_work):
+            return True
+        if said.ends_line and self._book.phrase("hands_over_below").search(said.text):
+            return True
+        return not is_work and self._book.phrase("plays").search(said.text) is not None
+
+    def _hands_over_text(self, sentence: str) -> bool:
+        if ":" not in sentence:
+            return False
+        if sentence.endswith(":") and self._book.phrase("introduces").search(sentence):
+            return True
+        handed = self._book.phrase("hands_over").search(sentence)
+        if handed is None:
+            return False
+        if self._book.phrase("hands_over_text").search(handed[0]):
+            return True
+        rest = sentence[handed.end() :]
+        return not rest.strip() or self._book.phrase("first_person").search(rest) is not None
+
+
+def _laid_out(text: str) -> Iterator[SpokenSentence]:
+    """The sentences of a text with where they stand; what cannot be found again stands nowhere."""
+    end = 0
+    for verbatim in sentences(text):
+        at = text.find(verbatim, end)
+        if at < 0:
+            yield SpokenSentence(verbatim=verbatim)
+            continue
+        line = text.rfind("\n", 0, at) + 1
+        stop = at + len(verbatim)
+        yield SpokenSentence(
+            verbatim=verbatim,
+            is_item=_ITEM.match(text, line) is not None,
+            is_apart=_GAP.search(text, end, at) is not None,
+            ends_line=_NEXT_LINE.match(text, stop) is not None,
+        )
+        end = stop
+
+
+def _is_over(before: SpokenSentence, said: SpokenSentence) -> bool:
+    """Whether the list that a sentence is in has ended before the next."""
+    return before.is_item is not said.is_item or (said.is_apart and not said.is_item)
+
+
+def _unquoted(pieces: Sequence[SpokenSentence]) -> Iterator[int]:
+    """The sentences without those inside a quotation that goes on over several of them."""
+    closed_at = -1
+    for place, piece in enumerate(pieces):
+        if place > closed_at:
+            yield place
+            if _OPENING.search(_CLOSED.sub(" ", piece.verbatim)):
+                closed_at = _closing(pieces, place)
+
+
+def _closing(pieces: Sequence[SpokenSentence], opened_at: int) -> int:
+    """The sentence that closes a quotation; the one that opens it, if none does."""
+    for place in range(opened_at + 1, min(len(pieces), opened_at + _QUOTATION_SENTENCES_MAX)):
+        piece = pieces[place].verbatim
+        if mark := _MARK.search(piece):
+            return opened_at if _OPENING.match(piece, mark.start()) else place
+    return opened_at
+
 
 WORDS_MIN = 2
 WORK_CONFIDENCE_MIN = 0.65  # of a rule, where people work: what they say there is mostly of the day
@@ -34,8 +240,8 @@ TOLD_PER_BLOCK_MAX = 24  # of a list that is to be remembered
 class _Heard:
     """A sentence to be kept, and where it came from."""
 
-    found: Found
-    said: Said
+    found: FoundSentence
+    said: SpokenSentence
     confidence: float  # of the whole sentence
 
     @property
@@ -80,7 +286,7 @@ class Listener:
     def _heard(self, text: str, hearing: Hearing, earlier: Block | None) -> list[_Heard]:
         around = self._around(hearing)
         heard: list[_Heard] = []
-        last: Said | None = None
+        last: SpokenSentence | None = None
         own = self.own.sentences(text, is_work=hearing.is_work, is_pasted=hearing.is_pasted)
         for said in own:
             before = "" if last is None else last.text
@@ -96,7 +302,7 @@ class Listener:
             last = said
         return heard
 
-    def _parts(self, found: Found, hearing: Hearing) -> list[Found]:
+    def _parts(self, found: FoundSentence, hearing: Hearing) -> list[FoundSentence]:
         """A sentence that says several things as several."""
         text = found.weighed.text
         if not hearing.is_person or text != found.quote or found.rule is None:
@@ -130,8 +336,8 @@ class Listener:
                 yield rule
 
     def _judged_in(
-        self, statement: str, said: Said, around: int, before: str, hearing: Hearing
-    ) -> Found | None:
+        self, statement: str, said: SpokenSentence, around: int, before: str, hearing: Hearing
+    ) -> FoundSentence | None:
         weighed = self._weighed(statement, hearing)
         if len(weighed.words) >= WORDS_MIN or hearing.question:
             found = self._judged(weighed, around, before, hearing)
@@ -139,7 +345,9 @@ class Listener:
                 return found
         return self._told(weighed, said, hearing) if said.head else None
 
-    def _told(self, weighed: Weighed, said: Said, hearing: Hearing) -> Found | None:
+    def _told(
+        self, weighed: Weighed, said: SpokenSentence, hearing: Hearing
+    ) -> FoundSentence | None:
         """An item of a list that is to be remembered, whatever its words are."""
         phrase = self._book.phrase
         if hearing.setting is not Setting.AGENT or hearing.trust is not Trust.USER:
@@ -154,7 +362,7 @@ class Listener:
         stated = self._judged(self._weighed(self._of_me(weighed), hearing), 0, "", hearing)
         if stated is not None and stated.rule is not None:
             return stated
-        return Found(
+        return FoundSentence(
             weighed=weighed,
             bits=weighed.bits | self._bit["me"],
             before="",
@@ -169,13 +377,15 @@ class Listener:
         template = self._book.templates["item_does" if is_verb else "item_is"]
         return template.format(text=weighed.text)
 
-    def _amends(self, found: Found) -> bool:
+    def _amends(self, found: FoundSentence) -> bool:
         """Whether a correction says little without the sentence it corrects."""
         if found.rule is None or found.rule.tag != FactTag.CORRECTION.value:
             return False
         return self._book.phrase("amends").search(found.weighed.text) is not None
 
-    def _together(self, heard: list[_Heard], found: Found, last: Said | None) -> Found:
+    def _together(
+        self, heard: list[_Heard], found: FoundSentence, last: SpokenSentence | None
+    ) -> FoundSentence:
         """A correction behind what it corrects; that alone is no longer so."""
         if last is None or len(last.text) > CONTEXT_CHARS_MAX or "?" in last.text:
             return found
@@ -213,7 +423,9 @@ class Listener:
                 yield self._book.phrase("granting").sub("", clause[1].strip(" ,;-–—"))
                 return
 
-    def _judged(self, weighed: Weighed, around: int, before: str, hearing: Hearing) -> Found | None:
+    def _judged(
+        self, weighed: Weighed, around: int, before: str, hearing: Hearing
+    ) -> FoundSentence | None:
         bits = weighed.bits | around
         confidence = self._book.cues.confidence(bits, hearing.setting)
         if hearing.setting is Setting.AGENT and not bits & self._person:
@@ -235,7 +447,7 @@ class Listener:
             return None
         if hearing.is_work and not is_loose and self._is_of_the_day(said, confidence):
             return None
-        return Found(
+        return FoundSentence(
             weighed=weighed, bits=bits, before=before, confidence=confidence, rule=rule, match=match
         )
 
@@ -283,10 +495,10 @@ class Listener:
         return self.own.is_own(text, match.start())
 
 
-def _last_of(block: Block | None) -> Said | None:
+def _last_of(block: Block | None) -> SpokenSentence | None:
     """The last sentence of a block."""
     found = None if block is None else deque(sentences(block.text), maxlen=1)
-    return Said(verbatim=found[0]) if found else None
+    return SpokenSentence(verbatim=found[0]) if found else None
 
 
 def _is_word(word: str) -> bool:

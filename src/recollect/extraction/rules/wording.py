@@ -15,9 +15,9 @@ from recollect.extraction.rules.person import Narrator
 from recollect.extraction.rules.rulebook import Rule, Rulebook
 from recollect.extraction.rules.weighing import Setting, Weighed
 from recollect.extraction.scope import PROJECT_TAGS, in_project, named, topic_in
-from recollect.knowledge import ENDS, FactTag, NewFact, Trust
 from recollect.languages import ENGLISH
 from recollect.times import Facing, NamedDays, dates
+from recollect.types.facts import ENDS, FactTag, NewFact, Trust
 
 QUOTE_CHARS_MAX = 300
 CONTEXT_CHARS_MAX = 160
@@ -93,7 +93,7 @@ class Hearing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundSentence:
     """A sentence to be kept, before it is written down."""
 
     weighed: Weighed
@@ -116,7 +116,7 @@ class Writer:
         self._told = bit["past"] | bit["event"] | bit["verb_ed"]
         self._bit = bit
 
-    def write(self, found: Found, block: Block, hearing: Hearing) -> NewFact:
+    def write(self, found: FoundSentence, block: Block, hearing: Hearing) -> NewFact:
         text = self._bare(found.weighed.text)
         whens = self._dates(text, found.bits, block)
         tag = self._tag(found, whens, block.at)
@@ -150,7 +150,7 @@ class Writer:
             facing = Facing.EITHER if is_ahead else Facing.BACK
         return dates(text, block.at.date(), facing, book.language)
 
-    def _is_projects(self, found: Found, tag: FactTag) -> bool:
+    def _is_projects(self, found: FoundSentence, tag: FactTag) -> bool:
         """Whether it holds where it was said only. What one of us decided is of that one."""
         is_of_one = bool(found.bits & self._bit["me"]) and not found.bits & self._bit["us"]
         is_either = tag in (FactTag.DECISION, FactTag.OBSERVATION)
@@ -181,7 +181,7 @@ class Writer:
             text = shorter
         return text
 
-    def _tag(self, found: Found, whens: tuple[NamedDays, ...], said: datetime) -> FactTag:
+    def _tag(self, found: FoundSentence, whens: tuple[NamedDays, ...], said: datetime) -> FactTag:
         bits, bit = found.bits, self._bit
         rule = None if found.rule is None else FactTag(found.rule.tag)
         is_ahead = any(when.first > said.date() for when in whens)
@@ -207,7 +207,7 @@ class Writer:
 
     def _content(
         self,
-        found: Found,
+        found: FoundSentence,
         text: str,
         whens: tuple[NamedDays, ...],
         tag: FactTag,
@@ -227,7 +227,7 @@ class Writer:
             content = templates["attached"].format(text=content, name=name)
         return " ".join(content.split())
 
-    def _points_back(self, found: Found, text: str, hearing: Hearing) -> bool:
+    def _points_back(self, found: FoundSentence, text: str, hearing: Hearing) -> bool:
         """Whether it is about something that was named before it, and what was said there fits.
 
         "This necklace" says itself what it is about; "this is" does not.
@@ -241,7 +241,12 @@ class Writer:
         return word not in _POINTING or bool(apart) or rest.partition(" ")[0] in _STATES
 
     def _quoted(
-        self, found: Found, text: str, whens: tuple[NamedDays, ...], block: Block, hearing: Hearing
+        self,
+        found: FoundSentence,
+        text: str,
+        whens: tuple[NamedDays, ...],
+        block: Block,
+        hearing: Hearing,
     ) -> str:
         """The words as they were said, with those that they need to be understood."""
         templates, who = self._book.templates, self._who(block, hearing)
@@ -258,7 +263,7 @@ class Writer:
             templates[name], whens, who=who, text=_capital(text), question=hearing.question
         )
 
-    def _topic(self, found: Found, block: Block, place: str) -> str | None:
+    def _topic(self, found: FoundSentence, block: Block, place: str) -> str | None:
         rule, match = found.rule, found.match
         form = None if rule is None else rule.project_topic if place else rule.topic
         if match is None or form is None:
@@ -303,14 +308,14 @@ def topic_of(speaker: object, *parts: str) -> str:
     return ":".join((subject or _UNNAMED, *parts))[:TOPIC_CHARS_MAX]
 
 
-def _context(found: Found) -> str:
+def _context(found: FoundSentence) -> str:
     """The sentence before, if it is neither too long nor a mere "Thanks, Mel!"."""
     before = found.before
     is_enough = len(before) <= CONTEXT_CHARS_MAX and len(before.split()) >= CONTEXT_WORDS_MIN
     return before if is_enough else ""
 
 
-def _is_for_a_time(found: Found) -> bool:
+def _is_for_a_time(found: FoundSentence) -> bool:
     """Whether its clause says that it will be over: what lasts is not replaced by that."""
     if found.match is None or found.rule is None or found.rule.topic is None:
         return False
@@ -324,7 +329,12 @@ def _is_for_a_time(found: Found) -> bool:
 
 
 def _metadata(
-    found: Found, block: Block, whens: tuple[NamedDays, ...], tag: FactTag, *, is_ruled: bool
+    found: FoundSentence,
+    block: Block,
+    whens: tuple[NamedDays, ...],
+    tag: FactTag,
+    *,
+    is_ruled: bool,
 ) -> dict[str, Any]:
     metadata: dict[str, Any] = {"confidence": round(found.confidence, 3)}
     if is_ruled and found.rule is not None:

@@ -19,7 +19,7 @@ from recollect import config
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.output import one_line
 from recollect.memory import DEFAULT_SPACE
-from recollect.operations.database_files import reading
+from recollect.operations.files import reading
 from recollect.session import LIST_MAX
 from recollect.store.address import path_of
 from recollect.store.schema import newest_version

@@ -15,21 +15,17 @@ from typing import Annotated, Any
 import click
 
 import recollect
-from recollect.agency import AgentState
 from recollect.agents.profile import AgentProfile
 from recollect.agents.reply import Reply, Ticket
 from recollect.agents.system import DEFAULT_KEY, AgentSystem
 from recollect.agents.toolbox import Tool
 from recollect.clock import Clock, SystemClock
 from recollect.descriptors import Descriptor, has_own_prompt, read_descriptor
-from recollect.document import Author, AuthorKind
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
 from recollect.documents.tools import DocumentTools, tool_definitions
 from recollect.documents.tree import Documents
-from recollect.domain import JobState, SessionState
 from recollect.errors import AnswerPending, InvalidValue, RecollectError, StoreError
-from recollect.fences import FENCE
 from recollect.interfaces.cli.chat_terminal import Interrupts, Lines, Voice
 from recollect.interfaces.cli.commands import Opt, Target, command, read_agent
 from recollect.interfaces.cli.groups import known_keys
@@ -41,10 +37,13 @@ from recollect.interfaces.cli.sessions import agent_state_lines
 from recollect.interfaces.views import view
 from recollect.memory import Memory
 from recollect.models.protocol import ToolDefinition
-from recollect.quoting import harmless, quoted
-from recollect.recollection import Citation, Context, EntryKind
+from recollect.quoting import FENCE, harmless, quoted
 from recollect.session import LIST_MAX, Session
 from recollect.space import DEFAULT_AGENT, Space
+from recollect.types.agents import AgentState
+from recollect.types.pages import Author, AuthorKind
+from recollect.types.recall import Citation, Context, EntryKind
+from recollect.types.records import JobState, SessionState
 
 NO_MODEL = (
     "No model is set: answers come from memory alone. Set one with --model or RECOLLECT_MODEL, as"

@@ -70,7 +70,7 @@ def _run(
     clock = ManualClock(demonstration.START)
     with recollect.open(at.store, settings=settings, clock=clock) as memory:
         space = _empty_space(memory, at.named_space)
-        stage = demonstration.Stage(memory=memory, space=space, clock=clock)
+        stage = demonstration.DemoStage(memory=memory, space=space, clock=clock)
         assert at.store is not None
         scenes = demonstration.play(stage, at.store, full=full)
         if at.as_json:

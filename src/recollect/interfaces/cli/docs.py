@@ -8,11 +8,10 @@ from typing import Annotated, BinaryIO
 
 import click
 
-from recollect.document import Author, DeletedDocument, Document, Node, Reference, Version
 from recollect.documents.load import Loading
 from recollect.documents.paths import DEPTH_MAX, memory_root, read_path
 from recollect.documents.publish import Publication
-from recollect.documents.shelf import Conflict
+from recollect.documents.survey import Conflict
 from recollect.documents.tree import Documents, Links, OnReferences
 from recollect.errors import DocumentReferenced, NotFound, UnloadedEdits
 from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, group
@@ -49,6 +48,7 @@ from recollect.interfaces.cli.parameters import (
     session_keys,
 )
 from recollect.interfaces.views import view
+from recollect.types.pages import Author, DeletedDocument, Document, Node, Reference, Version
 
 DESCRIPTION_CHARS = 100  # of a document in a list
 CHILDREN = 20  # named with a document; the tree has all

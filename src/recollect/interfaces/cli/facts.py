@@ -27,9 +27,9 @@ from recollect.interfaces.cli.parameters import (
     read_text,
     session_keys,
 )
-from recollect.knowledge import UNCHANGED, Fact, FactChange, Source
 from recollect.languages import named_languages
 from recollect.space import Space
+from recollect.types.facts import UNCHANGED, Fact, FactChange, Source
 
 SHOWN_SOURCES = 3  # of a fact in a list; `facts show` has all
 _BY_RULES = f"Without a model, facts are learned from {named_languages()}."

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import click
 
 from recollect.descriptors import agent_label
-from recollect.domain import SessionState
 from recollect.errors import NotFound
 from recollect.forgetting import ERASE, KEEP, read_record
 from recollect.interfaces.cli.commands import Opt, Output, Target, command, read_agent
@@ -22,8 +21,9 @@ from recollect.interfaces.cli.parameters import (
     find_session,
     read_tree_path,
 )
-from recollect.knowledge import Receipt
 from recollect.progress import listening
+from recollect.types.facts import Receipt
+from recollect.types.records import SessionState
 
 SHOWN_CHARS = 60
 

@@ -15,20 +15,7 @@ import recollect
 from recollect.config.settings import folder_of
 from recollect.consolidation.files import root_of
 from recollect.consolidation.run import Preview
-from recollect.document import Version
-from recollect.domain import JobState
 from recollect.errors import NotFound, UsageError
-from recollect.generation import (
-    BY_RULES,
-    ConsolidationState,
-    DocumentChange,
-    Generation,
-    Pick,
-    Removed,
-    RemovedBecause,
-    Selection,
-    Waiting,
-)
 from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, group
 from recollect.interfaces.cli.docs import diff_lines
 from recollect.interfaces.cli.output import (
@@ -46,6 +33,19 @@ from recollect.interfaces.cli.parameters import limit_of, more
 from recollect.interfaces.cli.running import logged, terminated_like_interrupted
 from recollect.interfaces.views import view
 from recollect.session import LIST_MAX
+from recollect.types.generations import (
+    BY_RULES,
+    ConsolidationState,
+    DocumentChange,
+    Generation,
+    Pick,
+    Removed,
+    RemovedBecause,
+    Selection,
+    Waiting,
+)
+from recollect.types.pages import Version
+from recollect.types.records import JobState
 from recollect.worker import WorkReport
 
 NOTE_CHARS, ERROR_CHARS = 200, 200

@@ -13,7 +13,6 @@ import click
 import recollect
 from recollect import collection
 from recollect.descriptors import agent_label
-from recollect.domain import MarkUnit, Mode, Record, SessionState
 from recollect.errors import InvalidMessage, InvalidValue, RecollectError
 from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, read_agent
 from recollect.interfaces.cli.groups import known_keys
@@ -37,6 +36,7 @@ from recollect.messages import (
     ToolResult,
 )
 from recollect.messages import Text as TextPart
+from recollect.types.records import MarkUnit, Mode, Record, SessionState
 
 DIGEST_CHARS = 200
 SHOWN = 20

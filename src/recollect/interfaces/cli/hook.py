@@ -31,7 +31,7 @@ from recollect.hooks.events import (
     read_event,
 )
 from recollect.hooks.places import (
-    Shown,
+    ShownIds,
     absolute,
     expect_one_place,
     hook_folder,
@@ -245,7 +245,7 @@ def _tell(at: Target, event: Event, options: HookOptions, deadline: Deadline) ->
     overrides = {} if options.vectors else {"embedder": "none"}
     with at.open(event.agent.value, **overrides) as memory:
         name = token(at.space_name, event.agent.value, event.session)
-        shown = Shown(hook_folder(memory.settings), name)
+        shown = ShownIds(hook_folder(memory.settings), name)
         known = [] if is_start else shown.ids()
         block = _block(memory, at.space_name, event, options.max_tokens, known)
         if block and deadline.speak(lambda: _say(answer(event, block.text))):
@@ -316,7 +316,7 @@ def _capture(at: Target, event: Event, options: HookOptions, tell: Callable[[str
         if refused:
             tell(f"{refused} messages could not be kept")
         if is_end:
-            Shown(folder, name).forget()
+            ShownIds(folder, name).forget()
             tidy(folder)
             if options.learn:
                 memory.pipeline.sweep(at.space_name)  # those who never say that they end

@@ -16,8 +16,8 @@ from recollect import config
 from recollect.hooks.events import Agent
 from recollect.hooks.installing import (
     INSTALLABLE,
-    Plan,
-    Scope,
+    FileEdit,
+    SettingsScope,
     apply,
     plan_install,
     plan_uninstall,
@@ -58,7 +58,7 @@ def install(
       recollect hook install claude-code --project --dry-run
       recollect hook install codex --space work --learn --yes
     """
-    known, scope = Agent(agent), Scope.PROJECT if project else Scope.USER
+    known, scope = Agent(agent), SettingsScope.PROJECT if project else SettingsScope.USER
     words = _command(at, known, scope, learn=learn)
     plan = plan_install(_file(known, scope), known, words)
     return _carry_out(at, plan, dry_run=dry_run, yes=yes, done="Installed in")
@@ -80,17 +80,19 @@ def uninstall(
       recollect hook uninstall gemini-cli --project --dry-run
     """
     known = Agent(agent)
-    plan = plan_uninstall(_file(known, Scope.PROJECT if project else Scope.USER), known)
+    plan = plan_uninstall(
+        _file(known, SettingsScope.PROJECT if project else SettingsScope.USER), known
+    )
     return _carry_out(at, plan, dry_run=dry_run, yes=yes, done="Removed from")
 
 
-def _file(agent: Agent, scope: Scope) -> Path:
+def _file(agent: Agent, scope: SettingsScope) -> Path:
     return settings_file(agent, scope, os.environ, Path.home(), Path.cwd())
 
 
-def _command(at: Target, agent: Agent, scope: Scope, *, learn: bool) -> str:
+def _command(at: Target, agent: Agent, scope: SettingsScope, *, learn: bool) -> str:
     """What the agent's shell runs. For others too it cannot be a path of this machine."""
-    words = ["recollect"] if scope is Scope.PROJECT else _program()
+    words = ["recollect"] if scope is SettingsScope.PROJECT else _program()
     words += ["hook", agent.value]
     store = _store(at, scope)
     if store is not None:
@@ -100,7 +102,7 @@ def _command(at: Target, agent: Agent, scope: Scope, *, learn: bool) -> str:
     return shlex.join(words + ["--learn"] * learn)
 
 
-def _store(at: Target, scope: Scope) -> str | None:
+def _store(at: Target, scope: SettingsScope) -> str | None:
     """The store that is meant here, where a hook would not find it by itself from anywhere.
 
     Others who share the settings of a project have their own, unless an option names one.
@@ -111,7 +113,7 @@ def _store(at: Target, scope: Scope) -> str | None:
                 "A password does not belong in an agent's settings: set RECOLLECT_STORE instead."
             )
         return absolute(at.store)
-    meant = None if scope is Scope.PROJECT else _address(at.settings())
+    meant = None if scope is SettingsScope.PROJECT else _address(at.settings())
     if meant is None or meant == ":memory:" or meant != without_password(meant):
         return None
     found = _address(config.load(environ={}, directory=config.user_config_dir()))
@@ -132,7 +134,7 @@ def _program() -> list[str]:
     return [beside] if beside else [sys.executable, "-P", "-m", "recollect"]
 
 
-def _carry_out(at: Target, plan: Plan, *, dry_run: bool, yes: bool, done: str) -> Output:
+def _carry_out(at: Target, plan: FileEdit, *, dry_run: bool, yes: bool, done: str) -> Output:
     diff, path = list(_diff(plan)), one_line(str(plan.path))
     lines, notes = [f"{path}: nothing to change."], list[str]()
     is_wanted = plan.changes and not dry_run
@@ -152,7 +154,7 @@ def _carry_out(at: Target, plan: Plan, *, dry_run: bool, yes: bool, done: str) -
     return Output(value, lines, notes)
 
 
-def _diff(plan: Plan) -> list[str]:
+def _diff(plan: FileEdit) -> list[str]:
     before, after = ((each or b"").decode().splitlines() for each in (plan.before, plan.after))
     name = str(plan.path)
     return list(difflib.unified_diff(before, after, name, name, lineterm=""))

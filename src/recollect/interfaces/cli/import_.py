@@ -16,7 +16,14 @@ import click
 import recollect
 from recollect.errors import InvalidUrl, InvalidValue, NotFound
 from recollect.importers.folders import existing, is_there, place_of
-from recollect.importers.items import MARKDOWN, NAMES, ImportReport, Progress, Source, source_named
+from recollect.importers.items import (
+    MARKDOWN,
+    NAMES,
+    ImportProgress,
+    ImportReport,
+    ImportSource,
+    source_named,
+)
 from recollect.importers.markdown import ImportingNotes
 from recollect.importers.running import Importing
 from recollect.importers.watching import INTERVAL_SECONDS, Watching
@@ -113,14 +120,14 @@ def _opened(at: Target, *, dry_run: bool) -> recollect.Memory:
     return recollect.open(":memory:", settings=settings) if is_missing else at.open()
 
 
-def _places(source: Source) -> list[Path]:
+def _places(source: ImportSource) -> list[Path]:
     places = source.places(os.environ, Path.home())
     if not places:
         raise NotFound(f"{source.name} has no usual place: name the file or folder")
     return list(places)
 
 
-def _places_with_files(source: Source) -> list[Path]:
+def _places_with_files(source: ImportSource) -> list[Path]:
     """Where a program keeps its files, as far as they exist. NotFound: nowhere."""
     places = _places(source)
     found = existing(places)
@@ -133,9 +140,9 @@ def _places_with_files(source: Source) -> list[Path]:
 def _tried(
     at: Target,
     memory: recollect.Memory,
-    source: Source,
+    source: ImportSource,
     places: Sequence[Path],
-    show: Callable[[Progress], None],
+    show: Callable[[ImportProgress], None],
 ) -> tuple[ImportReport, WorkPlan]:
     """What would be imported, into a store that is thrown away, and what learning would cost."""
     with (
@@ -161,11 +168,11 @@ def _imported_notes(
 
 
 @contextmanager
-def _shown(at: Target) -> Iterator[Callable[[Progress], None]]:
+def _shown(at: Target) -> Iterator[Callable[[ImportProgress], None]]:
     """What shows on a terminal how far an import has got."""
     with progress_bar(as_json=at.as_json) as show:
 
-        def show_files(progress: Progress) -> None:
+        def show_files(progress: ImportProgress) -> None:
             files = f"file {progress.files_done:,} of {progress.files:,}"
             what = f"{files}, {progress.records:,} records"
             show(what, progress.bytes_done, progress.bytes_all)

@@ -26,7 +26,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from recollect.knowledge import Spent
+    from recollect.types.facts import Spent
 
 NONE = "–"
 

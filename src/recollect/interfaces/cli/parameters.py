@@ -14,16 +14,16 @@ from typing import Annotated, Any, BinaryIO
 import click
 
 from recollect import collection
-from recollect.document import Document
 from recollect.documents.paths import HOME, read_path
-from recollect.domain import SessionState
 from recollect.errors import InvalidPath, InvalidValue, NotFound
 from recollect.interfaces.cli.commands import Arg, Opt, Target, read_agent
 from recollect.interfaces.cli.groups import known_keys, known_paths
-from recollect.knowledge import Fact
-from recollect.recollection import Hit
 from recollect.session import LIST_MAX
 from recollect.space import Space
+from recollect.types.facts import Fact
+from recollect.types.pages import Document
+from recollect.types.recall import Hit
+from recollect.types.records import SessionState
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 

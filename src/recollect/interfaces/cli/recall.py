@@ -27,11 +27,12 @@ from recollect.interfaces.cli.parameters import (
     read_day_or_time,
     session_keys,
 )
-from recollect.knowledge import Source, Trust
 from recollect.recall.filters import read_condition, read_filters
 from recollect.recall.pack import FACTS_MAX, LINES_MAX
 from recollect.recall.reasons import REASONS
-from recollect.recollection import (
+from recollect.space import Space
+from recollect.types.facts import Source, Trust
+from recollect.types.recall import (
     CONTEXT_TOKENS,
     AllOf,
     Condition,
@@ -44,7 +45,6 @@ from recollect.recollection import (
     Operator,
     Where,
 )
-from recollect.space import Space
 
 _CONDITION = re.compile(
     r"\s*(?P<field>[^=!<>~]+?)\s*(?P<sign>>=|<=|!=|=|>|<|~)(?P<value>.*)", re.DOTALL

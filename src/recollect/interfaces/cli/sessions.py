@@ -9,9 +9,7 @@ from typing import Annotated
 
 import click
 
-from recollect.agency import AgentState, Life
 from recollect.descriptors import agent_label, from_cache_key, is_remembered
-from recollect.domain import JobState, MarkCause, Mode, Range, Record, SessionState
 from recollect.errors import UsageError
 from recollect.interfaces.cli.commands import Opt, Output, Target, command, group
 from recollect.interfaces.cli.facts import standing
@@ -39,9 +37,11 @@ from recollect.interfaces.cli.parameters import (
     page_after,
 )
 from recollect.interfaces.views import view
-from recollect.knowledge import Call, Extraction, Fact
 from recollect.session import LIST_MAX, Session
 from recollect.space import Space
+from recollect.types.agents import AgentState, Life
+from recollect.types.facts import Call, Extraction, Fact
+from recollect.types.records import JobState, MarkCause, Mode, Range, Record, SessionState
 
 HEADERS = ("SESSION", "KEY", "AGENT", "RECORDS", "MARK", "CURSOR", "STATE", "LAST ACTIVITY")
 RANGES = ("RECORDS", "OUTCOME", "PASS", "ATTEMPT", "TOKENS", "COST", "AT", "BY", "REASON")

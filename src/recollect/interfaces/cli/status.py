@@ -12,16 +12,7 @@ from typing import Annotated, Any
 import click
 
 import recollect
-from recollect.agency import Life
 from recollect.descriptors import agent_label
-from recollect.domain import (
-    Job,
-    JobKind,
-    JobState,
-    SessionOutcome,
-    SessionProgress,
-    SessionState,
-)
 from recollect.errors import InvalidValue
 from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command
 from recollect.interfaces.cli.generations import (
@@ -47,9 +38,18 @@ from recollect.interfaces.cli.sessions import (
     shown_agents,
 )
 from recollect.interfaces.views import view
-from recollect.knowledge import Caps
 from recollect.session import LIST_MAX
-from recollect.status import Status
+from recollect.types.agents import Life
+from recollect.types.facts import Caps
+from recollect.types.records import (
+    Job,
+    JobKind,
+    JobState,
+    SessionOutcome,
+    SessionProgress,
+    SessionState,
+)
+from recollect.types.status import Status
 
 UPKEEP = (JobKind.IDLE_SWEEP, JobKind.STARTUP_SCAN, JobKind.EMBED, JobKind.SIGNALS)
 OF_AGENTS = (JobKind.AGENT, JobKind.MEMORY_AGENT)

@@ -24,10 +24,10 @@ from recollect.interfaces.cli.output import (
 )
 from recollect.interfaces.cli.parameters import read_day_or_time
 from recollect.operations.backup import Restoring, back_up
-from recollect.operations.census import count_spaces
-from recollect.operations.checks import Finding, Gravity
+from recollect.operations.checks import Defect, Gravity
 from recollect.operations.doctor import Diagnosis, examine
 from recollect.operations.doctor import repair as repaired
+from recollect.operations.migrating import count_spaces
 from recollect.progress import listening
 from recollect.session import LIST_MAX
 from recollect.store.address import without_password
@@ -278,7 +278,7 @@ def doctor(
     return Output(value, _diagnosis_lines(found), exit_code=0 if found.is_sound else 1)
 
 
-def _finding_view(finding: Finding) -> dict[str, Any]:
+def _finding_view(finding: Defect) -> dict[str, Any]:
     return {
         "check": finding.check,
         "gravity": finding.gravity.value,
@@ -291,7 +291,7 @@ def _finding_view(finding: Finding) -> dict[str, Any]:
 
 
 def _diagnosis_lines(found: Diagnosis) -> Iterator[str]:
-    def headline(word: str, colour: str, finding: Finding) -> str:
+    def headline(word: str, colour: str, finding: Defect) -> str:
         times = counted(finding.count, "time")
         return f"{click.style(word, fg=colour)}  {finding.check}: {finding.says} ({times})"
 

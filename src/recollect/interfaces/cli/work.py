@@ -17,7 +17,6 @@ import click
 
 import recollect
 from recollect.descriptors import agent_label
-from recollect.domain import JobKind
 from recollect.errors import InvalidValue, RecollectError, StoreError
 from recollect.ids import Ids
 from recollect.interfaces.cli.commands import Opt, Output, Target, command
@@ -41,11 +40,12 @@ from recollect.interfaces.cli.running import (
 )
 from recollect.interfaces.http.metrics import store_lines
 from recollect.interfaces.views import view
-from recollect.knowledge import Fact
 from recollect.memory import Memory
 from recollect.observing.exposition import TEXT_TYPE
 from recollect.observing.metrics import VERBS
 from recollect.session import LIST_MAX
+from recollect.types.facts import Fact
+from recollect.types.records import JobKind
 from recollect.worker import WorkReport
 
 if TYPE_CHECKING:  # what `work --help` need not load

@@ -31,7 +31,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.clock import ticks
 from recollect.compat.mem0 import Memory as Mem0Memory
-from recollect.domain import JobState
 from recollect.errors import DocumentExists, Gone, InvalidValue, NotFound, RecollectError
 from recollect.ids import Ids
 from recollect.interfaces.http import mem0, routes
@@ -69,6 +68,7 @@ from recollect.interfaces.views import view
 from recollect.memory import DEFAULT_SPACE, Memory
 from recollect.observing.actors import acting
 from recollect.store.key_protocol import ApiKey
+from recollect.types.records import JobState
 
 EAGER_BYTES = 65_536  # more than this is read only for those who have a key
 PARAMETERS_MAX = 50

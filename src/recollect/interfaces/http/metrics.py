@@ -10,10 +10,10 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator
 
-from recollect.domain import JobState
 from recollect.memory import Memory
 from recollect.observing.exposition import BUCKETS, TEXT_TYPE, Histogram, head, histogram, sample
 from recollect.observing.metrics import VERBS
+from recollect.types.records import JobState
 
 __all__ = ["BUCKETS", "TEXT_TYPE", "Metrics", "store_lines"]
 

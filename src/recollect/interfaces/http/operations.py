@@ -36,20 +36,20 @@ from recollect.agents.reply import Reply
 from recollect.clock import from_micros, to_micros
 from recollect.collection import StableKey
 from recollect.compat.mem0 import Memory as Mem0Memory
-from recollect.document import DeletedDocument, Node, Version
-from recollect.domain import Record, SessionState
 from recollect.errors import InvalidValue, RecollectError
-from recollect.generation import Generation
 from recollect.interfaces.http.problems import JSON_TYPE, HttpAnswer
 from recollect.interfaces.views import view
-from recollect.knowledge import Fact, Unchanged
 from recollect.memory import Memory
-from recollect.recollection import Context, EntryKind, Hit
 from recollect.session import LIST_MAX
 from recollect.space import Space
-from recollect.status import Status
 from recollect.store.audit_protocol import AuditEntry
 from recollect.store.key_protocol import ApiKey, Scope
+from recollect.types.facts import Fact, Unchanged
+from recollect.types.generations import Generation
+from recollect.types.pages import DeletedDocument, Node, Version
+from recollect.types.recall import Context, EntryKind, Hit
+from recollect.types.records import Record, SessionState
+from recollect.types.status import Status
 from recollect.verbs import VERBS, Verb
 
 Outcome = Reply | RecollectError | None

@@ -19,16 +19,13 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from recollect import collection
-from recollect.agency import AgentState
-from recollect.agents.outcomes import outcome_of
 from recollect.agents.profile import AgentProfile
 from recollect.agents.reply import Reply, Ticket
+from recollect.agents.runner import outcome_of
 from recollect.agents.system import AgentSystem
 from recollect.collection import Message
 from recollect.descriptors import Descriptor, cache_key, from_cache_key, read_descriptor
-from recollect.document import Document
 from recollect.documents.paths import DEPTH_MAX, PATH_CHARS_MAX
-from recollect.domain import Job, Record, SessionState
 from recollect.errors import (
     AnswerPending,
     Gone,
@@ -37,7 +34,6 @@ from recollect.errors import (
     TurnFailed,
     UsageError,
 )
-from recollect.generation import ConsolidationState, Generation
 from recollect.interfaces.http.operations import (
     SPACE,
     AdmittedRequest,
@@ -62,14 +58,18 @@ from recollect.interfaces.http.operations import (
 )
 from recollect.interfaces.http.problems import EVENT_STREAM, HttpAnswer
 from recollect.interfaces.views import public_receipt, public_status, view
-from recollect.knowledge import Fact, Source
 from recollect.memory import Memory
 from recollect.observing.actors import ACTOR_CHARS_MAX
 from recollect.recall.usage import named_hit
-from recollect.recollection import Citation, Context, EntryKind, Hit, Omission
 from recollect.session import Session
-from recollect.status import Status
 from recollect.sweeps import sweep_idle
+from recollect.types.agents import AgentState
+from recollect.types.facts import Fact, Source
+from recollect.types.generations import ConsolidationState, Generation
+from recollect.types.pages import Document
+from recollect.types.recall import Citation, Context, EntryKind, Hit, Omission
+from recollect.types.records import Job, Record, SessionState
+from recollect.types.status import Status
 from recollect.verbs import VERBS, Verb
 
 PAGE, LONG_PAGE, GENERATIONS_PAGE = 50, 100, 20

@@ -29,7 +29,7 @@ from recollect.errors import RecollectError, StoreClosed
 from recollect.interfaces.mcp.answers import FileAnswer, ToolAnswer
 from recollect.interfaces.mcp.tools import Terms, Tools
 from recollect.memory import Memory
-from recollect.observing.telling import told, trail
+from recollect.observing.log_text import loggable, trail
 from recollect.verbs import VERBS, Effect
 
 _log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class MemoryOnDemand:
         try:
             self().runtime.redactor()
         except RecollectError as error:
-            _log.warning("the store could not be opened yet: %s", told(error))
+            _log.warning("the store could not be opened yet: %s", loggable(error))
 
 
 class MemoryServer(Server[Any]):

@@ -36,7 +36,7 @@ from mcp.types import (
 from pydantic import ValidationError
 
 from recollect.interfaces.mcp.server import MemoryServer
-from recollect.observing.telling import trail
+from recollect.observing.log_text import trail
 
 _log = logging.getLogger(__name__)
 

@@ -14,14 +14,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from recollect import collection
-from recollect.document import Author, AuthorKind, Document
 from recollect.documents.paths import read_path
 from recollect.documents.scope import Holder, is_of_consolidation
 from recollect.documents.tree import Documents
-from recollect.domain import Record
 from recollect.errors import InvalidPath, InvalidValue, NotAllowed, NotFound
 from recollect.extraction.scope import named, place_of
-from recollect.fences import without_recalled
 from recollect.importers.homes import Homes
 from recollect.interfaces.mcp.answers import (
     ANSWER_CHARS_MAX,
@@ -41,13 +38,16 @@ from recollect.interfaces.mcp.answers import (
     shortened,
     visible,
 )
-from recollect.knowledge import UNCHANGED, Extraction, Fact, Source, Trust
 from recollect.memory import Memory
 from recollect.messages import Role
+from recollect.quoting import without_recalled
 from recollect.recall.usage import named_hit
-from recollect.recollection import EntryKind
 from recollect.session import LIST_MAX
 from recollect.space import Space
+from recollect.types.facts import UNCHANGED, Extraction, Fact, Source, Trust
+from recollect.types.pages import Author, AuthorKind, Document
+from recollect.types.recall import EntryKind
+from recollect.types.records import Record
 
 LIST_LIMIT_MAX = 50
 FOUND_MAX = 200  # how far a search can be paged

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from recollect.document import Document, Node, ReferenceKind
 from recollect.documents.editing import OnReferences
 from recollect.errors import (
     DocumentExists,
@@ -30,6 +29,7 @@ from recollect.interfaces.web.view import (
 )
 from recollect.session import LIST_MAX
 from recollect.store.key_protocol import Scope
+from recollect.types.pages import Document, Node, ReferenceKind
 
 DOCUMENTS = f"{SPACE}/documents"
 ONE = f"{DOCUMENTS}/at"

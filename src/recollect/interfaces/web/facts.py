@@ -27,10 +27,10 @@ from recollect.interfaces.web.view import (
     receipt_words,
     shown,
 )
-from recollect.knowledge import Fact, Trust
 from recollect.recall.reasons import REASONS
-from recollect.recollection import EntryKind, Hit
 from recollect.store.key_protocol import Scope
+from recollect.types.facts import Fact, Trust
+from recollect.types.recall import EntryKind, Hit
 
 FACTS = f"{SPACE}/facts"
 ONE = f"{FACTS}/{{fact}}"

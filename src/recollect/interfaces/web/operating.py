@@ -8,9 +8,7 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from recollect import collection
-from recollect.domain import Job, JobKind, JobState
 from recollect.errors import InvalidValue, NotFound
-from recollect.generation import DocumentChange, Generation, GenerationChange, Waiting
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.http.operations import KeyReach, cursor_behind, read_mark
 from recollect.interfaces.http.problems import problem_of
@@ -30,6 +28,8 @@ from recollect.interfaces.web.view import (
 from recollect.session import LIST_MAX
 from recollect.store.key_protocol import ApiKey, Scope
 from recollect.sweeps import sweep_idle
+from recollect.types.generations import DocumentChange, Generation, GenerationChange, Waiting
+from recollect.types.records import Job, JobKind, JobState
 
 WIDTH, HEIGHT = 420, 140
 LEFT, BOTTOM, TOP = 46, 22, 10

@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 from recollect import collection
 from recollect.descriptors import agent_label, from_cache_key
-from recollect.domain import Mode, Range, Record, SessionProgress, SessionState
 from recollect.errors import InvalidValue, NotFound, UsageError
 from recollect.interfaces.http.operations import cursor_behind, read_mark
 from recollect.interfaces.web.view import (
@@ -25,7 +24,6 @@ from recollect.interfaces.web.view import (
     receipt_words,
     shown,
 )
-from recollect.knowledge import NOTHING_SPENT, Call, Spent
 from recollect.messages import (
     Attachment,
     Opaque,
@@ -38,6 +36,8 @@ from recollect.messages import (
 )
 from recollect.session import LIST_MAX, Session
 from recollect.store.key_protocol import Scope
+from recollect.types.facts import NOTHING_SPENT, Call, Spent
+from recollect.types.records import Mode, Range, Record, SessionProgress, SessionState
 
 CHARS_SHOWN = 2000
 LINES_SHOWN = 25

@@ -15,10 +15,10 @@ from urllib.parse import quote, urlencode
 from recollect.errors import InvalidValue
 from recollect.interfaces.http.operations import Guarded
 from recollect.interfaces.views import places_left
-from recollect.knowledge import Receipt
 from recollect.memory import Memory
 from recollect.space import Space
 from recollect.store.key_protocol import ApiKey, Scope
+from recollect.types.facts import Receipt
 
 HOME = "/ui"
 SPACE = f"{HOME}/s/{{space}}"

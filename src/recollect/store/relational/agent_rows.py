@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from recollect.agency import AgentState, Item, ItemKind, ItemState, Life, NewItem, Signal, Span
 from recollect.clock import from_micros, to_micros
-from recollect.domain import JobKind, JobState, KeyRef
 from recollect.store.relational.database import Row
 from recollect.store.relational.rows import moment
 from recollect.store.relational.text import storable
+from recollect.types.agents import (
+    AgentState,
+    Item,
+    ItemKind,
+    ItemState,
+    Life,
+    NewItem,
+    Signal,
+    Span,
+)
+from recollect.types.records import JobKind, JobState, KeyRef
 
 
 def names(ref: KeyRef) -> dict[str, object]:

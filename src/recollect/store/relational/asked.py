@@ -13,10 +13,10 @@ from typing import Any
 
 from recollect.clock import to_micros
 from recollect.descriptors import cache_key, read_descriptor
-from recollect.knowledge import Trust
 from recollect.messages import Role
-from recollect.recollection import AllOf, Condition, Filters, Operator, Where
 from recollect.store.relational.text import storable
+from recollect.types.facts import Trust
+from recollect.types.recall import AllOf, Condition, Filters, Operator, Where
 
 SOURCES_MAX = 20  # of a fact that is shown, and facts of a document
 WORDS_CHARS = 4000  # of what an entry is found by, to score it; what was found behind counts once

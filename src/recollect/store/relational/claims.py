@@ -15,10 +15,10 @@ from itertools import chain
 
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
-from recollect.domain import CapReached, Claim, JobKind, LeasePolicy, NothingDue
 from recollect.errors import SchemaTooNew
 from recollect.ids import Randomness
 from recollect.store.relational.database import Asked, Connection, Database, Params, Row
+from recollect.types.records import CapReached, Claim, JobKind, LeasePolicy, NothingDue
 
 SPACES_MAX = 16  # whose turn may be next, looked for at once; without turns: jobs
 EXPIRED_MAX = 16  # leases that ran out, looked at in one claim

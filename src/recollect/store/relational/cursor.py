@@ -10,10 +10,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from recollect.clock import to_micros
-from recollect.domain import Outcome
-from recollect.knowledge import Learned
 from recollect.store.relational.database import Connection, Params, Row
 from recollect.store.relational.jobs import mark_cleared
+from recollect.types.facts import Learned
+from recollect.types.records import Outcome
 
 
 def skip_unprocessed(

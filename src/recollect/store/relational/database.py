@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from recollect.store.vector_protocol import VectorSearch
 
 if TYPE_CHECKING:
-    from recollect.domain import StoreDescription
-    from recollect.recollection import NewVector
+    from recollect.types.recall import NewVector
+    from recollect.types.records import StoreDescription
 
 T = TypeVar("T")
 Params = Mapping[str, Any]

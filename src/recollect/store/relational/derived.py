@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from recollect.clock import to_micros
-from recollect.generation import RemovedBecause
-from recollect.knowledge import Draft, NewFact, content_key
 from recollect.restating import SessionTexts, Withdrawn, restated
-from recollect.stems import indexed_summary
+from recollect.stemming import indexed_summary
 from recollect.store.relational.database import Asked, Connection, Params, Row
 from recollect.store.relational.text import storable
+from recollect.types.facts import Draft, NewFact, content_key
+from recollect.types.generations import RemovedBecause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

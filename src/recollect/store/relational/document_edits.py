@@ -16,10 +16,23 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, assert_never
 
-from recollect.agency import DocumentChanges
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
-from recollect.document import (
+from recollect.errors import (
+    DocumentExists,
+    DocumentReferenced,
+    InvalidPath,
+    NotFound,
+    StaleVersion,
+    TooLarge,
+)
+from recollect.stemming import indexed
+from recollect.store.protocol import NewId
+from recollect.store.relational.database import Connection, Params, Row
+from recollect.store.relational.document_rows import document, provenance, purge_documents
+from recollect.types.agents import DocumentChanges
+from recollect.types.facts import Source
+from recollect.types.pages import (
     BY_RENDERING,
     Because,
     Content,
@@ -36,19 +49,6 @@ from recollect.document import (
     Write,
     is_rendered,
 )
-from recollect.errors import (
-    DocumentExists,
-    DocumentReferenced,
-    InvalidPath,
-    NotFound,
-    StaleVersion,
-    TooLarge,
-)
-from recollect.knowledge import Source
-from recollect.stems import indexed
-from recollect.store.protocol import NewId
-from recollect.store.relational.database import Connection, Params, Row
-from recollect.store.relational.document_rows import document, provenance, purge_documents
 
 SEPARATOR, SEPARATOR_END = "\x01", "\x02"
 REFERRERS_SHOWN = 5

@@ -6,7 +6,10 @@ import json
 from collections.abc import Sequence
 
 from recollect.clock import from_micros
-from recollect.document import (
+from recollect.store.relational import rows
+from recollect.store.relational.database import Connection, Row
+from recollect.types.facts import Source
+from recollect.types.pages import (
     Author,
     AuthorKind,
     DeletedDocument,
@@ -17,9 +20,6 @@ from recollect.document import (
     ReferenceKind,
     Version,
 )
-from recollect.knowledge import Source
-from recollect.store.relational import rows
-from recollect.store.relational.database import Connection, Row
 
 
 def purge_documents(c: Connection, space: str, keys: Sequence[int]) -> None:

@@ -9,54 +9,254 @@ from __future__ import annotations
 
 import builtins
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from recollect.agency import DocumentChanges
 from recollect.clock import to_micros
-from recollect.document import (
-    Because,
-    DeletedDocument,
-    Document,
-    Edit,
-    Filing,
-    Node,
-    Place,
-    Purged,
-    Reference,
-    TreeLimits,
-    Version,
-)
-from recollect.stems import stems
+from recollect.stemming import TERMS_MAX, WORD_CHARS_MAX, stems
 from recollect.store.protocol import NewId
-from recollect.store.relational.database import Connection, Database, Row
+from recollect.store.relational import rows
+from recollect.store.relational.database import Connection, Database, Params, Row
 from recollect.store.relational.document_edits import (
     SEPARATOR,
     SEPARATOR_END,
+    Editing,
     apply_edits,
+    inputs_of,
     inside,
+    put_inputs,
 )
 from recollect.store.relational.document_rows import (
     deleted_document,
     document,
     node,
     note_purge,
+    provenance,
     purge_deleted,
     purge_documents,
     reference,
     version,
 )
-from recollect.store.relational.topic_pages import render_pages
-from recollect.terms import TERMS_MAX, WORD_CHARS_MAX
+from recollect.types.agents import DocumentChanges
+from recollect.types.pages import (
+    BY_RENDERING,
+    Because,
+    Content,
+    DeletedDocument,
+    Document,
+    Edit,
+    FiledFact,
+    Filing,
+    Node,
+    PageState,
+    Place,
+    Purged,
+    Reference,
+    TreeLimits,
+    Version,
+    Write,
+)
+
+SOURCES_MAX = 20  # of a fact, that a page names
+PAGES_MAX = 2000  # below a folder, that are known by name
+
+
+def unfile_fact(c: Connection, space: str, fact_id: str, now: datetime) -> None:
+    """Empty the pages that a fact is on: it may not be so any more as they say it."""
+    names = {"space": space, "id": fact_id}
+    if not c.rows("pages_of_fact", names):
+        return
+    c.row("lock_tree", {"space": space})
+    for key, path, path_key, depth in c.rows("pages_of_fact", names):
+        unfile_page(c, space, key)
+        place = Place(text=path, key=path_key, depth=depth)
+        empty = Content(title=path.rpartition("/")[2])
+        _editing(c, space, now).apply(Write(place=place, content=empty))
+        c.run("erase_earlier_versions", {"space": space, "key": key})
+
+
+def unfile_page(c: Connection, space: str, key: int) -> None:
+    """Have the facts of a page come on one again; what it says is the caller's to see to."""
+    names = {"space": space, "key": key}
+    c.run("unfile_page", names)
+    c.run("drop_inputs", names)
+
+
+def unfile_session(c: Connection, space: str, session_ids: Iterable[str]) -> None:
+    """Have all facts of sessions come on a page."""
+    for session_id in sorted(session_ids):
+        stretch = {"space": space, "session_id": session_id, "first": 0, "last": 2**62}
+        c.run("unfile_stretch", stretch)
+
+
+def render_pages(
+    c: Connection,
+    space: str,
+    filing: Filing,
+    now: datetime,
+    new_id: NewId,
+    *,
+    is_said: bool = False,
+) -> list[Document]:
+    """Render every page that an unfiled fact belongs on, and drop those of which nothing is left.
+
+    With a stretch of a session its facts are unfiled first, with the pages they are on; `is_said`:
+    they come on none, for somebody else has written what they say.
+    """
+    c.row("lock_tree", {"space": space})
+    stretch = {"session_id": filing.session_id, "first": filing.first, "last": filing.last}
+    if filing.session_id:
+        for (key,) in c.rows("pages_of_stretch", {"space": space, **stretch}):
+            unfile_page(c, space, key)
+        if not is_said:
+            c.run("unfile_stretch", {"space": space, **stretch})
+    else:
+        for (key,) in c.rows("pages_with_ended_facts", {"space": space, "now": to_micros(now)}):
+            unfile_page(c, space, key)
+            c.run("touch_document", {"space": space, "key": key, "now": to_micros(now)})
+    left = {row[0] for row in c.rows("unfiled_pages", {"space": space})}
+    if is_said:
+        c.run("settle_stretch", {"space": space, **stretch})
+    pages = _Pages(c=c, names={"space": space, "at": to_micros(now)})
+    if not pages.facts and not left:
+        c.run("settle_unfiled", {"space": space})
+        return []
+    writes = tuple(filing.render(pages))
+    changes = DocumentChanges(edits=writes, because=BY_RENDERING, limits=filing.limits)
+    made = apply_edits(c, space, changes, now, new_id)
+    for write, page in zip(writes, made, strict=True):
+        _settle(c, space, write, page)
+    _drop_empty(c, space, left - {write.place.key for write in writes})
+    c.run("settle_unfiled", {"space": space})
+    return made
+
+
+def _settle(c: Connection, space: str, write: Write, page: Document) -> None:
+    """Note what a page was made from, also where it says the same as before. It has one version."""
+    assert write.because is not None, "who renders says of what"
+    row = c.row("find_document", {"space": space, "path_key": write.place.key})
+    assert row is not None
+    own = {"space": space, "key": row[0]}
+    grounds = provenance(write.because.sources, write.because.facts)
+    if grounds != row[17]:
+        stated = {**own, "version": page.version, "provenance": grounds}
+        c.run("set_provenance", stated)
+        c.run("set_document_provenance", stated)
+    known = {(each[0], each[1], each[2], each[3]) for each in c.rows("inputs_of_page", own)}
+    wanted = inputs_of(write.because.sources, write.because.facts)
+    put_inputs(c, own, wanted - known)
+    put_inputs(c, own, known - wanted, "drop_input")
+    c.run("erase_earlier_versions", own)
+
+
+def drop_rendered(c: Connection, space: str, key: int, version: int) -> None:
+    """Remove a rendered page; its facts are unfiled. Nothing stands below it."""
+    unfile_page(c, space, key)
+    own = {"space": space, "key": key}
+    c.run("purge_usages", own)
+    purge_documents(c, space, [key])
+    c.run("raise_versions", {"space": space, "version": version})
+    c.run("bind_unbound_references", {"space": space})
+    c.run("count_documents", {"space": space, "more": -1})
+
+
+def _drop_empty(c: Connection, space: str, path_keys: Iterable[str]) -> None:
+    """Remove pages on which nothing is left, and the folders that have no page any more."""
+    for path_key in sorted(path_keys, reverse=True):  # what stands below a page goes before it
+        above = path_key
+        while above:
+            above = _drop_one(c, space, above)
+
+
+def _drop_one(c: Connection, space: str, path_key: str) -> str:
+    """Remove a rendered page without facts and pages below it; the key of what stands above."""
+    row = c.row("find_document", {"space": space, "path_key": path_key})
+    counted = c.row("count_inside", inside(space, path_key))
+    assert counted is not None
+    if row is None or not document(row).is_rendered or counted[0] > 1:
+        return ""
+    if c.row("has_inputs", {"space": space, "key": row[0]}) is not None:
+        return ""
+    drop_rendered(c, space, row[0], row[10])
+    return path_key.rpartition(SEPARATOR)[0]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Pages:
+    """Implements `PagesOfFacts` inside a transaction."""
+
+    c: Connection
+    names: Params
+    facts: Sequence[FiledFact] = ()
+    _seen: dict[str, PageState] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        found: dict[str, FiledFact] = {}
+        for row in self.c.rows("unfiled_facts", self._asked):  # those that stood nowhere first
+            filed = _filed(row)
+            found[filed.fact.id] = filed
+        self.facts = tuple(found.values())
+
+    def page(self, place: Place) -> PageState:
+        if place.key not in self._seen:
+            self._seen[place.key] = self._state(place)
+        return self._seen[place.key]
+
+    def facts_on(self, place: Place) -> Sequence[FiledFact]:
+        where = {**self._asked, "path_key": place.key}
+        return [_filed(row) for row in self.c.rows("facts_of_page", where)]
+
+    def below(self, place: Place) -> Sequence[tuple[str, str, str]]:
+        where = {**inside(self.names["space"], place.key), "depth": place.depth + 1}
+        return [
+            (row[0], row[1], row[2])
+            for row in self.c.rows("pages_below", {**where, "limit": PAGES_MAX})
+        ]
+
+    def _state(self, place: Place) -> PageState:
+        space = self.names["space"]
+        row = self.c.row("find_document", {"space": space, "path_key": place.key})
+        if row is None:
+            return PageState()
+        page = document(row)
+        if not page.is_rendered:
+            is_blank = not (page.body.strip() or page.description)  # it has others below it
+            return PageState(is_there=True, is_authored=not is_blank)
+        counted = self.c.row("count_facts_of_page", {"space": space, "key": row[0]})
+        assert counted is not None
+        return PageState(is_there=True, facts=int(counted[0]), size=len(page.body))
+
+    @property
+    def _asked(self) -> Params:
+        return {**self.names, "is_now": True, "sources_max": SOURCES_MAX}
+
+
+def _filed(row: Row) -> FiledFact:
+    return FiledFact(fact=rows.fact(row), project=row[19], path_key=row[20])
+
+
+def _editing(c: Connection, space: str, now: datetime) -> Editing:
+    """What empties pages; it makes none."""
+    return Editing(
+        c=c,
+        space=space,
+        because=BY_RENDERING,
+        limits=TreeLimits(documents_max=0, depth_max=0),
+        now=to_micros(now),
+        new_id=str,
+        count=0,
+        versions_from=0,
+    )
+
 
 _EVERY = 2**62
 _LAST_KEY = "\U0010ffff"  # no path has it
 
 
 class RelationalDocuments:
-    """Implements `recollect.store.protocol.Documents`."""
+    """Implements `recollect.store.protocol.DocumentStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from recollect.clock import from_micros
-from recollect.document import AuthorKind
-from recollect.knowledge import Source, Trust
 from recollect.messages import Role
-from recollect.recollection import (
+from recollect.stemming import indexed_fact
+from recollect.store.relational.database import Row
+from recollect.store.relational.document_rows import read_provenance
+from recollect.types.facts import Source, Trust
+from recollect.types.pages import AuthorKind
+from recollect.types.recall import (
     AllOf,
     AnyOf,
     Condition,
@@ -21,9 +24,6 @@ from recollect.recollection import (
     Operator,
     Where,
 )
-from recollect.stems import indexed_fact
-from recollect.store.relational.database import Row
-from recollect.store.relational.document_rows import read_provenance
 
 _TRUST_OF_AUTHOR = {
     AuthorKind.PERSON: Trust.USER,

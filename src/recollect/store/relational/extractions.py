@@ -6,11 +6,11 @@ import builtins
 from datetime import datetime
 
 from recollect.clock import to_micros
-from recollect.domain import SessionProgress
-from recollect.knowledge import Extraction, Revision
 from recollect.store.relational import rows
 from recollect.store.relational.database import Connection, Database, Row
 from recollect.store.relational.jobs import make_due
+from recollect.types.facts import Extraction, Revision
+from recollect.types.records import SessionProgress
 
 _LAST_MOMENT = 2**62  # later than any time
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.clock import to_micros
-from recollect.knowledge import FactEvent, Trust, content_key
 from recollect.store.relational.database import Connection, Params, Row
-from recollect.store.relational.topic_pages import unfile_fact
+from recollect.store.relational.documents import unfile_fact
+from recollect.types.facts import FactEvent, Trust, content_key
 
 STRENGTH = {Trust.TOOL: 0, Trust.AGENT: 1, Trust.USER: 2}
 

@@ -10,7 +10,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from recollect.clock import to_micros
-from recollect.knowledge import (
+from recollect.stemming import indexed_fact, stems
+from recollect.store.relational import rows
+from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.fact_changes import delete, find_same_fact, note, settle_trust
+from recollect.store.relational.jobs import note_change
+from recollect.store.relational.text import storable, storable_json
+from recollect.types.facts import (
     Fact,
     FactChange,
     FactEdit,
@@ -21,12 +27,6 @@ from recollect.knowledge import (
     When,
     content_key,
 )
-from recollect.stems import indexed_fact, stems
-from recollect.store.relational import rows
-from recollect.store.relational.database import Connection, Database, Params, Row
-from recollect.store.relational.fact_changes import delete, find_same_fact, note, settle_trust
-from recollect.store.relational.jobs import note_change
-from recollect.store.relational.text import storable, storable_json
 
 if TYPE_CHECKING:
     from recollect.store.protocol import MetadataValue, NewId
@@ -41,7 +41,7 @@ REWORDED_MAX = 1000  # facts that are looked through for what they said before t
 
 
 class RelationalFacts:
-    """Implements `recollect.store.protocol.Facts`."""
+    """Implements `recollect.store.protocol.FactStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

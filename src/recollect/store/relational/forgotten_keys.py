@@ -11,10 +11,10 @@ from collections.abc import Collection
 from datetime import datetime
 
 from recollect.clock import from_micros, to_micros
-from recollect.domain import KeyRef, Record
-from recollect.importing import digest
 from recollect.messages import Role
 from recollect.store.relational.database import Asked, Connection, Params
+from recollect.types.imports import digest
+from recollect.types.records import KeyRef, Record
 
 SOURCE = "append-key"  # what they are noted under
 INBOX = "inbox:"  # what an item of an inbox is appended under

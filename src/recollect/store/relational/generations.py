@@ -15,8 +15,14 @@ from typing import Any
 
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
-from recollect.domain import Claim, JobState, StaleClaim
-from recollect.generation import (
+from recollect.store.protocol import NewId
+from recollect.store.relational import rows, selecting
+from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.document_edits import apply_edits
+from recollect.store.relational.document_rows import note_purge, purge_deleted
+from recollect.store.relational.jobs import make_due, note_change
+from recollect.store.relational.text import storable
+from recollect.types.generations import (
     ConsolidationState,
     Generation,
     GenerationDocument,
@@ -29,20 +35,14 @@ from recollect.generation import (
     SelectionPolicy,
     Standing,
 )
-from recollect.store.protocol import NewId
-from recollect.store.relational import rows, selecting
-from recollect.store.relational.database import Connection, Database, Params, Row
-from recollect.store.relational.document_edits import apply_edits
-from recollect.store.relational.document_rows import note_purge, purge_deleted
-from recollect.store.relational.jobs import make_due, note_change
-from recollect.store.relational.text import storable
+from recollect.types.records import Claim, JobState, StaleClaim
 
 NOTE_CHARS_MAX = 4000
 _EVERY = 2**62
 
 
 class RelationalGenerations:
-    """Implements `recollect.store.protocol.Generations`."""
+    """Implements `recollect.store.protocol.GenerationStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

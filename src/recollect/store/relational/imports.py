@@ -8,10 +8,10 @@ from datetime import datetime
 
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
-from recollect.domain import KeyRef, MarkPolicy
-from recollect.importing import Adopted, Arrival, Cursor
 from recollect.store.relational.database import Connection, Database
 from recollect.store.relational.records import append_keyed, index
+from recollect.types.imports import Adopted, Arrival, Cursor
+from recollect.types.records import KeyRef, MarkPolicy
 
 
 class RelationalImports:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from recollect.agency import HandOver, Item, ItemKind, ItemState, NewItem
 from recollect.clock import to_micros
-from recollect.domain import JobKind, KeyRef, SessionBirth
 from recollect.errors import AppendKeyReused
 from recollect.store.protocol import NewId
 from recollect.store.relational import agent_rows, forgotten_keys, rows
@@ -15,6 +13,8 @@ from recollect.store.relational.database import Asked, Connection, Row
 from recollect.store.relational.jobs import make_due
 from recollect.store.relational.session_keys import ensure_key, expect_key, find_key
 from recollect.store.relational.text import storable
+from recollect.types.agents import HandOver, Item, ItemKind, ItemState, NewItem
+from recollect.types.records import JobKind, KeyRef, SessionBirth
 
 
 def post(c: Connection, ref: KeyRef, item: NewItem, job: JobKind, now: datetime) -> Item | None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from recollect.clock import to_micros
-from recollect.domain import JobState, MarkCause
 from recollect.store.relational.database import Connection, Params, Row
+from recollect.types.records import JobState, MarkCause
 
 
 def make_due(c: Connection, name: str, *params: Params) -> list[Row]:

@@ -16,18 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from recollect.clock import to_micros
-from recollect.generation import RemovedBecause
-from recollect.knowledge import (
-    ENDS,
-    Draft,
-    FactEvent,
-    Learned,
-    NewFact,
-    Trust,
-    content_key,
-    names_what_ends,
-)
-from recollect.stems import indexed_fact, indexed_summary
+from recollect.stemming import indexed_fact, indexed_summary
 from recollect.store.protocol import NewId
 from recollect.store.relational.cursor import has_lost_records
 from recollect.store.relational.database import Asked, Connection, Params, Row
@@ -43,6 +32,17 @@ from recollect.store.relational.fact_changes import (
 )
 from recollect.store.relational.jobs import note_change
 from recollect.store.relational.text import storable, storable_json
+from recollect.types.facts import (
+    ENDS,
+    Draft,
+    FactEvent,
+    Learned,
+    NewFact,
+    Trust,
+    content_key,
+    names_what_ends,
+)
+from recollect.types.generations import RemovedBecause
 
 EMPTIED = RemovedBecause.EMPTIED.value
 Place = tuple[int, int, int]  # the key of a fact, and the records of the session that bear it out

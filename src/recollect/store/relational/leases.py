@@ -1,17 +1,26 @@
-"""Claims on jobs: taken just in time, fenced by a token, finished together with their results.
-
-Owns invariant 4 (at most one live claim per job; only its token can finish it) for rows. On
-PostgreSQL a transaction that needs both locks the session before the job, as an append does.
-"""
+"""How far a run through a whole session has got, kept between its pieces."""
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
+from typing import Any
 
-from recollect.agency import HandOver
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
-from recollect.domain import (
+from recollect.ids import SYSTEM_RANDOMNESS, Randomness
+from recollect.store.protocol import NewId
+from recollect.store.relational import rows
+from recollect.store.relational.claims import Turns, claim_of, micros
+from recollect.store.relational.cursor import begin_pass, has_lost_records, pass_over, record_range
+from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.inbox import hand_over
+from recollect.store.relational.jobs import make_due, mark, mark_cleared
+from recollect.store.relational.learning import Lesson, learn
+from recollect.store.relational.text import storable
+from recollect.types.agents import HandOver
+from recollect.types.facts import Draft, Learned, NewFact, Spent, Staged, Trust
+from recollect.types.records import (
     BackedOff,
     Behind,
     CapReached,
@@ -21,7 +30,7 @@ from recollect.domain import (
     JobKind,
     JobState,
     LeasePolicy,
-    Loaded,
+    LoadedWork,
     MarkCause,
     NothingDue,
     Outcome,
@@ -32,23 +41,80 @@ from recollect.domain import (
     Renewed,
     StaleClaim,
 )
-from recollect.ids import SYSTEM_RANDOMNESS, Randomness
-from recollect.knowledge import Learned, Staged
-from recollect.store.protocol import NewId
-from recollect.store.relational import rows
-from recollect.store.relational.claims import Turns, claim_of, micros
-from recollect.store.relational.cursor import (
-    begin_pass,
-    has_lost_records,
-    pass_over,
-    record_range,
-)
-from recollect.store.relational.database import Connection, Database, Params, Row
-from recollect.store.relational.inbox import hand_over
-from recollect.store.relational.jobs import make_due, mark, mark_cleared
-from recollect.store.relational.learning import Lesson, learn
-from recollect.store.relational.staging import get_staged, put_staged
-from recollect.store.relational.text import storable
+
+
+def put_staged(c: Connection, session: Params, staged: Staged) -> None:
+    c.run(
+        "stage_draft",
+        {
+            **session,
+            "pass": staged.pass_number,
+            "upto": staged.upto,
+            "extractor": staged.extractor,
+            "draft": _written(staged.draft),
+            "calls": staged.spent.calls,
+            "input_tokens": staged.spent.input_tokens,
+            "output_tokens": staged.spent.output_tokens,
+            "cost_micros": staged.spent.cost_micros,
+        },
+    )
+
+
+def get_staged(c: Connection, session: Params) -> Staged | None:
+    row = c.row("get_staged", session)
+    if row is None:
+        return None
+    return Staged(
+        pass_number=row[0],
+        upto=row[1],
+        extractor=row[2],
+        draft=_read(json.loads(row[3])),
+        spent=Spent(calls=row[4], input_tokens=row[5], output_tokens=row[6], cost_micros=row[7]),
+    )
+
+
+def _written(draft: Draft) -> str:
+    facts = [
+        {
+            "content": fact.content,
+            "seq": fact.seq,
+            "seq_to": fact.seq_to,
+            "valid_from": to_micros(fact.valid_from),
+            "trust": fact.trust.value,
+            "quote": fact.quote,
+            "tags": list(fact.tags),
+            "metadata": dict(fact.metadata),
+            "topic": fact.topic,
+            "supersedes": list(fact.supersedes),
+            "valid_to": None if fact.valid_to is None else to_micros(fact.valid_to),
+        }
+        for fact in draft.facts
+    ]
+    texts = {
+        "upto": draft.upto,
+        "raw_memory": draft.raw_memory,
+        "rollout_summary": draft.rollout_summary,
+        "rollout_slug": draft.rollout_slug,
+    }
+    return json.dumps({**texts, "facts": facts})  # ASCII: what no database holds is escaped
+
+
+def _read(written: dict[str, Any]) -> Draft:
+    facts = tuple(
+        NewFact(
+            **fact
+            | {
+                "valid_from": from_micros(fact["valid_from"]),
+                "trust": Trust(fact["trust"]),
+                "tags": tuple(fact["tags"]),
+                "supersedes": tuple(fact["supersedes"]),
+                "valid_to": None if fact["valid_to"] is None else from_micros(fact["valid_to"]),
+            }
+        )
+        for fact in written.pop("facts")
+    )
+    return Draft(**written, facts=facts)
+
 
 ERROR_CHARS_MAX = 2000
 STORE = ""  # the space of the store's own work
@@ -107,10 +173,10 @@ class RelationalLeases:
         row = self._database.write(claim.space, job)
         return StaleClaim() if row is None else Renewed(from_micros(row[0]))
 
-    def load(self, claim: Claim, after: int | None, limit: int) -> Loaded | None:
+    def load(self, claim: Claim, after: int | None, limit: int) -> LoadedWork | None:
         names = {"space": claim.space, "id": claim.key}
 
-        def job(c: Connection) -> Loaded | None:
+        def job(c: Connection) -> LoadedWork | None:
             row = c.row("load_session", names)
             if row is None:
                 return None
@@ -122,7 +188,7 @@ class RelationalLeases:
                 page = {**names, "after": after, "limit": limit}
                 found = [rows.record(each) for each in c.rows("learnable_after", page)]
             before = {**names, "before": page["after"], "limit": BEFORE_RECORDS}
-            return Loaded(
+            return LoadedWork(
                 session=session,
                 records=tuple(record for record in found if record.seq <= claim.read_upto),
                 extraction=extraction,

@@ -8,9 +8,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from recollect.clock import from_micros, to_micros
-from recollect.knowledge import Call, CallOutcome, Caps, NewCall, OverCap, Reserved, Spent
 from recollect.store.relational import rows
 from recollect.store.relational.database import Asked, Connection, Database
+from recollect.types.facts import Call, CallOutcome, Caps, NewCall, OverCap, Reserved, Spent
 
 _DAY_MICROS = 86_400_000_000
 _LAST_ID = 2**62

@@ -6,13 +6,13 @@ from datetime import datetime
 
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
-from recollect.domain import KeyRef, MarkCause, Outcome, Range, SessionState, Unattended
 from recollect.store.relational import rows
 from recollect.store.relational.cursor import pass_over, record_rest
 from recollect.store.relational.database import Connection, Database
 from recollect.store.relational.jobs import mark, mark_cleared, mark_made
 from recollect.store.relational.sessions import current_session, locked_session
 from recollect.store.relational.text import storable_json
+from recollect.types.records import KeyRef, MarkCause, Outcome, Range, SessionState, Unattended
 
 
 class RelationalMarks:

@@ -11,8 +11,6 @@ from __future__ import annotations
 from datetime import datetime
 
 from recollect.clock import to_micros
-from recollect.domain import MarkCause, Mode, Outcome, SessionState
-from recollect.knowledge import FactEvent, Trust
 from recollect.store.relational.cursor import record_rest, skip_unprocessed
 from recollect.store.relational.database import Connection, Params
 from recollect.store.relational.fact_changes import STRENGTH, note, release_superseded
@@ -25,6 +23,8 @@ from recollect.store.relational.page_inputs import (
     tell_memory_agents,
 )
 from recollect.store.relational.session_keys import may_be_remembered
+from recollect.types.facts import FactEvent, Trust
+from recollect.types.records import MarkCause, Mode, Outcome, SessionState
 
 BY_MODE = "mode"
 

@@ -12,22 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from recollect.agency import ItemKind, NewItem, Span
 from recollect.clock import to_micros
-from recollect.document import (
-    MEMORY_WORKER,
-    WRITTEN_BY_MODEL,
-    Author,
-    AuthorKind,
-    Because,
-    Content,
-    Place,
-    TreeLimits,
-    Write,
-    is_rendered,
-)
-from recollect.domain import JobKind, Outcome
-from recollect.knowledge import Source
 from recollect.store.relational.agent_rows import key_ref
 from recollect.store.relational.database import Connection, Row
 from recollect.store.relational.document_edits import (
@@ -43,9 +28,24 @@ from recollect.store.relational.document_rows import (
     purge_documents,
     read_provenance,
 )
+from recollect.store.relational.documents import unfile_page, unfile_session
 from recollect.store.relational.inbox import post
 from recollect.store.relational.jobs import make_due
-from recollect.store.relational.topic_pages import unfile_page, unfile_session
+from recollect.types.agents import ItemKind, NewItem, Span
+from recollect.types.facts import Source
+from recollect.types.pages import (
+    MEMORY_WORKER,
+    WRITTEN_BY_MODEL,
+    Author,
+    AuthorKind,
+    Because,
+    Content,
+    Place,
+    TreeLimits,
+    Write,
+    is_rendered,
+)
+from recollect.types.records import JobKind, Outcome
 
 _DROPPED = Because(
     author=Author(kind=AuthorKind.AGENT, name=MEMORY_WORKER),

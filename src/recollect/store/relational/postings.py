@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from recollect.recollection import AllOf, EntryKind, Extent, Filters, Reach, Sought
 from recollect.store.relational.asked import plain_fields
 from recollect.store.relational.database import Asked, Params, Row
+from recollect.types.recall import AllOf, EntryKind, Extent, Filters, Reach, Sought
 
 POSTINGS_MIN = 100  # of one word, however many words a question has
 RELATED_POSTINGS = 200  # of all the words together that may stand instead of one

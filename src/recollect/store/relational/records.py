@@ -9,18 +9,9 @@ from datetime import datetime
 
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
-from recollect.domain import (
-    KeyRef,
-    MarkCause,
-    MarkPolicy,
-    MarkUnit,
-    NewRecord,
-    Record,
-    numbered_key,
-)
 from recollect.errors import AppendKeyReused
 from recollect.messages import Role
-from recollect.stems import indexed_record
+from recollect.stemming import indexed_record
 from recollect.store.protocol import NewId
 from recollect.store.relational import forgotten_keys, rows
 from recollect.store.relational.cursor import skip_unprocessed
@@ -31,6 +22,15 @@ from recollect.store.relational.sessions import (
     current_session,
     locked_session,
     open_next_session,
+)
+from recollect.types.records import (
+    KeyRef,
+    MarkCause,
+    MarkPolicy,
+    MarkUnit,
+    NewRecord,
+    Record,
+    numbered_key,
 )
 
 _NO_LIMIT = 2**31 - 1

@@ -8,7 +8,21 @@ from datetime import datetime
 from typing import TypeVar
 
 from recollect.clock import from_micros
-from recollect.domain import (
+from recollect.errors import StoreCorrupt
+from recollect.messages import Role, read
+from recollect.store.relational.database import Row
+from recollect.types.facts import (
+    Call,
+    CallOutcome,
+    Extraction,
+    Fact,
+    FactChange,
+    FactEvent,
+    Source,
+    Spent,
+    Trust,
+)
+from recollect.types.records import (
     Job,
     JobKind,
     JobState,
@@ -21,20 +35,6 @@ from recollect.domain import (
     SessionProgress,
     SessionState,
 )
-from recollect.errors import StoreCorrupt
-from recollect.knowledge import (
-    Call,
-    CallOutcome,
-    Extraction,
-    Fact,
-    FactChange,
-    FactEvent,
-    Source,
-    Spent,
-    Trust,
-)
-from recollect.messages import Role, read
-from recollect.store.relational.database import Row
 
 T = TypeVar("T")
 

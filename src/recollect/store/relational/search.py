@@ -15,24 +15,7 @@ from datetime import datetime
 from itertools import chain, islice
 
 from recollect.clock import from_micros, to_micros
-from recollect.knowledge import Fact, FactTag, Trust
-from recollect.recollection import (
-    AllOf,
-    Entry,
-    EntryKind,
-    Extent,
-    Filters,
-    Found,
-    Hit,
-    Latest,
-    PastSession,
-    Reach,
-    Revision,
-    Sought,
-    Usage,
-    UsageKind,
-)
-from recollect.stems import indexed_fact, indexed_record, indexed_summary
+from recollect.stemming import indexed_fact, indexed_record, indexed_summary
 from recollect.store.relational import rows as rows_of
 from recollect.store.relational.asked import SOURCES_MAX, WORDS_CHARS, asked_for
 from recollect.store.relational.database import Asked, Connection, Database, Params, Row
@@ -55,6 +38,23 @@ from recollect.store.relational.postings import (
     ranked,
 )
 from recollect.store.relational.text import storable_json
+from recollect.types.facts import Fact, FactTag, Trust
+from recollect.types.recall import (
+    AllOf,
+    Entry,
+    EntryKind,
+    Extent,
+    Filters,
+    Found,
+    Hit,
+    HitUsage,
+    Latest,
+    PastSession,
+    Reach,
+    Sought,
+    StatementRevision,
+    UsageKind,
+)
 
 POSTINGS_MAX = 1000
 TRIED_SHARE = 2  # so many times as many entries are tried as are wanted
@@ -189,7 +189,7 @@ class RelationalSearch:
 
     def revisions(
         self, space: str, sessions: Sequence[str], now: datetime, since: datetime | None = None
-    ) -> builtins.list[Revision]:
+    ) -> builtins.list[StatementRevision]:
         names = {"space": space, "at": to_micros(now), "limit": REVISIONS_MAX}
         wanted: list[Asked] = []
         if sessions:
@@ -202,7 +202,7 @@ class RelationalSearch:
         found = self._database.read(space, lambda c: c.rows_each(wanted))
         return [_revision(row) for rows in found for row in rows]
 
-    def use(self, space: str, usage: Usage) -> int:
+    def use(self, space: str, usage: HitUsage) -> int:
         # In one order, so that two who count the same things do not wait for each other.
         hits = sorted(usage.hits, key=lambda hit: (hit.kind, hit.id))
         if not hits:
@@ -257,9 +257,9 @@ def _among(filters: Filters, *trusts: Trust) -> frozenset[Trust]:
     return frozenset(trusts).intersection(Trust if filters.trust is None else filters.trust)
 
 
-def _revision(row: Row) -> Revision:
+def _revision(row: Row) -> StatementRevision:
     session_id, seq, seq_to, content, quote, is_withdrawn, at, successor = row
-    return Revision(
+    return StatementRevision(
         session_id=session_id,
         seq=seq,
         seq_to=seq_to,
@@ -293,7 +293,7 @@ _WORDLESS: Mapping[str, tuple[str, Callable[[Row], Params]]] = {
 }
 
 
-def _use(c: Connection, space: str, usage: Usage, hits: Sequence[Hit]) -> int:
+def _use(c: Connection, space: str, usage: HitUsage, hits: Sequence[Hit]) -> int:
     """Count uses; how many were new. What a used fact rests on has been of use as well."""
     names = {
         "space": space,

@@ -12,8 +12,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from recollect.clock import from_micros, to_micros
-from recollect.domain import Mode
-from recollect.generation import (
+from recollect.store.relational import rows
+from recollect.store.relational.database import Connection, Row
+from recollect.types.facts import Source
+from recollect.types.generations import (
     Memo,
     Pick,
     Removed,
@@ -23,9 +25,7 @@ from recollect.generation import (
     SelectionPolicy,
     Standing,
 )
-from recollect.knowledge import Source
-from recollect.store.relational import rows
-from recollect.store.relational.database import Connection, Row
+from recollect.types.records import Mode
 
 SOURCES_MAX = 20  # of a fact that are looked at
 _EXTRACTION_COLUMNS = 14

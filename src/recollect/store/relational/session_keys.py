@@ -7,10 +7,10 @@ from datetime import datetime
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
 from recollect.descriptors import from_cache_key, is_remembered
-from recollect.domain import KeyRef, Mode, SessionBirth
 from recollect.errors import NotFound, StoreBusy
 from recollect.store.protocol import NewId
 from recollect.store.relational.database import Connection
+from recollect.types.records import KeyRef, Mode, SessionBirth
 
 
 def find_key(c: Connection, space: str, key: str, agent_id: str) -> KeyRef | None:

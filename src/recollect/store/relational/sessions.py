@@ -7,19 +7,19 @@ from datetime import datetime
 
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
-from recollect.domain import KeyRef, MarkCause, Mode, SessionBirth, SessionState
 from recollect.messages import Role
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.database import Connection, Database
 from recollect.store.relational.jobs import mark
 from recollect.store.relational.session_keys import ensure_key, find_key, gone, insert_session
+from recollect.types.records import KeyRef, MarkCause, Mode, SessionBirth, SessionState
 
 _END_OF_TIME = 2**62  # above every time a clock can show
 
 
 class RelationalSessions:
-    """Implements `recollect.store.protocol.Sessions`."""
+    """Implements `recollect.store.protocol.SessionStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -13,14 +13,13 @@ from recollect.errors import StoreError
 from recollect.store.whole import Access, Whole, WholeDatabase
 
 if TYPE_CHECKING:
-    from recollect.domain import StoreDescription
     from recollect.store.relational.agents import RelationalAgents
     from recollect.store.relational.audit import RelationalAudit
-    from recollect.store.relational.clearing import RelationalErasure
     from recollect.store.relational.database import Connection, Database
     from recollect.store.relational.documents import RelationalDocuments
     from recollect.store.relational.extractions import RelationalExtractions
     from recollect.store.relational.facts import RelationalFacts
+    from recollect.store.relational.forgetting import RelationalErasure
     from recollect.store.relational.generations import RelationalGenerations
     from recollect.store.relational.imports import RelationalImports
     from recollect.store.relational.keys import RelationalApiKeys
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from recollect.store.relational.search import RelationalSearch
     from recollect.store.relational.sessions import RelationalSessions
     from recollect.store.relational.vectors import RelationalVectors
+    from recollect.types.records import StoreDescription
 
 # Where each aggregate is at home.
 _HOMES = {
@@ -48,7 +48,7 @@ _HOMES = {
     "generations": "generations.RelationalGenerations",
     "imports": "imports.RelationalImports",
     "api_keys": "keys.RelationalApiKeys",
-    "erasure": "clearing.RelationalErasure",
+    "erasure": "forgetting.RelationalErasure",
     "audit": "audit.RelationalAudit",
 }
 

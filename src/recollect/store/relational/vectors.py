@@ -13,9 +13,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from recollect.clock import to_micros
-from recollect.recollection import EntryKind, NewVector, Unembedded, VectorChanges
 from recollect.store.relational.database import Connection, Database
 from recollect.store.vector_protocol import VectorSearch
+from recollect.types.recall import EntryKind, NewVector, Unembedded, VectorChanges
 
 DROPPED_KEPT = 8192  # of a space, by which those who hold vectors are told what went
 UNUSED = timedelta(days=1)  # after which the vectors of a model go

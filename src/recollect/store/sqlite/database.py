@@ -19,7 +19,6 @@ import apsw
 
 from recollect.clock import Clock
 from recollect.crashpoints import reach
-from recollect.domain import StoreDescription
 from recollect.errors import StoreClosed, StoreForked, StoreFull
 from recollect.store.relational import Connection
 from recollect.store.relational.database import Asked, Row
@@ -44,6 +43,7 @@ from recollect.store.sqlite.reserve import Reserve
 from recollect.store.sqlite.scrubbing import Scrubber
 from recollect.store.sqlite.whole import SqliteWhole, transaction
 from recollect.store.whole import Access
+from recollect.types.records import StoreDescription
 
 T = TypeVar("T")
 Synchronous = Literal["full", "off"]

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from recollect.extraction.rules import RuleExtractor
-from recollect.extraction.rules.authorship import Authorship
 from recollect.extraction.rules.rulebook import load
+from recollect.extraction.rules.statements import Authorship
 from tests.unit.extraction.material import piece, said, session
 
 EXTRACTOR = RuleExtractor()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from recollect.extraction.rules import RuleExtractor
-from recollect.knowledge import NewFact
+from recollect.types.facts import NewFact
 from tests.unit.extraction.material import piece, said
 
 EXTRACTOR = RuleExtractor()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from recollect.extraction.piece import Block
 from recollect.extraction.rules import RuleExtractor
 from recollect.extraction.rules.conversation import PAUSE
-from recollect.knowledge import NewFact
+from recollect.types.facts import NewFact
 from tests.unit.extraction.material import answered, piece, said
 
 EXTRACTOR = RuleExtractor()

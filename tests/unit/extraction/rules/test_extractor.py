@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from recollect.extraction.piece import Block, BlockKind, Extractor, Piece
 from recollect.extraction.rules import RuleExtractor
 from recollect.extraction.rules.texts import MEMORY_CHARS_MAX, SUMMARY_CHARS_MAX
-from recollect.knowledge import Draft, Fact, FactTag, NewFact, Trust
 from recollect.messages import Role
+from recollect.types.facts import Draft, Fact, FactTag, NewFact, Trust
 from tests.unit.extraction.material import (
     START,
     answered,

@@ -12,7 +12,7 @@ from recollect.extraction.piece import Block
 from recollect.extraction.rules import RuleExtractor
 from recollect.extraction.rules.actions import Ending, ToolReader, plain_command
 from recollect.extraction.rules.rulebook import load
-from recollect.knowledge import NewFact, Trust
+from recollect.types.facts import NewFact, Trust
 from tests.unit.extraction.material import called, piece, resulted, said, session
 
 TOOLS = ToolReader(load())

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.extraction.rules.outline import Outline, Section, read_outline
+from recollect.extraction.rules.texts import Outline, TextSection, read_outline
 
 
 def sample() -> Outline:
-    first = Section(title="Task 1: tea", lines=["task: tea"], lists={"Notes": ["- hot [#1]"]})
-    second = Section(title="Task 2: cake", lines=["task: cake"])
+    first = TextSection(title="Task 1: tea", lines=["task: tea"], lists={"Notes": ["- hot [#1]"]})
+    second = TextSection(title="Task 2: cake", lines=["task: cake"])
     return Outline(front={"description": "a day"}, lead=["# A day"], sections=[first, second])
 
 
@@ -28,7 +28,7 @@ def test_a_text_of_another_make_is_kept() -> None:
 
 
 def test_a_list_grows_each_entry_once_and_loses_the_oldest() -> None:
-    section = Section(title="x")
+    section = TextSection(title="x")
     section.add("Notes", ["a", "b", "a", "c"], 2)
     assert section.lists == {"Notes": ["- b", "- c"]}
     section.grow(["one", "one\ntwo"], 5)
@@ -36,7 +36,7 @@ def test_a_list_grows_each_entry_once_and_loses_the_oldest() -> None:
 
 
 def test_a_field_is_replaced_not_repeated() -> None:
-    section = Section(title="x")
+    section = TextSection(title="x")
     section.put("outcome", "fail")
     section.put("outcome", "success\nat last")
     assert section.lines == ["outcome: success at last"]

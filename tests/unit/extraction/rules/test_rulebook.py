@@ -15,7 +15,7 @@ from recollect import languages
 from recollect.extraction.rules import RuleExtractor, rulebook
 from recollect.extraction.rules.weighing import Setting
 from recollect.extraction.rules.wording import Occasion
-from recollect.knowledge import FactTag
+from recollect.types.facts import FactTag
 from tests.unit.extraction.material import piece, said
 
 FILE = Path(rulebook.__file__).with_name("en.toml")

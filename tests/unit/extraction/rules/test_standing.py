@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recollect.extraction.rules import RuleExtractor
-from recollect.knowledge import Fact, NewFact
+from recollect.types.facts import Fact, NewFact
 from tests.unit.extraction.material import START, piece, said, session
 
 EXTRACTOR = RuleExtractor()

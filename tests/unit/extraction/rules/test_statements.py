@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recollect.extraction.rules import RuleExtractor
-from recollect.knowledge import NewFact, Trust
+from recollect.types.facts import NewFact, Trust
 from tests.unit.extraction.material import answered, piece, said
 
 EXTRACTOR = RuleExtractor()

@@ -11,7 +11,7 @@ import pytest
 from recollect.extraction.piece import Block
 from recollect.extraction.rules import RuleExtractor
 from recollect.extraction.rules.texts import MEMORY_CHARS_MAX, SUMMARY_CHARS_MAX, slug_of
-from recollect.knowledge import Draft, Extraction
+from recollect.types.facts import Draft, Extraction
 from tests.unit.extraction.material import (
     START,
     answered,

@@ -12,14 +12,14 @@ import pytest
 from mcp.client.client import Client
 
 import recollect
-from recollect.document import Author, AuthorKind
 from recollect.documents.scope import Holder
 from recollect.errors import StoreBusy
 from recollect.extraction.injected import is_own_tool
-from recollect.fences import FENCE, without_recalled
 from recollect.interfaces.mcp.answers import ANSWER_CHARS_MAX
 from recollect.interfaces.mcp.server import MemoryOnDemand, MemoryServer
 from recollect.interfaces.mcp.tools import Terms
+from recollect.quoting import FENCE, without_recalled
+from recollect.types.pages import Author, AuthorKind
 from tests.unit.interfaces.mcp.talking import Answered, Talk, talk
 
 READING = {"search_memories", "get_memory", "list_memories", "context"}

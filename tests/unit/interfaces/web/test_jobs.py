@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 import recollect
-from recollect.domain import Claim, JobKind, JobState
 from recollect.leases import Leaseholder
 from recollect.store.key_protocol import Scope
+from recollect.types.records import Claim, JobKind, JobState
 from tests.e2e.web_world import PagedWorld, words_of
 from tests.unit.interfaces.web.markup import read_markup
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from recollect.agency import AgentState
-from recollect.domain import Job, JobState, SessionProgress, SessionState, StoreDescription
-from recollect.generation import ConsolidationState
-from recollect.knowledge import NOTHING_SPENT, Spent
+from recollect.types.agents import AgentState
+from recollect.types.facts import NOTHING_SPENT, Spent
+from recollect.types.generations import ConsolidationState
+from recollect.types.records import Job, JobState, SessionProgress, SessionState, StoreDescription
 
 # The job that a call was made for, by its purpose in the ledger; any other is a job of its own.
 JOBS = {

@@ -15,10 +15,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from recollect.knowledge import Trust
 from recollect.patterns import LazyPattern
 from recollect.quoting import harmless, quoted
-from recollect.terms import words
+from recollect.stemming import words
+from recollect.types.facts import Trust
 
 TEXT_CHARS_MAX = 20_000  # more than a block ever shows of one thing
 OPENING_CHARS = 400  # of a sentence, in which an order begins
@@ -223,7 +223,7 @@ def _opens(part: str) -> bool:
 # lines of texts that machines wrote
 
 
-class Line(NamedTuple):
+class UnlabelledLine(NamedTuple):
     """A line without what a machine wrote behind it about where it comes from."""
 
     text: str
@@ -242,17 +242,17 @@ _LABEL = LazyPattern(
 )
 
 
-def unlabelled(line: str) -> Line:
+def unlabelled(line: str) -> UnlabelledLine:
     """A line without the labels that say whose word it is."""
     if "[" not in line and "(" not in line:
-        return Line(line, is_tools=False)
+        return UnlabelledLine(line, is_tools=False)
     labels = [found["square"] or "" for found in _LABEL.finditer(line)]
     if not labels:
-        return Line(line, is_tools=False)
+        return UnlabelledLine(line, is_tools=False)
     bare = _LABEL.sub("", line)
     is_tools = any("tool" in label.casefold() for label in labels)
     # What ended in a label does not head what follows.
-    return Line(bare.rstrip(": ") if bare.rstrip().endswith(":") else bare, is_tools)
+    return UnlabelledLine(bare.rstrip(": ") if bare.rstrip().endswith(":") else bare, is_tools)
 
 
 @lru_cache(maxsize=4096)  # the same few pages are told in every turn
@@ -267,7 +267,7 @@ def orders_in(text: str) -> tuple[str, ...]:
 
 
 def without_orders(
-    text: str, is_vouched: Callable[[str], bool], told: Callable[[Line], str]
+    text: str, is_vouched: Callable[[str], bool], safe_for_models: Callable[[UnlabelledLine], str]
 ) -> str:
     """A machine's text by lines, as `told` writes each, without orders that nobody vouches for.
 
@@ -279,10 +279,10 @@ def without_orders(
     spread: set[str] = set()
     if orders_in("\n".join(plain)):
         spread.update(*(pair for pair in pairwise(plain) if orders_in("\n".join(pair))))
-    return "\n".join(told(line) for line, _ in lines if line.text not in spread)
+    return "\n".join(safe_for_models(line) for line, _ in lines if line.text not in spread)
 
 
-def told(text: str, is_vouched: Callable[[str], bool]) -> str:
+def safe_for_models(text: str, is_vouched: Callable[[str], bool]) -> str:
     """What a machine wrote, as a model may be told it: orders of people alone, and no labels."""
     return without_orders(text, is_vouched, _shown).strip()
 
@@ -292,5 +292,5 @@ def bare(text: str) -> str:
     return "\n".join(_shown(unlabelled(line)) for line in text.splitlines())
 
 
-def _shown(line: Line) -> str:
+def _shown(line: UnlabelledLine) -> str:
     return f"{line.text} (from a tool)" if line.is_tools else line.text

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from recollect.domain import NewRecord, Record
+from recollect.types.records import NewRecord, Record
 
 DIGEST_BYTES = 16
 

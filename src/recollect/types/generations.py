@@ -11,11 +11,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from recollect.domain import JobState
-from recollect.knowledge import NOTHING_SPENT, Extraction, Fact, Spent
+from recollect.types.facts import NOTHING_SPENT, Extraction, Fact, Spent
+from recollect.types.records import JobState
 
 if TYPE_CHECKING:
-    from recollect.agency import DocumentChanges
+    from recollect.types.agents import DocumentChanges
 
 
 BY_RULES = "rules"  # who made a generation, where no model did

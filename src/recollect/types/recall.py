@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from recollect.knowledge import Source, Trust
+from recollect.types.facts import Source, Trust
 
 CONTEXT_TOKENS = 2000  # of a block, where no budget is given
 
@@ -193,7 +193,7 @@ class Latest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Revision:
+class StatementRevision:
     """What became of a statement that was learned from records: it does not hold as it was said.
 
     `statement` is what the fact said, `quote` the words of the records. With `is_withdrawn` a
@@ -306,7 +306,7 @@ class UsageKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class HitUsage:
     """Hits of which one thing became in one turn. Each is counted once."""
 
     kind: UsageKind

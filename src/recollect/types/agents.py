@@ -12,10 +12,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from recollect.domain import JobKind, JobState, KeyRef, Record, SessionState
+from recollect.types.records import JobKind, JobState, KeyRef, Record, SessionState
 
 if TYPE_CHECKING:
-    from recollect.document import Because, Edit, Filing, TreeLimits
+    from recollect.types.pages import Because, Edit, Filing, TreeLimits
 
 IDLE = "idle"  # the signal that puts an agent to sleep
 POISON_PILL = "poison-pill"  # the signal that ends one that sleeps

@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from recollect.knowledge import Fact, Source
+from recollect.types.facts import Fact, Source
 
 # As UTF-8, as text and as key. With the longest name of a space it is what an index of PostgreSQL
 # takes, whatever the letters.

@@ -37,7 +37,7 @@ OWN_WORDS = (
 FRAMES = 5  # the innermost ones of a trail
 
 
-def told(error: BaseException) -> str:
+def loggable(error: BaseException) -> str:
     """An error without a word that may be somebody else's."""
     name = type(error).__name__
     match error:
@@ -55,4 +55,4 @@ def trail(error: BaseException) -> str:
     """The same and where it came from, for what nobody expected."""
     frames = traceback.extract_tb(error.__traceback__)[-FRAMES:]
     places = " < ".join(f"{each.name}:{each.lineno}" for each in reversed(frames))
-    return f"{told(error)} in {places}" if places else told(error)
+    return f"{loggable(error)} in {places}" if places else loggable(error)

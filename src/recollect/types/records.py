@@ -13,8 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from recollect.knowledge import NOTHING_SPENT, Extraction, Spent, Staged
 from recollect.messages import Attachment, Part, Role, ToolCall, ToolResult, read
+from recollect.types.facts import NOTHING_SPENT, Extraction, Spent, Staged
 
 
 class Mode(StrEnum):
@@ -412,7 +412,7 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
+class LoadedWork:
     """What a claim is to be worked on with: a piece of the session, and what it came to so far."""
 
     session: SessionState
