@@ -211,7 +211,7 @@ def _people(known: _Known) -> Iterable[_PagePart]:
 
 
 def _who(topic: Topic) -> str:
-    about = label(topic.about[:1].lower() + topic.about[1:])
+    about = label(re.sub(r"^The (?=user\b)", "the ", topic.about))  # "Ana's brother" stays
     return f"{label(topic.name)} – {about}" if about else label(topic.name)
 
 

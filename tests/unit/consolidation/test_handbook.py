@@ -576,3 +576,8 @@ def test_sessions_that_came_to_no_facts_are_still_listed() -> None:
     assert section(made[MEMORY].body, "Sessions").startswith(f"- [[{PLACES['a']}|")
     assert made[SUMMARY].body == "## Last sessions\n\n- 2026-05-03 Fix the deploy script"
     assert [source.session_id for source in made[SUMMARY].sources] == ["a"]
+
+
+def test_a_name_keeps_its_capital_where_a_person_is_introduced() -> None:
+    known = standing("Ana's brother Tom runs a bakery.", "relation", metadata={"speaker": "Ana"})
+    assert "### Tom – Ana's brother\n" in memory(known)
