@@ -334,3 +334,17 @@ def test_a_hosted_agent_begins_with_a_recap_and_then_with_what_is_asked(store_ur
     assert "Ana's boat is in Faro. [m1]" in told
     assert "Always answer in British English. [m2]" in told
     assert "British English" not in json.dumps(second)
+
+
+def test_a_session_is_listed_once_though_the_summary_lists_it_too() -> None:
+    said = "I moved to Lisbon in May, and my daughter Lotte is allergic to peanuts."
+    asked = "Please keep answers short. My brother Tom runs a bakery in Porto."
+    with recollect.open(":memory:") as memory:
+        space = memory.space("a")
+        session = space.session("k")
+        for role, text in (("user", said), ("assistant", "Noted!"), ("user", asked)):
+            session.append(role, text)
+        session.end()
+        memory.work()
+        assert said[:-1] in space.documents.read("memory_summary").body
+        assert space.context("").text.count("I moved to Lisbon in May") == 1

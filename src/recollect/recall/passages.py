@@ -16,7 +16,7 @@ CUT = "…"
 SENTENCE = re.compile(r"[^.!?\n。！？]+(?:[.!?。！？]+[\"'”’)]*|\n+|\Z)\s*|[.!?\n。！？]+\s*")
 _LEADS_ON = re.compile(r"[-*+] \[\[[^\]\n]*\]\](?::[^\n]*)?|#{1,6} [^\n]*|See also: [^\n]*")
 # The sessions that the summary of memory lists last; each has a summary that is found by itself.
-_LAST_SESSIONS = re.compile(
+LISTED_SESSIONS = re.compile(
     r"^## Last sessions\n+(?:- \d{4}-\d\d-\d\d [^\n]*(?:\n|\Z))+", re.MULTILINE
 )
 _BREAK = re.compile(r"\n\s*\n|\n(?=#{1,6} |[-*+] |\d+[.)] )")
@@ -51,7 +51,7 @@ def best_passage(text: str, worth: Mapping[str, float]) -> str:
 def bearing(text: str, worth: Mapping[str, float], chars_max: int) -> str:
     """The lines and paragraphs of a text that bear on what is asked for: the best of them, within
     so many characters, in their order. Nothing where none has anything of it."""
-    pieces = _pieces(_LAST_SESSIONS.sub("", text[:SCANNED_CHARS]))
+    pieces = _pieces(LISTED_SESSIONS.sub("", text[:SCANNED_CHARS]))
     found = [piece for piece in pieces if not _LEADS_ON.fullmatch(piece)]
     values = [_worth(piece, worth) for piece in found]
     least = BEARING_SHARE * max(values, default=0.0)

@@ -38,7 +38,7 @@ from recollect.recall.pack import (
     extract,
     longest,
 )
-from recollect.recall.passages import without_notes
+from recollect.recall.passages import LISTED_SESSIONS, without_notes
 from recollect.recall.statements import Likeness, Wording, lines_beyond, says_nothing, without_links
 from recollect.recall.usage import mark_of
 from recollect.stemming import search_terms, stem
@@ -635,8 +635,10 @@ class Recapper:
         if found is None or (allowed.as_of is not None and found.updated_at > allowed.as_of):
             return ""
         chars_max = CHARS_PER_TOKEN_MAX * tokens
-        text = redact(without_links(without_notes(found.body))[: chars_max + SUMMARY_CHARS_MIN])
-        if len(found.body) > chars_max:
+        # The recap has the last sessions itself.
+        body = LISTED_SESSIONS.sub("", found.body).strip()
+        text = redact(without_links(without_notes(body))[: chars_max + SUMMARY_CHARS_MIN])
+        if len(body) > chars_max:
             text = text[: min(chars_max, max(len(text) - SUMMARY_CHARS_MIN, 0))]
         # Whoever writes this page has left out orders that no person gave.
         return bare(text)
