@@ -48,7 +48,8 @@ SELECT session_id FROM session_keys WHERE space = :space AND id = :key_id;
 
 -- name: lock_key (postgres)
 -- The current session of a key; whoever rotates it or appends with a key of their own waits here.
-SELECT session_id FROM session_keys WHERE space = :space AND id = :key_id FOR UPDATE;
+-- Not FOR UPDATE: a session that is updated twice in a transaction asks for its key again, to share.
+SELECT session_id FROM session_keys WHERE space = :space AND id = :key_id FOR NO KEY UPDATE;
 
 -- name: current_session
 SELECT session_id FROM session_keys WHERE space = :space AND id = :key_id;
