@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -46,9 +45,10 @@ def language_of(text: str, before: str = ENGLISH) -> str:
     `before` is that of the text before it, for one that says too little.
     """
     known = _function_words()
-    counted: Counter[str] = Counter()
+    counted: dict[str, int] = {}
     for word in _WORD.findall(text[:_TOLD_BY_CHARS].lower().replace("’", "'")):
-        counted.update(known.get(word, ()))
+        for language in known.get(word, ()):
+            counted[language] = counted.get(language, 0) + 1
     best = max(counted.values(), default=0)
     likely = [language for language, count in counted.items() if count == best]
     if before in likely or not likely:

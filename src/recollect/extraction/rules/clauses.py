@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 
 from recollect.extraction.rules.rulebook import Rule, Rulebook
 from recollect.extraction.rules.weighing import Weighed
@@ -51,14 +52,12 @@ class Separator:
 
     def _clauses(self, text: str) -> tuple[Clause, ...]:
         """Where clauses begin and end, in order; the first begins with the text."""
-        found: list[Clause] = []
-        for joint in self._book.phrase("clause_start").finditer(text):
-            start, at = joint.start("lead"), joint.end()
-            if found:
-                found[-1] = replace(found[-1], stop=joint.start())
-            found.append(Clause(start, len(text), at))
-            if len(found) == CLAUSES_MAX:
-                break
+        joints = list(islice(self._book.phrase("clause_start").finditer(text), CLAUSES_MAX))
+        stops = [*(joint.start() for joint in joints[1:]), len(text)]
+        found = (
+            Clause(joint.start("lead"), stop, joint.end())
+            for joint, stop in zip(joints, stops, strict=False)
+        )
         return tuple(found) or (Clause(0, len(text), 0),)
 
     def clause_at(self, text: str, at: int) -> str:

@@ -68,6 +68,7 @@ class Rulebook:
             name: _PLACEHOLDER.sub(self._alternatives, phrase)
             for name, phrase in data["phrases"].items()
         }
+        self._compiled: dict[str, re.Pattern[str]] = {}  # when first looked for
         self.rules = tuple(self._rule(rule) for rule in data["rules"])
         self._always = {place for place, rule in enumerate(self.rules) if not rule.needs}
         self._rules_of: dict[str, tuple[int, ...]] = {}
@@ -112,16 +113,14 @@ class Rulebook:
         return any(word in lower for word in self._hints.get(name, ()))
 
     def phrase(self, name: str) -> re.Pattern[str]:
-        return _compiled(self._phrases.get(name, _NEVER))
+        found = self._compiled.get(name)
+        if found is None:
+            found = self._compiled[name] = re.compile(self._phrases.get(name, _NEVER))
+        return found
 
     @cached_property
     def opener(self) -> re.Pattern[str]:
         return re.compile(self.person.get("opener", _NEVER), re.IGNORECASE)
-
-
-@functools.lru_cache(maxsize=256)
-def _compiled(source: str) -> re.Pattern[str]:
-    return re.compile(source)
 
 
 @functools.lru_cache(maxsize=16)

@@ -252,8 +252,7 @@ class Writer:
         templates, who = self._book.templates, self._who(block, hearing)
         needs_before = self._points_back(found, text, hearing)
         if not hearing.question:
-            leans = self._book.cues.carry(found.weighed.words[:_LEANING_WORDS], "anaphora")
-            needs_before = needs_before or leans or not found.bits & self._own
+            needs_before = needs_before or self._leans(found)
         if needs_before and (before := _context(found)):
             text = f"{_capital(self._bare(before))} {_capital(text)}"
             said = self._book.cues.weigh(before, hearing.names)
@@ -262,6 +261,13 @@ class Writer:
         return _dated(
             templates[name], whens, who=who, text=_capital(text), question=hearing.question
         )
+
+    def _leans(self, found: FoundSentence) -> bool:
+        """Whether a quotation is hardly understood without what was said before it."""
+        if self._book.language != ENGLISH:  # no words are weighed, so nobody is known to be meant
+            return self._book.phrase("leans").match(found.weighed.text) is not None
+        leans = self._book.cues.carry(found.weighed.words[:_LEANING_WORDS], "anaphora")
+        return leans or not found.bits & self._own
 
     def _topic(self, found: FoundSentence, block: Block, place: str) -> str | None:
         rule, match = found.rule, found.match
