@@ -523,7 +523,7 @@ class ImportingNotes:
         if not folder.is_dir():
             raise NotFound(f"there is no folder {folder}: name the one that the notes are in")
         root = folder.resolve()
-        found = find_files(Markdown(), [root], self._tell)
+        found = find_files(Markdown().is_file, [root], self._tell)
         files = {place_of(each.path.relative_to(root)): each for each in found}
         size = sum(each.size for each in found)
         notes = Notes(files, folder=place_of(Path(root.name)) if root.name else NAMELESS)

@@ -213,7 +213,7 @@ class Importing:
 
     def run(self, paths: Sequence[Path], *, marks: bool = True) -> ImportReport:
         """Read everything below these paths. `marks`: what came in is over, and is learned from."""
-        files = find_files(self._source, paths, self._tell)
+        files = find_files(self._source.is_file, paths, self._tell)
         done, size = 0, sum(each.size for each in files)
         for number, file in enumerate(files):
             begun = _progress(number, len(files), done, size, self.report.records)

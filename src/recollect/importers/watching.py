@@ -34,7 +34,7 @@ class Watching:
         self._memory = memory
         self._space = space
         self._source = source
-        self._lookout = Lookout(source, paths)
+        self._lookout = Lookout(source.is_file, paths)
 
     def look(self, is_over: Callable[[], bool] = lambda: False) -> ImportReport:
         """Read what is new since the last look. A folder that is not there yet is waited for.
