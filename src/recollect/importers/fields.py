@@ -82,10 +82,10 @@ def digest(*parts: object) -> str:
 
 
 def spelled(value: object) -> str:
-    """A JSON value as text, always the same; empty where it is nested beyond all sense."""
+    """A JSON value as text, always the same; empty where it is beyond all sense."""
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":"))
-    except RecursionError:
+    except (TypeError, ValueError, RecursionError):
         return ""
 
 

@@ -23,7 +23,6 @@ class FileShape(StrEnum):
 
     LINES = "lines"  # JSON objects, one in a line; the file may grow at its end
     ELEMENTS = "elements"  # JSON, whole: the elements of its outermost list, one after the other
-    TREE = "tree"  # a folder of Markdown files, read together
 
 
 class Trouble(StrEnum):

@@ -8,7 +8,6 @@ in a file stops it; what was not understood is counted.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -49,20 +48,8 @@ from recollect.types.imports import Arrival, Cursor, digest
 CHANGED_HERE = "changed here since"
 
 
-@dataclass(slots=True, kw_only=True)
-class StoredStatements:
-    """What came of some statements. `items` are known from now on."""
-
-    items: list[str] = field(default_factory=list)
-    added: int = 0
-    changed: int = 0
-    known: int = 0
-    left_out: Counter[str] = field(default_factory=Counter)
-    odd: list[Odd] = field(default_factory=list)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taking:
+class _FactImport:
     """From a source into the facts of a space.
 
     `known` says what has come in before: statements, and how each of them read. In a dry run what
@@ -72,57 +59,59 @@ class Taking:
     source: str
     facts: Facts
     instead: Facts | None
-    redactor: Callable[[], Redactor]
+    redactor: Redactor
     known: Callable[[Sequence[str]], frozenset[str]]
     now: datetime
+    report: ImportReport
+    place: str
 
-    def take(self, statements: Sequence[ImportedFact]) -> StoredStatements:
+    def take(self, statements: Sequence[ImportedFact]) -> list[str]:
+        """Store them; what is known from now on."""
         by_item = {digest(each.id): each for each in statements}
         came = self.known(list(by_item))
-        readings = {item: self._reading(item, by_item[item]) for item in came}
-        known = self.known(list(readings.values()))
-        taken = StoredStatements(items=list(by_item), known=len(statements) - len(by_item))
+        readings = {item: self._reading(item, each) for item, each in by_item.items()}
+        known = self.known([readings[item] for item in came])
+        items = list(by_item)
+        self.report.known += len(statements) - len(by_item)
         for item, each in by_item.items():
             try:
                 if item not in came:
-                    self._add(item, each, taken)
+                    self._put(item, each, self._since(each))
+                    self.report.facts += 1
                 elif readings[item] in known:
-                    taken.known += 1
+                    self.report.known += 1
                 else:
-                    taken.items.append(readings[item])
-                    self._follow(item, each, readings[item], taken)
+                    self._follow(item, each, readings[item])
+                if self.instead is None or item in came:
+                    items.append(readings[item])
             except NotFound:  # deleted this very moment
-                taken.known += 1
+                self.report.known += 1
             except InvalidValue as error:
                 is_large = isinstance(error, TooLarge)
                 trouble = Trouble.TOO_LARGE if is_large else Trouble.BROKEN
-                taken.odd.append(Odd(trouble=trouble, detail="a fact"))
-        return taken
+                self.report.add_odd(self.place, Odd(trouble=trouble, detail="a fact"))
+        return items
 
-    def _add(self, item: str, said: ImportedFact, taken: StoredStatements) -> None:
-        self._put(item, said, self._since(said))
-        if self.instead is None:
-            taken.items.append(self._reading(item, said))
-        taken.added += 1
-
-    def _follow(self, item: str, said: ImportedFact, reading: str, taken: StoredStatements) -> None:
+    def _follow(self, item: str, said: ImportedFact, reading: str) -> None:
         """It came in before, and did not read like this."""
         fact = self.facts.get(self._id(item))
         if fact is None:  # deleted here
-            taken.known += 1
+            self.report.known += 1
             return
         since, is_same = self._since(said), self._reading_of(item, fact) == reading
         is_late = since is not None and fact.valid_from is not None and since < fact.valid_from
         if is_same and not is_late:  # whoever stored it had no time to say so
-            taken.known += 1
+            self.report.known += 1
         elif not self._is_untouched(item, fact):
-            taken.left_out[CHANGED_HERE] += 1
+            self.report.left_out[CHANGED_HERE] += 1
         else:
             if is_same:
                 self._put(item, said, since)
-            else:
-                self._reword(item, said)
-            taken.changed += 1
+            elif self.instead is not None:
+                self._put(item, said, None)
+            else:  # it is found for earlier times as it read then
+                self.facts.update(fact.id, said.text, tags=said.tags, metadata=said.metadata)
+            self.report.facts_changed += 1
 
     def _is_untouched(self, item: str, fact: Fact) -> bool:
         """Whether it is as an import left it; the first imports did not keep how it read."""
@@ -141,13 +130,6 @@ class Taking:
             )
         )
 
-    def _reword(self, item: str, said: ImportedFact) -> None:
-        """It is found for earlier times as it read then."""
-        if self.instead is not None:
-            self._put(item, said, None)
-        else:
-            self.facts.update(self._id(item), said.text, tags=said.tags, metadata=said.metadata)
-
     def _since(self, said: ImportedFact) -> datetime | None:
         """When it was said as it stands; a clock that goes ahead makes nothing hold later."""
         since = said.since or said.at
@@ -158,7 +140,7 @@ class Taking:
 
     def _reading(self, item: str, said: ImportedFact) -> str:
         """How a statement reads once it is stored, as a digest."""
-        redactor = self.redactor()
+        redactor = self.redactor
         try:
             metadata = json.loads(collection.encode_metadata(said.metadata) or "{}")
         except InvalidValue:
@@ -214,13 +196,18 @@ class Importing:
     def run(self, paths: Sequence[Path], *, marks: bool = True) -> ImportReport:
         """Read everything below these paths. `marks`: what came in is over, and is learned from."""
         files = find_files(self._source.is_file, paths, self._tell)
-        done, size = 0, sum(each.size for each in files)
-        for number, file in enumerate(files):
-            begun = _progress(number, len(files), done, size, self.report.records)
-            self._progress(begun)
-            self.read(file, marks=marks, begun=begun)
-            done += file.size
-        self._progress(_progress(len(files), len(files), size, size, self.report.records))
+        size = sum(each.size for each in files)
+        at = ImportProgress(files_done=0, files=len(files), bytes_done=0, bytes_all=size, records=0)
+        for file in files:
+            self._progress(at)
+            self.read(file, marks=marks, begun=at)
+            at = replace(
+                at,
+                files_done=at.files_done + 1,
+                bytes_done=at.bytes_done + file.size,
+                records=self.report.records,
+            )
+        self._progress(at)
         return self.report
 
     def read(
@@ -228,8 +215,10 @@ class Importing:
     ) -> None:
         """Read what is new of one file. Without `marks` it may still be written to."""
         self.report.files += 1
-        at = begun or _progress(0, 1, 0, file.size, 0)
-        pouring = _Pouring(self._way, file, self.report, marks=marks)
+        at = begun or ImportProgress(
+            files_done=0, files=1, bytes_done=0, bytes_all=file.size, records=0
+        )
+        pouring = _FileImport(self._way, file, self.report, marks=marks)
 
         def told(offset: int) -> None:
             done = at.bytes_done + min(offset, file.size)
@@ -243,12 +232,6 @@ class Importing:
 
     def _tell(self, path: Path, odd: Odd) -> None:
         self.report.add_odd(place_of(path), odd)
-
-
-def _progress(files_done: int, files: int, done: int, size: int, records: int) -> ImportProgress:
-    return ImportProgress(
-        files_done=files_done, files=files, bytes_done=done, bytes_all=size, records=records
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,7 +285,7 @@ class _ItemBatch:
         return [(self.conversations[name], found) for name, found in self.arrivals.items()]
 
 
-class _Pouring:
+class _FileImport:
     """One file on its way into the store."""
 
     def __init__(self, way: _Way, file: LogFile, report: ImportReport, *, marks: bool) -> None:
@@ -321,14 +304,11 @@ class _Pouring:
 
     def pour(self, told: Callable[[int], None]) -> None:
         is_lines = self._file.path.suffix.casefold() in LINES_SUFFIXES
-        match self._source.shape:
-            case FileShape.ELEMENTS if not is_lines:
-                self._pour_elements(told)
-            case FileShape.LINES | FileShape.ELEMENTS:
-                with open_regular(self._file.path) as stream:
-                    self._pour_lines(stream, told)
-            case FileShape.TREE:
-                raise AssertionError("a tree of notes is no file of messages")
+        if self._source.shape is FileShape.ELEMENTS and not is_lines:
+            self._pour_elements(told)
+        else:
+            with open_regular(self._file.path) as stream:
+                self._pour_lines(stream, told)
 
     def let_go(self) -> None:
         """Of what came in: with `marks` it is learned from now, and not when it is old enough."""
@@ -453,12 +433,11 @@ class _Pouring:
         except TooLarge:
             odd = Odd(trouble=Trouble.TOO_LARGE, detail="a record", line=line)
             self._report.add_odd(self._place, odd)
-            return
         except InvalidValue:
             odd = Odd(trouble=Trouble.BROKEN, detail="not a message", line=line)
             self._report.add_odd(self._place, odd)
-            return
-        self._batch.add(item.conversation, Arrival(digest(item.id), record))
+        else:
+            self._batch.add(item.conversation, Arrival(digest(item.id), record))
 
     def _flush(self, before: Cursor, behind: Cursor) -> Cursor:
         """Store the batch. The cursor moves with its last part, and not before."""
@@ -526,22 +505,17 @@ class _Pouring:
         if not statements:
             return
         way = self._way
-        taking = Taking(
+        taking = _FactImport(
             source=self._source.name,
             facts=way.memory.space(way.name).facts,
             instead=self._target.facts if way.is_dry else None,
-            redactor=lambda: way.memory.runtime.redactor().keyed(way.name),
+            redactor=way.memory.runtime.redactor().keyed(way.name),
             known=way.known,
             now=way.memory.clock.now(),
+            report=self._report,
+            place=self._place,
         )
-        taken = taking.take(statements)
-        self._report.facts += taken.added
-        self._report.facts_changed += taken.changed
-        self._report.known += taken.known
-        self._report.left_out.update(taken.left_out)
-        for odd in taken.odd:
-            self._report.add_odd(self._place, odd)
-        way.note(taken.items, cursor)
+        way.note(taking.take(statements), cursor)
 
 
 def _head(stream: BinaryIO, offset: int, size: int) -> str:
