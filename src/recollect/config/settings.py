@@ -60,7 +60,8 @@ def checked(described: Described, given: Any) -> Any:
         value = float(value)
     if isinstance(value, Path) and described.type is str:
         value = str(value)
-    if type(value) is not described.type:  # a bool is no int here
+    is_right_type = type(value) is described.type  # a bool is no int here
+    if not is_right_type:
         raise InvalidSetting(f"{described.name} is {described.type.__name__}, not {value!r}")
     if described.choices is not None and value not in described.choices:
         raise InvalidSetting(

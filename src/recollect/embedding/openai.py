@@ -14,10 +14,9 @@ from typing import Any
 from recollect.embedding.protocol import FLOAT_BYTES, Embedded, cut, never, unit_bytes, zero_bytes
 from recollect.errors import InvalidOutput, ModelError, PromptTooLong
 from recollect.models.answers import Gathering, StopReason
-from recollect.models.faults import Fault
 from recollect.models.protocol import Completion, Model, Request, Usage
 from recollect.models.tokens import estimate_tokens
-from recollect.models.wire import Dialect
+from recollect.models.wire import Dialect, Wire
 
 TEXT_BYTES_MIN = 200  # a server that takes less takes nothing
 VECTOR_FRAMES = 128  # of a stream: what one vector of 4,096 numbers may take on the wire
@@ -31,17 +30,10 @@ class EmbeddingRequest(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Embeddings:
+class Embeddings(Wire):
     """Speaks `POST …/embeddings`. The answer's text is one vector a line, in base 64."""
 
-    model: str
-    url: str
-    key: str | None = field(repr=False)
     dimensions: int = 0  # asked for; 0 leaves it to the model
-    provider: str = "openai"
-
-    def headers(self) -> Mapping[str, str]:
-        return {"authorization": f"Bearer {self.key}"} if self.key else {}
 
     def body(self, request: Request, dialect: Dialect) -> dict[str, Any]:  # noqa: ARG002
         texts = request.texts if isinstance(request, EmbeddingRequest) else (request.prompt,)
@@ -57,9 +49,6 @@ class Embeddings:
             into.count(sent=usage.get("prompt_tokens") or usage.get("total_tokens"), answered=1)
         into.add("\n".join(base64.b64encode(each).decode() for each in _vectors(content)))
         into.stop = StopReason.DONE
-
-    def simpler(self, dialect: Dialect, fault: Fault) -> Dialect | None:  # noqa: ARG002
-        return None  # there is nothing that could be left out
 
 
 def _vectors(content: Mapping[str, Any]) -> list[bytes]:

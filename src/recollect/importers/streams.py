@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import IO, BinaryIO, Protocol
 
 from recollect.importers.folders import open_regular
 from recollect.importers.items import NOT_UTF8, Odd, Trouble
@@ -259,8 +259,10 @@ ARCHIVE_BYTES_MAX = 64 * 2**30  # unpacked, of all that is read from one
 _SIGNATURES = (b"PK\x03\x04", b"PK\x05\x06")
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 # ValueError and RuntimeError are how zipfile says that a header is nonsense.
-_DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError)
-_DAMAGE += (RuntimeError,)
+_DAMAGE: tuple[type[Exception], ...] = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
+    *(ValueError, RuntimeError),
+)
 
 Wanted = Callable[[str], bool]  # by a name with slashes, as it is in the archive
 
@@ -290,7 +292,7 @@ class _ArchiveFile(io.BufferedReader):
 class _Unpacked:
     """The bytes of one member. It ends early where they cannot be had; `trouble` says why."""
 
-    def __init__(self, source: BinaryIO | zipfile.ZipExtFile, bytes_max: int) -> None:
+    def __init__(self, source: IO[bytes], bytes_max: int) -> None:
         self._source = source
         self.left = bytes_max
         self.trouble: Odd | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -22,13 +22,6 @@ from recollect.errors import (
 
 RETRY_AFTER_SECONDS_MAX = 3600.0  # asking once an hour harms nobody, whatever a header says
 
-_RESET = re.compile(r"(?:x-)?ratelimit-reset(?:-(\w+))?|anthropic-ratelimit-([\w-]+)-reset")
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+")
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
-_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_EPOCH_SECONDS_MIN = 1e9  # a smaller number is a distance in seconds
-_EPOCH_MILLIS_MIN = 1e12
-
 
 def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:
     """How long to wait, within bounds; None when the headers do not say.
@@ -36,47 +29,12 @@ def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | No
     The names of the headers are in lower case. Dates count from the server's own clock where it
     tells it, so that a clock that is wrong on one side does not matter.
     """
-    now = _date(headers.get("date", "")) or now
-    for seconds in _stated(headers, now):
-        if seconds is not None:
-            return min(max(seconds, 0.0), RETRY_AFTER_SECONDS_MAX)
-    return None
-
-
-def _stated(headers: Mapping[str, str], now: datetime) -> Iterator[float | None]:
-    millis = _number(headers.get("retry-after-ms", ""))
-    yield None if millis is None else millis / 1000
-    value = headers.get("retry-after", "")
-    yield _number(value)
+    millis, value = _number(headers.get("retry-after-ms", "")), headers.get("retry-after", "")
+    seconds = _number(value) if millis is None else millis / 1000
     moment = _date(value)
-    yield None if moment is None else (moment - now).total_seconds()
-    yield max(_resets(headers, now), default=None)
-
-
-def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float]:
-    """The waits until limits that are used up are lifted."""
-    for name, value in headers.items():
-        if not _RESET.fullmatch(name):
-            continue
-        remaining = _number(headers.get(name.replace("reset", "remaining"), "0"))
-        seconds = _until(value.strip(), now)
-        if seconds is not None and not remaining:
-            yield seconds
-
-
-def _until(value: str, now: datetime) -> float | None:
-    """Seconds until a reset: a duration (`6m0s`), a distance, an epoch or an ISO time."""
-    if _DURATION.fullmatch(value):
-        return sum(
-            float(number) * _UNIT_SECONDS[unit] for number, unit in _DURATION_PART.findall(value)
-        )
-    number = _number(value)
-    if number is None:
-        moment = _iso(value)
-        return None if moment is None else (moment - now).total_seconds()
-    if number >= _EPOCH_MILLIS_MIN:
-        number /= 1000
-    return number - now.timestamp() if number >= _EPOCH_SECONDS_MIN else number
+    if seconds is None and moment is not None:
+        seconds = (moment - (_date(headers.get("date", "")) or now)).total_seconds()
+    return None if seconds is None else min(max(seconds, 0.0), RETRY_AFTER_SECONDS_MAX)
 
 
 def _number(value: str) -> float | None:
@@ -92,17 +50,6 @@ def _date(value: str) -> datetime | None:
         moment = parsedate_to_datetime(value)
     except (TypeError, ValueError, IndexError, OverflowError):
         return None
-    return _aware(moment)
-
-
-def _iso(value: str) -> datetime | None:
-    try:
-        return _aware(datetime.fromisoformat(value))
-    except ValueError:
-        return None
-
-
-def _aware(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
@@ -124,8 +71,11 @@ _STATUS_OF_KIND = {
     "overloaded_error": 529,
 }
 _PASSING = frozenset({408, 409, 425, 429})
-_MISDIRECTED = frozenset({301, 302, 303, 307, 308, 405})
-_UNKNOWN = frozenset({404, 410})
+_HINTS = {
+    **dict.fromkeys((401, 403, 407), "check the key"),
+    **dict.fromkeys((301, 302, 303, 307, 308, 405), "check the model's base URL"),
+    **dict.fromkeys((404, 410), "check the model's name and base URL"),
+}
 _TOO_LONG = re.compile(
     r"context[_ ](?:length|size|window|limit)|maximum context|prompt is too long"
     r"|input (?:token count|is too long)|too many (?:input )?tokens|exceed_context"
@@ -236,12 +186,14 @@ def error_from(
     """The error a fault comes to: its type says what to do next."""
     status = fault.status
     told = f"{host} answered {status}: {shown(fault.message)}"
+
+    def denied(why: str) -> ModelDenied:
+        return ModelDenied(f"{told} ({why})", delay_seconds=pause_seconds)
+
     if _is_too_long(fault):
         return PromptTooLong(told)
     if _is_unpaid(fault):
-        return ModelDenied(
-            f"{told} (no credit left with the provider)", delay_seconds=pause_seconds
-        )
+        return denied("no credit left with the provider")
     if _MISCALLED in fault.kinds:
         return InvalidOutput(told)
     if has_tools and _lacks_tools(fault):
@@ -249,14 +201,8 @@ def error_from(
         return ModelRejected(f"{told} (the model or its server takes no tools)")
     if status in (400, 403) and _FLAGGED.search(_all_of(fault)):
         return ModelRejected(told)
-    if status in (401, 403, 407):
-        return ModelDenied(f"{told} (check the key)", delay_seconds=pause_seconds)
-    if status in _MISDIRECTED:
-        return ModelDenied(f"{told} (check the model's base URL)", delay_seconds=pause_seconds)
-    if status in _UNKNOWN:
-        return ModelDenied(
-            f"{told} (check the model's name and base URL)", delay_seconds=pause_seconds
-        )
+    if status in _HINTS:
+        return denied(_HINTS[status])
     if status in _PASSING or status >= 500:
         return ModelUnavailable(told, retry_after_seconds=retry_after_seconds(fault.headers, now))
     return ModelRejected(told)
