@@ -13,7 +13,6 @@ from typing import Any
 
 from recollect.importers.fields import (
     CONVERSATION_FILES,
-    Export,
     digest,
     first,
     item_of,
@@ -28,7 +27,7 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Found, ImportedMessage, ImportedSession, LeftOut
+from recollect.importers.items import Found, ImportedMessage, ImportedSession, ImportSource, LeftOut
 
 _EVERYBODY = "all"  # whom a message is for that calls no tool
 _FOREIGN = "chatgpt "  # before the type of a part that no session knows
@@ -247,12 +246,12 @@ def _attachments(about: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 # Conversations that somebody had with ChatGPT, as its export has them.
 ChatGPT = partial(
-    Export,
+    ImportSource,
     name="chatgpt",
-    files=CONVERSATION_FILES,
+    is_file=CONVERSATION_FILES,
     names=("conversations",),
-    form=known_by(
+    probe=known_by(
         lambda said: isinstance(said.get("mapping"), dict), "conversations as trees of messages"
     ),
-    opened=one_by_one(_conversation),
+    reader=one_by_one(_conversation),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from recollect.extraction.injected import without_instructions
@@ -32,11 +33,11 @@ from recollect.importers.agent_logs import (
 )
 from recollect.importers.fields import digest, listed, mapping, moment, text
 from recollect.importers.items import (
-    FileReader,
     FileShape,
     Found,
     ImportedMessage,
     ImportedSession,
+    ImportSource,
     LeftOut,
     Origin,
 )
@@ -198,31 +199,18 @@ SESSIONS_MAX = 2  # sessions of one file whose directory is remembered
 _AGENT_FILE = re.compile(r"agent-(.{1,128})")
 
 
-class ClaudeCode:
-    """Claude Code, by its logs."""
+def _places(environment: Mapping[str, str], home: Path) -> Sequence[Path]:
+    configured = environment.get("CLAUDE_CONFIG_DIR", "").strip()
+    return ((Path(configured) if configured else home / ".claude") / "projects",)
 
-    name = NAME
-    shape = FileShape.LINES
-    names = ()
 
-    def places(self, environment: Mapping[str, str], home: Path) -> Sequence[Path]:
-        configured = environment.get("CLAUDE_CONFIG_DIR", "").strip()
-        return ((Path(configured) if configured else home / ".claude") / "projects",)
-
-    def is_file(self, path: Path) -> bool:
-        return path.suffix == ".jsonl" and not path.name.startswith(".")
-
-    def probe(self, entries: Sequence[object]) -> str | None:
-        """The version that wrote the first entry that says one."""
-        known = [entry for entry in entries if isinstance(entry, dict) and _is_ours(entry)]
-        versions = (label(entry.get("version")) for entry in known)
-        version = next((each for each in versions if each), None)
-        if version is not None:
-            return f"Claude Code {version}"
-        return "Claude Code" if known else None
-
-    def reader(self, origin: Origin, memo: Mapping[str, Json]) -> FileReader:
-        return _SessionFileReader(origin, memo)
+def _form(entries: Sequence[object]) -> str | None:
+    """The version that wrote the first entry that says one."""
+    known = [entry for entry in entries if isinstance(entry, dict) and _is_ours(entry)]
+    version = next((each for entry in known if (each := label(entry.get("version")))), None)
+    if version is not None:
+        return f"Claude Code {version}"
+    return "Claude Code" if known else None
 
 
 def _is_ours(entry: Mapping[str, Json]) -> bool:
@@ -338,3 +326,15 @@ class _SessionFileReader:
             recent = [*self._directories.items(), (session, directory)]
             self._directories = dict(recent[-SESSIONS_MAX:])
         return self._directories[session]
+
+
+# Claude Code, by its logs.
+ClaudeCode = partial(
+    ImportSource,
+    name=NAME,
+    is_file=lambda path: path.suffix == ".jsonl" and not path.name.startswith("."),
+    probe=_form,
+    reader=_SessionFileReader,
+    shape=FileShape.LINES,
+    places=_places,
+)

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,11 @@ from recollect.importers.agent_logs import (
 )
 from recollect.importers.fields import digest, metadata_of, moment
 from recollect.importers.items import (
-    FileReader,
     FileShape,
     Found,
     ImportedMessage,
     ImportedSession,
+    ImportSource,
     LeftOut,
     Origin,
 )
@@ -252,34 +253,22 @@ _ENVELOPES = ("session_meta", "turn_context", "response_item", "event_msg")
 _SESSION_IN_NAME = re.compile(r"rollout-.{0,40}?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
-class Codex:
-    """Codex, by its rollouts."""
+def _places(environment: Mapping[str, str], home: Path) -> Sequence[Path]:
+    configured = environment.get("CODEX_HOME", "").strip()
+    at = Path(configured) if configured else home / ".codex"
+    return (at / "sessions", at / "archived_sessions")
 
-    name = NAME
-    shape = FileShape.LINES
-    names = ()
 
-    def places(self, environment: Mapping[str, str], home: Path) -> Sequence[Path]:
-        configured = environment.get("CODEX_HOME", "").strip()
-        at = Path(configured) if configured else home / ".codex"
-        return (at / "sessions", at / "archived_sessions")
-
-    def is_file(self, path: Path) -> bool:
-        return path.suffix == ".jsonl" and path.name.startswith("rollout-")
-
-    def probe(self, entries: Sequence[object]) -> str | None:
-        """The version that the header names, or which of the two forms it is."""
-        known = [entry for entry in entries if isinstance(entry, dict)]
-        for entry in known:
-            if entry.get("type") == "session_meta" and isinstance(entry.get("payload"), dict):
-                version = label(entry["payload"].get("cli_version"))
-                return f"Codex {version}" if version else "Codex"
-        if any("payload" in entry and entry.get("type") in _ENVELOPES for entry in known):
-            return "Codex"
-        return "Codex, the form of early 2025" if any(map(_is_old_header, known)) else None
-
-    def reader(self, origin: Origin, memo: Mapping[str, Json]) -> FileReader:
-        return _RolloutReader(origin, memo)
+def _form(entries: Sequence[object]) -> str | None:
+    """The version that the header names, or which of the two forms it is."""
+    known = [entry for entry in entries if isinstance(entry, dict)]
+    for entry in known:
+        if entry.get("type") == "session_meta" and isinstance(entry.get("payload"), dict):
+            version = label(entry["payload"].get("cli_version"))
+            return f"Codex {version}" if version else "Codex"
+    if any("payload" in entry and entry.get("type") in _ENVELOPES for entry in known):
+        return "Codex"
+    return "Codex, the form of early 2025" if any(map(_is_old_header, known)) else None
 
 
 def _is_old_header(entry: Mapping[str, Json]) -> bool:
@@ -491,3 +480,15 @@ def _spawned_by(source: Json) -> str | None:
     inner = source.get("subagent") if isinstance(source, dict) else None
     spawn = inner.get("thread_spawn") if isinstance(inner, dict) else None
     return plain_id(spawn.get("parent_thread_id")) if isinstance(spawn, dict) else None
+
+
+# Codex, by its rollouts.
+Codex = partial(
+    ImportSource,
+    name=NAME,
+    is_file=lambda path: path.suffix == ".jsonl" and path.name.startswith("rollout-"),
+    probe=_form,
+    reader=_RolloutReader,
+    shape=FileShape.LINES,
+    places=_places,
+)

@@ -21,7 +21,6 @@ from recollect.clock import from_micros
 from recollect.errors import InvalidValue
 from recollect.importers.items import (
     FileReader,
-    FileShape,
     Found,
     ImportedMessage,
     ImportedSession,
@@ -169,42 +168,15 @@ def _is_message(message: Mapping[str, Any]) -> bool:
     return True
 
 
-CONVERSATION_FILES = re.compile(r"conversations(?:[-_ ]?\d+)?\.json|.*\.zip", re.IGNORECASE)
-JSON_FILES = re.compile(r".*\.(?:json|jsonl|ndjson)", re.IGNORECASE | re.DOTALL)
-LINE_FILES = re.compile(r".*\.(?:jsonl|ndjson)", re.IGNORECASE | re.DOTALL)
+def named(pattern: str) -> Callable[[Path], bool]:
+    """Whether a file is called like this."""
+    names = re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    return lambda path: names.fullmatch(path.name) is not None
 
-Read = Callable[[object, int], Iterator[Found]]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Export:
-    """Implements `recollect.importers.items.ImportSource`. `files` is what they are called.
-
-    `form` says which form the first entries have, and `opened` who reads a file.
-    """
-
-    name: str
-    files: re.Pattern[str]
-    form: Callable[[Sequence[object]], str | None]
-    opened: Callable[[Origin, Mapping[str, Any]], FileReader]
-    shape: FileShape = FileShape.ELEMENTS
-    names: tuple[str, ...] = ()
-
-    def places(
-        self,
-        environment: Mapping[str, str],  # noqa: ARG002
-        home: Path,  # noqa: ARG002
-    ) -> Sequence[Path]:
-        return ()  # people say where they have put it
-
-    def is_file(self, path: Path) -> bool:
-        return self.files.fullmatch(path.name) is not None
-
-    def probe(self, entries: Sequence[object]) -> str | None:
-        return self.form(entries)
-
-    def reader(self, origin: Origin, memo: Mapping[str, Any]) -> FileReader:
-        return self.opened(origin, memo)
+CONVERSATION_FILES = named(r"conversations(?:[-_ ]?\d+)?\.json|[^\n]*\.zip")
+JSON_FILES = named(r".*\.(?:json|jsonl|ndjson)")
+LINE_FILES = named(r".*\.(?:jsonl|ndjson)")
 
 
 def known_by(
@@ -218,10 +190,12 @@ def known_by(
 class OneByOne:
     """Reads entries each of which says everything itself: there is nothing to remember."""
 
-    read: Read
+    read: Callable[[object, int], Iterator[Found]]
     memo: Mapping[str, Any] = field(default_factory=dict)
 
 
-def one_by_one(read: Read) -> Callable[[Origin, Mapping[str, Any]], FileReader]:
+def one_by_one(
+    read: Callable[[object, int], Iterator[Found]],
+) -> Callable[[Origin, Mapping[str, Any]], FileReader]:
     """Who reads such entries, whatever the file."""
     return lambda _origin, _memo: OneByOne(read)

@@ -6,7 +6,7 @@ A reader never raises for what stands in a file: it reports what it cannot use, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -114,33 +114,24 @@ class FileReader(Protocol):
         ...
 
 
-class ImportSource(Protocol):
+def nowhere(environment: Mapping[str, str], home: Path) -> Sequence[Path]:  # noqa: ARG001
+    """People say where they have put it."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportSource:
     """A program whose files can be read."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def shape(self) -> FileShape: ...
-
-    @property
-    def names(self) -> Sequence[str]:
-        """Under which an object that is a whole file has the list of its elements."""
-        ...
-
-    def places(self, environment: Mapping[str, str], home: Path) -> Sequence[Path]:
-        """Where the program keeps its files, without looking whether they are there."""
-        ...
-
-    def is_file(self, path: Path) -> bool:
-        """Whether a file of a folder is one of these, by its path below the folder alone."""
-        ...
-
-    def probe(self, entries: Sequence[object]) -> str | None:
-        """Which form the first entries have, in a few words; none: not one this source knows."""
-        ...
-
-    def reader(self, origin: Origin, memo: Mapping[str, Any]) -> FileReader: ...
+    name: str
+    is_file: Callable[[Path], bool]  # whether one of a folder is, by its path below it alone
+    # Which form the first entries have, in a few words; none: not one this source knows.
+    probe: Callable[[Sequence[object]], str | None]
+    reader: Callable[[Origin, Mapping[str, Any]], FileReader]
+    shape: FileShape = FileShape.ELEMENTS
+    names: Sequence[str] = ()  # under which an object that is a whole file has its elements
+    # Where the program keeps its files, without looking whether they are there.
+    places: Callable[[Mapping[str, str], Path], Sequence[Path]] = nowhere
 
 
 PLACES_MAX = 20  # of what was not understood, with the file and the line

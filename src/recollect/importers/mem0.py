@@ -14,7 +14,6 @@ from recollect import collection
 from recollect.errors import InvalidValue
 from recollect.importers.fields import (
     JSON_FILES,
-    Export,
     digest,
     first,
     known_by,
@@ -27,7 +26,7 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Found, ImportedFact, LeftOut
+from recollect.importers.items import Found, ImportedFact, ImportSource, LeftOut
 
 SCOPES = ("user_id", "agent_id", "run_id", "app_id", "actor_id", "role")
 TAGS_MAX = 32  # as many as a fact may have
@@ -96,10 +95,10 @@ def _tags(said: Mapping[str, Any]) -> tuple[str, ...]:
 
 # Memories of mem0.
 Mem0 = partial(
-    Export,
+    ImportSource,
     name="mem0",
-    files=JSON_FILES,
+    is_file=JSON_FILES,
     names=_RESULTS,
-    form=known_by(_is_memory, "memories with ids"),
-    opened=one_by_one(_statements),
+    probe=known_by(_is_memory, "memories with ids"),
+    reader=one_by_one(_statements),
 )

@@ -16,7 +16,6 @@ from typing import Any
 
 from recollect.importers.fields import (
     JSON_FILES,
-    Export,
     digest,
     first,
     item_of,
@@ -30,7 +29,7 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Found, ImportedSession, Odd, Origin, Trouble
+from recollect.importers.items import Found, ImportedSession, ImportSource, Odd, Origin, Trouble
 from recollect.messages import Role
 
 HELD_MAX = 4  # instructions that are kept until something is said
@@ -170,17 +169,17 @@ def _item(
 
 # Messages of the chat completions, items of the Responses API, and fine-tuning files.
 OpenAIMessages = partial(
-    Export,
+    ImportSource,
     name="openai",
-    files=JSON_FILES,
-    form=partial(_form, _is_openai),
-    opened=partial(_MessageListReader, "openai"),
+    is_file=JSON_FILES,
+    probe=partial(_form, _is_openai),
+    reader=partial(_MessageListReader, "openai"),
 )
 # Messages of the Messages API; the instructions stand beside them, under `system`.
 AnthropicMessages = partial(
-    Export,
+    ImportSource,
     name="anthropic",
-    files=JSON_FILES,
-    form=partial(_form, _is_anthropic),
-    opened=partial(_MessageListReader, "anthropic"),
+    is_file=JSON_FILES,
+    probe=partial(_form, _is_anthropic),
+    reader=partial(_MessageListReader, "anthropic"),
 )

@@ -1,12 +1,12 @@
 """What can be wrong with a store: a question for each, who is affected, and what to do about it.
 
 Questions that both databases understand. Those about an index of words or about the files are asked
-in the words of each database: see `checks_sqlite` and `checks_postgres`.
+in the words of each database: see `doctor`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -42,8 +42,20 @@ class Check:
     rows: str
     example: str
     gravity: Gravity = Gravity.WRONG
-    mending: Mending = Mending.NONE
+    mending: Mending = Mending.NONE  # of one that has repairs, by those
     repairs: tuple[str, ...] = ()
+
+    def found(self, count: int, examples: Iterable[object]) -> Defect:
+        return Defect(
+            check=self.name,
+            gravity=self.gravity,
+            count=count,
+            says=self.says,
+            examples=tuple(map(str, examples)),
+            advice=self.advice,
+            mending=Mending.STATEMENTS if self.repairs else self.mending,
+            repairs=self.repairs,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +72,7 @@ class Defect:
     repairs: tuple[str, ...] = ()
 
 
+CANNOT_HAPPEN = "restore a backup, or report it: this cannot come about by use"
 _HAS_JOB = """
 EXISTS (
     SELECT 1 FROM jobs j WHERE j.space = s.space AND j.kind = 'extract' AND j.key = s.id
@@ -102,7 +115,6 @@ CHECKS: tuple[Check, ...] = (
         advice="--repair makes their jobs due",
         rows=f"sessions s WHERE s.invalidated_at IS NOT NULL AND NOT {_HAS_JOB}",
         example="s.id",
-        mending=Mending.STATEMENTS,
         repairs=(
             f"""
             INSERT INTO jobs (space, kind, key, state, first_due_at)
@@ -118,7 +130,6 @@ CHECKS: tuple[Check, ...] = (
         advice="--repair closes them; nothing is lost by it",
         rows=f"jobs j WHERE j.kind = 'extract' AND j.state <> 'idle' AND NOT {_HAS_MARK}",
         example="j.key",
-        mending=Mending.STATEMENTS,
         repairs=(
             f"""
             UPDATE jobs AS j SET state = 'idle', token = token + 1, owner = NULL,
@@ -155,14 +166,14 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="cursor-beyond-end",
         says="sessions are said to be processed further than they go",
-        advice="restore a backup, or report it: this cannot come about by use",
+        advice=CANNOT_HAPPEN,
         rows="sessions s WHERE s.processed_until > s.last_seq",
         example="s.id",
     ),
     Check(
         name="unnumbered-records",
         says="sessions have records beyond their last number",
-        advice="restore a backup, or report it: this cannot come about by use",
+        advice=CANNOT_HAPPEN,
         rows="sessions s WHERE s.last_seq < ("
         "SELECT max(h.seq) FROM session_history h WHERE h.space = s.space AND h.session_id = s.id)",
         example="s.id",
@@ -177,7 +188,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="key-without-session",
         says="keys lead to sessions that are not theirs, or are not there",
-        advice="restore a backup, or report it: this cannot come about by use",
+        advice=CANNOT_HAPPEN,
         rows="session_keys k WHERE NOT EXISTS ("
         "SELECT 1 FROM sessions s"
         " WHERE s.space = k.space AND s.id = k.session_id AND s.key_id = k.id)",
@@ -189,7 +200,6 @@ CHECKS: tuple[Check, ...] = (
         advice="--repair counts them anew",
         rows=f"trees t WHERE t.documents <> {_LIVE}",
         example="t.space",
-        mending=Mending.STATEMENTS,
         repairs=(f"UPDATE trees AS t SET documents = {_LIVE} WHERE t.documents <> {_LIVE}",),
     ),
     Check(
@@ -199,7 +209,6 @@ CHECKS: tuple[Check, ...] = (
         rows="document_references r"
         f" WHERE r.target_key IS NULL AND EXISTS (SELECT 1 {_STANDS_THERE})",
         example="r.target_path",
-        mending=Mending.STATEMENTS,
         repairs=(
             f"""
             UPDATE document_references AS r SET target_key = (SELECT t.key {_STANDS_THERE})
@@ -223,20 +232,24 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def ask(whole: Whole, check: Check, values: Mapping[str, int]) -> Defect | None:
-    """Ask one question; none: all is well."""
-    asked = {name: value for name, value in values.items() if f":{name}" in check.rows}
-    count = next(iter(whole.stream(f"SELECT count(*) FROM {check.rows}", asked)))[0]
-    if not count:
-        return None
-    text = f"SELECT {check.example} FROM {check.rows} ORDER BY 1 LIMIT {EXAMPLES}"
-    return Defect(
-        check=check.name,
-        gravity=check.gravity,
-        count=int(count),
-        says=check.says,
-        examples=tuple(str(row[0]) for row in whole.stream(text, asked)),
-        advice=check.advice,
-        mending=check.mending,
-        repairs=check.repairs,
+def word_check(table: str, wanted: str, indexed: str, repairs: tuple[str, ...]) -> Check:
+    """Whether an index of words has what it should have, and nothing else; both name a `key`."""
+    unfit = f"SELECT * FROM ({wanted} EXCEPT {indexed}) a"
+    stray = f"SELECT * FROM ({indexed} EXCEPT {wanted}) b"
+    return Check(
+        name="unfit-word-index",
+        says=f"{table} are not found by their words, or are though they are gone",
+        advice="--repair makes the index anew",
+        rows=f"({unfit} UNION ALL {stray}) x",
+        example="x.key",
+        repairs=repairs,
     )
+
+
+def ask(whole: Whole, check: Check, values: Mapping[str, int] | None = None) -> Iterator[Defect]:
+    """Ask one question; nothing: all is well."""
+    asked = {name: value for name, value in (values or {}).items() if f":{name}" in check.rows}
+    count = next(iter(whole.stream(f"SELECT count(*) FROM {check.rows}", asked)))[0]
+    if count:
+        text = f"SELECT {check.example} FROM {check.rows} ORDER BY 1 LIMIT {EXAMPLES}"
+        yield check.found(int(count), (row[0] for row in whole.stream(text, asked)))

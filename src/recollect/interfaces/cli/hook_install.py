@@ -48,8 +48,8 @@ def install(
 ) -> Output:
     """Let AGENT call `recollect hook` at its turning points.
 
-    Everything else in its settings keeps its meaning and its order; the original file is kept beside
-    it. A second run changes nothing. --store and --space become part of what is written and,
+    Everything else in its settings keeps its meaning and its order; the original file is kept
+    beside it. A second run changes nothing. --store and --space become part of what is written and,
     unless it is for a --project, so does a store that only RECOLLECT_STORE or a recollect.toml in
     this directory names: agents call from anywhere, and may not know it.
 
