@@ -75,14 +75,10 @@ class _FactImport:
         self.report.known += len(statements) - len(by_item)
         for item, each in by_item.items():
             try:
-                if item not in came:
-                    self._put(item, each, self._since(each))
-                    self.report.facts += 1
-                elif readings[item] in known:
+                if readings[item] in known:
                     self.report.known += 1
                 else:
-                    self._follow(item, each, readings[item])
-                if self.instead is None or item in came:
+                    self._store(item, each, readings[item], is_new=item not in came)
                     items.append(readings[item])
             except NotFound:  # deleted this very moment
                 self.report.known += 1
@@ -92,51 +88,37 @@ class _FactImport:
                 self.report.add_odd(self.place, Odd(trouble=trouble, detail="a fact"))
         return items
 
-    def _follow(self, item: str, said: ImportedFact, reading: str) -> None:
-        """It came in before, and did not read like this."""
-        fact = self.facts.get(self._id(item))
-        if fact is None:  # deleted here
+    def _store(self, item: str, said: ImportedFact, reading: str, *, is_new: bool) -> None:
+        fact = None if is_new else self.facts.get(f"{self.source}-{item}")
+        left = None if fact is None else self._reading_of(item, fact)
+        if is_new:
+            self._put(item, said)
+            self.report.facts += 1
+        elif fact is None or left is None or left == reading:
+            # Deleted here; or whoever stored it had no time to say so.
             self.report.known += 1
-            return
-        since, is_same = self._since(said), self._reading_of(item, fact) == reading
-        is_late = since is not None and fact.valid_from is not None and since < fact.valid_from
-        if is_same and not is_late:  # whoever stored it had no time to say so
-            self.report.known += 1
-        elif not self._is_untouched(item, fact):
+        elif not self.known([left]):
             self.report.left_out[CHANGED_HERE] += 1
         else:
-            if is_same:
-                self._put(item, said, since)
-            elif self.instead is not None:
-                self._put(item, said, None)
+            if self.instead is not None:
+                self._put(item, said)
             else:  # it is found for earlier times as it read then
                 self.facts.update(fact.id, said.text, tags=said.tags, metadata=said.metadata)
             self.report.facts_changed += 1
 
-    def _is_untouched(self, item: str, fact: Fact) -> bool:
-        """Whether it is as an import left it; the first imports did not keep how it read."""
-        is_known = bool(self.known([self._reading_of(item, fact)]))
-        return is_known or len(self.facts.history(fact.id)) == 1
-
-    def _put(self, item: str, said: ImportedFact, since: datetime | None) -> None:
+    def _put(self, item: str, said: ImportedFact) -> None:
+        since = said.since or said.at
         (self.instead or self.facts).add(
             Fact(
                 said.text,
-                id=self._id(item),
+                id=f"{self.source}-{item}",
                 tags=said.tags,
                 metadata=said.metadata,
                 created_at=said.at,
-                valid_from=since,
+                # When it was said as it stands; a clock that goes ahead makes nothing hold later.
+                valid_from=None if since is None or since > self.now else since,
             )
         )
-
-    def _since(self, said: ImportedFact) -> datetime | None:
-        """When it was said as it stands; a clock that goes ahead makes nothing hold later."""
-        since = said.since or said.at
-        return None if since is None or since > self.now else since
-
-    def _id(self, item: str) -> str:
-        return f"{self.source}-{item}"
 
     def _reading(self, item: str, said: ImportedFact) -> str:
         """How a statement reads once it is stored, as a digest."""
@@ -166,12 +148,6 @@ PROBED_ENTRIES = 20
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 NO_MEMORY = "memory is off for the agent"
 
-Report = Callable[[ImportProgress], None]
-
-
-def _no_report(_progress: ImportProgress) -> None:
-    """Nobody waits."""
-
 
 class Importing:
     """One import of a source into a space.
@@ -186,16 +162,18 @@ class Importing:
         source: ImportSource,
         *,
         instead: Memory | None = None,
-        progress: Report = _no_report,
+        progress: Callable[[ImportProgress], None] = lambda _progress: None,
     ) -> None:
-        self._way = _Way(memory=memory, target=instead or memory, name=space, source=source)
-        self._source = source
+        self.memory = memory
+        self.target = instead or memory
+        self.space = space
+        self.source = source
         self._progress = progress
         self.report = ImportReport(source=source.name)
 
     def run(self, paths: Sequence[Path], *, marks: bool = True) -> ImportReport:
         """Read everything below these paths. `marks`: what came in is over, and is learned from."""
-        files = find_files(self._source.is_file, paths, self._tell)
+        files = find_files(self.source.is_file, paths, self._tell)
         size = sum(each.size for each in files)
         at = ImportProgress(files_done=0, files=len(files), bytes_done=0, bytes_all=size, records=0)
         for file in files:
@@ -218,7 +196,7 @@ class Importing:
         at = begun or ImportProgress(
             files_done=0, files=1, bytes_done=0, bytes_all=file.size, records=0
         )
-        pouring = _FileImport(self._way, file, self.report, marks=marks)
+        pouring = _FileImport(self, file, marks=marks)
 
         def told(offset: int) -> None:
             done = at.bytes_done + min(offset, file.size)
@@ -233,28 +211,20 @@ class Importing:
     def _tell(self, path: Path, odd: Odd) -> None:
         self.report.add_odd(place_of(path), odd)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Way:
-    """From where to where: what has come in is known to one memory, and stored in the other."""
-
-    memory: Memory
-    target: Memory
-    name: str  # of the space
-    source: ImportSource
+    # What has come in is known to one memory, and stored in the other.
 
     @property
     def is_dry(self) -> bool:
         return self.target is not self.memory
 
     def cursor(self, place: str) -> Cursor | None:
-        return self.memory.store.imports.cursor(self.name, self.source.name, place)
+        return self.memory.store.imports.cursor(self.space, self.source.name, place)
 
     def known(self, items: Sequence[str]) -> frozenset[str]:
-        return self.memory.store.imports.known(self.name, self.source.name, items)
+        return self.memory.store.imports.known(self.space, self.source.name, items)
 
     def note(self, items: Sequence[str], cursor: Cursor) -> None:
-        self.target.store.imports.note(self.name, items, cursor, self.target.clock.now())
+        self.target.store.imports.note(self.space, items, cursor, self.target.clock.now())
 
 
 _Name = tuple[str, tuple[str, ...]]  # a conversation by its agent and its key
@@ -264,8 +234,7 @@ _Name = tuple[str, tuple[str, ...]]  # a conversation by its agent and its key
 class _ItemBatch:
     """What has been read and is not stored yet, by conversation, in order."""
 
-    conversations: dict[_Name, ImportedSession] = field(default_factory=dict)
-    arrivals: dict[_Name, list[Arrival]] = field(default_factory=dict)
+    parts: dict[_Name, tuple[ImportedSession, list[Arrival]]] = field(default_factory=dict)
     statements: list[ImportedFact] = field(default_factory=list)
     items: int = 0
     size: int = 0
@@ -276,25 +245,21 @@ class _ItemBatch:
 
     def add(self, conversation: ImportedSession, arrival: Arrival) -> None:
         name = (conversation.agent, conversation.key)
-        self.conversations.setdefault(name, conversation)
-        self.arrivals.setdefault(name, []).append(arrival)
+        self.parts.setdefault(name, (conversation, []))[1].append(arrival)
         self.items += 1
         self.size += len(arrival.record.content) + len(arrival.record.body or "")
-
-    def parts(self) -> list[tuple[ImportedSession, list[Arrival]]]:
-        return [(self.conversations[name], found) for name, found in self.arrivals.items()]
 
 
 class _FileImport:
     """One file on its way into the store."""
 
-    def __init__(self, way: _Way, file: LogFile, report: ImportReport, *, marks: bool) -> None:
+    def __init__(self, way: Importing, file: LogFile, *, marks: bool) -> None:
         self._way = way
         self._marks = marks
         self._source = way.source
-        self._target = way.target.space(way.name)
+        self._target = way.target.space(way.space)
         self._file = file
-        self._report = report
+        self._report = way.report
         self._batch = _ItemBatch()
         self._is_understood = False  # anything of it
         self._sessions: dict[_Name, Session] = {}
@@ -443,7 +408,7 @@ class _FileImport:
         """Store the batch. The cursor moves with its last part, and not before."""
         batch, self._batch = self._batch, _ItemBatch()
         self._take_over(batch.statements, before)
-        parts = batch.parts()
+        parts = batch.parts.values()
         for number, (conversation, arrivals) in enumerate(parts, start=1):
             self._adopt(conversation, arrivals, behind if number == len(parts) else before)
         if not parts:
@@ -507,9 +472,9 @@ class _FileImport:
         way = self._way
         taking = _FactImport(
             source=self._source.name,
-            facts=way.memory.space(way.name).facts,
+            facts=way.memory.space(way.space).facts,
             instead=self._target.facts if way.is_dry else None,
-            redactor=way.memory.runtime.redactor().keyed(way.name),
+            redactor=way.memory.runtime.redactor().keyed(way.space),
             known=way.known,
             now=way.memory.clock.now(),
             report=self._report,
