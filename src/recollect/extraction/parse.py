@@ -294,6 +294,8 @@ def _check(given: Any, schema: Mapping[str, Any], where: str) -> None:
             if given not in schema.get("enum", (given,)):
                 known = ", ".join(schema["enum"])
                 raise InvalidOutput(f"{name} is {one_line(given, 40)!r}; use one of {known}")
+        case _:
+            pass  # a number, or nothing
 
 
 def _memory(given: str, where: str, limits: AnswerLimits) -> str:

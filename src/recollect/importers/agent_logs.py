@@ -15,8 +15,16 @@ from typing import Any
 
 from recollect.collection import storable
 from recollect.extraction.transcript import shortened
-from recollect.importers.fields import digest, metadata_of
-from recollect.importers.items import Found, ImportedMessage, LeftOut, Odd, Trouble
+from recollect.importers.items import (
+    Found,
+    ImportedMessage,
+    LeftOut,
+    Odd,
+    broken,
+    digest,
+    metadata_of,
+    not_understood,
+)
 
 Json = Any  # what json.loads gives: the one shape mypy cannot say
 
@@ -60,10 +68,6 @@ class LogMessage:
 Meaning = LogMessage | LeftOut | Odd
 
 
-def broken(detail: str, line: int | None = None) -> Odd:
-    return Odd(trouble=Trouble.BROKEN, detail=detail, line=line)
-
-
 def not_known(entry: Mapping[str, Json], kind: str) -> LogMessage:
     """An entry of a type that this version does not know: kept, and nobody learns of it."""
     kept = {"role": "system", "content": "", "entry": storable_value(dict(entry))}
@@ -81,7 +85,7 @@ def found_in(
             yield replace(meaning, line=line)
         case LogMessage():
             for name in dict.fromkeys(meaning.unknown):
-                yield Odd(trouble=Trouble.UNKNOWN, detail=name, line=line)
+                yield not_understood(name, line)
             if meaning.faults:
                 yield broken("a part of a message", line)
             yield item(meaning)

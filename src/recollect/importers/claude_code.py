@@ -22,7 +22,6 @@ from recollect.importers.agent_logs import (
     Words,
     all_of_it,
     between,
-    broken,
     found_in,
     label,
     none_of_it,
@@ -31,7 +30,6 @@ from recollect.importers.agent_logs import (
     type_name,
     without_blocks,
 )
-from recollect.importers.fields import digest, listed, mapping, moment, text
 from recollect.importers.items import (
     FileShape,
     Found,
@@ -40,6 +38,12 @@ from recollect.importers.items import (
     ImportSource,
     LeftOut,
     Origin,
+    broken,
+    digest,
+    listed,
+    mapping,
+    moment,
+    text,
 )
 from recollect.importers.projects import known_directory
 

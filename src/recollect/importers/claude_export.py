@@ -12,8 +12,13 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from recollect.importers.fields import (
+from recollect.importers.items import (
     CONVERSATION_FILES,
+    Found,
+    ImportedMessage,
+    ImportedSession,
+    ImportSource,
+    LeftOut,
     digest,
     first,
     item_of,
@@ -28,7 +33,6 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Found, ImportedMessage, ImportedSession, ImportSource, LeftOut
 
 ATTACHMENT_BYTES_MAX = 65_536  # of what was read out of a file that somebody attached
 

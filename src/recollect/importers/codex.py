@@ -26,7 +26,6 @@ from recollect.importers.agent_logs import (
     Meaning,
     Words,
     all_of_it,
-    broken,
     found_in,
     label,
     none_of_it,
@@ -37,7 +36,6 @@ from recollect.importers.agent_logs import (
     type_name,
     without_blocks,
 )
-from recollect.importers.fields import digest, metadata_of, moment
 from recollect.importers.items import (
     FileShape,
     Found,
@@ -46,6 +44,10 @@ from recollect.importers.items import (
     ImportSource,
     LeftOut,
     Origin,
+    broken,
+    digest,
+    metadata_of,
+    moment,
 )
 from recollect.importers.projects import known_directory
 

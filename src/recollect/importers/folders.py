@@ -16,13 +16,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from recollect.errors import NotFound
-from recollect.importers.items import Odd, Trouble
+from recollect.importers.items import Odd, too_large, unreadable
 
 FILES_MAX = 200_000
 _TIME_IN_NAME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}")
-_UNREAD_FOLDER = Odd(trouble=Trouble.UNREADABLE, detail="a folder that cannot be read")
-_NO_FILE = Odd(trouble=Trouble.UNREADABLE, detail="not a regular file")
-_MORE_FILES = Odd(trouble=Trouble.TOO_LARGE, detail=f"a folder with more than {FILES_MAX:,} files")
+_UNREAD_FOLDER = unreadable("a folder that cannot be read")
+_NO_FILE = unreadable("not a regular file")
+_MORE_FILES = too_large(f"a folder with more than {FILES_MAX:,} files")
 
 State = tuple[int, int, int]
 Told = Callable[[Path, Odd], None]

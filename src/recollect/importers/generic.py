@@ -25,8 +25,14 @@ from typing import Any
 
 from recollect import collection
 from recollect.errors import InvalidValue
-from recollect.importers.fields import (
+from recollect.importers.items import (
     LINE_FILES,
+    FileShape,
+    Found,
+    ImportedSession,
+    ImportSource,
+    LeftOut,
+    Origin,
     digest,
     first,
     item_of,
@@ -39,14 +45,6 @@ from recollect.importers.fields import (
     text,
     unknown,
     words,
-)
-from recollect.importers.items import (
-    FileShape,
-    Found,
-    ImportedSession,
-    ImportSource,
-    LeftOut,
-    Origin,
 )
 from recollect.importers.projects import known_directory
 from recollect.messages import Role, read_role

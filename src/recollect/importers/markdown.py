@@ -27,7 +27,6 @@ from recollect.documents.front_matter import FENCE, Front, heading, parse
 from recollect.documents.links import find_links
 from recollect.documents.paths import SLUG_CHARS_MAX, DocumentPath, memory_root, slug_key
 from recollect.errors import InvalidPath, InvalidValue, NotFound, StaleVersion, TooLarge
-from recollect.importers.fields import digest
 from recollect.importers.folders import LogFile, find_files, open_regular, place_of
 from recollect.importers.items import (
     MARKDOWN,
@@ -35,7 +34,11 @@ from recollect.importers.items import (
     ImportProgress,
     ImportReport,
     Odd,
-    Trouble,
+    broken,
+    digest,
+    not_understood,
+    too_large,
+    unreadable,
 )
 from recollect.memory import Memory
 from recollect.types.imports import Cursor
@@ -109,10 +112,10 @@ class Notes:
     def note(self, name: str, data: bytes) -> Note | Odd:
         """The document of a note; an Odd: it is no text."""
         if len(data) > NOTE_BYTES_MAX:
-            return Odd(trouble=Trouble.TOO_LARGE, detail="a note")
+            return too_large("a note")
         read = _read(data)
         if "\0" in read.body:
-            return Odd(trouble=Trouble.BROKEN, detail="a note that is no text")
+            return broken("a note that is no text")
         body = self._linked(read.body, name)
         title = read.texts.get("title") or heading(read.body) or _stem(name.rpartition("/")[2])
         content = Content(
@@ -233,12 +236,9 @@ def _told_apart(path: DocumentPath, name: str, root: DocumentPath) -> DocumentPa
 def _child(parent: DocumentPath, slug: str, tail: str) -> DocumentPath:
     """A child of this name with this ending, shortened until it goes."""
     room = SLUG_CHARS_MAX - len(tail)
-    while room > 0:
-        shortened = slug[:room].rstrip(" .-")
-        if _is_slug(shortened + tail, parent):
-            return parent.child(shortened + tail)
+    while room > 0 and not _is_slug(slug[:room].rstrip(" .-") + tail, parent):
         room //= 2
-    return parent.child(f"note{tail}")
+    return parent.child((slug[:room].rstrip(" .-") if room else "note") + tail)
 
 
 def _slug(name: str, parent: DocumentPath) -> str:
@@ -302,7 +302,7 @@ def _read(data: bytes) -> _Read:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
-        remarks.append(Odd(trouble=Trouble.BROKEN, detail=NOT_UTF8))
+        remarks.append(broken(NOT_UTF8))
         text = data.decode(encoding, errors="replace")
     text = text.replace("\r\n", "\n").removeprefix("\ufeff")
     head, _, rest = text.partition("\n")
@@ -315,7 +315,7 @@ def _read(data: bytes) -> _Read:
     taken = [read.take(field) for field in fields]
     read.rest = [each.raw for each, is_whole in zip(fields, taken, strict=True) if not is_whole]
     if None in taken:
-        remarks.append(Odd(trouble=Trouble.UNKNOWN, detail="front matter"))
+        remarks.append(not_understood("front matter"))
     return read
 
 
@@ -436,7 +436,7 @@ class ImportingNotes:
                 data = stream.read(NOTE_BYTES_MAX + 1)
         except OSError:
             if is_told:
-                odd = Odd(trouble=Trouble.UNREADABLE, detail="the file cannot be read")
+                odd = unreadable("the file cannot be read")
                 self._tell(file.path, odd)
             return None
         if is_told:
@@ -488,9 +488,8 @@ class ImportingNotes:
                 reason=REASON,
             )
         except (InvalidValue, StaleVersion) as error:
-            odd = Odd(trouble=Trouble.BROKEN, detail=type(error).__name__)
-            if isinstance(error, TooLarge):
-                odd = Odd(trouble=Trouble.TOO_LARGE, detail="a note")
+            is_large = isinstance(error, TooLarge)
+            odd = too_large("a note") if is_large else broken(type(error).__name__)
             self.report.add_odd(place, odd)
             return
         self.report.documents += 1

@@ -12,8 +12,12 @@ from typing import Any
 
 from recollect import collection
 from recollect.errors import InvalidValue
-from recollect.importers.fields import (
+from recollect.importers.items import (
     JSON_FILES,
+    Found,
+    ImportedFact,
+    ImportSource,
+    LeftOut,
     digest,
     first,
     known_by,
@@ -26,7 +30,6 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Found, ImportedFact, ImportSource, LeftOut
 
 SCOPES = ("user_id", "agent_id", "run_id", "app_id", "actor_id", "role")
 TAGS_MAX = 32  # as many as a fact may have

@@ -14,8 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from recollect.importers.fields import (
+from recollect.importers.items import (
     JSON_FILES,
+    Found,
+    ImportedSession,
+    ImportSource,
+    Origin,
     digest,
     first,
     item_of,
@@ -24,12 +28,12 @@ from recollect.importers.fields import (
     mapping,
     metadata_of,
     moment,
+    not_understood,
     spelled,
     text,
     unknown,
     words,
 )
-from recollect.importers.items import Found, ImportedSession, ImportSource, Odd, Origin, Trouble
 from recollect.messages import Role
 
 HELD_MAX = 4  # instructions that are kept until something is said
@@ -156,7 +160,7 @@ def _item(
     message: Mapping[str, Any], number: int, conversation: ImportedSession, line: int
 ) -> Iterator[Found]:
     if not message:
-        yield Odd(trouble=Trouble.UNKNOWN, detail="empty message", line=line)
+        yield not_understood("empty message", line)
         return
     yield from item_of(
         item_id=digest(conversation.key, number, message),

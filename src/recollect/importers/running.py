@@ -2,12 +2,15 @@
 
 A batch, the digests of its items and the cursor behind it are one transaction, so a process that is
 killed has lost and doubled nothing: the next run goes on behind the last batch. Nothing that stands
-in a file stops it; what was not understood is counted.
+in a file stops it; what was not understood is counted. A watch keeps up with logs that grow: any
+number of watchers may look at the same files, what one has stored is known to all, and it is
+learned from when its session has been quiet for a while, by the idle sweep.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,9 +22,16 @@ from typing import Any, BinaryIO
 
 from recollect import collection
 from recollect.collection import Message
-from recollect.errors import InvalidValue, NotFound, TooLarge
+from recollect.errors import InvalidValue, NotFound, StoreError, TooLarge
 from recollect.facts import Facts
-from recollect.importers.folders import LogFile, find_files, modified_at, open_regular, place_of
+from recollect.importers.folders import (
+    LogFile,
+    Lookout,
+    find_files,
+    modified_at,
+    open_regular,
+    place_of,
+)
 from recollect.importers.items import (
     FileReader,
     FileShape,
@@ -36,6 +46,10 @@ from recollect.importers.items import (
     Odd,
     Origin,
     Trouble,
+    broken,
+    not_understood,
+    too_large,
+    unreadable,
 )
 from recollect.importers.projects import project_of
 from recollect.importers.streams import entries_of, lines
@@ -83,9 +97,8 @@ class _FactImport:
             except NotFound:  # deleted this very moment
                 self.report.known += 1
             except InvalidValue as error:
-                is_large = isinstance(error, TooLarge)
-                trouble = Trouble.TOO_LARGE if is_large else Trouble.BROKEN
-                self.report.add_odd(self.place, Odd(trouble=trouble, detail="a fact"))
+                odd = too_large if isinstance(error, TooLarge) else broken
+                self.report.add_odd(self.place, odd("a fact"))
         return items
 
     def _store(self, item: str, said: ImportedFact, reading: str, *, is_new: bool) -> None:
@@ -205,7 +218,7 @@ class Importing:
         try:
             pouring.pour(told)
         except OSError:
-            self._tell(file.path, Odd(trouble=Trouble.UNREADABLE, detail="the file cannot be read"))
+            self._tell(file.path, unreadable("the file cannot be read"))
         pouring.let_go()
 
     def _tell(self, path: Path, odd: Odd) -> None:
@@ -370,7 +383,7 @@ class _FileImport:
             self._report.forms[form] += 1
         elif first:
             detail = f"not a form of {self._source.name} that is known"
-            self._report.add_odd(self._place, Odd(trouble=Trouble.UNKNOWN, detail=detail))
+            self._report.add_odd(self._place, not_understood(detail))
 
     def _reader(self, memo: Mapping[str, Any]) -> FileReader:
         file = self._file
@@ -396,11 +409,9 @@ class _FileImport:
         try:
             record = collection.prepare(message, record_bytes_max=self._record_bytes_max)
         except TooLarge:
-            odd = Odd(trouble=Trouble.TOO_LARGE, detail="a record", line=line)
-            self._report.add_odd(self._place, odd)
+            self._report.add_odd(self._place, too_large("a record", line))
         except InvalidValue:
-            odd = Odd(trouble=Trouble.BROKEN, detail="not a message", line=line)
-            self._report.add_odd(self._place, odd)
+            self._report.add_odd(self._place, broken("not a message", line))
         else:
             self._batch.add(item.conversation, Arrival(digest(item.id), record))
 
@@ -490,3 +501,71 @@ def _head(stream: BinaryIO, offset: int, size: int) -> str:
         stream.seek(begin)
         found.update(stream.read(size))
     return found.hexdigest()
+
+
+_log = logging.getLogger(__name__)
+
+INTERVAL_SECONDS = 2.0
+
+
+class _ToldToStop(Exception):
+    """In the middle of a look, between two batches: nothing is half stored."""
+
+
+class Watching:
+    """A watch over the files of a source. `look()` once, or `run()` until told to stop."""
+
+    def __init__(
+        self, memory: Memory, space: str, source: ImportSource, paths: Sequence[Path]
+    ) -> None:
+        self._memory = memory
+        self._space = space
+        self._source = source
+        self._lookout = Lookout(source.is_file, paths)
+
+    def look(self, is_over: Callable[[], bool] = lambda: False) -> ImportReport:
+        """Read what is new since the last look. A folder that is not there yet is waited for.
+
+        `is_over` is asked between batches and ends the look early; the next one goes on there.
+        """
+
+        def ask(_progress: ImportProgress) -> None:
+            if is_over():
+                raise _ToldToStop
+
+        importing = Importing(self._memory, self._space, self._source, progress=ask)
+        try:
+            for file in self._lookout.changed():
+                importing.read(file)
+                self._lookout.note(file)
+        except _ToldToStop:
+            self._lookout.forget()
+        return importing.report
+
+    def run(
+        self,
+        wait: Callable[[float], bool],
+        told: Callable[[ImportReport], None],
+        interval_seconds: float = INTERVAL_SECONDS,
+    ) -> None:
+        """Look until `wait`, which pauses for some seconds, says that it is over.
+
+        It is asked in the middle of a long look, too. A store that cannot be reached for a while is
+        tried again: the files do not run away.
+        """
+        stopped = False
+
+        def is_over() -> bool:
+            nonlocal stopped
+            stopped = stopped or wait(0)
+            return stopped
+
+        while not stopped:
+            try:
+                told(self.look(is_over))
+            except StoreError as error:
+                if not error.retry_helps:
+                    raise
+                _log.warning("the store cannot be written to, and is tried again: %s", error)
+                self._lookout.forget()
+            stopped = stopped or wait(interval_seconds)

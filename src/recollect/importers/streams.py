@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, Protocol
 
 from recollect.importers.folders import open_regular
-from recollect.importers.items import NOT_UTF8, Odd, Trouble
+from recollect.importers.items import NOT_UTF8, Odd, broken, too_large, unreadable
 
 VALUES_MAX = 1_000_000  # of one line or element
 ELEMENT_BYTES_MAX = 64 * 2**20
@@ -55,20 +55,22 @@ def _marks(text: bytes | bytearray) -> int:
 
 
 def _parsed(
-    data: bytes | bytearray, broken: str, line: int | None = None
+    data: bytes | bytearray, what: str, otherwise: str, line: int | None = None
 ) -> tuple[object | Odd, Odd | None]:
     """The value of a JSON text, or what is wrong with it; and that some bytes were no text."""
+    if is_too_heavy(data):
+        return too_large(what, line), None
     replaced = None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("utf-8-sig", errors="replace")
-        replaced = Odd(trouble=Trouble.BROKEN, detail=NOT_UTF8, line=line)
+        replaced = broken(NOT_UTF8, line)
     try:
         # Not a number is nothing: JSON has no word for it, and some programs write it all the same.
         return json.loads(text, strict=False, parse_constant=lambda _: None), replaced
     except (ValueError, RecursionError):
-        return Odd(trouble=Trouble.BROKEN, detail=broken, line=line), None
+        return broken(otherwise, line), None
 
 
 # elements
@@ -153,9 +155,9 @@ class _Cutter:
         if self._depth == self._base and self._held.rstrip().endswith((b"}", b"]")):
             yield from self._value()
         if self._depth or self._in_text:
-            yield Odd(trouble=Trouble.BROKEN, detail="cut off")
+            yield broken("cut off")
         elif self._has_stray:
-            yield Odd(trouble=Trouble.BROKEN, detail="text outside of the document")
+            yield broken("text outside of the document")
 
     def _behind_text(self, chunk: bytes, at: int) -> int:
         at = _end(_INSIDE_TEXT, chunk, at + self._is_escaped)
@@ -225,12 +227,12 @@ class _Cutter:
 
     def _value(self) -> Iterator[object | Odd]:
         """What was held; it is held no longer."""
-        if self._is_too_large or is_too_heavy(self._held):
-            yield Odd(trouble=Trouble.TOO_LARGE, detail="an element")
+        if self._is_too_large:
+            yield too_large("an element")
         elif self._nesting > NESTING_MAX:
-            yield Odd(trouble=Trouble.TOO_LARGE, detail="nested too deep")
-        elif not self._held.isspace() and self._held:
-            value, replaced = _parsed(self._held, "no JSON")
+            yield too_large("nested too deep")
+        elif self._held and not self._held.isspace():
+            value, replaced = _parsed(self._held, "an element", "no JSON")
             yield value
             if replaced is not None:
                 yield replaced
@@ -301,11 +303,11 @@ class _Unpacked:
         try:
             data = b"" if self.trouble else self._source.read(size)
         except _DAMAGE:
-            self.trouble = _unreadable("damaged")
+            self.trouble = unreadable("damaged")
             return b""
         self.left -= len(data)
         if self.left < 0:
-            self.trouble = Odd(trouble=Trouble.TOO_LARGE, detail="an archive that unpacks to more")
+            self.trouble = too_large("an archive that unpacks to more")
             return b""
         return data
 
@@ -322,7 +324,7 @@ def entries_of(
     try:
         file = open_regular(path)
     except (OSError, ValueError):  # ValueError: a NUL in a name
-        yield _unreadable("no access, or not a file")
+        yield unreadable("no access, or not a file")
         return
     is_archive = file.read(4) in _SIGNATURES
     file.seek(0)
@@ -334,10 +336,6 @@ def entries_of(
         yield from _of_archive(archive, wanted, names, limits or ArchiveLimits())
 
 
-def _unreadable(detail: str) -> Odd:
-    return Odd(trouble=Trouble.UNREADABLE, detail=detail)
-
-
 def _of_archive(
     file: _ArchiveFile, wanted: Wanted, names: Sequence[str], limits: ArchiveLimits
 ) -> Iterator[object | Odd]:
@@ -345,28 +343,28 @@ def _of_archive(
     try:
         archive = zipfile.ZipFile(file)
     except _DAMAGE:
-        yield _unreadable("a damaged archive")
+        yield unreadable("a damaged archive")
         return
     except _TooManyNames:
         archive = None
     if archive is None or len(archive.infolist()) > limits.members_max:
-        yield Odd(trouble=Trouble.TOO_LARGE, detail="an archive with too many files")
+        yield too_large("an archive with too many files")
         return
     chosen = [each for each in archive.infolist() if _is_chosen(each.filename, wanted)]
     if not chosen:
-        yield _unreadable("an archive without the file that is looked for")
+        yield unreadable("an archive without the file that is looked for")
     left = limits.bytes_max
     for member in sorted(chosen, key=lambda each: each.filename):
         problem = _problem(member)
         if problem:
-            yield _unreadable(problem)
+            yield unreadable(problem)
             continue
         packed = min(member.compress_size, size)
         most = min(left, max(RATIO_FREE_BYTES, packed * limits.ratio_max))
         try:
             opened = archive.open(member)
         except _DAMAGE:
-            yield _unreadable("a damaged archive")
+            yield unreadable("a damaged archive")
             continue
         with opened:
             unpacked = _Unpacked(opened, most)
@@ -423,20 +421,17 @@ def lines(
         number += 1
         begin, offset = offset, offset + len(text)
         is_over = text.endswith(b"\n")
-        too_large = Odd(trouble=Trouble.TOO_LARGE, detail="a line", line=number)
         if len(text) > bytes_max and not is_over:
             skipped, is_over = _skip(stream)
             offset += skipped
-            yield Line(too_large, number, offset if is_over else begin, is_cut=not is_over)
-        elif is_too_heavy(text):
-            yield Line(too_large, number, offset if is_over else begin, is_cut=not is_over)
+            entry: object | Odd = too_large("a line", number)
+            yield Line(entry, number, offset if is_over else begin, is_cut=not is_over)
         elif text.strip(b" \t\r\n\0"):
-            entry, replaced = _parsed(text, "not a line of JSON", number)
+            entry, replaced = _parsed(text, "a line", "not a line of JSON", number)
             if is_over or isinstance(entry, dict):
                 yield Line(entry, number, offset, replaced=replaced)
             else:  # a number may be the beginning of a longer one
-                odd = Odd(trouble=Trouble.BROKEN, detail="not a line of JSON", line=number)
-                yield Line(odd, number, begin, is_cut=True)
+                yield Line(broken("not a line of JSON", number), number, begin, is_cut=True)
 
 
 def _skip(stream: BinaryIO) -> tuple[int, bool]:

@@ -14,10 +14,16 @@ from typing import Any
 
 from recollect.errors import InvalidValue
 from recollect.patterns import LazyPattern
-from recollect.redaction import values
-from recollect.redaction.checks import Candidate, Words, fits_name, kind_of
+from recollect.redaction.checks import (
+    Candidate,
+    NameKind,
+    Words,
+    entropy,
+    fits_name,
+    kind_of,
+    name_kind,
+)
 from recollect.redaction.rules import MatchCheck, RuleSet, SecretRule, keyword_hits
-from recollect.redaction.values import NameKind, name_kind
 
 PLACEHOLDER = LazyPattern(r"\[redacted:[a-z0-9-]{1,64}:[0-9a-f]{8}\]")
 PASSES_MAX = 8  # a secret found only after another was replaced is rare; a chain of eight is none
@@ -150,7 +156,7 @@ class Redactor:
         value = text[start:end]
         if value in self._allow or any(each.search(value) for each in rule.allowed):
             return
-        if rule.entropy and values.entropy(value) < rule.entropy:
+        if rule.entropy and entropy(value) < rule.entropy:
             return
         found = Candidate(text=text, start=start, end=end, keyword=keyword, kind=rule.kind)
         kind = kind_of(rule.check, found, self._rules.words)
