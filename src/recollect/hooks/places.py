@@ -25,22 +25,28 @@ def project(event: Event) -> str | None:
     return project_of(event.directory or str(Path.cwd()))
 
 
-def is_relative(address: str) -> bool:
-    """Whether it depends on the working directory which store is meant."""
+def _file_of(address: str) -> tuple[str, bool]:
+    """The path of a store that is a file, or nothing; and whether it is named by a URL."""
     scheme, separator, path = address.partition(":///")
     if separator and scheme == "sqlite":
-        return path not in ("", ":memory:") and not path.startswith(("/", "%2F", "%2f", "~"))
-    is_path = "://" not in address and address != ":memory:"
-    return is_path and not Path(address).expanduser().is_absolute()
+        return "" if path == ":memory:" else path, True
+    return "" if "://" in address or address == ":memory:" else address, False
+
+
+def is_relative(address: str) -> bool:
+    """Whether it depends on the working directory which store is meant."""
+    path, is_url = _file_of(address)
+    if is_url:
+        return path != "" and not path.startswith(("/", "%2F", "%2f", "~"))
+    return path != "" and not Path(path).expanduser().is_absolute()
 
 
 def absolute(address: str) -> str:
     """The same store, named so that it is found from anywhere."""
-    scheme, separator, path = address.partition(":///")
-    if separator and scheme == "sqlite":
+    path, is_url = _file_of(address)
+    if is_url:
         return f"sqlite:///{quote(str(Path.cwd()))}/{path}" if is_relative(address) else address
-    is_path = "://" not in address and address != ":memory:"
-    return str(Path(address).expanduser().absolute()) if is_path else address
+    return str(Path(path).expanduser().absolute()) if path else address
 
 
 def expect_one_place(settings: Settings) -> None:
@@ -60,39 +66,30 @@ def expect_one_place(settings: Settings) -> None:
 
 
 def log_folder(settings: Settings | None, environment: Mapping[str, str]) -> Path | None:
-    """Where to say what went wrong."""
-    if settings is None or (settings.data_dir and is_relative(settings.data_dir)):
-        return fallback_folder(environment)
-    return data_folder(settings)
+    """Where to say what went wrong, also with settings that cannot be read."""
+    try:
+        if settings is not None and not is_relative(settings.data_dir):
+            return data_folder(settings)
+        named = environment.get("RECOLLECT_DATA_DIR")
+        if named and not is_relative(named):
+            return Path(named).expanduser()
+        return data_folder(Settings())
+    except RuntimeError:  # without a home there is no place that is known by itself
+        return None
 
 
 def data_folder(settings: Settings) -> Path | None:
     """Where hooks may keep files; nowhere when memory is off, or where nobody is at home."""
-    return _expanded(settings.data_dir) if settings.data_dir else None
+    try:
+        return Path(settings.data_dir).expanduser() if settings.data_dir else None
+    except RuntimeError:
+        return None
 
 
 def hook_folder(settings: Settings) -> Path | None:
     """What they keep for each conversation."""
     folder = data_folder(settings)
     return None if folder is None else folder / "hooks"
-
-
-def fallback_folder(environment: Mapping[str, str]) -> Path | None:
-    """Where to complain about settings that cannot be read."""
-    named = environment.get("RECOLLECT_DATA_DIR")
-    if named and not is_relative(named):
-        return _expanded(named)
-    try:
-        return data_folder(Settings())
-    except RuntimeError:  # without a home there is no place that is known by itself
-        return None
-
-
-def _expanded(folder: str) -> Path | None:
-    try:
-        return Path(folder).expanduser()
-    except RuntimeError:
-        return None
 
 
 def token(*parts: str) -> str:
