@@ -374,7 +374,10 @@ class Candidate:
 
 def kind_of(check: MatchCheck, found: Candidate, words: Words) -> str | None:
     """The kind of secret that a candidate is, or None if it is none."""
-    return _CHECKS[check](found, words)
+    named = _KINDS_OF.get(check)
+    if named is not None:
+        return named(found, words)
+    return found.kind if _CHECKS[check](found, words) else None
 
 
 def fits_name(kind: NameKind, value: str, words: Words, *, is_quoted: bool) -> bool:
@@ -394,33 +397,23 @@ def fits_name(kind: NameKind, value: str, words: Words, *, is_quoted: bool) -> b
             return looks_made(value, words)
 
 
-def _always(found: Candidate, _words: Words) -> str | None:
-    return found.kind
-
-
-def _format(found: Candidate, words: Words) -> str | None:
-    return None if stands_for_another(found.value, words) else found.kind
-
-
-def _token(found: Candidate, words: Words) -> str | None:
-    is_made = looks_made(found.value, words) and not is_digest(found.value)
-    is_long_hex = len(found.value) >= 20 and "-" not in found.value
-    return found.kind if is_made or (is_long_hex and looks_made(found.value, words)) else None
-
-
-def _password(found: Candidate, words: Words) -> str | None:
+def _is_token(found: Candidate, words: Words) -> bool:
     value = found.value
-    if not found.is_quoted and is_code(value, found.following):
-        return None
-    is_one = looks_chosen(value, words, is_quoted=found.is_quoted)
-    return found.kind if is_one else None
+    is_plain = is_digest(value) and (len(value) < 20 or "-" in value)
+    return not is_plain and looks_made(value, words)
 
 
-def _url(found: Candidate, words: Words) -> str | None:
+def _is_password(found: Candidate, words: Words) -> bool:
+    if not found.is_quoted and is_code(found.value, found.following):
+        return False
+    return looks_chosen(found.value, words, is_quoted=found.is_quoted)
+
+
+def _is_in_url(found: Candidate, words: Words) -> bool:
     """Between a user and a host nearly anything is a password, but not what stands for one."""
     value = found.value
     is_too_plain = len(value) < 5 and value.isalpha()
-    return None if is_too_plain or stands_for_another(value, words) else found.kind
+    return not is_too_plain and not stands_for_another(value, words)
 
 
 def _named(found: Candidate, words: Words) -> str | None:
@@ -468,23 +461,22 @@ def _is_plainly_chosen(value: str, words: Words) -> bool:
     return len(value) >= 6 and looks_chosen(value, words, is_quoted=False)
 
 
-def _told(found: Candidate, words: Words) -> str | None:
+def _told(found: Candidate, words: Words) -> bool:
     value = found.value
     if _is_about_passwords(found, words):
-        return None
+        return False
     if not found.is_quoted and is_code(value, found.following):
-        return None
+        return False
     if value.isdigit():
-        return found.kind if 4 <= len(value) <= 24 else None
+        return 4 <= len(value) <= 24
     if any(c.isdigit() for c in value) or not value.isalpha():
-        is_one = looks_chosen(value, words, is_quoted=found.is_quoted)
-        return found.kind if is_one else None
+        return looks_chosen(value, words, is_quoted=found.is_quoted)
     if not looks_chosen(value, words, is_quoted=False):
-        return None
+        return False
     if not found.is_quoted and found.text.endswith(("to ", "To "), 0, found.start):
         word = _NEXT_WORD.match(found.following)
-        return found.kind if word is None or word[1].lower() in _AFTER_ORDERS else None
-    return found.kind if found.is_quoted or _ends_there(found, words) else None
+        return word is None or word[1].lower() in _AFTER_ORDERS
+    return found.is_quoted or _ends_there(found, words)
 
 
 def _ends_there(found: Candidate, words: Words) -> bool:
@@ -506,25 +498,24 @@ def _is_about_passwords(found: Candidate, words: Words) -> bool:
     return bool(words["about_passwords"] & {*about, *(word.removesuffix("s") for word in about)})
 
 
-def _labelled(found: Candidate, words: Words) -> str | None:
+def _labelled(found: Candidate, words: Words) -> bool:
     """What a password opens may be named."""
     label = _label(found)
     opens_at = next((place for place, word in enumerate(label) if word in words["openers"]), None)
     if _is_about_passwords(found, words):
-        return None
+        return False
     is_word = found.value.isalpha() and not found.is_quoted
     if is_word and (opens_at is None or _CLAUSE_END.match(found.following) is None):
-        return None
+        return False
     return _told(found, words)
 
 
-def _told_before(found: Candidate, words: Words) -> str | None:
+def _told_before(found: Candidate, words: Words) -> bool:
     value = found.value
     has_inner_capital = value.isalpha() and value[1:].lower() != value[1:] and not value.isupper()
     if not value.isalpha():
         return _told(found, words)
-    is_one = (has_inner_capital or len(value) >= 9) and looks_chosen(value, words, is_quoted=False)
-    return found.kind if is_one else None
+    return (has_inner_capital or len(value) >= 9) and looks_chosen(value, words, is_quoted=False)
 
 
 def _told_key(found: Candidate, words: Words) -> str | None:
@@ -545,38 +536,25 @@ def _told_key(found: Candidate, words: Words) -> str | None:
     return found.kind if kind is None else kind.value
 
 
-def _phrase(found: Candidate, words: Words) -> str | None:
-    return found.kind if is_phrase(found.value, words) else None
-
-
-def _lock(found: Candidate, words: Words) -> str | None:
+def _lock(found: Candidate, words: Words) -> bool:
     around = found.text[max(0, found.keyword - 40) : found.start].lower()
-    return found.kind if words["locks"] & set(re.findall(r"[a-z0-9-]+", around)) else None
+    return bool(words["locks"] & set(re.findall(r"[a-z0-9-]+", around)))
 
 
-def _pair(found: Candidate, words: Words) -> str | None:
-    is_one = has_letters_and_digits(found.value) and _is_plainly_chosen(found.value, words)
-    return found.kind if is_one else None
+def _pair(found: Candidate, words: Words) -> bool:
+    return has_letters_and_digits(found.value) and _is_plainly_chosen(found.value, words)
 
 
-def _basic(found: Candidate, _words: Words) -> str | None:
-    return found.kind if is_basic(found.value) else None
-
-
-def _card(found: Candidate, words: Words) -> str | None:
+def _card(found: Candidate, words: Words) -> bool:
     """Of the usual length and by itself, or called one: ids and times are numbers as well."""
     if not is_card(found.value):
-        return None
+        return False
     before = found.text[max(0, found.start - CARD_WORDS_CHARS) : found.start]
     is_usual = sum(map(str.isdigit, found.value)) in (15, 16)
     is_part = before[-1:] in _BEFORE_PART or found.following[:1] in _AFTER_PART
     if is_usual and (len(found.value.split()) > 1 or not is_part):
-        return found.kind
-    return found.kind if words["cards"] & set(_WORD.findall(before.lower())) else None
-
-
-def _iban(found: Candidate, words: Words) -> str | None:
-    return found.kind if is_iban(found.value, words) else None
+        return True
+    return not words["cards"].isdisjoint(_WORD.findall(before.lower()))
 
 
 def _column(found: Candidate, words: Words) -> str | None:
@@ -601,23 +579,26 @@ def _line(text: str, place: int) -> tuple[int, str]:
     return start, text[start : len(text) if end < 0 else end].rstrip("\r")
 
 
-_CHECKS: Mapping[MatchCheck, Callable[[Candidate, Words], str | None]] = {
-    MatchCheck.ALWAYS: _always,
-    MatchCheck.FORMAT: _format,
-    MatchCheck.URL: _url,
-    MatchCheck.TOKEN: _token,
-    MatchCheck.PASSWORD: _password,
-    MatchCheck.NAMED: _named,
-    MatchCheck.SHOWN: _shown,
+_CHECKS: Mapping[MatchCheck, Callable[[Candidate, Words], bool]] = {
+    MatchCheck.ALWAYS: lambda _found, _words: True,
+    MatchCheck.FORMAT: lambda found, words: not stands_for_another(found.value, words),
+    MatchCheck.URL: _is_in_url,
+    MatchCheck.TOKEN: _is_token,
+    MatchCheck.PASSWORD: _is_password,
     MatchCheck.TOLD: _told,
     MatchCheck.LABELLED: _labelled,
     MatchCheck.TOLD_BEFORE: _told_before,
-    MatchCheck.TOLD_KEY: _told_key,
-    MatchCheck.PHRASE: _phrase,
+    MatchCheck.PHRASE: lambda found, words: is_phrase(found.value, words),
     MatchCheck.LOCK: _lock,
     MatchCheck.PAIR: _pair,
-    MatchCheck.BASIC: _basic,
+    MatchCheck.BASIC: lambda found, _words: is_basic(found.value),
     MatchCheck.CARD: _card,
-    MatchCheck.IBAN: _iban,
+    MatchCheck.IBAN: lambda found, words: is_iban(found.value, words),
+}
+# Those that know better than the rule which kind of secret it is.
+_KINDS_OF: Mapping[MatchCheck, Callable[[Candidate, Words], str | None]] = {
+    MatchCheck.NAMED: _named,
+    MatchCheck.SHOWN: _shown,
+    MatchCheck.TOLD_KEY: _told_key,
     MatchCheck.COLUMN: _column,
 }
