@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache, wraps
 from hashlib import md5
-from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 from urllib.parse import quote, unquote
 
@@ -62,34 +61,19 @@ _COMBINED: Mapping[str, Callable[[tuple[Where, ...]], Where]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mem0Scope:
-    """The user, the agent and the run that a call is about; at least one of them."""
+    """The user, the agent and the run that a call is about; `fields` has at least one of them."""
 
-    user: str | None = None
-    agent: str | None = None
-    run: str | None = None
+    fields: Mapping[str, str]  # as a memory has them
 
     @property
     def space(self) -> str:
-        return WITHOUT_USER if self.user is None else check_space(self.user)
-
-    @property
-    def fields(self) -> dict[str, str]:
-        """As a memory has them."""
-        ids = zip(IDENTITY, (self.user, self.agent, self.run), strict=True)
-        return {name: value for name, value in ids if value is not None}
+        user = self.fields.get("user_id")
+        return WITHOUT_USER if user is None else check_space(user)
 
     @property
     def key(self) -> tuple[str, ...]:
         """The stable key of the conversation that is learned from."""
-        return ("mem0", self.agent or "", self.run or "")
-
-    @property
-    def where(self) -> Where:
-        """What a memory of the user has to have."""
-        inner = {name: value for name, value in self.fields.items() if name != "user_id"}
-        return AllOf(
-            tuple(read_condition(name, Operator.EQ, value) for name, value in inner.items())
-        )
+        return ("mem0", self.fields.get("agent_id", ""), self.fields.get("run_id", ""))
 
 
 def read_scope(
@@ -100,19 +84,21 @@ def read_scope(
         raise InvalidValue(f"filters are a mapping of names to values, not {filters!r}")
     rest = dict(filters or {})
     check_size(rest)
-    ids: dict[str, str | None] = {}
+    ids: dict[str, str] = {}
     for name in IDENTITY:
         top, inside = _read_id(given.get(name), name), _read_id(rest.pop(name, None), name)
         if top is not None and inside is not None and top != inside:
             raise InvalidValue(f"{name} is {top!r} in the call and {inside!r} in its filters")
-        ids[name] = inside if top is None else top
-    if not any(ids.values()):
+        if (named := inside if top is None else top) is not None:
+            ids[name] = named
+    if not ids:
         raise InvalidValue(
             f"say whose memories are meant: one of {', '.join(IDENTITY)}, as in "
             "filters={'user_id': 'alice'}"
         )
-    scope = Mem0Scope(user=ids["user_id"], agent=ids["agent_id"], run=ids["run_id"])
-    return scope, AllOf((scope.where, _where(rest, 0)))
+    inner = {name: value for name, value in ids.items() if name != "user_id"}
+    within = AllOf(tuple(read_condition(name, Operator.EQ, each) for name, each in inner.items()))
+    return Mem0Scope(fields=ids), AllOf((within, _where(rest, 0)))
 
 
 def _read_id(value: object, name: str) -> str | None:
@@ -163,21 +149,16 @@ def read_memory_id(given: object) -> tuple[str, str]:
 
 def read_expiration(value: object) -> str | None:
     """The last day on which something holds, as mem0 writes it."""
-    match value:
-        case None:
-            return None
-        case datetime():
-            return value.date().isoformat()
-        case date():
-            return value.isoformat()
-        case str():
-            try:
-                return date.fromisoformat(value).isoformat()
-            except ValueError:
-                pass
-        case _:
-            pass
-    raise InvalidValue(f"{EXPIRES} is a date as 2026-05-01, not {value!r}")
+    if value is None:
+        return None
+    try:
+        day = value.date() if isinstance(value, datetime) else value
+        day = date.fromisoformat(day) if isinstance(day, str) else day
+    except ValueError:
+        day = None
+    if not isinstance(day, date):
+        raise InvalidValue(f"{EXPIRES} is a date as 2026-05-01, not {value!r}")
+    return day.isoformat()
 
 
 def end_of(day: str) -> datetime:
@@ -191,12 +172,9 @@ def end_of(day: str) -> datetime:
 def check_search(top_k: object, threshold: object = None) -> None:
     if type(top_k) is not int or top_k < 0:
         raise InvalidValue(f"top_k is a whole number from 0 on, not {top_k!r}")
-    if threshold is not None and not (
-        isinstance(threshold, int | float) and not isinstance(threshold, bool)
-    ):
-        raise InvalidValue(f"a threshold is a number, not {threshold!r}")
-    if isinstance(threshold, int | float) and not 0 <= threshold <= 1:
-        raise InvalidValue(f"a threshold lies between 0 and 1: {threshold!r}")
+    is_number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
+    if threshold is not None and not (is_number and 0 <= threshold <= 1):  # type: ignore[operator]
+        raise InvalidValue(f"a threshold is a number between 0 and 1, not {threshold!r}")
 
 
 PROMOTED = (*IDENTITY, ACTOR, "role", EXPIRES)  # beside the memory; everything else is metadata
@@ -289,17 +267,14 @@ def own_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def read_messages(messages: object) -> Sequence[Mapping[str, Any]]:
     """What was said, as messages; none of them is taken if one cannot be read."""
-    match messages:
-        case str():
-            return [{"role": "user", "content": messages}]
-        case Mapping():
-            messages = [messages]
-        case list():
-            pass
-        case _:
-            raise InvalidValue(
-                f"messages are a text, a message or a list of them, not {type(messages).__name__}"
-            )
+    if isinstance(messages, str):
+        return [{"role": "user", "content": messages}]
+    if isinstance(messages, Mapping):
+        messages = [messages]
+    if not isinstance(messages, list):
+        raise InvalidValue(
+            f"messages are a text, a message or a list of them, not {type(messages).__name__}"
+        )
     plain = [as_plain_json(message)[0] for message in messages]
     for message in plain:
         read(message)
@@ -539,21 +514,17 @@ class Memory:
         if not self._learners.acquire(blocking=False):
             return False
         try:
-            return self._worked(space, session_id, upto)
+            self._worker = self._worker or self._memory.worker()
+            for _ in range(TICKS_MAX):
+                if _is_done(space, session_id, upto):
+                    return True
+                if self._is_busy(space, session_id):
+                    self._pause.wait(WAIT_SECONDS)
+                elif not self._worker.tick() and not self._is_busy(space, session_id):
+                    return _is_done(space, session_id, upto)  # another worker may have been faster
+            return False
         finally:
             self._learners.release()
-
-    def _worked(self, space: Space, session_id: str, upto: int) -> bool:
-        if self._worker is None:
-            self._worker = self._memory.worker()
-        for _ in range(TICKS_MAX):
-            if _is_done(space, session_id, upto):
-                return True
-            if self._is_busy(space, session_id):
-                self._pause.wait(WAIT_SECONDS)
-            elif not self._worker.tick() and not self._is_busy(space, session_id):
-                return _is_done(space, session_id, upto)  # another worker may have been faster
-        return False
 
     def _is_busy(self, space: Space, session_id: str) -> bool:
         """Whether another worker is at it right now."""
@@ -563,24 +534,18 @@ class Memory:
     def _kept(
         self, space: Space, listed: Sequence[Mapping[str, Any]], payload: Mapping[str, Any]
     ) -> list[dict[str, Any]]:
-        facts = [
-            self._verbatim(message, payload)
-            for message in listed
-            if read(message).role not in (Role.SYSTEM, Role.DEVELOPER)
+        kept = (m for m in listed if read(m).role not in (Role.SYSTEM, Role.DEVELOPER))
+        facts = [self._verbatim(message, payload) for message in kept]
+        return [
+            {
+                "id": memory_id(stored.id, space.name),
+                "memory": stored.content,
+                "event": "ADD",
+                ACTOR: fact.metadata.get(ACTOR),
+                "role": fact.metadata["role"],
+            }
+            for fact, stored in ((fact, space.facts.add(fact)) for fact in facts)
         ]
-        results = []
-        for fact in facts:
-            stored = space.facts.add(fact)
-            results.append(
-                {
-                    "id": memory_id(stored.id, space.name),
-                    "memory": stored.content,
-                    "event": "ADD",
-                    ACTOR: fact.metadata.get(ACTOR),
-                    "role": fact.metadata["role"],
-                }
-            )
-        return results
 
     def _verbatim(self, message: Mapping[str, Any], payload: Mapping[str, Any]) -> Fact:
         """A message as a fact under an id of its own, so that it is not merged with others."""
@@ -762,12 +727,7 @@ class Memory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -800,12 +760,7 @@ class AsyncMemory:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
 
 
