@@ -63,12 +63,15 @@ _COMBINED: Mapping[str, Callable[[tuple[Where, ...]], Where]] = {
 class Mem0Scope:
     """The user, the agent and the run that a call is about; `fields` has at least one of them."""
 
-    fields: Mapping[str, str]  # as a memory has them
+    fields: dict[str, str]  # as a memory has them
+
+    @property
+    def user(self) -> str | None:
+        return self.fields.get("user_id")
 
     @property
     def space(self) -> str:
-        user = self.fields.get("user_id")
-        return WITHOUT_USER if user is None else check_space(user)
+        return WITHOUT_USER if self.user is None else check_space(self.user)
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from recollect.messages import ToolCall
-from recollect.models.answers import CallPiece, Gathering, StopReason
-from recollect.models.faults import Fault
+from recollect.models.answers import CallPiece, Fault, Gathering, StopReason
 from recollect.models.protocol import ChatMessage, ChatRole, Request, ToolDefinition
 from recollect.models.wire import (
     Dialect,

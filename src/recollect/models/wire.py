@@ -12,8 +12,7 @@ from itertools import chain, count
 from typing import Any
 
 from recollect.messages import Json, ToolCall, as_plain_json
-from recollect.models.answers import Gathering
-from recollect.models.faults import Fault
+from recollect.models.answers import Fault, Gathering
 from recollect.models.protocol import ChatMessage, ChatRole, Request
 
 

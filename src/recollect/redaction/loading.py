@@ -16,8 +16,8 @@ from typing import Any
 from recollect.config import Settings
 from recollect.errors import InvalidSetting
 from recollect.patterns import LazyPattern
+from recollect.redaction.checks import At, MatchCheck, RuleSet, SecretRule
 from recollect.redaction.redactor import Redactor
-from recollect.redaction.rules import At, MatchCheck, RuleSet, SecretRule
 
 REPEAT_MAX = 512  # where a repetition without an end ends
 EXPLICIT_MAX = 4096  # the most that a pattern may ask for itself

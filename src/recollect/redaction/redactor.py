@@ -16,14 +16,17 @@ from recollect.errors import InvalidValue
 from recollect.patterns import LazyPattern
 from recollect.redaction.checks import (
     Candidate,
+    MatchCheck,
     NameKind,
+    RuleSet,
+    SecretRule,
     Words,
     entropy,
     fits_name,
+    keyword_hits,
     kind_of,
     name_kind,
 )
-from recollect.redaction.rules import MatchCheck, RuleSet, SecretRule, keyword_hits
 
 PLACEHOLDER = LazyPattern(r"\[redacted:[a-z0-9-]{1,64}:[0-9a-f]{8}\]")
 PASSES_MAX = 8  # a secret found only after another was replaced is rare; a chain of eight is none

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.models.faults import RETRY_AFTER_SECONDS_MAX, retry_after_seconds
+from recollect.models.answers import RETRY_AFTER_SECONDS_MAX, retry_after_seconds
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 

@@ -23,7 +23,7 @@ from recollect.hooks.installing import (
     plan_uninstall,
     settings_file,
 )
-from recollect.hooks.places import absolute
+from recollect.hooks.process import absolute
 from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command
 from recollect.interfaces.cli.output import harmless, one_line, write
 from recollect.interfaces.cli.parameters import DryRun
