@@ -25,7 +25,7 @@ from recollect.collection import Message, check_space
 from recollect.errors import InvalidMessage, InvalidValue, NotFound, TooLarge
 from recollect.ids import Ids
 from recollect.messages import Role, as_plain_json, read
-from recollect.recall.filters import check_size, read_condition
+from recollect.recall.filters import check_size, field_conditions, read_condition
 from recollect.session import LIST_MAX
 from recollect.space import Space
 from recollect.stemming import asked_stems, stems
@@ -128,13 +128,7 @@ def _conditions(name: str, value: Any, depth: int) -> Iterable[Where]:
         if not isinstance(value, list) or not value:
             raise InvalidValue(f"{name} takes a list of conditions, not {value!r}")
         return [_COMBINED[name](tuple(_where(each, depth + 1) for each in value))]
-    if isinstance(value, Mapping):
-        return [read_condition(name, operator, wanted) for operator, wanted in value.items()]
-    if isinstance(value, list | tuple):
-        return [read_condition(name, Operator.IN, value)]
-    if value == "*":
-        return [read_condition(name, Operator.EXISTS, True)]
-    return [read_condition(name, Operator.EQ, value)]
+    return field_conditions(name, value)
 
 
 def memory_id(fact_id: str, space: str) -> str:

@@ -20,7 +20,14 @@ from recollect.extraction.injected import (
     without_instructions,
 )
 from recollect.extraction.piece import Block, BlockKind
-from recollect.extraction.transcript import Redact, call_digest, cleaned, one_line, shown
+from recollect.extraction.transcript import (
+    Redact,
+    attachment_line,
+    call_digest,
+    cleaned,
+    one_line,
+    shown,
+)
 from recollect.messages import (
     Attachment,
     Opaque,
@@ -176,10 +183,7 @@ class _Selection:
         yield _block(record, Role.TOOL, BlockKind.RESULT, text, **about)
 
     def _attachment(self, record: Record, role: Role, attachment: Attachment) -> Block:
-        where = (attachment.uri or "").partition("?")[0].partition("#")[0]
-        told = (attachment.kind, attachment.name, attachment.media_type, where)
-        text = self.redact(" ".join(cleaned(each) for each in told if each))
-        text = one_line(text, ATTACHMENT_CHARS_MAX)
+        text = attachment_line(attachment, self.redact, ATTACHMENT_CHARS_MAX)
         return _block(record, role, BlockKind.ATTACHMENT, text, speaker=self._name(record.name))
 
     def _name(self, name: str | None) -> str | None:
