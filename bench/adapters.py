@@ -12,8 +12,7 @@ from bench.report import Line
 from bench.settings import Run
 from bench.stores import SPACE, open_memory, sqlite_address
 from bench.texts import make_texts
-from recollect.adapters.langgraph_items import ItemPage, encode, tags_of
-from recollect.adapters.langgraph_store import RecollectStore
+from recollect.adapters.langgraph_store import ItemPage, RecollectStore, encode, tags_of
 from recollect.adapters.openai_agents import RecollectSession
 from recollect.compat.mem0 import Memory
 from recollect.space import Space

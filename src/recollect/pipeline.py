@@ -191,7 +191,7 @@ class Pipeline:
         self, budget: Budget | None = None, *, by_rules: bool = False
     ) -> ExtractionProcessor:
         """Phase 1, for one worker; by the extractor of the settings, or by rules."""
-        from recollect.extraction.opening import open_processor
+        from recollect.extraction.run import open_processor
 
         settings = replace(self._settings, extractor="rules") if by_rules else self._settings
         is_wanted = settings.extractor in ("auto", "model")

@@ -130,7 +130,7 @@ class Runtime:
         with self._lock:
             self._check_open()
             if self._embedder is None:
-                from recollect.embedding.opening import open_embedder
+                from recollect.embedding.openai import open_embedder
 
                 self._embedder = open_embedder(self.settings, self.redacted, clock=self.clock)
             return self._embedder

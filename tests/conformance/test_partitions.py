@@ -16,7 +16,7 @@ import recollect
 from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.errors import InvalidUrl
-from recollect.operations.doctor import examine
+from recollect.operations.checks import examine
 from recollect.store.opening import open_store
 from recollect.store.postgres import PARTITIONS_MAX, ROLE
 from recollect.store.schema import migrations

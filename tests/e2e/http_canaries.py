@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx2
 
-from recollect.compat.mem0_memories import memory_id
+from recollect.compat.mem0 import memory_id
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.http.operations import KeyReach, Operation
 from recollect.store.key_protocol import Scope

@@ -13,7 +13,7 @@ import anyio
 import httpx2
 
 import recollect
-from recollect.compat.mem0_memories import memory_id
+from recollect.compat.mem0 import memory_id
 from recollect.interfaces.http.app import Api, ServerLimits
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.http.operations import Operation

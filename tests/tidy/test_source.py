@@ -60,16 +60,16 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.pipeline", "recollect.documents.tree"),
         ("recollect.pipeline", "recollect.embedding.background"),
         ("recollect.pipeline", "recollect.embedding.background"),
-        ("recollect.pipeline", "recollect.extraction.opening"),
+        ("recollect.pipeline", "recollect.extraction.run"),
         ("recollect.pipeline", "recollect.extraction.plan"),
         ("recollect.pipeline", "recollect.extraction.spend"),
         ("recollect.pipeline", "recollect.pages.filing"),
         ("recollect.pipeline", "recollect.processing"),
         ("recollect.pipeline", "recollect.types.status"),
         ("recollect.pipeline", "recollect.worker"),
-        ("recollect.recall.recaller", "recollect.embedding.questions"),
+        ("recollect.recall.recaller", "recollect.embedding.protocol"),
         ("recollect.recall.recaller", "recollect.recall.meaning"),
-        ("recollect.runtime", "recollect.embedding.opening"),
+        ("recollect.runtime", "recollect.embedding.openai"),
         ("recollect.runtime", "recollect.models.jobs"),
         ("recollect.runtime", "recollect.redaction"),
         ("recollect.config.sources", "yaml"),  # only for settings written in YAML
@@ -97,8 +97,8 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.recall.recap", "recollect.documents.paths"),  # for who has no project
         ("recollect.recall.recap", "recollect.recall.attribution"),  # where there is an order
         ("recollect.facts", "recollect.quarantine"),  # many a pattern
-        ("recollect.embedding.opening", "recollect.models.http"),
-        ("recollect.embedding.opening", "recollect.embedding.local"),
+        ("recollect.embedding.openai", "recollect.models.http"),
+        ("recollect.embedding.openai", "recollect.embedding.local"),
         ("recollect.space", "recollect.adapters.anthropic_memory"),
         ("recollect.space", "recollect.types.pages"),
         ("recollect.space", "recollect.forgetting"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from agents.memory.session_settings import (
     SessionSettings,
@@ -44,19 +44,6 @@ class Conversing(Protocol):
     def session(self, key: str, agent: Any = ..., *, source: str = ...) -> Session: ...
 
 
-class WithSpaces(Protocol):
-    """What is needed of a `recollect.Memory`."""
-
-    def space(self) -> Conversing: ...
-
-
-class InThreads(Protocol):
-    """What is needed of `recollect.aio`: the memory or the space inside."""
-
-    @property
-    def sync(self) -> Conversing | WithSpaces: ...
-
-
 class RecollectSession:
     """`await Runner.run(agent, "…", session=RecollectSession(space, "user-42"))`.
 
@@ -68,7 +55,7 @@ class RecollectSession:
 
     def __init__(
         self,
-        space: Conversing | WithSpaces | InThreads,
+        space: Any,  # or a memory, of `recollect` or of `recollect.aio`: layers above this one
         session_id: str,
         *,
         agent: str | Mapping[str, Any] | None = None,
@@ -81,7 +68,7 @@ class RecollectSession:
             else coerce_session_settings(session_settings)
         )
         inside = getattr(space, "sync", space)
-        self._space = cast("Conversing", inside.space() if hasattr(inside, "space") else inside)
+        self._space: Conversing = inside.space() if hasattr(inside, "space") else inside
         self._agent = agent
         self._opened: Session | None = None
 

@@ -18,7 +18,7 @@ from recollect.benchmarks.rows import Answered, Row, row_of
 from recollect.benchmarks.significance import PairedDifference, paired_bootstrap
 from recollect.benchmarks.stopwatch import timed
 from recollect.benchmarks.tasks import Query
-from recollect.models.tokens import estimate_tokens
+from recollect.models.protocol import estimate_tokens
 from recollect.types.recall import Citation
 
 BUDGETS = (500, 1000, 2000, 4000)

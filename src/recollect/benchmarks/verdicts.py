@@ -15,7 +15,7 @@ from recollect.benchmarks.metrics import average
 from recollect.benchmarks.plot import Panel
 from recollect.benchmarks.rows import Group
 from recollect.benchmarks.significance import mcnemar
-from recollect.models.tokens import estimate_tokens
+from recollect.models.protocol import estimate_tokens
 
 ANSWERABLE, UNANSWERABLE = "answerable", "unanswerable"
 STRICT, GENEROUS, NOTES = "strict", "generous", "notes tokens"

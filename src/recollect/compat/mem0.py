@@ -2,7 +2,8 @@
 reset, with its arguments and its answers.
 
 A user is a space: nothing crosses from one user to another, whoever asks. What is inferred is
-learned from a conversation that is kept; what is not is a fact as it was given.
+learned from a conversation that is kept; what is not is a fact as it was given. An agent and a run
+are fields inside the space. All that is wrong is an InvalidValue: the ValueError that mem0 raises.
 """
 
 from __future__ import annotations
@@ -10,42 +11,383 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import wraps
-from types import TracebackType
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache, wraps
+from hashlib import md5
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from urllib.parse import quote, unquote
 
 from recollect import memory as core
 from recollect.clock import Clock, SystemClock
-from recollect.collection import Message
-from recollect.compat.mem0_memories import (
-    ACTOR,
-    EXPIRES,
-    TAG,
-    Mem0Scope,
-    Memories,
-    check_search,
-    end_of,
-    events,
-    known_arguments,
-    memory_id,
-    open_memory,
-    own_metadata,
-    pages,
-    read_expiration,
-    read_memory_id,
-    read_messages,
-    read_scope,
-)
+from recollect.collection import Message, check_space
 from recollect.errors import InvalidMessage, InvalidValue, NotFound, TooLarge
 from recollect.ids import Ids
-from recollect.messages import Role, read
+from recollect.messages import Role, as_plain_json, read
+from recollect.recall.filters import check_size, field_conditions, read_condition
 from recollect.session import LIST_MAX
 from recollect.space import Space
-from recollect.types.facts import UNCHANGED, Fact, Trust
-from recollect.types.recall import AllOf, EntryKind
+from recollect.stemming import asked_stems, stems
+from recollect.store.relational.entries import passes
+from recollect.types.facts import UNCHANGED, Fact, FactChange, FactEvent, Trust
+from recollect.types.recall import (
+    AllOf,
+    AnyOf,
+    Entry,
+    EntryKind,
+    Filters,
+    Hit,
+    NoneOf,
+    Operator,
+    Where,
+)
 from recollect.types.records import JobKind, JobState
 from recollect.worker import Worker
+
+IDENTITY = ("user_id", "agent_id", "run_id")
+ACTOR = "actor_id"
+EXPIRES = "expiration_date"
+DEPTH_MAX = 16
+# The space of what belongs to no user. No user is called so: an id has no blanks.
+WITHOUT_USER = "mem0 without user"
+
+_COMBINED: Mapping[str, Callable[[tuple[Where, ...]], Where]] = {
+    "AND": AllOf,
+    "OR": AnyOf,
+    "NOT": NoneOf,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mem0Scope:
+    """The user, the agent and the run that a call is about; `fields` has at least one of them."""
+
+    fields: dict[str, str]  # as a memory has them
+
+    @property
+    def user(self) -> str | None:
+        return self.fields.get("user_id")
+
+    @property
+    def space(self) -> str:
+        return WITHOUT_USER if self.user is None else check_space(self.user)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The stable key of the conversation that is learned from."""
+        return ("mem0", self.fields.get("agent_id", ""), self.fields.get("run_id", ""))
+
+
+def read_scope(
+    given: Mapping[str, Any], filters: Mapping[str, Any] | None = None
+) -> tuple[Mem0Scope, Where]:
+    """Whose memories, from what stands at the top and in the filters, and the rest of those."""
+    if filters is not None and not isinstance(filters, Mapping):
+        raise InvalidValue(f"filters are a mapping of names to values, not {filters!r}")
+    rest = dict(filters or {})
+    check_size(rest)
+    ids: dict[str, str] = {}
+    for name in IDENTITY:
+        top, inside = _read_id(given.get(name), name), _read_id(rest.pop(name, None), name)
+        if top is not None and inside is not None and top != inside:
+            raise InvalidValue(f"{name} is {top!r} in the call and {inside!r} in its filters")
+        if (named := inside if top is None else top) is not None:
+            ids[name] = named
+    if not ids:
+        raise InvalidValue(
+            f"say whose memories are meant: one of {', '.join(IDENTITY)}, as in "
+            "filters={'user_id': 'alice'}"
+        )
+    inner = {name: value for name, value in ids.items() if name != "user_id"}
+    within = AllOf(tuple(read_condition(name, Operator.EQ, each) for name, each in inner.items()))
+    return Mem0Scope(fields=ids), AllOf((within, _where(rest, 0)))
+
+
+def _read_id(value: object, name: str) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, Mapping | list | tuple | set) or value == "*":
+        raise InvalidValue(f"{name} names exactly one, not {value!r}: ask once for each")
+    text = str(value).strip()
+    if not text or any(map(str.isspace, text)):
+        raise InvalidValue(f"{name} is text without blanks, not {value!r}")
+    return text
+
+
+def _where(given: Mapping[str, Any], depth: int) -> Where:
+    if not isinstance(given, Mapping) or depth > DEPTH_MAX:
+        raise InvalidValue(f"a filter is a mapping, at most {DEPTH_MAX} deep, not {given!r}")
+    return AllOf(tuple(part for item in given.items() for part in _conditions(*item, depth)))
+
+
+def _conditions(name: str, value: Any, depth: int) -> Iterable[Where]:
+    if not isinstance(name, str):
+        raise InvalidValue(f"a field is named by a text, not {name!r}")
+    if name in _COMBINED:
+        if not isinstance(value, list) or not value:
+            raise InvalidValue(f"{name} takes a list of conditions, not {value!r}")
+        return [_COMBINED[name](tuple(_where(each, depth + 1) for each in value))]
+    return field_conditions(name, value)
+
+
+def memory_id(fact_id: str, space: str) -> str:
+    """How a memory is named without its user: mem0 asks for one by its id alone."""
+    return f"{fact_id}@{'' if space == WITHOUT_USER else quote(space, safe='')}"
+
+
+def read_memory_id(given: object) -> tuple[str, str]:
+    """The fact, and the space it is in."""
+    if not isinstance(given, str):
+        raise InvalidValue(f"a memory's id is text, not {given!r}")
+    fact_id, _, user = given.rpartition("@")
+    return fact_id, unquote(user) or WITHOUT_USER
+
+
+def read_expiration(value: object) -> str | None:
+    """The last day on which something holds, as mem0 writes it."""
+    if value is None:
+        return None
+    try:
+        day = value.date() if isinstance(value, datetime) else value
+        day = date.fromisoformat(day) if isinstance(day, str) else day
+    except ValueError:
+        day = None
+    if not isinstance(day, date):
+        raise InvalidValue(f"{EXPIRES} is a date as 2026-05-01, not {value!r}")
+    return day.isoformat()
+
+
+def end_of(day: str) -> datetime:
+    """From when on it does not hold any more."""
+    last = date.fromisoformat(day)
+    if last == date.max:  # no day follows it
+        return datetime.max.replace(tzinfo=UTC)
+    return datetime.combine(last + timedelta(days=1), datetime.min.time(), UTC)
+
+
+def check_search(top_k: object, threshold: object = None) -> None:
+    if type(top_k) is not int or top_k < 0:
+        raise InvalidValue(f"top_k is a whole number from 0 on, not {top_k!r}")
+    is_number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
+    if threshold is not None and not (is_number and 0 <= threshold <= 1):  # type: ignore[operator]
+        raise InvalidValue(f"a threshold is a number between 0 and 1, not {threshold!r}")
+
+
+PROMOTED = (*IDENTITY, ACTOR, "role", EXPIRES)  # beside the memory; everything else is metadata
+
+_EVENTS: Mapping[FactEvent, str] = {
+    FactEvent.ADDED: "ADD",
+    FactEvent.RESTORED: "ADD",
+    FactEvent.EDITED: "UPDATE",
+    FactEvent.APPROVED: "UPDATE",
+    FactEvent.SUPERSEDED: "DELETE",
+    FactEvent.WITHDRAWN: "DELETE",
+    FactEvent.DELETED: "DELETE",
+}
+
+
+def shape(fact: Fact, payload: Mapping[str, Any], named: str) -> dict[str, Any]:
+    """A memory; `payload` is who it belongs to and what else was said about it."""
+    item: dict[str, Any] = {
+        "id": named,
+        "memory": fact.content,
+        "hash": md5(fact.content.encode(), usedforsecurity=False).hexdigest(),
+        "metadata": {k: v for k, v in payload.items() if k not in PROMOTED} or None,
+        "created_at": None if fact.created_at is None else fact.created_at.isoformat(),
+        "updated_at": None if fact.updated_at is None else fact.updated_at.isoformat(),
+    }
+    return item | {name: payload[name] for name in PROMOTED if name in payload}
+
+
+def events(
+    changes: Sequence[FactChange], payload: Mapping[str, Any], named: str
+) -> list[dict[str, Any]]:
+    """The history of a memory, oldest first."""
+    told: list[dict[str, Any]] = []
+    before: str | None = None
+    for number, change in enumerate(changes, start=1):
+        event = _EVENTS[change.event]
+        now = None if event == "DELETE" else change.content
+        told.append(
+            {
+                "id": f"{named}#{number}",
+                "memory_id": named,
+                "old_memory": before,
+                "new_memory": now,
+                "event": event,
+                "created_at": changes[0].at.isoformat(),
+                "updated_at": change.at.isoformat(),
+                "is_deleted": event == "DELETE",
+                ACTOR: payload.get(ACTOR),
+                "role": payload.get("role"),
+            }
+        )
+        before = now
+    return told
+
+
+def normal(score: float) -> float:
+    """A score as mem0 has them, from 0 to 1; the order stays."""
+    return max(score, 0.0) / (1.0 + max(score, 0.0))
+
+
+_SETTINGS = ("store", "settings", "model", "embedder")
+
+
+def open_memory(config: Mapping[str, Any], clock: Clock | None) -> core.Memory:
+    if not isinstance(config, Mapping):
+        raise InvalidValue(f"a configuration is a mapping, not {type(config).__name__}")
+    unknown = sorted(str(name) for name in config if name not in _SETTINGS)
+    if unknown:
+        raise InvalidValue(
+            f"a configuration has some of {', '.join(_SETTINGS)}; {', '.join(unknown)} say nothing "
+            "here: models and embedders are settings of Recollect"
+        )
+    given = dict(config)
+    for name in ("store", "model", "embedder"):
+        if isinstance(given.get(name), Mapping):
+            raise InvalidValue(f"{name} is an address or a name here, not a mapping as in mem0")
+    return core.open(given.pop("store", None), clock=clock, **given)
+
+
+def own_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a caller may say about a memory: not whose it is."""
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping):
+        raise InvalidValue(f"metadata is a mapping, not {type(metadata).__name__}")
+    own = {name: each for name, each in metadata.items() if name not in (*IDENTITY, ACTOR)}
+    day = read_expiration(own.pop(EXPIRES, None))
+    return own if day is None else own | {EXPIRES: day}
+
+
+def read_messages(messages: object) -> Sequence[Mapping[str, Any]]:
+    """What was said, as messages; none of them is taken if one cannot be read."""
+    if isinstance(messages, str):
+        return [{"role": "user", "content": messages}]
+    if isinstance(messages, Mapping):
+        messages = [messages]
+    if not isinstance(messages, list):
+        raise InvalidValue(
+            f"messages are a text, a message or a list of them, not {type(messages).__name__}"
+        )
+    plain = [as_plain_json(message)[0] for message in messages]
+    for message in plain:
+        read(message)
+    return plain
+
+
+def known_arguments(kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    unknown = sorted(set(kwargs) - {*IDENTITY, "limit"})
+    if unknown:
+        raise InvalidValue(f"nobody knows here what {', '.join(unknown)} would mean")
+    return kwargs
+
+
+TAG = "mem0"
+PAYLOADS_KEPT = 10_000
+PAGE_MIN = 32  # facts of the first page; most callers want no more
+_ANY_TIME = datetime.min.replace(tzinfo=UTC)
+
+Scored = tuple[Fact, float, Mapping[str, float]]
+
+
+class Memories:
+    """All memories of a store, and whose each is."""
+
+    def __init__(self, memory: core.Memory) -> None:
+        self._memory = memory
+        self._said_about = lru_cache(maxsize=PAYLOADS_KEPT)(self._read_said_about)
+
+    def refresh(self) -> None:
+        """Keep nothing in mind of what may be gone."""
+        self._said_about.cache_clear()
+
+    def find(self, named: str) -> tuple[Space, Fact] | None:
+        fact_id, space_name = read_memory_id(named)
+        space = self._memory.space(space_name)
+        fact = space.facts.get(fact_id)
+        return None if fact is None else (space, fact)
+
+    def there(self, named: str) -> tuple[Space, Fact]:
+        found = self.find(named)
+        if found is None:
+            raise InvalidValue(f"there is no memory with the id {named!r}")
+        return found
+
+    def standing(self, space: Space, where: Where, *, show_expired: bool) -> Iterator[Fact]:
+        """Memories that hold, with those that have expired if they are wanted, newest first."""
+        for fact in pages(space, every=show_expired):
+            if fact.superseded_by is None and self.is_meant(space, fact, where):
+                yield fact
+
+    def is_meant(self, space: Space, fact: Fact, where: Where) -> bool:
+        """Whether it is asked for: for one of all who said it that is enough."""
+        return any(_has(payload, where) for payload in self._payloads(space, fact))
+
+    def shaped(self, space: Space, fact: Fact) -> dict[str, Any]:
+        return shape(fact, self.payload(space, fact), memory_id(fact.id, space.name))
+
+    def payload(self, space: Space, fact: Fact) -> dict[str, Any]:
+        """Whose a memory is and what else was said about it: by itself, or where it comes from."""
+        return next(self._payloads(space, fact))
+
+    def _payloads(self, space: Space, fact: Fact) -> Iterator[dict[str, Any]]:
+        """The same for each of its sources, the earliest first."""
+        user = {} if space.name == WITHOUT_USER else {"user_id": space.name}
+        places = [(source.session_id, source.seq) for source in fact.sources]
+        for place in places or [("", 0)]:
+            yield {**self._said_about(space.name, *place), **fact.metadata, **user}
+
+    def _read_said_about(self, space: str, session_id: str, seq: int) -> Mapping[str, Any]:
+        if seq < 1:
+            return {}
+        found = self._memory.space(space).sessions.records(session_id, seq - 1, 1)
+        said = found[0].metadata.get(TAG) if found and found[0].seq == seq else None
+        return said if isinstance(said, dict) else {}
+
+    def ranked(self, space: Space, hits: Iterable[Hit], where: Where) -> Iterator[Scored]:
+        for hit in hits:
+            fact = space.facts.get(hit.id)
+            if fact is not None and self.is_meant(space, fact, where):
+                yield fact, normal(hit.score), hit.why
+
+    def with_expired(
+        self, space: Space, query: str, where: Where, ranked: Iterable[Scored]
+    ) -> Iterator[Scored]:
+        """Also what recall leaves out, as it does not hold any more, by how many words it has."""
+        found = list(ranked)
+        asked, known = asked_stems(query).keys(), {fact.id for fact, _, _ in found}
+        for fact in self.standing(space, where, show_expired=True):
+            share = len(asked & set(stems(fact.content))) / max(len(asked), 1)
+            if share and fact.id not in known:
+                found.append((fact, normal(share), {"words": share}))
+        return iter(sorted(found, key=lambda each: -each[1]))
+
+
+def pages(space: Space, **asked: Any) -> Iterator[Fact]:
+    """All facts that are asked for, newest first, in pages that grow."""
+    before: Fact | None = None
+    size = PAGE_MIN
+    while page := space.facts.list(size, before, **asked):
+        yield from page
+        before, size = page[-1], min(2 * size, LIST_MAX)
+
+
+def _has(payload: Mapping[str, Any], where: Where) -> bool:
+    entry = Entry(
+        kind=EntryKind.FACT,
+        key=0,
+        id="",
+        text="",
+        stems="",
+        at=_ANY_TIME,
+        trust=Trust.USER,
+        metadata=payload,
+    )
+    return passes(entry, Filters(where=where))
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -169,21 +511,17 @@ class Memory:
         if not self._learners.acquire(blocking=False):
             return False
         try:
-            return self._worked(space, session_id, upto)
+            self._worker = self._worker or self._memory.worker()
+            for _ in range(TICKS_MAX):
+                if _is_done(space, session_id, upto):
+                    return True
+                if self._is_busy(space, session_id):
+                    self._pause.wait(WAIT_SECONDS)
+                elif not self._worker.tick() and not self._is_busy(space, session_id):
+                    return _is_done(space, session_id, upto)  # another worker may have been faster
+            return False
         finally:
             self._learners.release()
-
-    def _worked(self, space: Space, session_id: str, upto: int) -> bool:
-        if self._worker is None:
-            self._worker = self._memory.worker()
-        for _ in range(TICKS_MAX):
-            if _is_done(space, session_id, upto):
-                return True
-            if self._is_busy(space, session_id):
-                self._pause.wait(WAIT_SECONDS)
-            elif not self._worker.tick() and not self._is_busy(space, session_id):
-                return _is_done(space, session_id, upto)  # another worker may have been faster
-        return False
 
     def _is_busy(self, space: Space, session_id: str) -> bool:
         """Whether another worker is at it right now."""
@@ -193,24 +531,18 @@ class Memory:
     def _kept(
         self, space: Space, listed: Sequence[Mapping[str, Any]], payload: Mapping[str, Any]
     ) -> list[dict[str, Any]]:
-        facts = [
-            self._verbatim(message, payload)
-            for message in listed
-            if read(message).role not in (Role.SYSTEM, Role.DEVELOPER)
+        kept = (m for m in listed if read(m).role not in (Role.SYSTEM, Role.DEVELOPER))
+        facts = [self._verbatim(message, payload) for message in kept]
+        return [
+            {
+                "id": memory_id(stored.id, space.name),
+                "memory": stored.content,
+                "event": "ADD",
+                ACTOR: fact.metadata.get(ACTOR),
+                "role": fact.metadata["role"],
+            }
+            for fact, stored in ((fact, space.facts.add(fact)) for fact in facts)
         ]
-        results = []
-        for fact in facts:
-            stored = space.facts.add(fact)
-            results.append(
-                {
-                    "id": memory_id(stored.id, space.name),
-                    "memory": stored.content,
-                    "event": "ADD",
-                    ACTOR: fact.metadata.get(ACTOR),
-                    "role": fact.metadata["role"],
-                }
-            )
-        return results
 
     def _verbatim(self, message: Mapping[str, Any], payload: Mapping[str, Any]) -> Fact:
         """A message as a fact under an id of its own, so that it is not merged with others."""
@@ -392,12 +724,7 @@ class Memory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -430,12 +757,7 @@ class AsyncMemory:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
 
 

@@ -1,4 +1,4 @@
-"""One setting as the reference shows it, and the check of a value against it."""
+"""Every setting as one table: its type, its default, what it does, its bounds or choices."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 def setting(
     default: Any,
     doc: str,
+    bounds: tuple[float | None, float | None] = (None, None),
     *,
-    minimum: float | None = None,
-    maximum: float | None = None,
     choices: tuple[str, ...] | None = None,
 ) -> Any:
     """A field of the settings, with what the reference tells of it."""
-    metadata = {"doc": doc, "minimum": minimum, "maximum": maximum, "choices": choices}
+    metadata = {"doc": doc, "minimum": bounds[0], "maximum": bounds[1], "choices": choices}
     if callable(default):
         return field(default_factory=default, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -74,90 +73,9 @@ def checked(described: Described, given: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsolidationSettings:
-    """When memory is consolidated, from what, by whom, and where it is published."""
-
-    consolidation: str = setting(
-        "on", "Whether workers consolidate what was learned.", choices=("on", "off")
-    )
-    consolidation_model: str | None = setting(
-        None,
-        "The model that writes the handbook of a space. None: the one that `model` names. `rules`: "
-        "no model, it is written by rules.",
-    )
-    max_unused_days: int = setting(
-        30,
-        "A memory that was not used for so long leaves the next generation.",
-        minimum=1,
-        maximum=36_500,
-    )
-    consolidation_top_n: int = setting(
-        256, "The most memories a generation is made of.", minimum=1, maximum=100_000
-    )
-    consolidation_clock: str = setting(
-        "generated_at",
-        "The age of a memory that was never used: from when it was made, or from what was said "
-        "last in its session.",
-        choices=("generated_at", "source_updated_at"),
-    )
-    consolidation_facts_max: int = setting(
-        1000,
-        "The most facts a handbook is made of, the most used first.",
-        minimum=1,
-        maximum=20_000,
-    )
-    consolidation_cooldown_seconds: float = setting(
-        1800.0,
-        "How long after a generation a worker waits before it makes the next. `work`, "
-        "`consolidate --now`, forgetting, corrections and changes of mode do not wait.",
-        minimum=0,
-        maximum=31_536_000,
-    )
-    consolidation_patience_seconds: float = setting(
-        3600.0,
-        "How long consolidation waits for a space in which there is always something to distil.",
-        minimum=0,
-        maximum=31_536_000,
-    )
-    generations_kept: int = setting(
-        20, "Generations that can be restored; older ones are erased.", minimum=1, maximum=10_000
-    )
-    memories_root: str | None = setting(
-        None,
-        "The directory below which each space is published as files. None: `memories` beside "
-        "`memory.db`, `<name>-memories` beside any other SQLite file; nowhere for PostgreSQL. "
-        "`none`: nowhere.",
-    )
-    extraction_retention_days: float = setting(
-        365.0,
-        "What a session came to is dropped when no generation has it and nobody has used it for so "
-        "long; its facts and its records stay.",
-        minimum=1,
-        maximum=36_500,
-    )
-
-    polluting_tools: str = setting(
-        "",
-        "Tools that bring in what nobody here said, separated by commas, `*` for any part of a "
-        "name: `web_*, mcp__*`. A session that calls one is polluted from then on: nothing is "
-        "learned from it, and it leaves the next generation.",
-    )
-
-    @property
-    def selection_policy(self) -> SelectionPolicy:
-        from recollect.types.generations import SelectionClock, SelectionPolicy  # where it is done
-
-        return SelectionPolicy(
-            top_n=self.consolidation_top_n,
-            max_unused_days=self.max_unused_days,
-            clock=SelectionClock(self.consolidation_clock),
-        )
-
-
 DEFAULT_SPACE = "default"  # where nobody names one
 FOLDER_BYTES_MAX = 200  # file systems stop at 255
-_LATER = frozenset(each.name for each in dataclasses.fields(ConsolidationSettings))
+_BY_AGENT = frozenset({"agents", "agent_data_dirs", "origins"})  # they have no one value
 
 
 def _user_data_dir() -> str:
@@ -174,7 +92,7 @@ def _mark_policy(threshold: int, unit: str) -> MarkPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(ConsolidationSettings):
+class Settings:
     """Every setting of Recollect, checked. `load` fills it from its sources."""
 
     store: str | None = setting(
@@ -193,59 +111,42 @@ class Settings(ConsolidationSettings):
     sqlite_path: str | None = setting(None, "The database file; default `{data_dir}/memory.db`.")
     sqlite_wal: bool = setting(True, "Write-ahead log: readers do not wait for writers.")
     sqlite_busy_timeout_ms: int = setting(
-        5000,
-        "How long to wait for another process's lock before StoreBusy.",
-        minimum=0,
-        maximum=600_000,
+        5000, "How long to wait for another process's lock before StoreBusy.", (0, 600_000)
     )
     postgres_schema: str = setting(
         "recollect", "The PostgreSQL schema that holds the tables; `?schema=` in the URL wins."
     )
-    postgres_pool_max: int = setting(
-        8, "Connections to PostgreSQL per process.", minimum=1, maximum=200
-    )
+    postgres_pool_max: int = setting(8, "Connections to PostgreSQL per process.", (1, 200))
     postgres_timeout_seconds: float = setting(
-        10.0, "How long to wait for a connection to PostgreSQL.", minimum=0.1, maximum=600
+        10.0, "How long to wait for a connection to PostgreSQL.", (0.1, 600)
     )
     mark_threshold: int = setting(
-        5,
-        "More unprocessed records (or completed turns) than this mark a session.",
-        minimum=0,
-        maximum=100_000,
+        5, "More unprocessed records (or completed turns) than this mark a session.", (0, 100_000)
     )
     mark_unit: str = setting("records", "What the threshold counts.", choices=("records", "turns"))
     idle_sweep_seconds: float = setting(
         600.0,
-        "Sessions with unprocessed records and no activity for this long are marked by the sweep, "
-        "within scan_age_days_max and from scan_sources.",
-        minimum=1,
-        maximum=31_536_000,
+        "Sessions with unprocessed records and no activity for this long are marked by the sweep,"
+        " within scan_age_days_max and from scan_sources.",
+        (1, 31_536_000),
     )
-    idle_sweep_every_seconds: float = setting(
-        60.0, "How often a worker sweeps.", minimum=0.1, maximum=86_400
-    )
+    idle_sweep_every_seconds: float = setting(60.0, "How often a worker sweeps.", (0.1, 86_400))
     worker_tick_seconds: float = setting(
-        30.0, "How often a worker looks for due jobs by itself.", minimum=0.01, maximum=3600
+        30.0, "How often a worker looks for due jobs by itself.", (0.01, 3600)
     )
-    worker_batch: int = setting(
-        10, "The most jobs one tick of a worker claims.", minimum=1, maximum=1000
-    )
-    worker_concurrency: int = setting(
-        8, "Jobs a worker processes at the same time.", minimum=1, maximum=256
-    )
+    worker_batch: int = setting(10, "The most jobs one tick of a worker claims.", (1, 1000))
+    worker_concurrency: int = setting(8, "Jobs a worker processes at the same time.", (1, 256))
     worker_running_max: int = setting(
         64,
-        "Jobs that run at the same time in the whole store. Workers that claim at the same moment "
-        "may pass it by as many as they are.",
-        minimum=1,
-        maximum=100_000,
+        "Jobs that run at the same time in the whole store. Workers that claim at the same moment"
+        " may pass it by as many as they are.",
+        (1, 100_000),
     )
     worker_space_running_max: int = setting(
         0,
-        "Jobs of one space that run at the same time, by whichever workers; exact. 0: no bound but "
-        "worker_running_max.",
-        minimum=0,
-        maximum=100_000,
+        "Jobs of one space that run at the same time, by whichever workers; exact. 0: no bound "
+        "but worker_running_max.",
+        (0, 100_000),
     )
     worker_turns: str = setting(
         "spaces",
@@ -257,62 +158,46 @@ class Settings(ConsolidationSettings):
         True, "Look at once when new work is announced, by this process or by PostgreSQL."
     )
     worker_grace_seconds: float = setting(
-        10.0, "How long a worker that is told to stop lets jobs finish.", minimum=0, maximum=3600
+        10.0, "How long a worker that is told to stop lets jobs finish.", (0, 3600)
     )
     lease_seconds: float = setting(
         60.0,
         "How long a claim lives without being renewed; it is renewed three times as often.",
-        minimum=0.1,
-        maximum=3600,
+        (0.1, 3600),
     )
-    job_failures_max: int = setting(
-        5, "Failures after which a job is parked.", minimum=1, maximum=1000
-    )
+    job_failures_max: int = setting(5, "Failures after which a job is parked.", (1, 1000))
     job_takeovers_max: int = setting(
-        20,
-        "Takeovers without progress after which a job is parked.",
-        minimum=1,
-        maximum=1000,
+        20, "Takeovers without progress after which a job is parked.", (1, 1000)
     )
     backoff_seconds: float = setting(
         60.0,
         "The bound of the first backoff; it doubles with each failure, with full jitter.",
-        minimum=0,
-        maximum=86_400,
+        (0, 86_400),
     )
-    backoff_seconds_max: float = setting(
-        3600.0, "The highest bound of a backoff.", minimum=0, maximum=604_800
-    )
-    scan_sessions_max: int = setting(
-        16, "The most sessions a start-up scan marks.", minimum=1, maximum=10_000
-    )
+    backoff_seconds_max: float = setting(3600.0, "The highest bound of a backoff.", (0, 604_800))
+    scan_sessions_max: int = setting(16, "The most sessions a start-up scan marks.", (1, 10_000))
     scan_rows_max: int = setting(
-        5000, "The most sessions a start-up scan looks at.", minimum=1, maximum=1_000_000
+        5000, "The most sessions a start-up scan looks at.", (1, 1_000_000)
     )
     scan_age_days_max: float = setting(
         30.0,
-        "Sessions without activity for longer are neither scanned nor swept: a mark, or work --all,"
-        " has them learned from.",
-        minimum=0,
-        maximum=36_500,
+        "Sessions without activity for longer are neither scanned nor swept: a mark, or work "
+        "--all, has them learned from.",
+        (0, 36_500),
     )
     scan_idle_seconds: float = setting(
-        21_600.0, "Sessions active more recently are not scanned.", minimum=0, maximum=31_536_000
+        21_600.0, "Sessions active more recently are not scanned.", (0, 31_536_000)
     )
     scan_sources: str = setting(
-        "",
-        "Sources that a start-up scan and the idle sweep take, separated by commas; empty: any.",
+        "", "Sources that a start-up scan and the idle sweep take, separated by commas; empty: any."
     )
     scan_every_seconds: float = setting(
-        86_400.0,
-        "How long after a scan the next one is due by itself.",
-        minimum=1,
-        maximum=31_536_000,
+        86_400.0, "How long after a scan the next one is due by itself.", (1, 31_536_000)
     )
     extractor: str = setting(
         "auto",
-        "What distils sessions: a model, the rules that need none, or nothing. "
-        "auto: the model where one is set, else the rules.",
+        "What distils sessions: a model, the rules that need none, or nothing. auto: the model "
+        "where one is set, else the rules.",
         choices=("auto", "model", "rules", "none"),
     )
     extract_whole_session: bool = setting(
@@ -321,14 +206,13 @@ class Settings(ConsolidationSettings):
     extract_chunk_tokens: int = setting(
         24_000,
         "The longest stretch of a session sent to a model at once; its window may set less.",
-        minimum=500,
-        maximum=2_000_000,
+        (500, 2_000_000),
     )
     extract_known_facts: int = setting(
-        20, "Facts shown to a model that new records may contradict.", minimum=0, maximum=500
+        20, "Facts shown to a model that new records may contradict.", (0, 500)
     )
     extract_repairs: int = setting(
-        1, "Times a model is told what is wrong with its answer.", minimum=0, maximum=10
+        1, "Times a model is told what is wrong with its answer.", (0, 10)
     )
     extract_on_session_start: str = setting(
         "wake",
@@ -341,9 +225,9 @@ class Settings(ConsolidationSettings):
     )
     model: str | None = setting(
         None,
-        "The language model: a name, or `openai:<name>`, `anthropic:<name>`. It distils sessions, "
-        "files pages, writes the handbook and answers for agents, and each of these is paid for; "
-        "`extractor`, `memory_agent_model` and `consolidation_model` switch the first three to "
+        "The language model: a name, or `openai:<name>`, `anthropic:<name>`. It distils sessions,"
+        " files pages, writes the handbook and answers for agents, and each of these is paid for;"
+        " `extractor`, `memory_agent_model` and `consolidation_model` switch the first three to "
         "`rules`. The key is taken from `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.",
     )
     model_base_url: str | None = setting(
@@ -351,97 +235,83 @@ class Settings(ConsolidationSettings):
     )
     model_structured: str = setting(
         "auto",
-        "How answers are kept in form: by a JSON schema, as JSON, as plain lines. "
-        "auto: by a schema, as JSON where the server has none.",
+        "How answers are kept in form: by a JSON schema, as JSON, as plain lines. auto: by a "
+        "schema, as JSON where the server has none.",
         choices=("auto", "schema", "json", "lines"),
     )
     model_window_tokens: int = setting(
-        128_000, "Tokens that a prompt and its answer may have.", minimum=2000, maximum=10_000_000
+        128_000, "Tokens that a prompt and its answer may have.", (2000, 10_000_000)
     )
-    model_output_tokens_max: int = setting(
-        4096, "Tokens that an answer may have.", minimum=64, maximum=1_000_000
-    )
+    model_output_tokens_max: int = setting(4096, "Tokens that an answer may have.", (64, 1_000_000))
     model_answer_bytes_max: int = setting(
-        4_194_304, "Bytes of an answer that are read.", minimum=1024, maximum=1_073_741_824
+        4_194_304, "Bytes of an answer that are read.", (1024, 1_073_741_824)
     )
-    model_timeout_seconds: float = setting(
-        120.0, "How long one answer may take.", minimum=0.1, maximum=3600
-    )
+    model_timeout_seconds: float = setting(120.0, "How long one answer may take.", (0.1, 3600))
     model_retries: int = setting(
-        2, "Times a call is repeated at once after a passing error.", minimum=0, maximum=20
+        2, "Times a call is repeated at once after a passing error.", (0, 20)
     )
     model_concurrency: int = setting(
-        8, "Calls to the model at the same time, in one process.", minimum=1, maximum=256
+        8, "Calls to the model at the same time, in one process.", (1, 256)
     )
     model_pause_seconds: float = setting(
-        300.0, "How long all waits after the key was refused.", minimum=1, maximum=86_400
+        300.0, "How long all waits after the key was refused.", (1, 86_400)
     )
     model_input_price: float = setting(
-        0.0, "Price of a million tokens sent, in your currency. 0: unknown.", minimum=0, maximum=1e6
+        0.0, "Price of a million tokens sent, in your currency. 0: unknown.", (0, 1e6)
     )
     model_output_price: float = setting(
-        0.0, "Price of a million tokens answered. 0: unknown.", minimum=0, maximum=1e6
+        0.0, "Price of a million tokens answered. 0: unknown.", (0, 1e6)
     )
     embedder: str = setting(
-        "none",
-        "Who makes vectors for recall: none, local (the extra `embed`), openai:<model>.",
+        "none", "Who makes vectors for recall: none, local (the extra `embed`), openai:<model>."
     )
     embedder_base_url: str | None = setting(
         None, "Where embeddings are served; default `OPENAI_BASE_URL`, else the provider's own."
     )
     embedder_dimensions: int = setting(
-        0,
-        "Numbers in a vector, where a provider can be asked. 0: its own.",
-        minimum=0,
-        maximum=8192,
+        0, "Numbers in a vector, where a provider can be asked. 0: its own.", (0, 8192)
     )
-    embedder_batch: int = setting(64, "Texts in one request for vectors.", minimum=1, maximum=2048)
+    embedder_batch: int = setting(64, "Texts in one request for vectors.", (1, 2048))
     embedder_text_bytes_max: int = setting(
-        8000, "Bytes of a text that are embedded.", minimum=16, maximum=1_000_000
+        8000, "Bytes of a text that are embedded.", (16, 1_000_000)
     )
     embedder_timeout_seconds: float = setting(
-        30.0, "How long a batch of vectors may take.", minimum=0.1, maximum=600
+        30.0, "How long a batch of vectors may take.", (0.1, 600)
     )
     embedder_question_seconds: float = setting(
         2.0,
         "How long recall waits for a question's vector before it goes by words alone.",
-        minimum=0.05,
-        maximum=600,
+        (0.05, 600),
     )
     embed_every_seconds: float = setting(
-        5.0, "How often a worker looks for what has no vector yet.", minimum=0.1, maximum=86_400
+        5.0, "How often a worker looks for what has no vector yet.", (0.1, 86_400)
     )
     vectors_bytes_max: int = setting(
-        1_073_741_824,
-        "Memory for the vectors of the spaces used last.",
-        minimum=1_048_576,
-        maximum=2**50,
+        1_073_741_824, "Memory for the vectors of the spaces used last.", (1_048_576, 2**50)
     )
     spend_tokens_per_day: int = setting(
-        5_000_000, "Tokens a space may use in a day (UTC).", minimum=0, maximum=10**15
+        5_000_000, "Tokens a space may use in a day (UTC).", (0, 10**15)
     )
     spend_calls_per_day: int = setting(
-        5000, "Model calls a space may make in a day (UTC).", minimum=0, maximum=10**9
+        5000, "Model calls a space may make in a day (UTC).", (0, 10**9)
     )
     spend_tokens_per_run: int = setting(
         20_000_000,
         "Tokens one worker may use in a run; one that runs on, in a day (UTC).",
-        minimum=0,
-        maximum=10**15,
+        (0, 10**15),
     )
     spend_calls_per_run: int = setting(
         20_000,
         "Model calls one worker may make in a run; one that runs on, in a day (UTC).",
-        minimum=0,
-        maximum=10**9,
+        (0, 10**9),
     )
     audit: str = setting(
         "off",
-        "What is written down of who did what, without its content: nothing, what changes"
-        " something, or what reads as well.",
+        "What is written down of who did what, without its content: nothing, what changes "
+        "something, or what reads as well.",
         choices=("off", "writes", "all"),
     )
-    audit_days: float = setting(365.0, "Days that it is kept for.", minimum=0.01, maximum=36_500)
+    audit_days: float = setting(365.0, "Days that it is kept for.", (0.01, 36_500))
     metrics: bool = setting(
         False, "Count and time every verb of the store in this process; `recollect serve` does."
     )
@@ -462,40 +332,34 @@ class Settings(ConsolidationSettings):
     usage_days: float = setting(
         90.0,
         "Days that each single use of what was recalled is kept, to count it once. Counts stay.",
-        minimum=1,
-        maximum=36_500,
+        (1, 36_500),
     )
-    fact_chars_max: int = setting(2000, "The longest fact.", minimum=50, maximum=100_000)
+    fact_chars_max: int = setting(2000, "The longest fact.", (50, 100_000))
     memory_chars_max: int = setting(
         200_000,
-        "The longest memory of a session (raw_memory), in characters; of its summary at most 40,000"
-        " are kept. What is full stays as it is: nothing more is added to it.",
-        minimum=500,
-        maximum=4_000_000,
+        "The longest memory of a session (raw_memory), in characters; of its summary at most "
+        "40,000 are kept. What is full stays as it is: nothing more is added to it.",
+        (500, 4_000_000),
     )
     document_bytes_max: int = setting(
-        262_144, "The largest body of a document, as UTF-8.", minimum=1024, maximum=1_048_576
+        262_144, "The largest body of a document, as UTF-8.", (1024, 1_048_576)
     )
     documents_max: int = setting(
-        1_000_000, "The most documents a space may have.", minimum=1, maximum=100_000_000
+        1_000_000, "The most documents a space may have.", (1, 100_000_000)
     )
     record_bytes_max: int = setting(
         1_048_576,
         "The largest record, as UTF-8 or JSON; also the largest summary.",
-        minimum=1024,
-        maximum=67_108_864,
+        (1024, 67_108_864),
     )
     batch_records_max: int = setting(
-        1000, "The most records one `append_many` takes.", minimum=1, maximum=100_000
+        1000, "The most records one `append_many` takes.", (1, 100_000)
     )
-    retain_recent: int = setting(
-        20, "Records a compaction keeps for the new session.", minimum=0, maximum=10_000
-    )
+    retain_recent: int = setting(20, "Records a compaction keeps for the new session.", (0, 10_000))
     max_history_len: int = setting(
         100,
         "Records of its history that an agent is shown; all that is kept while memory is off.",
-        minimum=1,
-        maximum=100_000,
+        (1, 100_000),
     )
     pipeline: str = setting(
         "both",
@@ -504,56 +368,102 @@ class Settings(ConsolidationSettings):
     )
     memory_agent_model: str | None = setting(
         None,
-        "The model that memory-agents file pages with. None: the one that `model` names. `rules`: "
-        "no model, pages are rendered from facts.",
+        "The model that memory-agents file pages with. None: the one that `model` names. `rules`:"
+        " no model, pages are rendered from facts.",
     )
     agent_idle_seconds: float = setting(
-        60.0, "After so long without a word an agent sleeps.", minimum=0.01, maximum=31_536_000
+        60.0, "After so long without a word an agent sleeps.", (0.01, 31_536_000)
     )
     agent_poison_pill_seconds: float = setting(
-        3600.0, "After so long asleep an agent is dead.", minimum=0.01, maximum=31_536_000
+        3600.0, "After so long asleep an agent is dead.", (0.01, 31_536_000)
     )
     agent_immortal_types: str = setting(
         "user", "The types of agents that sleep for ever and do not die, separated by commas."
     )
-    agent_concurrency: int = setting(
-        8, "Agents that one process runs at the same time.", minimum=1, maximum=256
-    )
-    agent_turns_max: int = setting(
-        20, "Times a model is asked in one run of an agent.", minimum=1, maximum=1000
-    )
-    agent_tokens_max: int = setting(
-        400_000, "Tokens one run of an agent may use.", minimum=1000, maximum=10**9
-    )
+    agent_concurrency: int = setting(8, "Agents that one process runs at the same time.", (1, 256))
+    agent_turns_max: int = setting(20, "Times a model is asked in one run of an agent.", (1, 1000))
+    agent_tokens_max: int = setting(400_000, "Tokens one run of an agent may use.", (1000, 10**9))
     agent_seconds_max: float = setting(
-        600.0, "How long one run of an agent may take.", minimum=0.1, maximum=86_400
+        600.0, "How long one run of an agent may take.", (0.1, 86_400)
     )
     agent_tool_bytes_max: int = setting(
-        1_048_576, "What tools may answer in one run of an agent.", minimum=1024, maximum=2**30
+        1_048_576, "What tools may answer in one run of an agent.", (1024, 2**30)
     )
     agent_memory_tokens: int = setting(
-        2000, "Tokens of recalled memory before each turn; 0: none.", minimum=0, maximum=1_000_000
+        2000, "Tokens of recalled memory before each turn; 0: none.", (0, 1_000_000)
     )
     recap_tokens: int = setting(
         800,
         "Tokens of the recap that a session begins with, where no other budget is given; 0: none.",
-        minimum=0,
-        maximum=1_000_000,
+        (0, 1_000_000),
     )
     signals_every_seconds: float = setting(
-        30.0, "How often a worker looks for delayed signals.", minimum=0.01, maximum=3600
+        30.0, "How often a worker looks for delayed signals.", (0.01, 3600)
     )
-    compaction_threshold: int = setting(
-        40, "More messages than this are compacted.", minimum=2, maximum=100_000
-    )
+    compaction_threshold: int = setting(40, "More messages than this are compacted.", (2, 100_000))
     emergency_retain: int = setting(
-        5, "Messages kept where nothing else fits a model's window.", minimum=1, maximum=1000
+        5, "Messages kept where nothing else fits a model's window.", (1, 1000)
     )
     reply_tokens: int = setting(
-        1024, "Tokens of a model's window kept free for its reply.", minimum=16, maximum=1_000_000
+        1024, "Tokens of a model's window kept free for its reply.", (16, 1_000_000)
     )
     summary_tokens_max: int = setting(
-        1200, "The longest summary of a compacted conversation.", minimum=50, maximum=100_000
+        1200, "The longest summary of a compacted conversation.", (50, 100_000)
+    )
+    consolidation: str = setting(
+        "on", "Whether workers consolidate what was learned.", choices=("on", "off")
+    )
+    consolidation_model: str | None = setting(
+        None,
+        "The model that writes the handbook of a space. None: the one that `model` names. "
+        "`rules`: no model, it is written by rules.",
+    )
+    max_unused_days: int = setting(
+        30, "A memory that was not used for so long leaves the next generation.", (1, 36_500)
+    )
+    consolidation_top_n: int = setting(
+        256, "The most memories a generation is made of.", (1, 100_000)
+    )
+    consolidation_clock: str = setting(
+        "generated_at",
+        "The age of a memory that was never used: from when it was made, or from what was said "
+        "last in its session.",
+        choices=("generated_at", "source_updated_at"),
+    )
+    consolidation_facts_max: int = setting(
+        1000, "The most facts a handbook is made of, the most used first.", (1, 20_000)
+    )
+    consolidation_cooldown_seconds: float = setting(
+        1800.0,
+        "How long after a generation a worker waits before it makes the next. `work`, "
+        "`consolidate --now`, forgetting, corrections and changes of mode do not wait.",
+        (0, 31_536_000),
+    )
+    consolidation_patience_seconds: float = setting(
+        3600.0,
+        "How long consolidation waits for a space in which there is always something to distil.",
+        (0, 31_536_000),
+    )
+    generations_kept: int = setting(
+        20, "Generations that can be restored; older ones are erased.", (1, 10_000)
+    )
+    memories_root: str | None = setting(
+        None,
+        "The directory below which each space is published as files. None: `memories` beside "
+        "`memory.db`, `<name>-memories` beside any other SQLite file; nowhere for PostgreSQL. "
+        "`none`: nowhere.",
+    )
+    extraction_retention_days: float = setting(
+        365.0,
+        "What a session came to is dropped when no generation has it and nobody has used it for "
+        "so long; its facts and its records stay.",
+        (1, 36_500),
+    )
+    polluting_tools: str = setting(
+        "",
+        "Tools that bring in what nobody here said, separated by commas, `*` for any part of a "
+        "name: `web_*, mcp__*`. A session that calls one is polluted from then on: nothing is "
+        "learned from it, and it leaves the next generation.",
     )
     agents: Mapping[str, bool] = field(
         default_factory=dict,
@@ -580,6 +490,16 @@ class Settings(ConsolidationSettings):
                 raise InvalidSetting(f"agents.{name}.data_dir is a directory: {directory!r}")
 
     @property
+    def selection_policy(self) -> SelectionPolicy:
+        from recollect.types.generations import SelectionClock, SelectionPolicy  # where it is done
+
+        return SelectionPolicy(
+            top_n=self.consolidation_top_n,
+            max_unused_days=self.max_unused_days,
+            clock=SelectionClock(self.consolidation_clock),
+        )
+
+    @property
     def mark_policy(self) -> MarkPolicy:
         return _mark_policy(self.mark_threshold, self.mark_unit)
 
@@ -604,22 +524,20 @@ class Settings(ConsolidationSettings):
         from recollect.types.records import Unattended
 
         never = datetime.max.replace(tzinfo=UTC)
-        sources = (source.strip() for source in self.scan_sources.split(","))
         return Unattended(
             oldest=now - timedelta(days=self.scan_age_days_max),
             newest=never if idle_seconds is None else now - timedelta(seconds=idle_seconds),
-            sources=tuple(source for source in sources if source),
+            sources=tuple(_listed(self.scan_sources)),
         )
 
     @property
     def life_policy(self) -> LifePolicy:
         from recollect.types.agents import LifePolicy  # the words of agents, where there are any
 
-        types = (name.strip() for name in self.agent_immortal_types.split(","))
         return LifePolicy(
             idle_seconds=self.agent_idle_seconds,
             poison_pill_seconds=self.agent_poison_pill_seconds,
-            immortal_types=frozenset(name for name in types if name),
+            immortal_types=frozenset(_listed(self.agent_immortal_types)),
         )
 
     def is_memory_enabled(self, agent_name: str) -> bool:
@@ -639,6 +557,11 @@ class Settings(ConsolidationSettings):
         return self.path(agent_name) if is_kept else None
 
 
+def _listed(text: str) -> Iterator[str]:
+    """What stands between commas."""
+    return (part for each in text.split(",") if (part := each.strip()))
+
+
 def folder_of(name: str) -> str:
     """A name of an agent or a space as that of a directory; it is never a path."""
     folder = quote(name, safe="").replace(".", "%2E")
@@ -651,17 +574,15 @@ def folder_of(name: str) -> str:
 def described() -> Iterator[Described]:
     """The settings that have one value each, in the order of the reference."""
     hints = _hints()
-    own = [each for each in dataclasses.fields(Settings) if each.name not in _LATER]
-    for each in (*own, *dataclasses.fields(ConsolidationSettings)):
-        if each.name in ("agents", "agent_data_dirs", "origins"):
-            continue
-        kind = hints[each.name]
-        yield Described(
-            name=each.name,
-            type=str if kind == str | None else kind,
-            default=_default(each),
-            **each.metadata,
-        )
+    for each in dataclasses.fields(Settings):
+        if each.name not in _BY_AGENT:
+            kind = hints[each.name]
+            yield Described(
+                name=each.name,
+                type=str if kind == str | None else kind,
+                default=_default(each),
+                **each.metadata,
+            )
 
 
 @cache

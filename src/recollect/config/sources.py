@@ -13,6 +13,11 @@ from recollect.errors import InvalidSetting
 
 FILE_NAMES = ("recollect.toml", "recollect.yaml", "recollect.yml")
 SQLITE_MODULE = "memory.sqlite"
+_SQLITE_NAMES = {
+    "path": "sqlite_path",
+    "wal": "sqlite_wal",
+    "busy_timeout": "sqlite_busy_timeout_ms",
+}
 PREFIX = "RECOLLECT_"
 # What is read elsewhere: by the MCP server, and by this project's own tests and tools.
 OTHER_VARIABLES = frozenset({"RECOLLECT_MCP_TOKEN", "RECOLLECT_BROWSER", "RECOLLECT_REALMODEL"})
@@ -52,7 +57,7 @@ def load(
     sources = [
         ({}, "") if file is None else (read_file(file), str(file)),
         _from_environment(os.environ if environ is None else environ),
-        (_from_argument(explicit) if isinstance(explicit, Mapping) else {}, "argument"),
+        (_flat(explicit, "argument") if isinstance(explicit, Mapping) else {}, "argument"),
     ]
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -83,41 +88,41 @@ def read_file(file: Path) -> dict[str, Any]:
         raise InvalidSetting(f"{file}: expected settings by name, found {type(content).__name__}")
     origin = str(file)
     agents = _section(content.pop("agents", None), origin, "agents")
-    values = _flat(content, origin)
     if agents:
-        sections = {name: _section(each, origin, f"agents.{name}") for name, each in agents.items()}
-        values |= _agents(sections, origin)
-    return values
+        content["agents"] = {
+            name: _section(each, origin, f"agents.{name}") for name, each in agents.items()
+        }
+    return _flat(content, origin)
 
 
-def _from_argument(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by name, or as a file has them: an agent is a switch then, or a section."""
-    values = _flat(given, "argument")
+def _flat(given: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """Settings by name, those of the `modules` and `agents` sections among them."""
+    values = dict(given)
+    modules = _section(values.pop("modules", None), origin, "modules")
+    _check_names(values, origin)
+    for name, value in _section(modules.get(SQLITE_MODULE), origin, SQLITE_MODULE).items():
+        if name not in _SQLITE_NAMES:
+            raise InvalidSetting(
+                f"{origin}: modules.{SQLITE_MODULE} has no {name!r}; it has "
+                f"{', '.join(_SQLITE_NAMES)}"
+            )
+        if value is not None:
+            values[_SQLITE_NAMES[name]] = value
     agents = values.get("agents")
-    if isinstance(agents, Mapping):
-        values |= _agents(agents, "argument")
-    return values
+    return values | (_agents(agents, origin) if isinstance(agents, Mapping) else {})
 
 
 def _agents(agents: Mapping[str, Any], origin: str) -> dict[str, Any]:
     """What is said of each agent, by a switch or in a section: if memory is on, and where it is."""
-    sections = {name: each for name, each in agents.items() if isinstance(each, Mapping)}
-    switches = {name: _is_enabled(each, origin, name) for name, each in sections.items()}
-    places = {name: each.get("data_dir") for name, each in sections.items()}
-    return {
-        "agents": {**agents, **switches},
-        "agent_data_dirs": {name: place for name, place in places.items() if place is not None},
-    }
-
-
-def _flat(given: Mapping[str, Any], origin: str) -> dict[str, Any]:
-    """Settings by name, those of the `modules` section among them."""
-    content = dict(given)
-    modules = _section(content.pop("modules", None), origin, "modules")
-    values = _known(content, origin)
-    if SQLITE_MODULE in modules:
-        values |= _sqlite_module(_section(modules[SQLITE_MODULE], origin, SQLITE_MODULE), origin)
-    return values
+    switches, places = dict(agents), {}
+    for name, each in agents.items():
+        if isinstance(each, Mapping):
+            memory = _section(each.get("memory"), origin, f"agents.{name}.memory")
+            enabled = memory.get("enabled")
+            switches[name] = True if enabled is None else enabled
+            if each.get("data_dir") is not None:
+                places[name] = each["data_dir"]
+    return {"agents": switches, "agent_data_dirs": places}
 
 
 def _is_file(path: Path) -> bool:
@@ -171,25 +176,6 @@ def _section(value: Any, origin: str, name: str) -> Mapping[str, Any]:
     return value
 
 
-def _sqlite_module(section: Mapping[str, Any], origin: str) -> dict[str, Any]:
-    names = {
-        "path": "sqlite_path",
-        "wal": "sqlite_wal",
-        "busy_timeout": "sqlite_busy_timeout_ms",
-    }
-    for name in section:
-        if name not in names:
-            raise InvalidSetting(
-                f"{origin}: modules.{SQLITE_MODULE} has no {name!r}; it has {', '.join(names)}"
-            )
-    return {names[name]: value for name, value in section.items() if value is not None}
-
-
-def _is_enabled(section: Mapping[str, Any], origin: str, name: str) -> Any:
-    enabled = _section(section.get("memory"), origin, f"agents.{name}.memory").get("enabled")
-    return True if enabled is None else enabled
-
-
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """What begins like a setting and is like none; others use such names, as orchestrators do."""
     return [name for name in _strangers(environ) if _nearest(name) is None]
@@ -211,21 +197,17 @@ def _nearest(variable: str) -> str | None:
 
 
 def _from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], str]:
-    found = {}
     for name in _strangers(environ):
         near = _nearest(name)
         if near is not None:
             raise InvalidSetting(
                 f"there is no setting {name}; did you mean {PREFIX}{near.upper()}?"
             )
-    for setting in described():
-        text = environ.get(setting.environment_name)
-        if text is not None:
-            found[setting.name] = _parse(setting, text)
-    return found, ""
+    texts = ((each, environ.get(each.environment_name)) for each in described())
+    return {each.name: _parse(each, text) for each, text in texts if text is not None}, ""
 
 
-def _known(values: Mapping[str, Any], origin: str) -> dict[str, Any]:
+def _check_names(values: Mapping[str, Any], origin: str) -> None:
     names = [each.name for each in dataclasses.fields(Settings) if each.name not in _NOT_GIVEN]
     for name in values:
         if name not in names:
@@ -234,15 +216,10 @@ def _known(values: Mapping[str, Any], origin: str) -> dict[str, Any]:
             near = difflib.get_close_matches(str(name), names, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise InvalidSetting(f"{origin}: there is no setting {name!r}{hint}")
-    return dict(values)
 
 
-_WORDS = {"1": True, "true": True, "yes": True, "on": True} | {
-    "0": False,
-    "false": False,
-    "no": False,
-    "off": False,
-}
+_WORDS = dict.fromkeys(("1", "true", "yes", "on"), True)
+_WORDS |= dict.fromkeys(("0", "false", "no", "off"), False)
 
 
 def _parse(setting: Described, text: str) -> Any:

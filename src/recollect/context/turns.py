@@ -15,7 +15,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from recollect.errors import InvalidMessage
-from recollect.extraction.transcript import Redact, cleaned, fenced, one_line, quoted
+from recollect.extraction.transcript import (
+    Redact,
+    attachment_line,
+    cleaned,
+    decoded,
+    each_text,
+    fenced,
+    quoted,
+)
 from recollect.messages import Attachment, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from recollect.models.protocol import ChatMessage, ChatRole
 from recollect.types.records import Record
@@ -348,24 +356,22 @@ class Showing:
         return "\n".join(text for text in shown if text)
 
     def _attachment(self, attachment: Attachment) -> str:
-        where = (attachment.uri or "").partition("?")[0].partition("#")[0]
-        told = (attachment.kind, attachment.name, attachment.media_type, where)
-        text = self.redact(" ".join(cleaned(each) for each in told if each))
-        return f"[Attachment: {one_line(text, ATTACHMENT_CHARS_MAX).translate(_IN_BRACKETS)}]"
+        text = attachment_line(attachment, self.redact, ATTACHMENT_CHARS_MAX)
+        return f"[Attachment: {text.translate(_IN_BRACKETS)}]"
 
     def _arguments(self, given: Any) -> Any:
         """Redacted, as values; text only where it is no JSON."""
-        value = _decoded(given)
+        value = decoded(given)
         if isinstance(value, str):
             return self.words(value)
         try:
-            clean = _each_text(value, self._leaf)
+            clean = each_text(value, self._leaf)
             text = json.dumps(clean, ensure_ascii=False)
         except RecursionError:
             return self.words(str(given))
         # Some secrets are known only by the name beside them, so that all of it is looked at.
         redacted = self.redact(text)
-        return clean if redacted == text else _decoded(redacted)
+        return clean if redacted == text else decoded(redacted)
 
     def _leaf(self, text: str) -> str:
         """A value by itself where JSON's escapes would hide its shape from the redaction of all."""
@@ -375,28 +381,3 @@ class Showing:
 
 def _aside(what: str, text: str) -> ChatMessage:
     return ChatMessage(role=ChatRole.USER, text=f"[{what}]\n{fenced(text)}")
-
-
-def _decoded(arguments: Any) -> Any:
-    """Arguments as values; text that is no JSON object or list stays the text it is."""
-    if arguments is None:
-        return {}
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        value = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments
-    return value if isinstance(value, dict | list) else arguments
-
-
-def _each_text(value: Any, change: Redact) -> Any:
-    match value:
-        case str():
-            return change(value)
-        case dict():
-            return {change(key): _each_text(inner, change) for key, inner in value.items()}
-        case list():
-            return [_each_text(inner, change) for inner in value]
-        case _:
-            return value

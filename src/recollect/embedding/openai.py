@@ -1,23 +1,36 @@
 """Embeddings by OpenAI's protocol, which many servers speak: `POST …/embeddings`.
 
 The way there is that of the models: the same client, retries, pauses and limits. What is sent was
-redacted; what comes back is checked before it counts as a vector.
+redacted; what comes back is checked before it counts as a vector. `open_embedder` finds the one
+that the settings and the environment name, whichever it is.
 """
 
 from __future__ import annotations
 
 import base64
+import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from recollect.embedding.protocol import FLOAT_BYTES, Embedded, cut, never, unit_bytes, zero_bytes
-from recollect.errors import InvalidOutput, ModelError, PromptTooLong
+from recollect.clock import Clock, SystemClock
+from recollect.config import Settings
+from recollect.embedding.protocol import (
+    FLOAT_BYTES,
+    Embedded,
+    Embedder,
+    cut,
+    never,
+    unit_bytes,
+    zero_bytes,
+)
+from recollect.errors import InvalidOutput, InvalidSetting, MissingExtra, ModelError, PromptTooLong
+from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.models.answers import Gathering, StopReason
-from recollect.models.faults import Fault
-from recollect.models.protocol import Completion, Model, Request, Usage
-from recollect.models.tokens import estimate_tokens
-from recollect.models.wire import Dialect
+from recollect.models.opening import OPENAI_URL, Provider, checked_key, checked_url, joined
+from recollect.models.protocol import Completion, Model, Pause, Request, Usage, estimate_tokens
+from recollect.models.wire import Dialect, Wire
 
 TEXT_BYTES_MIN = 200  # a server that takes less takes nothing
 VECTOR_FRAMES = 128  # of a stream: what one vector of 4,096 numbers may take on the wire
@@ -31,17 +44,10 @@ class EmbeddingRequest(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Embeddings:
+class Embeddings(Wire):
     """Speaks `POST …/embeddings`. The answer's text is one vector a line, in base 64."""
 
-    model: str
-    url: str
-    key: str | None = field(repr=False)
     dimensions: int = 0  # asked for; 0 leaves it to the model
-    provider: str = "openai"
-
-    def headers(self) -> Mapping[str, str]:
-        return {"authorization": f"Bearer {self.key}"} if self.key else {}
 
     def body(self, request: Request, dialect: Dialect) -> dict[str, Any]:  # noqa: ARG002
         texts = request.texts if isinstance(request, EmbeddingRequest) else (request.prompt,)
@@ -57,9 +63,6 @@ class Embeddings:
             into.count(sent=usage.get("prompt_tokens") or usage.get("total_tokens"), answered=1)
         into.add("\n".join(base64.b64encode(each).decode() for each in _vectors(content)))
         into.stop = StopReason.DONE
-
-    def simpler(self, dialect: Dialect, fault: Fault) -> Dialect | None:  # noqa: ARG002
-        return None  # there is nothing that could be left out
 
 
 def _vectors(content: Mapping[str, Any]) -> list[bytes]:
@@ -213,3 +216,77 @@ class _Asking:
             requests=self.requests,
             tries_lost=self.tries_lost,
         )
+
+
+VECTOR_BYTES_MAX = 65_536  # of one vector in base 64: more than twelve thousand numbers
+
+
+def open_embedder(
+    settings: Settings,
+    redact: Callable[[str], str],
+    environ: Mapping[str, str] | None = None,
+    *,
+    randomness: Randomness = SYSTEM_RANDOMNESS,
+    clock: Clock | None = None,
+    pause: Pause | None = None,
+) -> Embedder | None:
+    """The embedder of the settings; None when none is wanted. Texts are redacted before they leave.
+
+    What a provider may take in time, tries and calls at once is what the settings allow a model.
+    """
+    prefix, _, model = settings.embedder.strip().partition(":")
+    match prefix, model.strip():
+        case ("none" | "", ""):
+            return None
+        case ("local" | "wordllama", ""):
+            return _open_local()
+        case ("openai", ""):
+            raise InvalidSetting("embedder names no model: it is `openai:<name>`")
+        case ("openai", name):
+            wire = _wire(name, settings, os.environ if environ is None else environ)
+        case _:
+            raise InvalidSetting(
+                f"embedder is none, local or openai:<name>, not {settings.embedder!r}"
+            )
+    from recollect.models.http import HttpModel  # brings the HTTP client
+
+    allowed = dataclasses.replace(
+        settings,
+        model_timeout_seconds=settings.embedder_timeout_seconds,
+        model_answer_bytes_max=VECTOR_BYTES_MAX * settings.embedder_batch,
+    )
+    return OpenAIEmbedder(
+        HttpModel(wire, allowed, clock=clock or SystemClock(), randomness=randomness, pause=pause),
+        redact=redact,
+        dimensions=settings.embedder_dimensions,
+        batch_texts=settings.embedder_batch,
+        text_bytes_max=settings.embedder_text_bytes_max,
+    )
+
+
+def _open_local() -> Embedder:
+    try:
+        from recollect.embedding.local import open_wordllama  # numpy is an extra
+    except ImportError as error:
+        raise MissingExtra(
+            f"local embeddings need an extra: pip install 'recollect[embed]' ({error})"
+        ) from error
+    return open_wordllama()
+
+
+def _wire(model: str, settings: Settings, environ: Mapping[str, str]) -> Embeddings:
+    provider = Provider(
+        name="openai",
+        default_url=OPENAI_URL,
+        url=(settings.embedder_base_url or environ.get("OPENAI_BASE_URL", "")).strip() or None,
+        key=environ.get("OPENAI_API_KEY", "").strip() or None,
+    )
+    if not provider.is_known:
+        raise InvalidSetting(
+            f"embedder openai:{model} needs a key: set {provider.key_variable}, "
+            "or embedder_base_url for a server that needs none"
+        )
+    url = joined(checked_url(provider.url or provider.default_url), "/embeddings")
+    return Embeddings(
+        model=model, url=url, key=checked_key(provider), dimensions=settings.embedder_dimensions
+    )

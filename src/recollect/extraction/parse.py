@@ -28,39 +28,42 @@ SLUG_CHARS_MAX = 60
 TOPIC_CHARS_MAX = 80
 RECORDS_MAX = 200
 
-_FACT_KEYS = ("content", "kind", "records", "quote", "topic", "supersedes", "until")
-_KEYS = ("raw_memory", "rollout_summary", "rollout_slug", "facts")
 _TEXT = {"type": "string"}
 _TEXT_OR_NULL = {"type": ["string", "null"]}
 
+
+def _object(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An object that has all of these and nothing else."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _list(items: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"type": "array", "items": items}
+
+
 # The subset of JSON schema that strict structured output takes everywhere.
-ANSWER_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "raw_memory": _TEXT,
-        "rollout_summary": _TEXT,
-        "rollout_slug": _TEXT_OR_NULL,
-        "facts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "content": _TEXT,
-                    "kind": {"type": "string", "enum": [tag.value for tag in FactTag]},
-                    "records": {"type": "array", "items": {"type": "integer"}},
-                    "quote": _TEXT,
-                    "topic": _TEXT_OR_NULL,
-                    "supersedes": {"type": "array", "items": _TEXT},
-                    "until": _TEXT_OR_NULL,
-                },
-                "required": list(_FACT_KEYS),
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": list(_KEYS),
-    "additionalProperties": False,
-}
+ANSWER_SCHEMA: Mapping[str, Any] = _object(
+    raw_memory=_TEXT,
+    rollout_summary=_TEXT,
+    rollout_slug=_TEXT_OR_NULL,
+    facts=_list(
+        _object(
+            content=_TEXT,
+            kind={"type": "string", "enum": [tag.value for tag in FactTag]},
+            records=_list({"type": "integer"}),
+            quote=_TEXT,
+            topic=_TEXT_OR_NULL,
+            supersedes=_list(_TEXT),
+            until=_TEXT_OR_NULL,
+        )
+    ),
+)
+_TYPES = {"object": dict, "array": list, "string": str, "integer": int, "null": type(None)}
 
 _FENCED = re.compile(r"```[A-Za-z0-9]*\s*(\{.*\})\s*```", re.DOTALL)
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
@@ -108,8 +111,9 @@ def parse(
     It is redacted before anything is made of it: in a slug or a topic, cut short or quoted in a
     complaint, a secret is no longer known for one.
     """
-    answer = _fields(_decoded(text, limits, redact), _KEYS, "the answer")
-    given = _list(answer["facts"], "facts")
+    answer = _decoded(text, limits, redact)
+    _check(answer, ANSWER_SCHEMA, "")
+    given = answer["facts"]
     if len(given) > limits.facts_max:
         raise InvalidOutput(f"facts has {len(given)} entries; give the {limits.facts_max} best")
     reader = _FactReader(piece=piece, grounds=Grounds(piece), handles=handles, limits=limits)
@@ -118,7 +122,7 @@ def parse(
         upto=piece.upto,
         raw_memory=_memory(answer["raw_memory"], "raw_memory", limits),
         rollout_summary=_memory(answer["rollout_summary"], "rollout_summary", limits),
-        rollout_slug=slug(_text_or_none(answer["rollout_slug"], "rollout_slug")),
+        rollout_slug=slug(answer["rollout_slug"]),
         facts=facts,
     )
     return Draft(upto=piece.upto) if draft.is_empty else draft
@@ -164,9 +168,8 @@ class _FactReader:
     handles: Mapping[str, Fact]
     limits: AnswerLimits
 
-    def read(self, given: Any, where: str) -> NewFact:
-        fields = _fields(given, _FACT_KEYS, where)
-        content = plain(_text(fields["content"], f"{where}.content"))
+    def read(self, given: Mapping[str, Any], where: str) -> NewFact:
+        content = plain(given["content"])
         if not content:
             raise InvalidOutput(f"{where}.content is empty; leave the fact out instead")
         if len(content) > self.limits.fact_chars_max:
@@ -174,26 +177,28 @@ class _FactReader:
                 f"{where}.content has {len(content):,} characters; "
                 f"one statement has at most {self.limits.fact_chars_max:,}"
             )
-        tag = _tag(fields["kind"], f"{where}.kind")
-        cited = self.grounds.cited(self._seqs(fields["records"], f"{where}.records"))
-        trust = self.grounds.trust(content, cited)
-        said_at = cited[-1].at
-        draft = NewFact(
+        cited = self._cited(given["records"], f"{where}.records")
+        tag, trust, said_at = (
+            FactTag(given["kind"]),
+            self.grounds.trust(content, cited),
+            cited[-1].at,
+        )
+        superseded = self._superseded(given["supersedes"], f"{where}.supersedes")
+        return NewFact(
             content=content,
             seq=cited[0].seq,
             seq_to=cited[-1].seq,
             valid_from=said_at,
             trust=trust,
-            quote=_quote(_text(fields["quote"], f"{where}.quote"), cited),
+            quote=_quote(given["quote"], cited),
             tags=(held_tag(tag, trust).value,),
-            topic=_topic(_text_or_none(fields["topic"], f"{where}.topic")),
-            valid_to=_end_of(_text_or_none(fields["until"], f"{where}.until"), said_at, where),
+            topic=_topic(given["topic"]),
+            valid_to=_end_of(given["until"], said_at, where),
+            # Only somebody trusted as far takes back what was said; otherwise both stand.
+            supersedes=tuple(fact.id for fact in superseded if rank(fact.trust) <= rank(trust)),
         )
-        superseded = self._superseded(fields["supersedes"], f"{where}.supersedes")
-        return replace(draft, supersedes=_within_reach(superseded, draft))
 
-    def _seqs(self, given: Any, where: str) -> list[int]:
-        seqs = [_number(each, where) for each in _list(given, where)]
+    def _cited(self, seqs: Sequence[int], where: str) -> tuple[Block, ...]:
         if not seqs:
             raise InvalidOutput(f"{where} names no record; name those the fact rests on")
         if len(seqs) > RECORDS_MAX:
@@ -204,12 +209,11 @@ class _FactReader:
                     f"{where} names {one_line(str(seq), 40)}, which the transcript does not have; "
                     "use the numbers after # in its headers"
                 )
-        return seqs
+        return self.grounds.cited(seqs)
 
-    def _superseded(self, given: Any, where: str) -> list[Fact]:
+    def _superseded(self, handles: Sequence[str], where: str) -> list[Fact]:
         facts = []
-        for each in _list(given, where):
-            handle = _text(each, where)
+        for handle in dict.fromkeys(handles):
             fact = self.handles.get(handle)
             if fact is None or fact.space != self.piece.session.space:
                 known = ", ".join(self.handles) or "none: leave it empty"
@@ -218,12 +222,6 @@ class _FactReader:
                 )
             facts.append(fact)
         return facts
-
-
-def _within_reach(superseded: Sequence[Fact], by: NewFact) -> tuple[str, ...]:
-    """Only somebody trusted as far takes back what was said; otherwise both stand."""
-    ids = (fact.id for fact in superseded if rank(fact.trust) <= rank(by.trust))
-    return tuple(dict.fromkeys(ids))
 
 
 def _decoded(text: str, limits: AnswerLimits, redact: Redact) -> Any:
@@ -268,61 +266,45 @@ def _no_constant(name: str) -> Any:
     raise InvalidOutput(f"{name} is not JSON")
 
 
-def _fields(given: Any, keys: Sequence[str], where: str) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        raise InvalidOutput(f"{where} is an object with the keys {', '.join(keys)}")
-    missing = [key for key in keys if key not in given]
-    if missing:
-        raise InvalidOutput(f"{where} lacks the key {missing[0]!r}")
-    unknown = [key for key in given if key not in keys]
-    if unknown:
-        raise InvalidOutput(f"{where} has a key that is not known: {one_line(unknown[0], 40)!r}")
-    return given
+def _check(given: Any, schema: Mapping[str, Any], where: str) -> None:
+    """InvalidOutput, in words for the model to act on: it is not as the schema has it."""
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    name = where or "the answer"
+    if not any(type(given) is _TYPES[each] for each in types):
+        raise InvalidOutput(f"{name} is {' or '.join(types)}, not {type(given).__name__}")
+    match given:
+        case dict():
+            inner = schema["properties"]
+            for key in [*inner, *given]:
+                if key not in given:
+                    raise InvalidOutput(f"{name} lacks the key {key!r}")
+                if key not in inner:
+                    odd = one_line(key, 40)
+                    raise InvalidOutput(f"{name} has a key that is not known: {odd!r}")
+            for key, each in given.items():
+                _check(each, inner[key], f"{where}.{key}" if where else key)
+        case list():
+            for at, each in enumerate(given):
+                _check(each, schema["items"], f"{name}[{at}]")
+        case str():
+            try:
+                given.encode()
+            except UnicodeEncodeError as error:
+                raise InvalidOutput(f"{name} holds half a character (a lone surrogate)") from error
+            if given not in schema.get("enum", (given,)):
+                known = ", ".join(schema["enum"])
+                raise InvalidOutput(f"{name} is {one_line(given, 40)!r}; use one of {known}")
+        case _:
+            pass  # a number, or nothing
 
 
-def _list(given: Any, where: str) -> list[Any]:
-    if not isinstance(given, list):
-        raise InvalidOutput(f"{where} is a list, not {type(given).__name__}")
-    return given
-
-
-def _number(given: Any, where: str) -> int:
-    if type(given) is not int:
-        raise InvalidOutput(f"{where} holds whole numbers, not {type(given).__name__}")
-    return given
-
-
-def _text(given: Any, where: str) -> str:
-    if not isinstance(given, str):
-        raise InvalidOutput(f"{where} is text, not {type(given).__name__}")
-    try:
-        given.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidOutput(f"{where} holds half a character (a lone surrogate)") from error
-    return given
-
-
-def _text_or_none(given: Any, where: str) -> str | None:
-    return None if given is None else _text(given, where)
-
-
-def _memory(given: Any, where: str, limits: AnswerLimits) -> str:
-    text = cleaned(_text(given, where)).strip()
+def _memory(given: str, where: str, limits: AnswerLimits) -> str:
+    text = cleaned(given).strip()
     if len(text) > limits.memory_chars_max:
         raise InvalidOutput(
             f"{where} has {len(text):,} characters; at most {limits.memory_chars_max:,}"
         )
     return text
-
-
-def _tag(given: Any, where: str) -> FactTag:
-    text = _text(given, where)
-    try:
-        return FactTag(text)
-    except ValueError as error:
-        raise InvalidOutput(
-            f"{where} is {one_line(text, 40)!r}; use one of {', '.join(FactTag)}"
-        ) from error
 
 
 def _quote(given: str, cited: Sequence[Block]) -> str:

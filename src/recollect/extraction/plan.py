@@ -149,17 +149,9 @@ class _Planner:
         piece = self._processor.reader.piece(session, records, previous)
         if not piece.blocks:
             return records[-1].seq, NOTHING_SPENT, None
-        estimate = extractor.estimate(piece)
-        usage = Usage(
-            input_tokens=estimate.input_tokens,
-            output_tokens=estimate.output_tokens,
-            is_estimate=True,
-        )
-        took = Spent(
-            calls=1,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cost_micros=cost_micros(usage, self._settings),
-        )
-        request = extractor.preview(piece)
+        estimate, request = extractor.estimate(piece), extractor.preview(piece)
+        sent, answered = estimate.input_tokens, estimate.output_tokens
+        usage = Usage(input_tokens=sent, output_tokens=answered, is_estimate=True)
+        cost = cost_micros(usage, self._settings)
+        took = Spent(calls=1, input_tokens=sent, output_tokens=answered, cost_micros=cost)
         return estimate.upto, took, f"{request.system}\n\n{request.prompt}"

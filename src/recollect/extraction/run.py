@@ -14,14 +14,16 @@ from dataclasses import dataclass
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.descriptors import is_background
-from recollect.errors import InvalidOutput
+from recollect.errors import InvalidOutput, InvalidSetting
 from recollect.extraction.model import ModelExtractor
 from recollect.extraction.parse import slug
 from recollect.extraction.piece import Block, BlockKind, Extractor, Piece
+from recollect.extraction.rules import RuleExtractor
 from recollect.extraction.select import select
 from recollect.extraction.spend import Budget, Purpose, Till
 from recollect.extraction.transcript import shortened
 from recollect.messages import Role
+from recollect.models.protocol import Model
 from recollect.processing import Verdict, Work
 from recollect.redaction import Redactor
 from recollect.stemming import search_terms
@@ -207,3 +209,33 @@ def _within(text: str, before: str, chars_max: int) -> tuple[str, bool]:
     if len(text) <= chars_max:
         return text, False
     return before or shortened(text, chars_max), True
+
+
+def open_processor(
+    store: Store,
+    settings: Settings,
+    clock: Clock,
+    redactor: Redactor,
+    model: Model | None,
+    budget: Budget | None = None,
+) -> ExtractionProcessor:
+    """A processor for one worker, with the budget of all that the worker does, or its own."""
+    extractor = _extractor(settings, redactor, model)
+    return ExtractionProcessor(store, settings, clock, redactor, extractor, budget)
+
+
+def _extractor(settings: Settings, redactor: Redactor, model: Model | None) -> Extractor | None:
+    match settings.extractor:
+        case "none":
+            return None
+        case "model" if model is None:
+            raise InvalidSetting(
+                "extractor is model and no model is set: set model (RECOLLECT_MODEL), or extractor "
+                "to rules"
+            )
+        case "model" | "auto" if model is not None:
+            return ModelExtractor(model=model, settings=settings, redact=redactor.redact)
+        case "rules" | "auto":
+            return RuleExtractor()
+        case other:
+            raise AssertionError(f"an extractor the settings do not have: {other}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import Any, assert_never
 
 from recollect.errors import InvalidMessage
 from recollect.extraction.injected import (
@@ -20,7 +20,14 @@ from recollect.extraction.injected import (
     without_instructions,
 )
 from recollect.extraction.piece import Block, BlockKind
-from recollect.extraction.transcript import Redact, call_digest, cleaned, one_line, shown
+from recollect.extraction.transcript import (
+    Redact,
+    attachment_line,
+    call_digest,
+    cleaned,
+    one_line,
+    shown,
+)
 from recollect.messages import (
     Attachment,
     Opaque,
@@ -69,15 +76,13 @@ def select(
         for _ in selection.blocks(record, record.role):
             pass  # only what it remembers of the calls
     rewritten = {seq for record in records if (seq := _rewrites(record)) is not None}
-    if not rewritten:
-        return tuple(block for record in records for block in selection.blocks(record, record.role))
     roles: dict[int, Role] = {}
-    for record in records:
+    for record in records if rewritten else ():
         roles[record.seq] = _speaking_role(record, roles)
     return tuple(
         block
         for record in records
-        for block in selection.blocks(record, roles[record.seq])
+        for block in selection.blocks(record, roles.get(record.seq, record.role))
         if record.seq not in rewritten or block.kind not in _REPLACEABLE
     )
 
@@ -151,32 +156,16 @@ class _Selection:
                 role, kind, text = Role.NOTE, BlockKind.NOTE, note
         text = shown(text, self.redact, self.said_chars_max)
         if text:
-            yield Block(
-                seq=record.seq,
-                at=record.at,
-                role=role,
-                kind=kind,
-                text=text,
-                speaker=self._name(record.name),
-            )
+            yield _block(record, role, kind, text, speaker=self._name(record.name))
 
     def _call(self, record: Record, call: ToolCall) -> Block:
         text = call_digest(call.arguments, self.redact, self.call_chars_max)
-        tool = self._name(call.name)
         if call.id is not None:
             self.tool_of_call[call.id] = call.name
             if names_boot_file(text):
                 self.boot_calls.add(call.id)
-        return Block(
-            seq=record.seq,
-            at=record.at,
-            role=Role.ASSISTANT,
-            kind=BlockKind.CALL,
-            text=text,
-            speaker=self._name(record.name),
-            tool=tool,
-            call_id=call.id,
-        )
+        names = {"speaker": self._name(record.name), "tool": self._name(call.name)}
+        return _block(record, Role.ASSISTANT, BlockKind.CALL, text, call_id=call.id, **names)
 
     def _result(
         self, record: Record, text: str, call_id: str | None, is_error: bool
@@ -189,29 +178,13 @@ class _Selection:
             text = "[a file of instructions, left out]"
         else:
             text = without_instructions(without_recalled(cleaned(text)))
-        yield Block(
-            seq=record.seq,
-            at=record.at,
-            role=Role.TOOL,
-            kind=BlockKind.RESULT,
-            text=shown(text, self.redact, self.result_chars_max),
-            tool=self._name(name),
-            call_id=call_id,
-            is_error=is_error,
-        )
+        text = shown(text, self.redact, self.result_chars_max)
+        about = {"tool": self._name(name), "call_id": call_id, "is_error": is_error}
+        yield _block(record, Role.TOOL, BlockKind.RESULT, text, **about)
 
     def _attachment(self, record: Record, role: Role, attachment: Attachment) -> Block:
-        where = (attachment.uri or "").partition("?")[0].partition("#")[0]
-        told = (attachment.kind, attachment.name, attachment.media_type, where)
-        text = self.redact(" ".join(cleaned(each) for each in told if each))
-        return Block(
-            seq=record.seq,
-            at=record.at,
-            role=role,
-            kind=BlockKind.ATTACHMENT,
-            text=one_line(text, ATTACHMENT_CHARS_MAX),
-            speaker=self._name(record.name),
-        )
+        text = attachment_line(attachment, self.redact, ATTACHMENT_CHARS_MAX)
+        return _block(record, role, BlockKind.ATTACHMENT, text, speaker=self._name(record.name))
 
     def _name(self, name: str | None) -> str | None:
         """A name on one line and redacted; the few there are come again and again."""
@@ -221,6 +194,10 @@ class _Selection:
         if known is None:
             known = self.names[name] = one_line(self.redact(cleaned(name)), NAME_CHARS_MAX)
         return known or None
+
+
+def _block(record: Record, role: Role, kind: BlockKind, text: str, **about: Any) -> Block:
+    return Block(seq=record.seq, at=record.at, role=role, kind=kind, text=text, **about)
 
 
 def _joined(parts: Sequence[Part], role: Role) -> Iterator[Part]:

@@ -96,32 +96,25 @@ class Till:
 
     def ask(self, request: Request, what: str) -> Completion:
         """Reserve, call, settle. What a call may take at most has to fit before it is made."""
-        most = Usage(
-            input_tokens=tokens_of(request),
-            output_tokens=request.output_tokens_max,
-            is_estimate=True,
+        most = Spent(
+            calls=1, input_tokens=tokens_of(request), output_tokens=request.output_tokens_max
         )
-        taken = most.input_tokens + most.output_tokens
-        self._budget.take(taken)
+        self._budget.take(most.tokens)
         try:
             call_id = self._reserve(most, what)
         except BaseException:
-            self._budget.correct(taken, 0)
+            self._budget.correct(most.tokens, 0)
             raise
         try:
             completion = self._called(request, what)
         except ModelError as error:
             is_invalid = isinstance(error, InvalidOutput)
             outcome = CallOutcome.INVALID if is_invalid else CallOutcome.FAILED
-            begun = _begun(error)
-            self._settle(call_id, taken, _times(most, begun), outcome, calls=min(begun, 1))
+            # What was begun before it failed may be billed.
+            begun = max(error.tries_begun, int(isinstance(error, InvalidOutput | CallCancelled)))
+            self._settle(call_id, most, begun, None, outcome)
             raise
-        lost = _times(most, completion.tries_lost)
-        usage = Usage(
-            input_tokens=completion.usage.input_tokens + lost.input_tokens,
-            output_tokens=completion.usage.output_tokens + lost.output_tokens,
-        )
-        self._settle(call_id, taken, usage, CallOutcome.ANSWERED)
+        self._settle(call_id, most, completion.tries_lost, completion.usage, CallOutcome.ANSWERED)
         return completion
 
     def _called(self, request: Request, what: str) -> Completion:
@@ -132,7 +125,7 @@ class Till:
             note({INPUT: used.input_tokens, OUTPUT: used.output_tokens})
             return completion
 
-    def _reserve(self, most: Usage, what: str) -> int:
+    def _reserve(self, most: Spent, what: str) -> int:
         now = self._clock.now()
         call = NewCall(
             space=self._purpose.space,
@@ -158,31 +151,23 @@ class Till:
         return reserved.call_id
 
     def _settle(
-        self, call_id: int, taken: int, usage: Usage, outcome: CallOutcome, *, calls: int = 1
+        self, call_id: int, most: Spent, lost: int, answered: Usage | None, outcome: CallOutcome
     ) -> None:
-        spent = Spent(
-            calls=calls,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cost_micros=cost_micros(usage, self._settings),
+        """What an answer took, and all that a try may take for each that was lost."""
+        used = Usage(input_tokens=0, output_tokens=0) if answered is None else answered
+        taken = Usage(
+            input_tokens=used.input_tokens + most.input_tokens * lost,
+            output_tokens=used.output_tokens + most.output_tokens * lost,
         )
-        self._budget.correct(taken, spent.tokens)
+        spent = Spent(
+            calls=1 if answered is not None else min(lost, 1),
+            input_tokens=taken.input_tokens,
+            output_tokens=taken.output_tokens,
+            cost_micros=cost_micros(taken, self._settings),
+        )
+        self._budget.correct(most.tokens, spent.tokens)
         self._ledger.settle(self._purpose.space, call_id, spent, outcome)
         self.spent = self.spent.plus(spent)
-
-
-def _begun(error: ModelError) -> int:
-    """How many answers were begun, and may be billed, before a call failed."""
-    was_begun = isinstance(error, InvalidOutput | CallCancelled)
-    return max(error.tries_begun, int(was_begun))
-
-
-def _times(most: Usage, tries: int) -> Usage:
-    return Usage(
-        input_tokens=most.input_tokens * tries,
-        output_tokens=most.output_tokens * tries,
-        is_estimate=True,
-    )
 
 
 def _until_tomorrow(now: datetime) -> float:

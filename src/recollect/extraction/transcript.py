@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Any
 
 from recollect.extraction.piece import Block, BlockKind
-from recollect.messages import Role
+from recollect.messages import Attachment, Role
 
 Redact = Callable[[str], str]
 
@@ -99,7 +99,7 @@ def shown(text: str, redact: Redact, chars_max: int) -> str:
 
 def call_digest(arguments: Any, redact: Redact, chars_max: int) -> str:
     """The arguments of a call as compact JSON, long values shortened, the whole of it bounded."""
-    value = _decoded(arguments)
+    value = decoded(arguments)
     if not isinstance(value, str):
         try:
             return _values_digest(value, redact, chars_max)
@@ -109,13 +109,13 @@ def call_digest(arguments: Any, redact: Redact, chars_max: int) -> str:
 
 
 def _values_digest(value: Any, redact: Redact, chars_max: int) -> str:
-    text = redact(_compact(_each_text(value, lambda leaf: _redacted_leaf(leaf, redact))))
-    if len(text) > chars_max and not isinstance(again := _decoded(text), str):
-        text = _compact(_each_text(again, lambda leaf: shortened(leaf, STRING_CHARS_MAX)))
+    text = redact(_compact(each_text(value, lambda leaf: _redacted_leaf(leaf, redact))))
+    if len(text) > chars_max and not isinstance(again := decoded(text), str):
+        text = _compact(each_text(again, lambda leaf: shortened(leaf, STRING_CHARS_MAX)))
     return shortened(text, chars_max)
 
 
-def _decoded(arguments: Any) -> Any:
+def decoded(arguments: Any) -> Any:
     """Arguments as values; text that is no JSON stays the text it is."""
     if arguments is None:
         return {}
@@ -128,18 +128,25 @@ def _decoded(arguments: Any) -> Any:
     return value if isinstance(value, dict | list) else arguments
 
 
+def attachment_line(attachment: Attachment, redact: Redact, chars_max: int) -> str:
+    """What an attachment is and where it lies, on one line."""
+    where = (attachment.uri or "").partition("?")[0].partition("#")[0]
+    told = (attachment.kind, attachment.name, attachment.media_type, where)
+    return one_line(redact(" ".join(cleaned(each) for each in told if each)), chars_max)
+
+
 def _compact(value: Any) -> str:
     return cleaned(json.dumps(value, ensure_ascii=False, separators=(", ", ": ")))
 
 
-def _each_text(value: Any, change: Callable[[str], str]) -> Any:
+def each_text(value: Any, change: Callable[[str], str]) -> Any:
     match value:
         case str():
             return change(value)
         case dict():
-            return {change(key): _each_text(inner, change) for key, inner in value.items()}
+            return {change(key): each_text(inner, change) for key, inner in value.items()}
         case list():
-            return [_each_text(inner, change) for inner in value]
+            return [each_text(inner, change) for inner in value]
         case _:
             return value
 

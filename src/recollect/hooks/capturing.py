@@ -13,7 +13,7 @@ from pathlib import Path
 from recollect.collection import Message
 from recollect.errors import AppendKeyReused, InvalidValue
 from recollect.hooks.events import MARKING, Agent, Event, PayloadMessage, conversation, own_key
-from recollect.hooks.places import project
+from recollect.hooks.process import project
 from recollect.importers.claude_code import ClaudeCode
 from recollect.importers.codex import Codex
 from recollect.importers.generic import GenericJsonl

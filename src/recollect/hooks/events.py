@@ -99,14 +99,6 @@ _GEMINI_CLI = {
     "PreCompress": Moment.COMPACT,
     "SessionEnd": Moment.END,
 }
-_NAMES: Mapping[Agent, Mapping[str, Moment]] = {
-    Agent.CLAUDE_CODE: _CLAUDE_CODE,
-    Agent.CODEX: _CLAUDE_CODE,
-    Agent.GEMINI_CLI: _GEMINI_CLI,
-    Agent.GENERIC: {str(moment): moment for moment in Moment},
-}
-_NAME_FIELD = {Agent.GENERIC: "event"}
-_SESSION_FIELD = {Agent.GENERIC: "session"}
 
 
 def read_event(agent: Agent, payload: bytes) -> Event | Unusable:
@@ -127,17 +119,19 @@ def read_event(agent: Agent, payload: bytes) -> Event | Unusable:
 
 
 def _called(agent: Agent, told: Mapping[str, Any]) -> Event | Unusable:
-    name = _text(told.get(_NAME_FIELD.get(agent, "hook_event_name")), ID_CHARS_MAX)
-    moment = _NAMES[agent].get(name)
+    form = _FORMS[agent]
+    name = _text(told.get(form.event), ID_CHARS_MAX)
+    moment = form.moments.get(name)
     if moment is None:
-        return Unusable(reason="the payload tells of no event that is known")
-    session = _text(told.get(_SESSION_FIELD.get(agent, "session_id")), ID_CHARS_MAX)
+        return _UNKNOWN
+    session = _text(told.get(form.session), ID_CHARS_MAX)
     if not session:
         return Unusable(reason="the payload names no session")
     if moment is Moment.START and told.get("source") == "resume":
         moment = Moment.RESUME
     prompt = told.get("prompt")
-    read_said = _SAID.get(agent)
+    # An agent without transcripts that are read keeps one all the same: it is its own affair.
+    path = told.get("transcript_path") if form.source else None
     return Event(
         agent=agent,
         moment=moment,
@@ -145,8 +139,8 @@ def _called(agent: Agent, told: Mapping[str, Any]) -> Event | Unusable:
         session=session,
         directory=_text(told.get("cwd"), PATH_CHARS_MAX) or None,
         prompt=prompt if isinstance(prompt, str) else "",
-        transcript=_transcript(agent, told),
-        said=() if read_said is None else read_said(told),
+        transcript=_text(path, PATH_CHARS_MAX) or None,
+        said=form.said(told),
     )
 
 
@@ -154,7 +148,7 @@ def _notified(told: Mapping[str, Any]) -> Event | Unusable:
     """Codex' notification that a turn is complete; it has dashes where the hooks have none."""
     session = _text(told.get("thread-id"), ID_CHARS_MAX)
     if told.get("type") != TURN_COMPLETE or not session:
-        return Unusable(reason="the payload tells of no event that is known")
+        return _UNKNOWN
     asked = told.get("input-messages")
     texts = [(USER, text) for text in (asked if isinstance(asked, list) else ())]
     texts.append((ASSISTANT, told.get("last-assistant-message")))
@@ -185,10 +179,30 @@ def _generic_said(told: Mapping[str, Any]) -> tuple[PayloadMessage, ...]:
     return _in_turn(_text(told.get("turn"), ID_CHARS_MAX), messages[:MESSAGES_MAX])
 
 
-_SAID: Mapping[Agent, Callable[[Mapping[str, Any]], tuple[PayloadMessage, ...]]] = {
-    Agent.GEMINI_CLI: _gemini_said,
-    Agent.GENERIC: _generic_said,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """What the payloads of an agent look like; `source`: by what name transcripts are imported."""
+
+    moments: Mapping[str, Moment]
+    event: str = "hook_event_name"
+    session: str = "session_id"
+    source: str | None = None
+    said: Callable[[Mapping[str, Any]], tuple[PayloadMessage, ...]] = lambda _told: ()
+
+
+_FORMS: Mapping[Agent, _Form] = {
+    Agent.CLAUDE_CODE: _Form(moments=_CLAUDE_CODE, source="claude-code"),
+    Agent.CODEX: _Form(moments=_CLAUDE_CODE, source="codex"),
+    Agent.GEMINI_CLI: _Form(moments=_GEMINI_CLI, said=_gemini_said),
+    Agent.GENERIC: _Form(
+        moments={str(moment): moment for moment in Moment},
+        event="event",
+        session="session",
+        source="jsonl",
+        said=_generic_said,
+    ),
 }
+_UNKNOWN = Unusable(reason="the payload tells of no event that is known")
 
 
 def _plain(role: str, text: object) -> object:
@@ -210,13 +224,6 @@ def _in_turn(turn: str, messages: Sequence[object]) -> tuple[PayloadMessage, ...
     return tuple(said)
 
 
-def _transcript(agent: Agent, told: Mapping[str, Any]) -> str | None:
-    # Gemini CLI keeps one file of JSON that it rewrites: there is no reader for it.
-    if agent is Agent.GEMINI_CLI:
-        return None
-    return _text(told.get("transcript_path"), PATH_CHARS_MAX) or None
-
-
 def _text(value: object, chars_max: int) -> str:
     """A short text without anything in it that no name or path has; else none."""
     if not isinstance(value, str) or len(value) > chars_max or "\0" in value:
@@ -224,19 +231,10 @@ def _text(value: object, chars_max: int) -> str:
     return value if value.isprintable() else ""
 
 
-# By what name transcripts are imported; Gemini CLI's are not.
-SOURCES: Mapping[Agent, str] = {
-    Agent.CLAUDE_CODE: "claude-code",
-    Agent.CODEX: "codex",
-    Agent.GENERIC: "jsonl",
-}
-
-
 def conversation(space: Space, event: Event) -> Session | None:
     """The session of a conversation, if there is one: from its transcript, or from its payloads."""
-    keys = [own_key(event)]
-    if event.agent in SOURCES:
-        keys.insert(0, (SOURCES[event.agent], event.session))
+    source = _FORMS[event.agent].source
+    keys = [own_key(event)] if source is None else [(source, event.session), own_key(event)]
     found = (space.find_session(key) for key in keys)
     return next((session for session in found if session is not None), None)
 

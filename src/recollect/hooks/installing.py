@@ -1,7 +1,7 @@
 """Writes our hooks into an agent's settings, and takes exactly those out again.
 
-What somebody else wrote stays as it is, byte for byte. A settings file that cannot be understood is
-not touched, and one that changes while we look at it is not written over.
+What somebody else wrote keeps its meaning, its order and its indentation. A settings file that
+cannot be understood is not touched, and one that changes while we look at it is not written over.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import Any
@@ -20,129 +20,12 @@ from typing import Any
 from recollect.errors import InvalidValue, NotAllowed, UsageError
 from recollect.hooks.events import Agent
 
-Place = tuple[str | int, ...]
-
-INDENT = "  "
-_SPACE = re.compile(r"[ \t\n\r]*")
-_DECODER = json.JSONDecoder()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _JsonPart:
-    """A member or an element: where it stands with its name, and where its value stands."""
-
-    name: str | int
-    start: int
-    value: int
-    end: int
-
-
-def read_object(text: str) -> dict[str, Any]:
-    """What a text says. InvalidValue: no JSON object, or one that says something twice."""
-    try:
-        content = json.loads(text, object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:
-        raise InvalidValue(f"it is not valid JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise InvalidValue("it is not a JSON object")
-    return content
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise ValueError("a name stands there twice")
-    return content
-
-
-def with_added(text: str, place: Place, value: Any, name: str | None = None) -> str:
-    """The text with one more at the end of an object (which needs a name) or of a list."""
-    start = _find(text, place)
-    parts = list(_parts(text, start))
-    outer, step = _margin(text, start), _step(text)
-    is_inline = bool(parts) and "\n" not in text[start : parts[0].start]
-    written = json.dumps(value, indent=None if is_inline else step, ensure_ascii=False)
-    if name is not None:
-        written = f"{json.dumps(name, ensure_ascii=False)}: {written}"
-    if is_inline:
-        return f"{text[: parts[-1].end]}, {written}{text[parts[-1].end :]}"
-    newline = "\r\n" if "\r\n" in text else "\n"
-    margin = _margin(text, parts[0].start) if parts else outer + step
-    written = written.replace("\n", newline + margin)
-    if parts:
-        return f"{text[: parts[-1].end]},{newline}{margin}{written}{text[parts[-1].end :]}"
-    close = _skipped(text, start + 1)
-    return f"{text[: start + 1]}{newline}{margin}{written}{newline}{outer}{text[close:]}"
-
-
-def without(text: str, place: Place) -> str:
-    """The text without a member or an element, its comma and the space around it."""
-    *outer, name = place
-    start = _find(text, tuple(outer))
-    parts = list(_parts(text, start))
-    at = next(index for index, part in enumerate(parts) if part.name == name)
-    if at > 0:
-        return text[: parts[at - 1].end] + text[parts[at].end :]
-    if len(parts) > 1:
-        return text[: parts[0].start] + text[parts[1].start :]
-    close = _skipped(text, parts[0].end)
-    return text[: start + 1] + text[close:]
-
-
-def _find(text: str, place: Place) -> int:
-    """Where the value at a place begins."""
-    start = _skipped(text, 0)
-    for name in place:
-        start = next(part.value for part in _parts(text, start) if part.name == name)
-    return start
-
-
-def _parts(text: str, start: int) -> Iterator[_JsonPart]:
-    """The members of the object, or the elements of the list, that begins here."""
-    is_object = text[start] == "{"
-    at, position = _skipped(text, start + 1), 0
-    while text[at] not in "]}":
-        begin, name = at, position
-        found: str | int = name
-        if is_object:
-            found, at = _DECODER.raw_decode(text, at)
-            at = _skipped(text, _skipped(text, at) + 1)  # behind the colon
-        _, end = _DECODER.raw_decode(text, at)
-        yield _JsonPart(name=found, start=begin, value=at, end=end)
-        position += 1
-        at = _skipped(text, end)
-        if text[at] == ",":
-            at = _skipped(text, at + 1)
-
-
-def _skipped(text: str, at: int) -> int:
-    space = _SPACE.match(text, at)
-    assert space is not None  # it matches nothing, too
-    return space.end()
-
-
-def _margin(text: str, at: int) -> str:
-    """What stands before a line's first character."""
-    line = text.rfind("\n", 0, at) + 1
-    return text[line : _indented(text, line)]
-
-
-def _indented(text: str, line: int) -> int:
-    while line < len(text) and text[line] in " \t":
-        line += 1
-    return line
-
-
-def _step(text: str) -> str:
-    """By how much this text indents; as most do where it has but one line."""
-    first = next(iter(_parts(text, _skipped(text, 0))), None)
-    return (_margin(text, first.start) if first else "") or INDENT
-
-
 FILE_BYTES_MAX = 5_000_000
 TIMEOUT_SECONDS = 10  # the agent's own limit, far above ours
 BACKUP_SUFFIX = ".before-recollect"
-BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
+BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"  # some editors begin a file with it
+INDENT = "  "
+_INDENTED = re.compile(r"^[ \t]+(?=\S)", re.MULTILINE)
 
 
 class SettingsScope(StrEnum):
@@ -214,28 +97,25 @@ def settings_file(
 
 def plan_install(path: Path, agent: Agent, command: str) -> FileEdit:
     """Our hooks, once each and as they shall be now, behind those that are there."""
-    plan = plan_uninstall(path, agent)
-    known = _AGENTS[agent]
-    hook = {"type": "command", "command": command, "timeout": known.timeout}
-    if plan.before is not None and _is_installed(plan.before, path, agent, hook):
-        return replace(plan, after=plan.before)
-    lead, text = _parted(plan.after.decode())
-    text = text if text.strip() else "{}\n"
-    for event in known.events:
-        text = _with_hook(text, event, {"hooks": [hook]}, path)
-    return replace(plan, after=(lead + text).encode())
+    before = _read(path)
+    content = _content(before, path)
+    hook = {"type": "command", "command": command, "timeout": _AGENTS[agent].timeout}
+    if _installed(content, agent) == [[hook]] * len(_AGENTS[agent].events):
+        return FileEdit(path=path, before=before, after=before or b"", has_ours=True)
+    has_ours = _remove(content, agent)
+    hooks = content.setdefault("hooks", {})
+    for event in _AGENTS[agent].events:
+        hooks.setdefault(event, []).append({"hooks": [hook]})
+    return FileEdit(path=path, before=before, after=_written(content, before), has_ours=has_ours)
 
 
 def plan_uninstall(path: Path, agent: Agent) -> FileEdit:
     """Without our hooks, and without what only they were in."""
     before = _read(path)
-    if before is None or not before.strip():
-        return FileEdit(path=path, before=before, after=before or b"", has_ours=False)
-    lead, text = _parted(_decoded(before, path))
-    for event in _AGENTS[agent].events:
-        text = _without_hooks(text, event, agent, path)
-    after = (lead + text).encode()
-    return FileEdit(path=path, before=before, after=after, has_ours=after != before)
+    content = _content(before, path)
+    has_ours = _remove(content, agent)
+    after = _written(content, before) if has_ours else before or b""
+    return FileEdit(path=path, before=before, after=after, has_ours=has_ours)
 
 
 def apply(plan: FileEdit) -> Path | None:
@@ -285,80 +165,79 @@ def is_ours(command: object, agent: Agent) -> bool:
     return rest[at + 1 : at + 2] == [agent.value]
 
 
-def _with_hook(text: str, event: str, entry: Mapping[str, Any], path: Path) -> str:
-    hooks = _hooks(text, path)
-    if hooks is None:
-        return with_added(text, (), {event: [entry]}, "hooks")
-    if event not in hooks:
-        return with_added(text, ("hooks",), [entry], event)
-    return with_added(text, ("hooks", event), entry)
+def _installed(content: Mapping[str, Any], agent: Agent) -> list[list[Any]]:
+    """Our hooks, event by event."""
+    return [
+        [
+            hook
+            for entry in content.get("hooks", {}).get(event, [])
+            for hook in _inner(entry)
+            if _is_hook_of(hook, agent)
+        ]
+        for event in _AGENTS[agent].events
+    ]
 
 
-def _without_hooks(text: str, event: str, agent: Agent, path: Path) -> str:
-    while True:
-        found = _ours(_hooks(text, path) or {}, event, agent)
-        if found is None:
-            return text
-        text = without(text, found)
+def _remove(content: dict[str, Any], agent: Agent) -> bool:
+    """Take our hooks out, with what only they were in; whether there were any."""
+    if not any(_installed(content, agent)):
+        return False
+    hooks = content["hooks"]
+    for event in _AGENTS[agent].events:
+        entries = hooks.get(event, [])
+        for entry in list(entries):
+            ours = [hook for hook in _inner(entry) if _is_hook_of(hook, agent)]
+            if ours:
+                entry["hooks"] = [hook for hook in entry["hooks"] if hook not in ours]
+                if not entry["hooks"]:
+                    entries.remove(entry)
+        if not entries:
+            hooks.pop(event, None)
+    if not hooks:
+        del content["hooks"]
+    return True
 
 
-def _ours(hooks: Mapping[str, Any], event: str, agent: Agent) -> Place | None:
-    """The outermost place that has one of our hooks and nothing else."""
-    for at, entry in enumerate(_listed(hooks.get(event))):
-        inner = _listed(entry.get("hooks")) if isinstance(entry, dict) else []
-        for position, hook in enumerate(inner):
-            if not isinstance(hook, dict) or not is_ours(hook.get("command"), agent):
-                continue
-            if len(inner) > 1:
-                return ("hooks", event, at, "hooks", position)
-            if len(hooks[event]) > 1:
-                return ("hooks", event, at)
-            return ("hooks", event) if len(hooks) > 1 else ("hooks",)
-    return None
+def _inner(entry: object) -> list[Any]:
+    hooks = entry.get("hooks") if isinstance(entry, dict) else None
+    return hooks if isinstance(hooks, list) else []
 
 
-def _hooks(text: str, path: Path) -> dict[str, Any] | None:
-    content = read_object(text)
-    hooks = content.get("hooks")
-    if hooks is None and "hooks" not in content:
-        return None
+def _is_hook_of(hook: object, agent: Agent) -> bool:
+    return isinstance(hook, dict) and is_ours(hook.get("command"), agent)
+
+
+def _content(data: bytes | None, path: Path) -> dict[str, Any]:
+    """What settings say. InvalidValue: no JSON object, or one that says something twice."""
+    try:
+        text = (data or b"").decode().removeprefix(BOM)
+        content = json.loads(text, object_pairs_hook=_once) if text.strip() else {}
+    except (ValueError, RecursionError) as error:
+        raise InvalidValue(f"{path} is not touched: it is not valid JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise InvalidValue(f"{path} is not touched: it is not a JSON object")
+    hooks = content.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(each, list) for each in hooks.values()):
         raise InvalidValue(f"{path}: its hooks are not as this agent writes them; not touched")
-    return hooks
+    return content
 
 
-def _listed(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list) else []
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("a name stands there twice")
+    return content
 
 
-def _is_installed(content: bytes, path: Path, agent: Agent, hook: Mapping[str, Any]) -> bool:
-    """Whether every event has our hook, once and just so, wherever in its list."""
-    text = _parted(content.decode())[1]
-    hooks = (_hooks(text, path) if text.strip() else None) or {}
-    return all(
-        [each for each in _commands(hooks, event) if is_ours(each.get("command"), agent)] == [hook]
-        for event in _AGENTS[agent].events
-    )
-
-
-def _commands(hooks: Mapping[str, Any], event: str) -> Iterator[Mapping[str, Any]]:
-    for entry in _listed(hooks.get(event)):
-        inner = _listed(entry.get("hooks")) if isinstance(entry, dict) else []
-        yield from (hook for hook in inner if isinstance(hook, dict))
-
-
-def _decoded(content: bytes, path: Path) -> str:
-    try:
-        text = content.decode()
-        read_object(_parted(text)[1])
-    except (UnicodeDecodeError, InvalidValue) as error:
-        raise InvalidValue(f"{path} is not touched: {error}") from error
-    return text
-
-
-def _parted(text: str) -> tuple[str, str]:
-    """A mark of the byte order that some editors write, and the rest."""
-    return (BOM, text[1:]) if text.startswith(BOM) else ("", text)
+def _written(content: Mapping[str, Any], before: bytes | None) -> bytes:
+    """Settings as a file, indented and ended as the file before was."""
+    old = (before or b"").decode()
+    indented = _INDENTED.search(old)
+    indent = indented[0] if indented else INDENT
+    text = json.dumps(content, indent=indent, ensure_ascii=False)
+    text += "\n" if old.endswith("\n") or not old.strip() else ""
+    text = text.replace("\n", "\r\n") if "\r\n" in old else text
+    return ((BOM if old.startswith(BOM) else "") + text).encode()
 
 
 def _read(path: Path) -> bytes | None:

@@ -9,16 +9,22 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from hashlib import blake2b
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from recollect.collection import read_time, storable
-from recollect.errors import InvalidValue
+from recollect.collection import storable
 from recollect.extraction.transcript import shortened
-from recollect.importers.items import LeftOut, Odd, Trouble
+from recollect.importers.items import (
+    Found,
+    ImportedMessage,
+    LeftOut,
+    Odd,
+    broken,
+    digest,
+    metadata_of,
+    not_understood,
+)
 
 Json = Any  # what json.loads gives: the one shape mypy cannot say
 
@@ -55,39 +61,34 @@ class LogMessage:
     message: Mapping[str, Json]
     words: str | None = None  # what a person said, where a person said it
     command: str | None = None  # the command these words were given to
-    unknown: tuple[str, ...] = ()  # types of parts
+    unknown: tuple[str, ...] = ()  # types that this version does not know
     faults: int = 0  # parts that had to be left out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
-    """An entry of a type that this version does not know: it is kept as it is."""
-
-    type: str
+Meaning = LogMessage | LeftOut | Odd
 
 
-Meaning = LogMessage | Unknown | LeftOut | Odd
+def not_known(entry: Mapping[str, Json], kind: str) -> LogMessage:
+    """An entry of a type that this version does not know: kept, and nobody learns of it."""
+    kept = {"role": "system", "content": "", "entry": storable_value(dict(entry))}
+    return LogMessage(message=kept, unknown=(kind,))
 
 
-def broken(detail: str, line: int | None = None) -> Odd:
-    return Odd(trouble=Trouble.BROKEN, detail=detail, line=line)
-
-
-def oddities(said: LogMessage, line: int) -> Iterable[Odd]:
-    """What the report says of the parts of a message that was kept."""
-    for name in dict.fromkeys(said.unknown):
-        yield Odd(trouble=Trouble.UNKNOWN, detail=f"part {name}", line=line)
-    if said.faults:
-        yield broken("a part of a message", line)
-
-
-def digest(*values: Json) -> str:
-    """A short name for some values, the same wherever they appear again."""
-    try:
-        text = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError):  # nested, or with numbers, beyond all measure
-        text = json.dumps(storable_value(list(values)), sort_keys=True, separators=(",", ":"))
-    return blake2b(text.encode(), digest_size=16).hexdigest()
+def found_in(
+    meaning: Meaning, line: int, item: Callable[[LogMessage], ImportedMessage | LeftOut]
+) -> Iterator[Found]:
+    """What an entry comes to, and what the report says of it."""
+    match meaning:
+        case LeftOut():
+            yield meaning
+        case Odd():
+            yield replace(meaning, line=line)
+        case LogMessage():
+            for name in dict.fromkeys(meaning.unknown):
+                yield not_understood(name, line)
+            if meaning.faults:
+                yield broken("a part of a message", line)
+            yield item(meaning)
 
 
 def between(text: str, opening: str, closing: str) -> str | None:
@@ -130,15 +131,6 @@ def label(value: object) -> str | None:
         return None
     fits = value.isprintable() and len(value.encode()) <= LABEL_BYTES_MAX
     return value if fits else None
-
-
-def time_of(value: object) -> datetime | None:
-    if not isinstance(value, str):
-        return None
-    try:
-        return read_time(value)
-    except InvalidValue:
-        return None
 
 
 @dataclass(slots=True)
@@ -185,11 +177,6 @@ def _storable_scalar(value: Json) -> Json:
     if isinstance(value, int) and abs(value) >= 2**63:
         return "[a number too large]"
     return value
-
-
-def kept_entry(entry: Mapping[str, Json]) -> dict[str, Json]:
-    """An entry that was not understood, as a record nobody learns from."""
-    return {"role": "system", "content": "", "entry": storable_value(dict(entry))}
 
 
 def attachment(block: Mapping[str, Json]) -> dict[str, Json] | None:
@@ -280,10 +267,20 @@ class Gathered:
     faults: int = 0
     reasoned: bool = False
 
-    def counted(self, blocks: Sequence[Json]) -> Sequence[Json]:
-        """As many blocks as a message can have; it is said if there are more."""
+    def gather(
+        self, content: str | list[Json], add: Callable[[dict[str, Json], Gathered], None]
+    ) -> Meaning:
+        """The meaning of all blocks, or of as many as a message can have."""
+        blocks = [content] if isinstance(content, str) else content
         self.faults += len(blocks) > PARTS_MAX
-        return blocks[:PARTS_MAX]
+        for block in blocks[:PARTS_MAX]:
+            if isinstance(block, str):
+                self.add_text(block)
+            elif isinstance(block, dict):
+                add(block, self)
+            else:
+                self.faults += 1
+        return self.meaning()
 
     def add_text(self, text: str) -> None:
         if not text.strip():
@@ -298,32 +295,34 @@ class Gathered:
             self.words.append(words.text)
 
     def add_call(self, block: dict[str, Json]) -> None:
-        name, call_id = block.get("name"), label(block.get("id"))
+        name = block.get("name")
         if not isinstance(name, str):
             self.faults += 1
             return
-        call = {
-            "type": "tool_use",
-            "id": call_id,
-            "name": self.allowance.text(name, _NAME_CHARS_MAX),
-            "input": storable_value(block.get("input"), self.allowance),
-        }
-        self.parts.append({key: value for key, value in call.items() if value is not None})
+        self.parts.append(
+            metadata_of(
+                type="tool_use",
+                id=label(block.get("id")),
+                name=self.allowance.text(name, _NAME_CHARS_MAX),
+                input=storable_value(block.get("input"), self.allowance),
+            )
+        )
 
     def add_result(self, block: dict[str, Json]) -> None:
-        result = {
-            "type": "tool_result",
-            "tool_use_id": label(block.get("tool_use_id")),
-            "content": self.allowance.text(output_text(block.get("content"))),
-            "is_error": True if block.get("is_error") is True else None,
-        }
-        self.parts.append({key: value for key, value in result.items() if value is not None})
+        self.parts.append(
+            metadata_of(
+                type="tool_result",
+                tool_use_id=label(block.get("tool_use_id")),
+                content=self.allowance.text(output_text(block.get("content"))),
+                is_error=True if block.get("is_error") is True else None,
+            )
+        )
 
     def add_other(self, block: dict[str, Json]) -> None:
         """An attachment; or a part of a type nobody told us of, kept as it is."""
         shown = attachment(block)
         if shown is None:
-            self.unknown.append(type_name(block.get("type")))
+            self.unknown.append(f"part {type_name(block.get('type'))}")
             shown = {"type": "unknown", "block": storable_value(block, self.allowance)}
         if self.own_words is none_of_it:
             self.hosts.append(f"[{shown['type']}]")
@@ -331,17 +330,13 @@ class Gathered:
             self.parts.append(shown)
 
     def meaning(self) -> Meaning:
-        if self.parts:
-            return self._said({"role": self.role, "content": _content(self.parts)})
-        if self.hosts:
-            return self._said({"role": "system", "content": "\n".join(self.hosts)})
-        if self.faults:
-            return broken("a part of a message")
-        return REASONING if self.reasoned else EMPTY
-
-    def _said(self, message: dict[str, Json]) -> LogMessage:
+        if not self.parts and not self.hosts:
+            lost = REASONING if self.reasoned else EMPTY
+            return broken("a part of a message") if self.faults else lost
+        said = {"role": self.role, "content": _content(self.parts)}
+        hosts = {"role": "system", "content": "\n".join(self.hosts)}
         return LogMessage(
-            message=message,
+            message=said if self.parts else hosts,
             words="\n".join(self.words) or None,
             command=self.command,
             unknown=tuple(self.unknown),

@@ -7,13 +7,17 @@ branches; those that are not on the branch that was shown last are marked as suc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from recollect.importers.fields import (
+from recollect.importers.items import (
     CONVERSATION_FILES,
-    Export,
+    Found,
+    ImportedMessage,
+    ImportedSession,
+    ImportSource,
+    LeftOut,
     digest,
     first,
     item_of,
@@ -28,7 +32,6 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Found, ImportedMessage, ImportedSession, LeftOut
 
 _EVERYBODY = "all"  # whom a message is for that calls no tool
 _FOREIGN = "chatgpt "  # before the type of a part that no session knows
@@ -47,43 +50,27 @@ def _conversation(entry: object, line: int) -> Iterator[Found]:
     if not isinstance(nodes, dict):
         yield unknown(entry, line)
         return
-    tree = _Tree.of(nodes, said.get("current_node"))
-    conversation = ImportedSession(key=("chatgpt", _key(said, tree)), agent="chatgpt")
-    title = words(said.get("title"))
+    order = list(_ordered(nodes, _children(nodes)))
+    current = _branch(nodes, said.get("current_node"))
+    key = label(first(said, "conversation_id", "id")) or digest(order[:1])
+    conversation = ImportedSession(key=("chatgpt", key), agent="chatgpt")
+    title = metadata_of(title=words(said.get("title")))
     given: set[str] = set()
-    for node_id in tree.order:
-        for found in _message(tree, node_id, conversation, line):
+    for node_id in order:
+        branch = None if not current or node_id in current else "earlier"
+        for found in _message(nodes, node_id, conversation, branch, line):
             if isinstance(found, ImportedMessage):
                 if found.id in given:
                     continue
-                if not given and title is not None:
-                    found = replace(found, metadata={"title": title, **found.metadata})
+                if not given:
+                    found = replace(found, metadata={**title, **found.metadata})
                 given.add(found.id)
             yield found
 
 
-def _key(said: Mapping[str, Any], tree: _Tree) -> str:
-    return label(first(said, "conversation_id", "id")) or digest(tree.order[:1])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tree:
-    """A conversation's nodes: an order in which parents come first, and the branch shown last."""
-
-    nodes: Mapping[str, Any]
-    order: list[str]
-    current: frozenset[str]
-
-    @classmethod
-    def of(cls, nodes: Mapping[str, Any], current_node: object) -> _Tree:
-        order = list(_ordered(nodes, _children(nodes)))
-        return cls(nodes=nodes, order=order, current=_branch(nodes, current_node))
-
-    def node(self, node_id: str) -> Mapping[str, Any]:
-        return mapping(self.nodes.get(node_id))
-
-    def message(self, node_id: object) -> Mapping[str, Any]:
-        return mapping(self.node(node_id).get("message")) if isinstance(node_id, str) else {}
+def _said_in(nodes: Mapping[str, Any], node_id: object) -> Mapping[str, Any]:
+    node = nodes.get(node_id) if isinstance(node_id, str) else None
+    return mapping(mapping(node).get("message"))
 
 
 def _children(nodes: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -123,9 +110,13 @@ def _branch(nodes: Mapping[str, Any], leaf: object) -> frozenset[str]:
 
 
 def _message(
-    tree: _Tree, node_id: str, conversation: ImportedSession, line: int
+    nodes: Mapping[str, Any],
+    node_id: str,
+    conversation: ImportedSession,
+    branch: str | None,
+    line: int,
 ) -> Iterator[Found]:
-    said = tree.message(node_id)
+    said = _said_in(nodes, node_id)
     if not said:
         return  # the root of a tree says nothing
     about, content = mapping(said.get("metadata")), mapping(said.get("content"))
@@ -142,16 +133,16 @@ def _message(
     for block in blocks:
         if block["type"].startswith(_FOREIGN):
             yield unknown(block["type"].removeprefix(_FOREIGN), line)
-    message_id = label(said.get("id")) or digest(conversation.key, node_id)
+    item_id = label(said.get("id")) or digest(conversation.key, node_id)
+    if kind == "user_editable_context":  # it stands in every conversation, and is stored once
+        item_id = f"instructions:{digest(blocks)}"
+    asked = _said_in(nodes, mapping(nodes[node_id]).get("parent"))
     yield from item_of(
-        item_id=_item_id(kind, blocks, message_id),
+        item_id=item_id,
         conversation=conversation,
-        message=_as_message(tree, node_id, blocks),
+        message=_as_message(said, blocks, asked),
         at=moment(first(said, "create_time", "update_time")),
-        metadata=metadata_of(
-            model=words(about.get("model_slug")),
-            branch=None if not tree.current or node_id in tree.current else "earlier",
-        ),
+        metadata=metadata_of(model=words(about.get("model_slug")), branch=branch),
     )
 
 
@@ -167,15 +158,9 @@ def _left_out(role: object, kind: str | None, about: Mapping[str, Any]) -> str:
     return "hidden message" if is_hidden and kind != "user_editable_context" else ""
 
 
-def _item_id(kind: str | None, blocks: list[dict[str, Any]], message_id: str) -> str:
-    """What somebody says of themselves stands in every conversation, and is stored once."""
-    if kind == "user_editable_context":
-        return f"instructions:{digest(blocks)}"
-    return message_id
-
-
-def _as_message(tree: _Tree, node_id: str, blocks: list[dict[str, Any]]) -> dict[str, Any]:
-    said = tree.message(node_id)
+def _as_message(
+    said: Mapping[str, Any], blocks: list[dict[str, Any]], asked: Mapping[str, Any]
+) -> dict[str, Any]:
     author = mapping(said.get("author"))
     role = author.get("role")
     kind = text(mapping(said.get("content")).get("content_type"))
@@ -187,14 +172,8 @@ def _as_message(tree: _Tree, node_id: str, blocks: list[dict[str, Any]]) -> dict
         called = {"id": label(said.get("id")), "type": "function", "function": call}
         return {"role": "assistant", "content": None, "tool_calls": [called]}
     if role == "tool" or kind in _ANSWERED:
-        parent = tree.message(tree.node(node_id).get("parent"))
-        answered = {
-            "role": "tool",
-            "content": content,
-            "name": words(author.get("name"), 200),
-            "tool_call_id": label(parent.get("id")),
-        }
-        return {name: value for name, value in answered.items() if value is not None}
+        name, call_id = words(author.get("name"), 200), label(asked.get("id"))
+        return metadata_of(role="tool", content=content, name=name, tool_call_id=call_id)
     return {"role": role, "content": content}
 
 
@@ -247,12 +226,12 @@ def _attachments(about: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 # Conversations that somebody had with ChatGPT, as its export has them.
 ChatGPT = partial(
-    Export,
+    ImportSource,
     name="chatgpt",
-    files=CONVERSATION_FILES,
+    is_file=CONVERSATION_FILES,
     names=("conversations",),
-    form=known_by(
+    probe=known_by(
         lambda said: isinstance(said.get("mapping"), dict), "conversations as trees of messages"
     ),
-    opened=one_by_one(_conversation),
+    reader=one_by_one(_conversation),
 )

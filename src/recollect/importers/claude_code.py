@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import assert_never
 
 from recollect.extraction.injected import without_instructions
 from recollect.importers.agent_logs import (
@@ -19,31 +19,31 @@ from recollect.importers.agent_logs import (
     Json,
     LogMessage,
     Meaning,
-    Unknown,
     Words,
     all_of_it,
     between,
-    broken,
-    digest,
-    kept_entry,
+    found_in,
     label,
     none_of_it,
-    oddities,
+    not_known,
     plain_id,
-    time_of,
     type_name,
     without_blocks,
 )
 from recollect.importers.items import (
-    FileReader,
     FileShape,
     Found,
     ImportedMessage,
     ImportedSession,
+    ImportSource,
     LeftOut,
-    Odd,
     Origin,
-    Trouble,
+    broken,
+    digest,
+    listed,
+    mapping,
+    moment,
+    text,
 )
 from recollect.importers.projects import known_directory
 
@@ -130,7 +130,7 @@ def read_queued(entry: Mapping[str, Json], *, is_hosts: bool) -> Meaning:
 
 def _user_content(content: str | list[Json], *, is_hosts: bool) -> Meaning:
     gathered = Gathered(role="user", own_words=none_of_it if is_hosts else own_words)
-    return _gather([content] if isinstance(content, str) else content, gathered)
+    return gathered.gather(content, _add)
 
 
 def read_assistant(entry: Mapping[str, Json]) -> Meaning:
@@ -140,8 +140,7 @@ def read_assistant(entry: Mapping[str, Json]) -> Meaning:
     # An error of the API, or an answer that was not asked for, in the model's place.
     is_synthetic = entry.get("isApiErrorMessage") is True or model_of(entry) == "<synthetic>"
     role = "system" if is_synthetic else "assistant"
-    gathered = Gathered(role=role, own_words=all_of_it)
-    return _gather([content] if isinstance(content, str) else content, gathered)
+    return Gathered(role=role, own_words=all_of_it).gather(content, _add)
 
 
 def read_system(entry: Mapping[str, Json]) -> Meaning:
@@ -153,7 +152,7 @@ def read_system(entry: Mapping[str, Json]) -> Meaning:
         if not isinstance(content, str):
             return broken("a command of a wrong shape")
         return _user_content(content, is_hosts=_COMMAND.match(content) is None)
-    return Unknown(type=f"system/{type_name(subtype)}")
+    return not_known(entry, f"system/{type_name(subtype)}")
 
 
 def model_of(entry: Mapping[str, Json]) -> str | None:
@@ -175,17 +174,6 @@ def _says_it_is_hosts(entry: Mapping[str, Json]) -> bool:
     return any(entry.get(mark) is True for mark in marks) or (
         isinstance(kind, str) and kind != "human"
     )
-
-
-def _gather(blocks: Sequence[Json], gathered: Gathered) -> Meaning:
-    for block in gathered.counted(blocks):
-        if isinstance(block, str):
-            gathered.add_text(block)
-        elif isinstance(block, dict):
-            _add(block, gathered)
-        else:
-            gathered.faults += 1
-    return gathered.meaning()
 
 
 def _add(block: dict[str, Json], gathered: Gathered) -> None:
@@ -215,31 +203,18 @@ SESSIONS_MAX = 2  # sessions of one file whose directory is remembered
 _AGENT_FILE = re.compile(r"agent-(.{1,128})")
 
 
-class ClaudeCode:
-    """Claude Code, by its logs."""
+def _places(environment: Mapping[str, str], home: Path) -> Sequence[Path]:
+    configured = environment.get("CLAUDE_CONFIG_DIR", "").strip()
+    return ((Path(configured) if configured else home / ".claude") / "projects",)
 
-    name = NAME
-    shape = FileShape.LINES
-    names = ()
 
-    def places(self, environment: Mapping[str, str], home: Path) -> Sequence[Path]:
-        configured = environment.get("CLAUDE_CONFIG_DIR", "").strip()
-        return ((Path(configured) if configured else home / ".claude") / "projects",)
-
-    def is_file(self, path: Path) -> bool:
-        return path.suffix == ".jsonl" and not path.name.startswith(".")
-
-    def probe(self, entries: Sequence[object]) -> str | None:
-        """The version that wrote the first entry that says one."""
-        known = [entry for entry in entries if isinstance(entry, dict) and _is_ours(entry)]
-        versions = (label(entry.get("version")) for entry in known)
-        version = next((each for each in versions if each), None)
-        if version is not None:
-            return f"Claude Code {version}"
-        return "Claude Code" if known else None
-
-    def reader(self, origin: Origin, memo: Mapping[str, Json]) -> FileReader:
-        return _SessionFileReader(origin, memo)
+def _form(entries: Sequence[object]) -> str | None:
+    """The version that wrote the first entry that says one."""
+    known = [entry for entry in entries if isinstance(entry, dict) and _is_ours(entry)]
+    version = next((each for entry in known if (each := label(entry.get("version")))), None)
+    if version is not None:
+        return f"Claude Code {version}"
+    return "Claude Code" if known else None
 
 
 def _is_ours(entry: Mapping[str, Json]) -> bool:
@@ -261,14 +236,9 @@ class _SessionFileReader:
         agent = _AGENT_FILE.fullmatch(stem)
         self._file_agent = plain_id(agent[1]) if agent else None
         self._file_session = plain_id(stem) or "unnamed"
-        directories = memo.get("directories")
-        self._directories: dict[str, str] = (
-            dict(directories) if isinstance(directories, dict) else {}
-        )
-        sent = memo.get("sent")
-        self._sent: list[str] = list(sent) if isinstance(sent, list) else []
-        boundary = memo.get("boundary")
-        self._boundary: str | None = boundary if isinstance(boundary, str) else None
+        self._directories: dict[str, str] = dict(mapping(memo.get("directories")))
+        self._sent: list[str] = list(listed(memo.get("sent")))
+        self._boundary = text(memo.get("boundary"))
 
     @property
     def memo(self) -> Mapping[str, Json]:
@@ -282,20 +252,7 @@ class _SessionFileReader:
         if not isinstance(entry, dict):
             yield broken("not an object", line)
             return
-        meaning = self._meaning(entry)
-        match meaning:
-            case LeftOut():
-                yield meaning
-            case Odd():
-                yield Odd(trouble=meaning.trouble, detail=meaning.detail, line=line)
-            case Unknown():
-                yield Odd(trouble=Trouble.UNKNOWN, detail=meaning.type, line=line)
-                yield self._item(entry, LogMessage(message=kept_entry(entry)))
-            case LogMessage():
-                yield from oddities(meaning, line)
-                yield self._once(entry, meaning)
-            case _:
-                assert_never(meaning)
+        yield from found_in(self._meaning(entry), line, lambda said: self._once(entry, said))
 
     def _meaning(self, entry: Mapping[str, Json]) -> Meaning:
         kind = entry.get("type")
@@ -313,7 +270,7 @@ class _SessionFileReader:
             case str() if kind in BOOKKEEPING_TYPES:
                 return BOOKKEEPING
             case _:
-                return Unknown(type=type_name(kind))
+                return not_known(entry, type_name(kind))
 
     def _is_hosts(self, entry: Mapping[str, Json]) -> bool:
         """A sub-agent is asked by an agent; and a compaction is followed by a model's summary."""
@@ -352,7 +309,7 @@ class _SessionFileReader:
             id=plain_id(entry.get("uuid")) or f"x-{digest(session, dict(entry))}",
             conversation=self._conversation(entry, session, first),
             message=said.message,
-            at=time_of(entry.get("timestamp")),
+            at=moment(entry.get("timestamp")),
             metadata={name: value for name, value in details.items() if value},
         )
 
@@ -373,3 +330,15 @@ class _SessionFileReader:
             recent = [*self._directories.items(), (session, directory)]
             self._directories = dict(recent[-SESSIONS_MAX:])
         return self._directories[session]
+
+
+# Claude Code, by its logs.
+ClaudeCode = partial(
+    ImportSource,
+    name=NAME,
+    is_file=lambda path: path.suffix == ".jsonl" and not path.name.startswith("."),
+    probe=_form,
+    reader=_SessionFileReader,
+    shape=FileShape.LINES,
+    places=_places,
+)

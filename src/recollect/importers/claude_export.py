@@ -12,9 +12,13 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from recollect.importers.fields import (
+from recollect.importers.items import (
     CONVERSATION_FILES,
-    Export,
+    Found,
+    ImportedMessage,
+    ImportedSession,
+    ImportSource,
+    LeftOut,
     digest,
     first,
     item_of,
@@ -29,7 +33,6 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Found, ImportedMessage, ImportedSession, LeftOut
 
 ATTACHMENT_BYTES_MAX = 65_536  # of what was read out of a file that somebody attached
 
@@ -139,13 +142,13 @@ def _cut(content: str | None) -> str | None:
 
 # Conversations that somebody had on Claude.ai, as its export has them.
 ClaudeExport = partial(
-    Export,
+    ImportSource,
     name="claude",
-    files=CONVERSATION_FILES,
+    is_file=CONVERSATION_FILES,
     names=("conversations",),
-    form=known_by(
+    probe=known_by(
         lambda said: isinstance(said.get("chat_messages"), list),
         "conversations as lists of messages",
     ),
-    opened=one_by_one(_conversation),
+    reader=one_by_one(_conversation),
 )

@@ -10,8 +10,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 
 from recollect.extraction.injected import without_instructions
 from recollect.importers.agent_logs import (
@@ -23,62 +24,33 @@ from recollect.importers.agent_logs import (
     Json,
     LogMessage,
     Meaning,
-    Unknown,
     Words,
     all_of_it,
-    broken,
-    digest,
-    kept_entry,
+    found_in,
     label,
     none_of_it,
-    oddities,
+    not_known,
     output_text,
     plain_id,
     storable_value,
-    time_of,
     type_name,
     without_blocks,
 )
 from recollect.importers.items import (
-    FileReader,
     FileShape,
     Found,
     ImportedMessage,
     ImportedSession,
+    ImportSource,
     LeftOut,
-    Odd,
     Origin,
-    Trouble,
+    broken,
+    digest,
+    metadata_of,
+    moment,
 )
 from recollect.importers.projects import known_directory
 
-ITEM_TYPES = frozenset(
-    {"message", "reasoning", "function_call", "function_call_output", "custom_tool_call"}
-    | {"custom_tool_call_output", "local_shell_call", "local_shell_call_output"}
-    | {"web_search_call", "tool_search_call", "tool_search_output", "image_generation_call"}
-    | {"ghost_snapshot", "compaction", "compaction_summary", "context_compaction"}
-)
-EVENT_TYPES = frozenset(
-    {"agent_reasoning", "agent_reasoning_raw_content", "agent_reasoning_section_break", "error"}
-    | {"token_count", "task_started", "task_complete", "turn_started", "turn_complete", "warning"}
-    | {
-        "turn_aborted",
-        "turn_diff",
-        "plan_update",
-        "background_event",
-        "stream_error",
-        "deprecation",
-    }
-    | {"exec_command_begin", "exec_command_end", "exec_command_output_delta", "web_search_begin"}
-    | {"web_search_end", "mcp_tool_call_begin", "mcp_tool_call_end", "patch_apply_begin"}
-    | {"patch_apply_end", "view_image_tool_call", "entered_review_mode", "exited_review_mode"}
-    | {"context_compacted", "thread_rolled_back", "undo_started", "undo_completed", "item_started"}
-    | {"item_completed", "thread_name_updated", "session_configured", "model_reroute"}
-    | {"image_generation_begin", "image_generation_end", "dynamic_tool_call_request"}
-    | {"dynamic_tool_call_response", "collab_agent_spawn_begin", "collab_agent_spawn_end"}
-    | {"collab_agent_interaction_begin", "collab_agent_interaction_end", "collab_waiting_begin"}
-    | {"collab_waiting_end", "collab_close_begin", "collab_close_end", "guardian_assessment"}
-)
 _ITEM_BOOKKEEPING = frozenset(
     {"ghost_snapshot", "compaction", "compaction_summary", "context_compaction"}
     | {"tool_search_output"}
@@ -109,7 +81,7 @@ _EXIT = re.compile(r"(?:^|\n)(?:Exit code:|Process exited with code) (-?\d{1,10}
 _HEAD_CHARS = 400  # where a tool says how a command ended, before its output
 
 
-def read_item(payload: Mapping[str, Json], *, is_hosts: bool) -> Meaning:
+def read_item(entry: Mapping[str, Json], payload: Mapping[str, Json], *, is_hosts: bool) -> Meaning:
     """An item as the model saw it. `is_hosts`: whoever asks here is an agent, not a person."""
     kind = payload.get("type")
     match kind:
@@ -132,7 +104,7 @@ def read_item(payload: Mapping[str, Json], *, is_hosts: bool) -> Meaning:
         case str() if kind in _ITEM_BOOKKEEPING:
             return BOOKKEEPING
         case _:
-            return Unknown(type=f"response_item/{type_name(kind)}")
+            return not_known(entry, f"response_item/{type_name(kind)}")
 
 
 def read_event(payload: Mapping[str, Json], *, is_hosts: bool) -> Meaning:
@@ -215,22 +187,17 @@ def _message(payload: Mapping[str, Json], *, is_hosts: bool) -> Meaning:
             gathered = Gathered(role="system", own_words=none_of_it)
         case _:
             return broken("a message of nobody's role")
-    for block in gathered.counted([content] if isinstance(content, str) else content):
-        _add(block, gathered)
-    return gathered.meaning()
+    return gathered.gather(content, _add)
 
 
-def _add(block: Json, gathered: Gathered) -> None:
-    if isinstance(block, str):
-        gathered.add_text(block)
-    elif not isinstance(block, dict):
-        gathered.faults += 1
-    elif block.get("type") not in _TEXTS:
+def _add(block: dict[str, Json], gathered: Gathered) -> None:
+    text = block.get("text")
+    if block.get("type") not in _TEXTS:
         gathered.add_other(block)
-    elif not isinstance(block.get("text"), str):
+    elif not isinstance(text, str):
         gathered.faults += 1
-    elif not _IMAGE_TAG.fullmatch(block["text"]):
-        gathered.add_text(block["text"])
+    elif not _IMAGE_TAG.fullmatch(text):
+        gathered.add_text(text)
 
 
 def _call(payload: Mapping[str, Json], name: Json, arguments: Json) -> Meaning:
@@ -239,27 +206,25 @@ def _call(payload: Mapping[str, Json], name: Json, arguments: Json) -> Meaning:
     if payload.get("type") == "custom_tool_call":
         arguments = payload.get("input")
     allowance = Allowance()
-    call_id = label(payload.get("call_id"))
     return LogMessage(
-        message={
-            "type": "function_call",
-            **({"call_id": call_id} if call_id else {}),
-            "name": allowance.text(name, 200),
-            "arguments": storable_value(arguments, allowance),
-        }
+        message=metadata_of(
+            type="function_call",
+            call_id=label(payload.get("call_id")),
+            name=allowance.text(name, 200),
+            arguments=storable_value(arguments, allowance),
+        )
     )
 
 
 def _output(payload: Mapping[str, Json]) -> Meaning:
     text, is_error = _unwrapped(payload.get("output"))
-    call_id = label(payload.get("call_id"))
     return LogMessage(
-        message={
-            "type": "function_call_output",
-            **({"call_id": call_id} if call_id else {}),
-            "output": Allowance().text(text, OUTPUT_CHARS_MAX),
-            **({"is_error": True} if is_error else {}),
-        }
+        message=metadata_of(
+            type="function_call_output",
+            call_id=label(payload.get("call_id")),
+            output=Allowance().text(text, OUTPUT_CHARS_MAX),
+            is_error=is_error or None,
+        )
     )
 
 
@@ -290,34 +255,22 @@ _ENVELOPES = ("session_meta", "turn_context", "response_item", "event_msg")
 _SESSION_IN_NAME = re.compile(r"rollout-.{0,40}?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
-class Codex:
-    """Codex, by its rollouts."""
+def _places(environment: Mapping[str, str], home: Path) -> Sequence[Path]:
+    configured = environment.get("CODEX_HOME", "").strip()
+    at = Path(configured) if configured else home / ".codex"
+    return (at / "sessions", at / "archived_sessions")
 
-    name = NAME
-    shape = FileShape.LINES
-    names = ()
 
-    def places(self, environment: Mapping[str, str], home: Path) -> Sequence[Path]:
-        configured = environment.get("CODEX_HOME", "").strip()
-        at = Path(configured) if configured else home / ".codex"
-        return (at / "sessions", at / "archived_sessions")
-
-    def is_file(self, path: Path) -> bool:
-        return path.suffix == ".jsonl" and path.name.startswith("rollout-")
-
-    def probe(self, entries: Sequence[object]) -> str | None:
-        """The version that the header names, or which of the two forms it is."""
-        known = [entry for entry in entries if isinstance(entry, dict)]
-        for entry in known:
-            if entry.get("type") == "session_meta" and isinstance(entry.get("payload"), dict):
-                version = label(entry["payload"].get("cli_version"))
-                return f"Codex {version}" if version else "Codex"
-        if any("payload" in entry and entry.get("type") in _ENVELOPES for entry in known):
-            return "Codex"
-        return "Codex, the form of early 2025" if any(map(_is_old_header, known)) else None
-
-    def reader(self, origin: Origin, memo: Mapping[str, Json]) -> FileReader:
-        return _RolloutReader(origin, memo)
+def _form(entries: Sequence[object]) -> str | None:
+    """The version that the header names, or which of the two forms it is."""
+    known = [entry for entry in entries if isinstance(entry, dict)]
+    for entry in known:
+        if entry.get("type") == "session_meta" and isinstance(entry.get("payload"), dict):
+            version = label(entry["payload"].get("cli_version"))
+            return f"Codex {version}" if version else "Codex"
+    if any("payload" in entry and entry.get("type") in _ENVELOPES for entry in known):
+        return "Codex"
+    return "Codex, the form of early 2025" if any(map(_is_old_header, known)) else None
 
 
 def _is_old_header(entry: Mapping[str, Json]) -> bool:
@@ -382,10 +335,8 @@ class _RolloutReader:
             yield from self._enveloped(entry, payload, line)
         elif kind is None:
             yield from self._untyped(entry, line)
-        elif isinstance(kind, str) and kind in ITEM_TYPES:
-            yield from self._response(entry, entry, line)
         else:
-            yield from self._found(Unknown(type=type_name(kind)), entry, entry, line)
+            yield from self._response(entry, entry, line)
 
     def _enveloped(
         self, entry: Mapping[str, Json], payload: Mapping[str, Json], line: int
@@ -405,7 +356,7 @@ class _RolloutReader:
             case "compacted":
                 yield from self._found(read_compaction(payload), entry, payload, line)
             case _:
-                yield from self._found(Unknown(type=type_name(kind)), entry, entry, line)
+                yield from self._found(not_known(entry, type_name(kind)), entry, entry, line)
 
     def _untyped(self, entry: Mapping[str, Json], line: int) -> Iterator[Found]:
         """The old form's header, and lines that only say how far it got."""
@@ -415,7 +366,7 @@ class _RolloutReader:
         elif "record_type" in entry:
             yield BOOKKEEPING
         else:
-            yield from self._found(Unknown(type=type_name(None)), entry, entry, line)
+            yield from self._found(not_known(entry, type_name(None)), entry, entry, line)
 
     def _begin(self, header: Mapping[str, Json]) -> None:
         """The first header is the file's own; those of a fork's forebears may follow it."""
@@ -451,7 +402,7 @@ class _RolloutReader:
         self, entry: Mapping[str, Json], payload: Mapping[str, Json], line: int
     ) -> Iterator[Found]:
         self._known.items += 1  # of every kind, so that no version counts otherwise
-        meaning = read_item(payload, is_hosts=self._known.is_sub_agent)
+        meaning = read_item(entry, payload, is_hosts=self._known.is_sub_agent)
         if isinstance(meaning, LogMessage) and payload.get("type") == "message":
             self._stand(known_directory(directory_told(payload)))
             if payload.get("role") in ("user", "assistant") and self._is_other_form(
@@ -464,19 +415,16 @@ class _RolloutReader:
     def _event(
         self, entry: Mapping[str, Json], payload: Mapping[str, Json], line: int
     ) -> Iterator[Found]:
-        match payload.get("type"):
-            case "user_message" | "agent_message":
-                self._known.events += 1
-                meaning = read_event(payload, is_hosts=self._known.is_sub_agent)
-                is_known = isinstance(meaning, LogMessage) and self._is_other_form(
-                    "item", likeness(meaning, payload)
-                )
-                yield from [SAME] if is_known else self._found(meaning, entry, payload, line)
-            case str() as kind if kind in EVENT_TYPES:
-                yield BOOKKEEPING
-            case kind:
-                unknown = Unknown(type=f"event_msg/{type_name(kind)}")
-                yield from self._found(unknown, entry, payload, line)
+        """What a person or the agent said; of all else the user was shown, the items say more."""
+        if payload.get("type") not in ("user_message", "agent_message"):
+            yield BOOKKEEPING
+            return
+        self._known.events += 1
+        meaning = read_event(payload, is_hosts=self._known.is_sub_agent)
+        is_known = isinstance(meaning, LogMessage) and self._is_other_form(
+            "item", likeness(meaning, payload)
+        )
+        yield from [SAME] if is_known else self._found(meaning, entry, payload, line)
 
     def _is_other_form(self, other: str, mark: str) -> bool:
         """Whether the other form of this message came before; if not, it is expected."""
@@ -495,19 +443,7 @@ class _RolloutReader:
         payload: Mapping[str, Json],
         line: int,
     ) -> Iterator[Found]:
-        match meaning:
-            case LeftOut():
-                yield meaning
-            case Odd():
-                yield Odd(trouble=meaning.trouble, detail=meaning.detail, line=line)
-            case Unknown():
-                yield Odd(trouble=Trouble.UNKNOWN, detail=meaning.type, line=line)
-                yield self._item(entry, payload, LogMessage(message=kept_entry(entry)))
-            case LogMessage():
-                yield from oddities(meaning, line)
-                yield self._item(entry, payload, meaning)
-            case _:
-                assert_never(meaning)
+        return found_in(meaning, line, lambda said: self._item(entry, payload, said))
 
     def _item(
         self, entry: Mapping[str, Json], payload: Mapping[str, Json], said: LogMessage
@@ -536,7 +472,7 @@ class _RolloutReader:
                 parent=None if known.parent is None else (NAME, known.parent),
             ),
             message=said.message,
-            at=time_of(entry.get("timestamp")) or time_of(known.started),
+            at=moment(entry.get("timestamp")) or moment(known.started),
             metadata={name: value for name, value in details.items() if value},
         )
 
@@ -546,3 +482,15 @@ def _spawned_by(source: Json) -> str | None:
     inner = source.get("subagent") if isinstance(source, dict) else None
     spawn = inner.get("thread_spawn") if isinstance(inner, dict) else None
     return plain_id(spawn.get("parent_thread_id")) if isinstance(spawn, dict) else None
+
+
+# Codex, by its rollouts.
+Codex = partial(
+    ImportSource,
+    name=NAME,
+    is_file=lambda path: path.suffix == ".jsonl" and path.name.startswith("rollout-"),
+    probe=_form,
+    reader=_RolloutReader,
+    shape=FileShape.LINES,
+    places=_places,
+)

@@ -6,6 +6,7 @@ is theirs to choose. What cannot be looked through is told, and the rest is foun
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import stat
@@ -13,20 +14,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
 
 from recollect.errors import NotFound
-from recollect.importers.items import ImportSource, Odd, Trouble
+from recollect.importers.items import Odd, too_large, unreadable
 
 FILES_MAX = 200_000
 _TIME_IN_NAME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}")
-_UNREAD_FOLDER = Odd(trouble=Trouble.UNREADABLE, detail="a folder that cannot be read")
-_NO_FILE = Odd(trouble=Trouble.UNREADABLE, detail="not a regular file")
-_MORE_FILES = Odd(trouble=Trouble.TOO_LARGE, detail=f"a folder with more than {FILES_MAX:,} files")
+_UNREAD_FOLDER = unreadable("a folder that cannot be read")
+_NO_FILE = unreadable("not a regular file")
+_MORE_FILES = too_large(f"a folder with more than {FILES_MAX:,} files")
 
 State = tuple[int, int, int]
 Told = Callable[[Path, Odd], None]
-_Entry = os.DirEntry[str] | Path  # a path is one that somebody named
+IsFile = Callable[[Path], bool]  # by its path below the folder that was named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def _nobody(_path: Path, _odd: Odd) -> None:
     """Nobody wants to know."""
 
 
-def find_files(source: ImportSource, paths: Sequence[Path], told: Told = _nobody) -> list[LogFile]:
+def find_files(is_file: IsFile, paths: Iterable[Path], told: Told = _nobody) -> list[LogFile]:
     """The files below these paths, the oldest first: what is copied from one into another belongs
     to the first.
 
@@ -61,13 +61,12 @@ def find_files(source: ImportSource, paths: Sequence[Path], told: Told = _nobody
             raise NotFound(
                 f"there is no {place_of(path)}, or it may not be read: name the folder or the file"
             )
-        for entry in _wanted(source, path, told):
-            file = _log_file(entry, path)
-            if file is not None:
-                found.setdefault(file.path, file)
-            elif entry is path:
-                told(path, _NO_FILE)
-    return _in_order(found.values())
+        for count, file in enumerate(_below(path, is_file, told)):
+            if count >= FILES_MAX:
+                told(path, _MORE_FILES)
+                break
+            found.setdefault(file.path, file)
+    return sorted(found.values(), key=lambda each: (_began(each), str(each.path)))
 
 
 def is_there(path: Path) -> bool:
@@ -84,7 +83,7 @@ def place_of(path: Path) -> str:
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> io.BufferedReader:
     """Open a file to read; nothing that blocks, as a pipe would. OSError: it cannot be."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -97,56 +96,27 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 class Lookout:
-    """Looks through the same places again and again for files that have changed.
+    """Looks through the same places again and again for files that have changed."""
 
-    With thousands of files that lie still, a look is little more than to ask how large they are:
-    whose a name is, is decided once, and only what has changed is put in order.
-    """
-
-    def __init__(self, source: ImportSource, paths: Sequence[Path]) -> None:
-        self._source = source
+    def __init__(self, is_file: IsFile, paths: Sequence[Path]) -> None:
+        self._is_file = is_file
         self._paths = tuple(path.absolute() for path in paths)  # each file has one name
-        self._seen: dict[str, State | None] = {}  # none: not a file of the source
+        self._seen: dict[Path, State] = {}
 
     def changed(self) -> list[LogFile]:
         """Files that are new or have changed since they were noted. A place may come later."""
-        before, self._seen = self._seen, {}
-        found: dict[str, LogFile] = {}
-        for root in existing(self._paths):
-            for entry in _files(root, _nobody):
-                name = os.fspath(entry)
-                known = before.get(name)
-                if known is None and (
-                    (name in before and entry is not root)
-                    or not _is_wanted(self._source, entry, root)
-                ):
-                    self._seen.setdefault(name, None)
-                elif (file := self._looked_at(entry, root, known)) is not None:
-                    found.setdefault(name, file)
-        return _in_order(found.values())
+        there = find_files(self._is_file, existing(self._paths))
+        known = {file.path: self._seen.get(file.path) for file in there}
+        self._seen = {path: state for path, state in known.items() if state is not None}
+        return [file for file in there if known[file.path] != file.state]
 
     def note(self, file: LogFile) -> None:
         """It has been read, as it was when it was found."""
-        self._seen[os.fspath(file.path)] = file.state
+        self._seen[file.path] = file.state
 
     def forget(self) -> None:
         """Find every file once more."""
         self._seen.clear()
-
-    def _looked_at(self, entry: _Entry, root: Path, known: State | None) -> LogFile | None:
-        """The file, if it is another one than is known."""
-        try:
-            about = entry.stat()
-        except OSError:
-            return None
-        if known == (about.st_size, about.st_mtime_ns, about.st_ctime_ns):
-            self._seen[os.fspath(entry)] = known
-            return None
-        return _log_file(entry, root)
-
-
-def _in_order(files: Iterable[LogFile]) -> list[LogFile]:
-    return sorted(files, key=lambda each: (_began(each), str(each.path)))
 
 
 def _began(file: LogFile) -> str:
@@ -163,25 +133,14 @@ def modified_at(file: LogFile) -> datetime:
         return datetime.fromtimestamp(0, UTC)
 
 
-def _wanted(source: ImportSource, root: Path, told: Told) -> Iterator[_Entry]:
-    count = 0
-    for entry in _files(root, told):
-        if _is_wanted(source, entry, root):
-            count += 1
-            if count > FILES_MAX:
-                told(root, _MORE_FILES)
-                return
-            yield entry
-
-
-def _is_wanted(source: ImportSource, entry: _Entry, root: Path) -> bool:
-    return isinstance(entry, Path) or source.is_file(Path(entry.path).relative_to(root))
-
-
-def _files(root: Path, told: Told) -> Iterator[_Entry]:
-    """A path that is no folder, or every regular file below it."""
+def _below(root: Path, is_file: IsFile, told: Told) -> Iterator[LogFile]:
+    """The file that somebody named, or every wanted and regular one below a folder."""
     if not root.is_dir():
-        yield root
+        file = _log_file(root, root)
+        if file is None:
+            told(root, _NO_FILE)
+        else:
+            yield file
         return
     waiting = [os.fspath(root)]
     while waiting:
@@ -197,11 +156,15 @@ def _files(root: Path, told: Told) -> Iterator[_Entry]:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(entry.path)
-            elif entry.is_file(follow_symlinks=False):
-                yield entry
+            elif entry.is_file(follow_symlinks=False) and is_file(
+                Path(entry.path).relative_to(root)
+            ):
+                file = _log_file(entry, root)
+                if file is not None:
+                    yield file
 
 
-def _log_file(entry: _Entry, root: Path) -> LogFile | None:
+def _log_file(entry: os.DirEntry[str] | Path, root: Path) -> LogFile | None:
     """None: it is no regular file, or none any more."""
     try:
         about = entry.stat()

@@ -25,9 +25,14 @@ from typing import Any
 
 from recollect import collection
 from recollect.errors import InvalidValue
-from recollect.importers.fields import (
+from recollect.importers.items import (
     LINE_FILES,
-    Export,
+    FileShape,
+    Found,
+    ImportedSession,
+    ImportSource,
+    LeftOut,
+    Origin,
     digest,
     first,
     item_of,
@@ -41,7 +46,6 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import FileShape, Found, ImportedSession, LeftOut, Origin
 from recollect.importers.projects import known_directory
 from recollect.messages import Role, read_role
 
@@ -168,10 +172,10 @@ def _metadata(given: object) -> Mapping[str, Any] | None:
 
 # Messages as lines of JSON.
 GenericJsonl = partial(
-    Export,
+    ImportSource,
     name="jsonl",
-    files=LINE_FILES,
+    is_file=LINE_FILES,
     shape=FileShape.LINES,
-    form=known_by(_is_message, "one message in a line"),
-    opened=_JsonlReader,
+    probe=known_by(_is_message, "one message in a line"),
+    reader=_JsonlReader,
 )

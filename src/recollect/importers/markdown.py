@@ -11,8 +11,8 @@ import codecs
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from posixpath import normpath
 from typing import Any
@@ -27,18 +27,18 @@ from recollect.documents.front_matter import FENCE, Front, heading, parse
 from recollect.documents.links import find_links
 from recollect.documents.paths import SLUG_CHARS_MAX, DocumentPath, memory_root, slug_key
 from recollect.errors import InvalidPath, InvalidValue, NotFound, StaleVersion, TooLarge
-from recollect.importers.fields import digest, unknown
 from recollect.importers.folders import LogFile, find_files, open_regular, place_of
 from recollect.importers.items import (
+    MARKDOWN,
     NOT_UTF8,
-    FileReader,
-    FileShape,
-    Found,
     ImportProgress,
     ImportReport,
     Odd,
-    Origin,
-    Trouble,
+    broken,
+    digest,
+    not_understood,
+    too_large,
+    unreadable,
 )
 from recollect.memory import Memory
 from recollect.types.imports import Cursor
@@ -59,47 +59,16 @@ _TICKS = re.compile(r"`{3,}")
 _WIKI_LINK = re.compile(r"(?P<embed>!?)\[\[(?P<inner>[^\[\]\n]{1,1400})\]\]")
 
 
-class Markdown:
-    """Notes in a folder. They are documents and no messages: `Notes` makes them."""
-
-    name = "markdown"
-    shape = FileShape.TREE
-    names = ()
-
-    def places(
-        self,
-        environment: Mapping[str, str],  # noqa: ARG002
-        home: Path,  # noqa: ARG002
-    ) -> Sequence[Path]:
-        return ()  # people say where they have put it
-
-    def is_file(self, path: Path) -> bool:
-        is_hidden = any(part.startswith(".") and part not in (".", "..") for part in path.parts)
-        return not is_hidden and path.name.casefold().endswith(_SUFFIXES)
-
-    def probe(self, entries: Sequence[object]) -> str | None:  # noqa: ARG002
-        return "notes"
-
-    def reader(
-        self,
-        origin: Origin,  # noqa: ARG002
-        memo: Mapping[str, Any],  # noqa: ARG002
-    ) -> FileReader:
-        return _NoReader()
-
-
-class _NoReader:
-    memo: Mapping[str, Any] = {}
-
-    def read(self, entry: object, line: int) -> Iterator[Found]:
-        yield unknown(entry, line)
+def is_note(path: Path) -> bool:
+    """Whether a file of a folder is a note, by its path below the folder."""
+    is_hidden = any(part.startswith(".") and part not in (".", "..") for part in path.parts)
+    return not is_hidden and path.name.casefold().endswith(_SUFFIXES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
     """A note as the document it becomes; `remarks`: what of it could not be read as it is."""
 
-    name: str
     path: str
     content: Content
     remarks: tuple[Odd, ...] = ()
@@ -109,54 +78,6 @@ class Note:
         """The same as long as the document would say the same."""
         said = self.content
         return digest(self.path, said.title, said.description, said.body, said.tags)
-
-
-# what is to be done about a note
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
-    """What is known from the last time: what the note came to, and which version that made."""
-
-    digest: str
-    document_id: str
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class UnchangedNote:
-    """There is nothing to write."""
-
-
-@dataclass(frozen=True, slots=True)
-class Due:
-    """Write it over this version; 0: there is none yet."""
-
-    expected: int
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """Somebody else has changed, moved, deleted or made the document: it stays, and is reported."""
-
-    reason: str
-
-
-def decide(
-    note: Note, known: Imported | None, document: Document | None
-) -> UnchangedNote | Due | Kept:
-    """What to do about a note. `document`: what stands at its path now."""
-    if known is not None and known.digest == note.digest:
-        return UnchangedNote()
-    if document is not None and document.content == note.content:
-        return UnchangedNote()
-    if known is None:
-        return Due(0) if document is None else Kept("another document stands there")
-    if document is None or document.id != known.document_id:
-        return Kept("the document was deleted or moved since")
-    if document.version != known.version:
-        return Kept("both the note and the document were changed since")
-    return Due(document.version)
 
 
 # from names to places
@@ -183,27 +104,27 @@ class Notes:
 
     def learn(self, name: str, data: bytes) -> None:
         """Look for other names that links may know the note by: its title and its aliases."""
-        front = _read(data).front
-        for known in (front.title, *front.aliases):
-            if known:
+        read = _read(data)
+        for known in (read.texts.get("title", ""), *read.aliases):
+            if known.strip():
                 self._titles.setdefault(_link_key(known), name)
 
     def note(self, name: str, data: bytes) -> Note | Odd:
         """The document of a note; an Odd: it is no text."""
         if len(data) > NOTE_BYTES_MAX:
-            return Odd(trouble=Trouble.TOO_LARGE, detail="a note")
+            return too_large("a note")
         read = _read(data)
         if "\0" in read.body:
-            return Odd(trouble=Trouble.BROKEN, detail="a note that is no text")
+            return broken("a note that is no text")
         body = self._linked(read.body, name)
-        title = read.front.title or heading(read.body) or _stem(name.rpartition("/")[2])
+        title = read.texts.get("title") or heading(read.body) or _stem(name.rpartition("/")[2])
         content = Content(
             title=title[:TITLE_CHARS_MAX],
-            description=read.front.description,
-            body=body + _block(read.front.rest, body),
-            tags=read.front.tags,
+            description=read.texts.get("description", ""),
+            body=body + _block("\n".join(read.rest).strip("\n"), body),
+            tags=tuple(read.tags),
         )
-        return Note(name=name, path=self.path(name), content=content, remarks=read.remarks)
+        return Note(path=self.path(name), content=content, remarks=tuple(read.remarks))
 
     def _linked(self, body: str, name: str) -> str:
         """The body with its links to notes as links to their documents; code stays as it is."""
@@ -315,12 +236,9 @@ def _told_apart(path: DocumentPath, name: str, root: DocumentPath) -> DocumentPa
 def _child(parent: DocumentPath, slug: str, tail: str) -> DocumentPath:
     """A child of this name with this ending, shortened until it goes."""
     room = SLUG_CHARS_MAX - len(tail)
-    while room > 0:
-        shortened = slug[:room].rstrip(" .-")
-        if _is_slug(shortened + tail, parent):
-            return parent.child(shortened + tail)
+    while room > 0 and not _is_slug(slug[:room].rstrip(" .-") + tail, parent):
         room //= 2
-    return parent.child(f"note{tail}")
+    return parent.child((slug[:room].rstrip(" .-") if room else "note") + tail)
 
 
 def _slug(name: str, parent: DocumentPath) -> str:
@@ -346,46 +264,59 @@ def _is_slug(text: str, parent: DocumentPath) -> bool:
 # what a file says
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Front:
-    """What front matter says of a note; `rest`: lines that no document has a place for."""
-
-    title: str = ""
-    description: str = ""
-    tags: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
-    rest: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Read:
-    front: _Front
+    """What a file says; `rest`: lines of front matter that no document has a place for."""
+
     body: str
-    remarks: tuple[Odd, ...]
+    remarks: list[Odd]
+    texts: dict[str, str] = field(default_factory=dict)
+    tags: list[str] = field(default_factory=list)
+    aliases: list[str] = field(default_factory=list)
+    rest: list[str] = field(default_factory=list)
+
+    def take(self, field: _Field) -> bool | None:
+        """Whether all of a field has its place; none: it could not be read."""
+        if field.key in _TEXTS and field.key not in self.texts:
+            said, chars_max = field.text(), _TEXTS[field.key]
+            if said is None:
+                return None
+            self.texts[field.key] = " ".join(said.split())[:chars_max].strip()
+            return len(said) <= chars_max
+        if field.key in _TAGS:
+            named = field.texts()
+            if named is None:
+                return None
+            cleaned = [tag.strip().lstrip("#") for tag in named]
+            wanted = [tag for tag in cleaned if tag and len(tag) <= TAG_CHARS_MAX]
+            self.tags = list(dict.fromkeys([*self.tags, *wanted]))[:TAGS_MAX]
+            return set(cleaned) - {""} <= set(self.tags)
+        if field.key in _ALIASES:
+            self.aliases += [*(field.texts() or ()), field.text() or ""]
+        return False
 
 
 def _read(data: bytes) -> _Read:
-    text, remarks = _decoded(data)
+    remarks = []
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        remarks.append(broken(NOT_UTF8))
+        text = data.decode(encoding, errors="replace")
     text = text.replace("\r\n", "\n").removeprefix("\ufeff")
     head, _, rest = text.partition("\n")
     closing = _CLOSING.search(rest) if head.rstrip() == FENCE else None
     fields = None if closing is None else _fields(rest[: closing.start()])
     if closing is None or fields is None:  # a line across the page, and no front matter
-        return _Read(front=_Front(), body=text.removesuffix("\n"), remarks=remarks)
-    front, is_odd = _front(fields)
-    if is_odd:
-        remarks += (Odd(trouble=Trouble.UNKNOWN, detail="front matter"),)
+        return _Read(body=text.removesuffix("\n"), remarks=remarks)
     body = rest[closing.end() :].removeprefix("\n").removesuffix("\n")
-    return _Read(front=front, body=body, remarks=remarks)
-
-
-def _decoded(data: bytes) -> tuple[str, tuple[Odd, ...]]:
-    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
-    try:
-        return data.decode(encoding), ()
-    except UnicodeDecodeError:
-        odd = Odd(trouble=Trouble.BROKEN, detail=NOT_UTF8)
-        return data.decode(encoding, errors="replace"), (odd,)
+    read = _Read(body=body, remarks=remarks)
+    taken = [read.take(field) for field in fields]
+    read.rest = [each.raw for each, is_whole in zip(fields, taken, strict=True) if not is_whole]
+    if None in taken:
+        remarks.append(not_understood("front matter"))
+    return read
 
 
 @dataclass(slots=True, kw_only=True)
@@ -438,55 +369,6 @@ def _fields(text: str) -> list[_Field] | None:
     return fields
 
 
-def _front(fields: Sequence[_Field]) -> tuple[_Front, bool]:
-    """What the fields come to, and whether one that is known could not be read."""
-    texts: dict[str, str] = {}
-    tags: list[str] = []
-    aliases: list[str] = []
-    rest: list[str] = []
-    is_odd = False
-    for field in fields:
-        is_whole: bool | None = False
-        if field.key in _TEXTS and field.key not in texts:
-            is_whole = _take_text(field, texts)
-        elif field.key in _TAGS:
-            is_whole = _take_tags(field, tags)
-        elif field.key in _ALIASES:
-            aliases += field.texts() or ()
-            aliases += [field.text() or ""]
-        is_odd = is_odd or is_whole is None
-        if not is_whole:
-            rest.append(field.raw)
-    front = _Front(
-        title=texts.get("title", ""),
-        description=texts.get("description", ""),
-        tags=tuple(tags),
-        aliases=tuple(each for each in aliases if each.strip()),
-        rest="\n".join(rest).strip("\n"),
-    )
-    return front, is_odd
-
-
-def _take_text(field: _Field, texts: dict[str, str]) -> bool | None:
-    """Whether all of it was taken; none: it could not be read."""
-    said = field.text()
-    if said is None:
-        return None
-    chars_max = _TEXTS[field.key]
-    texts[field.key] = " ".join(said.split())[:chars_max].strip()
-    return len(said) <= chars_max
-
-
-def _take_tags(field: _Field, tags: list[str]) -> bool | None:
-    said = field.texts()
-    if said is None:
-        return None
-    cleaned = [tag.strip().lstrip("#") for tag in said]
-    wanted = [tag for tag in cleaned if tag and len(tag) <= TAG_CHARS_MAX and tag not in tags]
-    tags += list(dict.fromkeys(wanted))[: TAGS_MAX - len(tags)]
-    return set(cleaned) - {""} <= set(tags)
-
-
 def _block(rest: str, body: str) -> str:
     """What no document has a place for, as code at the end of the body."""
     if not rest:
@@ -516,14 +398,14 @@ class ImportingNotes:
         self._documents = memory.space(space).documents
         self._is_dry = is_dry
         self._progress = progress
-        self.report = ImportReport(source=Markdown.name)
+        self.report = ImportReport(source=MARKDOWN)
 
     def run(self, folder: Path) -> ImportReport:
         """Read every note below a folder. NotFound: there is no such folder."""
         if not folder.is_dir():
             raise NotFound(f"there is no folder {folder}: name the one that the notes are in")
         root = folder.resolve()
-        found = find_files(Markdown(), [root], self._tell)
+        found = find_files(is_note, [root], self._tell)
         files = {place_of(each.path.relative_to(root)): each for each in found}
         size = sum(each.size for each in found)
         notes = Notes(files, folder=place_of(Path(root.name)) if root.name else NAMELESS)
@@ -541,13 +423,10 @@ class ImportingNotes:
         return self.report
 
     def _show(self, done: int, files: int, size: int) -> None:
+        read, made = self.report.bytes_read, self.report.documents
         self._progress(
             ImportProgress(
-                files_done=done,
-                files=files,
-                bytes_done=self.report.bytes_read,
-                bytes_all=size,
-                records=self.report.documents,
+                files_done=done, files=files, bytes_done=read, bytes_all=size, records=made
             )
         )
 
@@ -557,7 +436,7 @@ class ImportingNotes:
                 data = stream.read(NOTE_BYTES_MAX + 1)
         except OSError:
             if is_told:
-                odd = Odd(trouble=Trouble.UNREADABLE, detail="the file cannot be read")
+                odd = unreadable("the file cannot be read")
                 self._tell(file.path, odd)
             return None
         if is_told:
@@ -574,16 +453,24 @@ class ImportingNotes:
             return
         for remark in note.remarks:
             self.report.add_odd(place, remark)
-        known, document = self._known(place), self._documents.find(note.path)
-        match decide(note, known, document):
-            case UnchangedNote():
-                self.report.files_unchanged += 1
-                if known is None and document is not None:
-                    self._note(place, note, document)
-            case Kept(reason):
-                self.report.left_out[reason] += 1
-            case Due(expected):
-                self._write(note, expected, place)
+        cursor = self._memory.store.imports.cursor(self._space, MARKDOWN, place)
+        known: dict[str, Any] = {} if cursor is None else json.loads(cursor.memo)
+        document = self._documents.find(note.path)
+        is_same = document is not None and document.content == note.content
+        if is_same or known.get("digest") == note.digest:
+            self.report.files_unchanged += 1
+            if not known and document is not None:
+                self._note(place, note, document)
+        elif document is None and not known:
+            self._write(note, 0, place)
+        elif document is not None and not known:
+            self.report.left_out["another document stands there"] += 1
+        elif document is None or document.id != known["document_id"]:
+            self.report.left_out["the document was deleted or moved since"] += 1
+        elif document.version != known["version"]:
+            self.report.left_out["both the note and the document were changed since"] += 1
+        else:
+            self._write(note, document.version, place)
 
     def _write(self, note: Note, expected: int, place: str) -> None:
         said = note.content
@@ -600,24 +487,19 @@ class ImportingNotes:
                 expected_version=expected,
                 reason=REASON,
             )
-        except TooLarge:
-            self.report.add_odd(place, Odd(trouble=Trouble.TOO_LARGE, detail="a note"))
-            return
         except (InvalidValue, StaleVersion) as error:
-            odd = Odd(trouble=Trouble.BROKEN, detail=type(error).__name__)
+            is_large = isinstance(error, TooLarge)
+            odd = too_large("a note") if is_large else broken(type(error).__name__)
             self.report.add_odd(place, odd)
             return
         self.report.documents += 1
         self._note(place, note, document)
 
-    def _known(self, place: str) -> Imported | None:
-        cursor = self._memory.store.imports.cursor(self._space, Markdown.name, place)
-        return None if cursor is None else Imported(**json.loads(cursor.memo))
-
     def _note(self, place: str, note: Note, document: Document) -> None:
+        """Remember what the note came to, and which version that made."""
         if self._is_dry:
             return
-        imported = Imported(digest=note.digest, document_id=document.id, version=document.version)
-        cursor = Cursor(source=Markdown.name, place=place, memo=json.dumps(asdict(imported)))
+        made = {"digest": note.digest, "document_id": document.id, "version": document.version}
+        cursor = Cursor(source=MARKDOWN, place=place, memo=json.dumps(made))
         now = self._memory.clock.now()
         self._memory.store.imports.note(self._space, (), cursor, now)

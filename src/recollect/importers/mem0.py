@@ -12,9 +12,12 @@ from typing import Any
 
 from recollect import collection
 from recollect.errors import InvalidValue
-from recollect.importers.fields import (
+from recollect.importers.items import (
     JSON_FILES,
-    Export,
+    Found,
+    ImportedFact,
+    ImportSource,
+    LeftOut,
     digest,
     first,
     known_by,
@@ -27,7 +30,6 @@ from recollect.importers.fields import (
     unknown,
     words,
 )
-from recollect.importers.items import Found, ImportedFact, LeftOut
 
 SCOPES = ("user_id", "agent_id", "run_id", "app_id", "actor_id", "role")
 TAGS_MAX = 32  # as many as a fact may have
@@ -96,10 +98,10 @@ def _tags(said: Mapping[str, Any]) -> tuple[str, ...]:
 
 # Memories of mem0.
 Mem0 = partial(
-    Export,
+    ImportSource,
     name="mem0",
-    files=JSON_FILES,
+    is_file=JSON_FILES,
     names=_RESULTS,
-    form=known_by(_is_memory, "memories with ids"),
-    opened=one_by_one(_statements),
+    probe=known_by(_is_memory, "memories with ids"),
+    reader=one_by_one(_statements),
 )

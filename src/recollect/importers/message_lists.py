@@ -14,9 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from recollect.importers.fields import (
+from recollect.importers.items import (
     JSON_FILES,
-    Export,
+    Found,
+    ImportedSession,
+    ImportSource,
+    Origin,
     digest,
     first,
     item_of,
@@ -25,12 +28,12 @@ from recollect.importers.fields import (
     mapping,
     metadata_of,
     moment,
+    not_understood,
     spelled,
     text,
     unknown,
     words,
 )
-from recollect.importers.items import Found, ImportedSession, Odd, Origin, Trouble
 from recollect.messages import Role
 
 HELD_MAX = 4  # instructions that are kept until something is said
@@ -157,7 +160,7 @@ def _item(
     message: Mapping[str, Any], number: int, conversation: ImportedSession, line: int
 ) -> Iterator[Found]:
     if not message:
-        yield Odd(trouble=Trouble.UNKNOWN, detail="empty message", line=line)
+        yield not_understood("empty message", line)
         return
     yield from item_of(
         item_id=digest(conversation.key, number, message),
@@ -170,17 +173,17 @@ def _item(
 
 # Messages of the chat completions, items of the Responses API, and fine-tuning files.
 OpenAIMessages = partial(
-    Export,
+    ImportSource,
     name="openai",
-    files=JSON_FILES,
-    form=partial(_form, _is_openai),
-    opened=partial(_MessageListReader, "openai"),
+    is_file=JSON_FILES,
+    probe=partial(_form, _is_openai),
+    reader=partial(_MessageListReader, "openai"),
 )
 # Messages of the Messages API; the instructions stand beside them, under `system`.
 AnthropicMessages = partial(
-    Export,
+    ImportSource,
     name="anthropic",
-    files=JSON_FILES,
-    form=partial(_form, _is_anthropic),
-    opened=partial(_MessageListReader, "anthropic"),
+    is_file=JSON_FILES,
+    probe=partial(_form, _is_anthropic),
+    reader=partial(_MessageListReader, "anthropic"),
 )

@@ -2,13 +2,15 @@
 
 A batch, the digests of its items and the cursor behind it are one transaction, so a process that is
 killed has lost and doubled nothing: the next run goes on behind the last batch. Nothing that stands
-in a file stops it; what was not understood is counted.
+in a file stops it; what was not understood is counted. A watch keeps up with logs that grow: any
+number of watchers may look at the same files, what one has stored is known to all, and it is
+learned from when its session has been quiet for a while, by the idle sweep.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,9 +22,16 @@ from typing import Any, BinaryIO
 
 from recollect import collection
 from recollect.collection import Message
-from recollect.errors import InvalidValue, NotFound, TooLarge
+from recollect.errors import InvalidValue, NotFound, StoreError, TooLarge
 from recollect.facts import Facts
-from recollect.importers.folders import LogFile, find_files, modified_at, open_regular, place_of
+from recollect.importers.folders import (
+    LogFile,
+    Lookout,
+    find_files,
+    modified_at,
+    open_regular,
+    place_of,
+)
 from recollect.importers.items import (
     FileReader,
     FileShape,
@@ -37,6 +46,10 @@ from recollect.importers.items import (
     Odd,
     Origin,
     Trouble,
+    broken,
+    not_understood,
+    too_large,
+    unreadable,
 )
 from recollect.importers.projects import project_of
 from recollect.importers.streams import entries_of, lines
@@ -49,20 +62,8 @@ from recollect.types.imports import Arrival, Cursor, digest
 CHANGED_HERE = "changed here since"
 
 
-@dataclass(slots=True, kw_only=True)
-class StoredStatements:
-    """What came of some statements. `items` are known from now on."""
-
-    items: list[str] = field(default_factory=list)
-    added: int = 0
-    changed: int = 0
-    known: int = 0
-    left_out: Counter[str] = field(default_factory=Counter)
-    odd: list[Odd] = field(default_factory=list)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taking:
+class _FactImport:
     """From a source into the facts of a space.
 
     `known` says what has come in before: statements, and how each of them read. In a dry run what
@@ -72,93 +73,69 @@ class Taking:
     source: str
     facts: Facts
     instead: Facts | None
-    redactor: Callable[[], Redactor]
+    redactor: Redactor
     known: Callable[[Sequence[str]], frozenset[str]]
     now: datetime
+    report: ImportReport
+    place: str
 
-    def take(self, statements: Sequence[ImportedFact]) -> StoredStatements:
+    def take(self, statements: Sequence[ImportedFact]) -> list[str]:
+        """Store them; what is known from now on."""
         by_item = {digest(each.id): each for each in statements}
         came = self.known(list(by_item))
-        readings = {item: self._reading(item, by_item[item]) for item in came}
-        known = self.known(list(readings.values()))
-        taken = StoredStatements(items=list(by_item), known=len(statements) - len(by_item))
+        readings = {item: self._reading(item, each) for item, each in by_item.items()}
+        known = self.known([readings[item] for item in came])
+        items = list(by_item)
+        self.report.known += len(statements) - len(by_item)
         for item, each in by_item.items():
             try:
-                if item not in came:
-                    self._add(item, each, taken)
-                elif readings[item] in known:
-                    taken.known += 1
+                if readings[item] in known:
+                    self.report.known += 1
                 else:
-                    taken.items.append(readings[item])
-                    self._follow(item, each, readings[item], taken)
+                    self._store(item, each, readings[item], is_new=item not in came)
+                    items.append(readings[item])
             except NotFound:  # deleted this very moment
-                taken.known += 1
+                self.report.known += 1
             except InvalidValue as error:
-                is_large = isinstance(error, TooLarge)
-                trouble = Trouble.TOO_LARGE if is_large else Trouble.BROKEN
-                taken.odd.append(Odd(trouble=trouble, detail="a fact"))
-        return taken
+                odd = too_large if isinstance(error, TooLarge) else broken
+                self.report.add_odd(self.place, odd("a fact"))
+        return items
 
-    def _add(self, item: str, said: ImportedFact, taken: StoredStatements) -> None:
-        self._put(item, said, self._since(said))
-        if self.instead is None:
-            taken.items.append(self._reading(item, said))
-        taken.added += 1
-
-    def _follow(self, item: str, said: ImportedFact, reading: str, taken: StoredStatements) -> None:
-        """It came in before, and did not read like this."""
-        fact = self.facts.get(self._id(item))
-        if fact is None:  # deleted here
-            taken.known += 1
-            return
-        since, is_same = self._since(said), self._reading_of(item, fact) == reading
-        is_late = since is not None and fact.valid_from is not None and since < fact.valid_from
-        if is_same and not is_late:  # whoever stored it had no time to say so
-            taken.known += 1
-        elif not self._is_untouched(item, fact):
-            taken.left_out[CHANGED_HERE] += 1
+    def _store(self, item: str, said: ImportedFact, reading: str, *, is_new: bool) -> None:
+        fact = None if is_new else self.facts.get(f"{self.source}-{item}")
+        left = None if fact is None else self._reading_of(item, fact)
+        if is_new:
+            self._put(item, said)
+            self.report.facts += 1
+        elif fact is None or left is None or left == reading:
+            # Deleted here; or whoever stored it had no time to say so.
+            self.report.known += 1
+        elif not self.known([left]):
+            self.report.left_out[CHANGED_HERE] += 1
         else:
-            if is_same:
-                self._put(item, said, since)
-            else:
-                self._reword(item, said)
-            taken.changed += 1
+            if self.instead is not None:
+                self._put(item, said)
+            else:  # it is found for earlier times as it read then
+                self.facts.update(fact.id, said.text, tags=said.tags, metadata=said.metadata)
+            self.report.facts_changed += 1
 
-    def _is_untouched(self, item: str, fact: Fact) -> bool:
-        """Whether it is as an import left it; the first imports did not keep how it read."""
-        is_known = bool(self.known([self._reading_of(item, fact)]))
-        return is_known or len(self.facts.history(fact.id)) == 1
-
-    def _put(self, item: str, said: ImportedFact, since: datetime | None) -> None:
+    def _put(self, item: str, said: ImportedFact) -> None:
+        since = said.since or said.at
         (self.instead or self.facts).add(
             Fact(
                 said.text,
-                id=self._id(item),
+                id=f"{self.source}-{item}",
                 tags=said.tags,
                 metadata=said.metadata,
                 created_at=said.at,
-                valid_from=since,
+                # When it was said as it stands; a clock that goes ahead makes nothing hold later.
+                valid_from=None if since is None or since > self.now else since,
             )
         )
 
-    def _reword(self, item: str, said: ImportedFact) -> None:
-        """It is found for earlier times as it read then."""
-        if self.instead is not None:
-            self._put(item, said, None)
-        else:
-            self.facts.update(self._id(item), said.text, tags=said.tags, metadata=said.metadata)
-
-    def _since(self, said: ImportedFact) -> datetime | None:
-        """When it was said as it stands; a clock that goes ahead makes nothing hold later."""
-        since = said.since or said.at
-        return None if since is None or since > self.now else since
-
-    def _id(self, item: str) -> str:
-        return f"{self.source}-{item}"
-
     def _reading(self, item: str, said: ImportedFact) -> str:
         """How a statement reads once it is stored, as a digest."""
-        redactor = self.redactor()
+        redactor = self.redactor
         try:
             metadata = json.loads(collection.encode_metadata(said.metadata) or "{}")
         except InvalidValue:
@@ -184,12 +161,6 @@ PROBED_ENTRIES = 20
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 NO_MEMORY = "memory is off for the agent"
 
-Report = Callable[[ImportProgress], None]
-
-
-def _no_report(_progress: ImportProgress) -> None:
-    """Nobody waits."""
-
 
 class Importing:
     """One import of a source into a space.
@@ -204,23 +175,30 @@ class Importing:
         source: ImportSource,
         *,
         instead: Memory | None = None,
-        progress: Report = _no_report,
+        progress: Callable[[ImportProgress], None] = lambda _progress: None,
     ) -> None:
-        self._way = _Way(memory=memory, target=instead or memory, name=space, source=source)
-        self._source = source
+        self.memory = memory
+        self.target = instead or memory
+        self.space = space
+        self.source = source
         self._progress = progress
         self.report = ImportReport(source=source.name)
 
     def run(self, paths: Sequence[Path], *, marks: bool = True) -> ImportReport:
         """Read everything below these paths. `marks`: what came in is over, and is learned from."""
-        files = find_files(self._source, paths, self._tell)
-        done, size = 0, sum(each.size for each in files)
-        for number, file in enumerate(files):
-            begun = _progress(number, len(files), done, size, self.report.records)
-            self._progress(begun)
-            self.read(file, marks=marks, begun=begun)
-            done += file.size
-        self._progress(_progress(len(files), len(files), size, size, self.report.records))
+        files = find_files(self.source.is_file, paths, self._tell)
+        size = sum(each.size for each in files)
+        at = ImportProgress(files_done=0, files=len(files), bytes_done=0, bytes_all=size, records=0)
+        for file in files:
+            self._progress(at)
+            self.read(file, marks=marks, begun=at)
+            at = replace(
+                at,
+                files_done=at.files_done + 1,
+                bytes_done=at.bytes_done + file.size,
+                records=self.report.records,
+            )
+        self._progress(at)
         return self.report
 
     def read(
@@ -228,8 +206,10 @@ class Importing:
     ) -> None:
         """Read what is new of one file. Without `marks` it may still be written to."""
         self.report.files += 1
-        at = begun or _progress(0, 1, 0, file.size, 0)
-        pouring = _Pouring(self._way, file, self.report, marks=marks)
+        at = begun or ImportProgress(
+            files_done=0, files=1, bytes_done=0, bytes_all=file.size, records=0
+        )
+        pouring = _FileImport(self, file, marks=marks)
 
         def told(offset: int) -> None:
             done = at.bytes_done + min(offset, file.size)
@@ -238,40 +218,26 @@ class Importing:
         try:
             pouring.pour(told)
         except OSError:
-            self._tell(file.path, Odd(trouble=Trouble.UNREADABLE, detail="the file cannot be read"))
+            self._tell(file.path, unreadable("the file cannot be read"))
         pouring.let_go()
 
     def _tell(self, path: Path, odd: Odd) -> None:
         self.report.add_odd(place_of(path), odd)
 
-
-def _progress(files_done: int, files: int, done: int, size: int, records: int) -> ImportProgress:
-    return ImportProgress(
-        files_done=files_done, files=files, bytes_done=done, bytes_all=size, records=records
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Way:
-    """From where to where: what has come in is known to one memory, and stored in the other."""
-
-    memory: Memory
-    target: Memory
-    name: str  # of the space
-    source: ImportSource
+    # What has come in is known to one memory, and stored in the other.
 
     @property
     def is_dry(self) -> bool:
         return self.target is not self.memory
 
     def cursor(self, place: str) -> Cursor | None:
-        return self.memory.store.imports.cursor(self.name, self.source.name, place)
+        return self.memory.store.imports.cursor(self.space, self.source.name, place)
 
     def known(self, items: Sequence[str]) -> frozenset[str]:
-        return self.memory.store.imports.known(self.name, self.source.name, items)
+        return self.memory.store.imports.known(self.space, self.source.name, items)
 
     def note(self, items: Sequence[str], cursor: Cursor) -> None:
-        self.target.store.imports.note(self.name, items, cursor, self.target.clock.now())
+        self.target.store.imports.note(self.space, items, cursor, self.target.clock.now())
 
 
 _Name = tuple[str, tuple[str, ...]]  # a conversation by its agent and its key
@@ -281,8 +247,7 @@ _Name = tuple[str, tuple[str, ...]]  # a conversation by its agent and its key
 class _ItemBatch:
     """What has been read and is not stored yet, by conversation, in order."""
 
-    conversations: dict[_Name, ImportedSession] = field(default_factory=dict)
-    arrivals: dict[_Name, list[Arrival]] = field(default_factory=dict)
+    parts: dict[_Name, tuple[ImportedSession, list[Arrival]]] = field(default_factory=dict)
     statements: list[ImportedFact] = field(default_factory=list)
     items: int = 0
     size: int = 0
@@ -293,25 +258,21 @@ class _ItemBatch:
 
     def add(self, conversation: ImportedSession, arrival: Arrival) -> None:
         name = (conversation.agent, conversation.key)
-        self.conversations.setdefault(name, conversation)
-        self.arrivals.setdefault(name, []).append(arrival)
+        self.parts.setdefault(name, (conversation, []))[1].append(arrival)
         self.items += 1
         self.size += len(arrival.record.content) + len(arrival.record.body or "")
 
-    def parts(self) -> list[tuple[ImportedSession, list[Arrival]]]:
-        return [(self.conversations[name], found) for name, found in self.arrivals.items()]
 
-
-class _Pouring:
+class _FileImport:
     """One file on its way into the store."""
 
-    def __init__(self, way: _Way, file: LogFile, report: ImportReport, *, marks: bool) -> None:
+    def __init__(self, way: Importing, file: LogFile, *, marks: bool) -> None:
         self._way = way
         self._marks = marks
         self._source = way.source
-        self._target = way.target.space(way.name)
+        self._target = way.target.space(way.space)
         self._file = file
-        self._report = report
+        self._report = way.report
         self._batch = _ItemBatch()
         self._is_understood = False  # anything of it
         self._sessions: dict[_Name, Session] = {}
@@ -321,14 +282,11 @@ class _Pouring:
 
     def pour(self, told: Callable[[int], None]) -> None:
         is_lines = self._file.path.suffix.casefold() in LINES_SUFFIXES
-        match self._source.shape:
-            case FileShape.ELEMENTS if not is_lines:
-                self._pour_elements(told)
-            case FileShape.LINES | FileShape.ELEMENTS:
-                with open_regular(self._file.path) as stream:
-                    self._pour_lines(stream, told)
-            case FileShape.TREE:
-                raise AssertionError("a tree of notes is no file of messages")
+        if self._source.shape is FileShape.ELEMENTS and not is_lines:
+            self._pour_elements(told)
+        else:
+            with open_regular(self._file.path) as stream:
+                self._pour_lines(stream, told)
 
     def let_go(self) -> None:
         """Of what came in: with `marks` it is learned from now, and not when it is old enough."""
@@ -425,7 +383,7 @@ class _Pouring:
             self._report.forms[form] += 1
         elif first:
             detail = f"not a form of {self._source.name} that is known"
-            self._report.add_odd(self._place, Odd(trouble=Trouble.UNKNOWN, detail=detail))
+            self._report.add_odd(self._place, not_understood(detail))
 
     def _reader(self, memo: Mapping[str, Any]) -> FileReader:
         file = self._file
@@ -451,20 +409,17 @@ class _Pouring:
         try:
             record = collection.prepare(message, record_bytes_max=self._record_bytes_max)
         except TooLarge:
-            odd = Odd(trouble=Trouble.TOO_LARGE, detail="a record", line=line)
-            self._report.add_odd(self._place, odd)
-            return
+            self._report.add_odd(self._place, too_large("a record", line))
         except InvalidValue:
-            odd = Odd(trouble=Trouble.BROKEN, detail="not a message", line=line)
-            self._report.add_odd(self._place, odd)
-            return
-        self._batch.add(item.conversation, Arrival(digest(item.id), record))
+            self._report.add_odd(self._place, broken("not a message", line))
+        else:
+            self._batch.add(item.conversation, Arrival(digest(item.id), record))
 
     def _flush(self, before: Cursor, behind: Cursor) -> Cursor:
         """Store the batch. The cursor moves with its last part, and not before."""
         batch, self._batch = self._batch, _ItemBatch()
         self._take_over(batch.statements, before)
-        parts = batch.parts()
+        parts = batch.parts.values()
         for number, (conversation, arrivals) in enumerate(parts, start=1):
             self._adopt(conversation, arrivals, behind if number == len(parts) else before)
         if not parts:
@@ -526,22 +481,17 @@ class _Pouring:
         if not statements:
             return
         way = self._way
-        taking = Taking(
+        taking = _FactImport(
             source=self._source.name,
-            facts=way.memory.space(way.name).facts,
+            facts=way.memory.space(way.space).facts,
             instead=self._target.facts if way.is_dry else None,
-            redactor=lambda: way.memory.runtime.redactor().keyed(way.name),
+            redactor=way.memory.runtime.redactor().keyed(way.space),
             known=way.known,
             now=way.memory.clock.now(),
+            report=self._report,
+            place=self._place,
         )
-        taken = taking.take(statements)
-        self._report.facts += taken.added
-        self._report.facts_changed += taken.changed
-        self._report.known += taken.known
-        self._report.left_out.update(taken.left_out)
-        for odd in taken.odd:
-            self._report.add_odd(self._place, odd)
-        way.note(taken.items, cursor)
+        way.note(taking.take(statements), cursor)
 
 
 def _head(stream: BinaryIO, offset: int, size: int) -> str:
@@ -551,3 +501,71 @@ def _head(stream: BinaryIO, offset: int, size: int) -> str:
         stream.seek(begin)
         found.update(stream.read(size))
     return found.hexdigest()
+
+
+_log = logging.getLogger(__name__)
+
+INTERVAL_SECONDS = 2.0
+
+
+class _ToldToStop(Exception):
+    """In the middle of a look, between two batches: nothing is half stored."""
+
+
+class Watching:
+    """A watch over the files of a source. `look()` once, or `run()` until told to stop."""
+
+    def __init__(
+        self, memory: Memory, space: str, source: ImportSource, paths: Sequence[Path]
+    ) -> None:
+        self._memory = memory
+        self._space = space
+        self._source = source
+        self._lookout = Lookout(source.is_file, paths)
+
+    def look(self, is_over: Callable[[], bool] = lambda: False) -> ImportReport:
+        """Read what is new since the last look. A folder that is not there yet is waited for.
+
+        `is_over` is asked between batches and ends the look early; the next one goes on there.
+        """
+
+        def ask(_progress: ImportProgress) -> None:
+            if is_over():
+                raise _ToldToStop
+
+        importing = Importing(self._memory, self._space, self._source, progress=ask)
+        try:
+            for file in self._lookout.changed():
+                importing.read(file)
+                self._lookout.note(file)
+        except _ToldToStop:
+            self._lookout.forget()
+        return importing.report
+
+    def run(
+        self,
+        wait: Callable[[float], bool],
+        told: Callable[[ImportReport], None],
+        interval_seconds: float = INTERVAL_SECONDS,
+    ) -> None:
+        """Look until `wait`, which pauses for some seconds, says that it is over.
+
+        It is asked in the middle of a long look, too. A store that cannot be reached for a while is
+        tried again: the files do not run away.
+        """
+        stopped = False
+
+        def is_over() -> bool:
+            nonlocal stopped
+            stopped = stopped or wait(0)
+            return stopped
+
+        while not stopped:
+            try:
+                told(self.look(is_over))
+            except StoreError as error:
+                if not error.retry_helps:
+                    raise
+                _log.warning("the store cannot be written to, and is tried again: %s", error)
+                self._lookout.forget()
+            stopped = stopped or wait(interval_seconds)

@@ -1,17 +1,15 @@
-"""Files of other programs as streams: archives, folders, JSON lines, elements of JSON lists.
+"""Files of other programs as streams: archives, JSON lines, elements of JSON lists.
 
-Owns the suspicion towards them: nothing is unpacked to disk, no link is followed, what comes out is
-counted while it is read, and memory stays constant. A stream ends where it cannot go on; why is its
-trouble, and nothing here raises for what a file holds.
+Owns the suspicion towards them: nothing is unpacked to disk, what comes out is counted while it is
+read, and memory stays constant. A stream ends where it cannot go on; why is its trouble, and
+nothing here raises for what a file holds, but for the OSError of a disk.
 """
 
 from __future__ import annotations
 
 import codecs
-import contextlib
 import io
 import json
-import os
 import re
 import stat
 import struct
@@ -19,18 +17,31 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO
+from typing import IO, BinaryIO, Protocol
 
-from recollect.importers.items import NOT_UTF8, Odd, Trouble
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
+from recollect.importers.folders import open_regular
+from recollect.importers.items import NOT_UTF8, Odd, broken, too_large, unreadable
 
 VALUES_MAX = 1_000_000  # of one line or element
+ELEMENT_BYTES_MAX = 64 * 2**20
+LINE_BYTES_MAX = 64 * 2**20  # longer lines are passed over, unread
+NESTING_MAX = 256  # of an element; Python's parser gives up at about a thousand
+CHUNK_BYTES = 2**18
+NAME_BYTES_MAX = 128  # of a list within an object, with what stands around it
+
 _MARKS = (b",", b"{", b"[")  # there are no more values than these
-_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_QUOTE, _BACKSLASH = b'"\\'
+_OPENING, _CLOSING = frozenset(b"[{"), frozenset(b"]}")
+_STRING = rb'"(?:[^"\\]++|\\.)*+"'
+_TEXT = re.compile(_STRING, re.DOTALL)
+_INSIDE_TEXT = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
+_TO_MARK = re.compile(rb'(?:[^"\[\]{},]++|' + _STRING + rb")*+", re.DOTALL)
+_INNER = rb'[^"\[\]{}]++|' + _STRING
+# Inside an element only brackets count, and what opens and closes in the chunk is passed over.
+_TO_BRACKET = re.compile(rb"(?:" + _INNER + rb"|[\[{](?:" + _INNER + rb")*+[\]}])*+", re.DOTALL)
+_NAME = re.compile(rb'\s*"(?P<name>[^"\\]+)"\s*:\s*')
 
 
 def is_too_heavy(json_text: bytes | bytearray) -> bool:
@@ -43,45 +54,36 @@ def _marks(text: bytes | bytearray) -> int:
     return sum(text.count(mark) for mark in _MARKS)
 
 
-ELEMENT_BYTES_MAX = 64 * 2**20
-NESTING_MAX = 256  # of an element; Python's parser gives up at about a thousand
-CHUNK_BYTES = 2**18
-NAME_BYTES_MAX = 128  # of a list within an object, with what stands around it
-
-_QUOTE, _BACKSLASH = b'"\\'
-_OPENING, _CLOSING = frozenset(b"[{"), frozenset(b"]}")
-_INSIDE_TEXT = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
-_STRING = rb'"(?:[^"\\]++|\\.)*+"'
-
-
-def _skipping(plain: bytes, levels: int) -> re.Pattern[bytes]:
-    """What is passed over at once: plain bytes, texts, and what is nested only so deep.
-
-    Every bracket that Python need not look at is time saved; what does not close within these
-    levels, or within the chunk, is looked at step by step.
-    """
-    inside = rb'[^"\[\]{}]++|' + _STRING
-    nested = b""
-    for _ in range(levels):
-        nested = rb"|[\[{](?:" + inside + nested + rb")*+[\]}]"
-    return re.compile(b"(?:" + plain + b"|" + _STRING + nested + b")*+", re.DOTALL)
+def _parsed(
+    data: bytes | bytearray, what: str, otherwise: str, line: int | None = None
+) -> tuple[object | Odd, Odd | None]:
+    """The value of a JSON text, or what is wrong with it; and that some bytes were no text."""
+    if is_too_heavy(data):
+        return too_large(what, line), None
+    replaced = None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("utf-8-sig", errors="replace")
+        replaced = broken(NOT_UTF8, line)
+    try:
+        # Not a number is nothing: JSON has no word for it, and some programs write it all the same.
+        return json.loads(text, strict=False, parse_constant=lambda _: None), replaced
+    except (ValueError, RecursionError):
+        return broken(otherwise, line), None
 
 
-_TO_BRACKET = _skipping(rb'[^"\[\]{}]++', 3)
-_TO_COMMA = _skipping(rb'[^"\[\]{},]++', 3)  # where the elements of a list are separated
-_TO_MARK = _skipping(rb'[^"\[\]{},]++', 0)  # where every bracket counts
-_NAME = re.compile(rb'\s*"(?P<name>[^"\\]+)"\s*:\s*')
-# Longer marks first: one of UTF-32 begins like one of UTF-16.
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+# elements
+
+
+class Readable(Protocol):
+    """What is read in chunks."""
+
+    def read(self, size: int, /) -> bytes: ...
 
 
 def elements(
-    stream: BinaryIO, *, names: Sequence[str], bytes_max: int = ELEMENT_BYTES_MAX
+    stream: Readable, *, names: Sequence[str], bytes_max: int = ELEMENT_BYTES_MAX
 ) -> Iterator[object | Odd]:
     """What a document consists of, in order.
 
@@ -94,139 +96,21 @@ def elements(
     yield from cutter.finish()
 
 
-def _chunks(stream: BinaryIO) -> Iterator[bytes]:
+def _chunks(stream: Readable) -> Iterator[bytes]:
     """The stream as UTF-8, whatever it is in."""
     head = b""
     while len(head) < 4 and (more := stream.read(CHUNK_BYTES)):
         head += more
-    encoding = _encoding(head)
-    if encoding is None:
+    encoding = json.detect_encoding(head)
+    rest = iter(lambda: stream.read(CHUNK_BYTES), b"")
+    if encoding.startswith("utf-8"):
         yield head.removeprefix(codecs.BOM_UTF8)
-        while chunk := stream.read(CHUNK_BYTES):
-            yield chunk
+        yield from rest
         return
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-    chunk = head
-    while chunk:
+    for chunk in chain((head,), rest):
         yield decoder.decode(chunk).encode(errors="replace")
-        chunk = stream.read(CHUNK_BYTES)
     yield decoder.decode(b"", final=True).encode(errors="replace")
-
-
-def _encoding(head: bytes) -> str | None:
-    """None: UTF-8, or nothing that is text at all."""
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if head.startswith(mark):
-            return encoding
-    if len(head) >= 2 and head[0] != 0 and head[1] == 0:
-        return "utf-16-le"
-    if len(head) >= 2 and head[0] == 0 and head[1] != 0:
-        return "utf-16-be"
-    return None
-
-
-class _Scanner:
-    """Finds brackets, and commas down to the depth `flat`, outside of texts; keeps the depth.
-
-    `outer` is what is passed over down to there.
-    """
-
-    def __init__(self) -> None:
-        self.depth = 0
-        self.flat = 0
-        self.outer = _TO_MARK
-        self.in_text = False
-        self._is_escaped = False
-
-    def marks(self, chunk: bytes) -> Iterator[tuple[int, int]]:
-        """Where the next mark stands, and what it is; the depth is that before it."""
-        at, end = 0, len(chunk)
-        while at < end:
-            if self.in_text:
-                at = self._behind_text(chunk, at)
-                continue
-            skipped = self.outer if self.depth <= self.flat else _TO_BRACKET
-            at = _end(skipped, chunk, at)
-            if at == end:
-                return
-            mark = chunk[at]
-            if mark == _QUOTE:
-                self.in_text = True
-            else:
-                yield at, mark
-                if mark in _OPENING:
-                    self.depth += 1
-                elif mark in _CLOSING:
-                    self.depth = max(0, self.depth - 1)
-            at += 1
-
-    def _behind_text(self, chunk: bytes, at: int) -> int:
-        at += self._is_escaped
-        self._is_escaped = False
-        at = _end(_INSIDE_TEXT, chunk, at)
-        if at >= len(chunk):
-            return at
-        # A backslash that the pattern stops at is the last of the chunk.
-        self._is_escaped = chunk[at] == _BACKSLASH
-        self.in_text = self._is_escaped
-        return at + 1
-
-
-def _end(pattern: re.Pattern[bytes], chunk: bytes, at: int) -> int:
-    match = pattern.match(chunk, at)
-    return at if match is None else match.end()
-
-
-class _Held:
-    """The bytes of one value, up to a limit; how deep it goes."""
-
-    def __init__(self, bytes_max: int) -> None:
-        self._bytes_max = bytes_max
-        self.data = bytearray()
-        self.is_too_large = False
-        self.nesting = 0
-
-    def add(self, piece: bytes) -> None:
-        if self.is_too_large:
-            return
-        if len(self.data) + len(piece) > self._bytes_max:
-            self.is_too_large = True
-            self.data = bytearray()
-        else:
-            self.data += piece
-
-    def clear(self) -> None:
-        self.data = bytearray()
-        self.is_too_large = False
-        self.nesting = 0
-
-    def value(self) -> Iterator[object | Odd]:
-        """What was held; it is held no longer."""
-        if self.is_too_large or is_too_heavy(self.data):
-            yield Odd(trouble=Trouble.TOO_LARGE, detail="an element")
-        elif self.nesting > NESTING_MAX:
-            yield Odd(trouble=Trouble.TOO_LARGE, detail="nested too deep")
-        elif self.data and not self.data.isspace():
-            yield from _parsed(self.data)
-        self.clear()
-
-
-def _parsed(data: bytearray) -> Iterator[object | Odd]:
-    replaced: Odd | None = None
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        text = data.decode(errors="replace")
-        replaced = Odd(trouble=Trouble.BROKEN, detail=NOT_UTF8)
-    try:
-        # Not a number is nothing: JSON has no word for it, and some programs write it all the same.
-        value = json.loads(text, strict=False, parse_constant=lambda _: None)
-    except (ValueError, RecursionError):
-        yield Odd(trouble=Trouble.BROKEN, detail="no JSON")
-        return
-    yield value
-    if replaced is not None:
-        yield replaced
 
 
 class _Cutter:
@@ -237,102 +121,138 @@ class _Cutter:
 
     def __init__(self, *, names: Sequence[str], bytes_max: int) -> None:
         self._names = frozenset(name.encode() for name in names)
-        self._scanner = _Scanner()
-        self._base = 0
-        self._element = _Held(bytes_max)
-        self._object = _Held(bytes_max)
-        self._member = _Held(NAME_BYTES_MAX)  # since the last comma of the outermost object
+        self._bytes_max = bytes_max
+        self._base = self._depth = 0
+        self._in_text = self._is_escaped = False
+        self._held = bytearray()
+        self._is_too_large = False
+        self._nesting = 0
+        self._member = b""  # since the last comma of the outermost object
         self._has_list = False
         self._has_stray = False
 
     def feed(self, chunk: bytes) -> Iterator[object | Odd]:
-        start = 0
-        for at, mark in self._scanner.marks(chunk):
-            self._hold(chunk[start:at])
-            start = at + 1
-            yield from self._at(mark)
+        start = at = 0
+        while at < len(chunk):
+            if self._in_text:
+                at = self._behind_text(chunk, at)
+                continue
+            is_flat = self._depth <= (self._base or 1)  # where the commas count
+            at = _end(_TO_MARK if is_flat else _TO_BRACKET, chunk, at)
+            if at == len(chunk):
+                break
+            if chunk[at] == _QUOTE:
+                self._in_text = True
+            else:
+                self._hold(chunk[start:at])
+                start = at + 1
+                yield from self._take(chunk[at])
+            at += 1
         self._hold(chunk[start:])
 
     def finish(self) -> Iterator[object | Odd]:
         """What there is to say about the end."""
-        depth = self._scanner.depth
-        if depth == self._base and self._element.data.rstrip().endswith((b"}", b"]")):
-            yield from self._element.value()
-        if depth or self._scanner.in_text:
-            yield Odd(trouble=Trouble.BROKEN, detail="cut off")
+        if self._depth == self._base and self._held.rstrip().endswith((b"}", b"]")):
+            yield from self._value()
+        if self._depth or self._in_text:
+            yield broken("cut off")
         elif self._has_stray:
-            yield Odd(trouble=Trouble.BROKEN, detail="text outside of the document")
+            yield broken("text outside of the document")
+
+    def _behind_text(self, chunk: bytes, at: int) -> int:
+        at = _end(_INSIDE_TEXT, chunk, at + self._is_escaped)
+        # A backslash that the pattern stops at is the last of the chunk.
+        self._is_escaped = at < len(chunk) and chunk[at] == _BACKSLASH
+        self._in_text = self._is_escaped or at >= len(chunk)
+        return at + 1
 
     def _hold(self, piece: bytes) -> None:
-        if self._base:
-            self._element.add(piece)
-        elif self._scanner.depth:
-            self._object.add(piece)
-            if self._scanner.depth == 1:
-                self._member.add(piece)
-        elif piece.strip():
-            self._has_stray = True
+        if not self._depth:
+            self._has_stray = self._has_stray or bool(piece.strip())
+            return
+        if not self._base and self._depth == 1:
+            self._member = (self._member + piece)[-NAME_BYTES_MAX:]
+        if len(self._held) + len(piece) > self._bytes_max:
+            self._is_too_large = True
+            self._held.clear()
+        elif not self._is_too_large:
+            self._held += piece
 
-    def _at(self, mark: int) -> Iterator[object | Odd]:
-        depth = self._scanner.depth
-        if depth == 0:
+    def _take(self, mark: int) -> Iterator[object | Odd]:
+        """A mark, and the depth behind it."""
+        if self._depth == 0:
             self._begin(mark)
         elif self._base:
-            yield from self._in_list(mark, depth)
+            yield from self._in_list(mark)
         else:
-            yield from self._in_object(mark, depth)
+            yield from self._in_object(mark)
+        if mark in _OPENING:
+            self._depth += 1
+        elif mark in _CLOSING:
+            self._depth = max(0, self._depth - 1)
 
     def _begin(self, mark: int) -> None:
+        self._clear()
+        self._has_list = False
         if mark == ord("["):
-            self._enter(1)
+            self._base = 1
         elif mark == ord("{"):
-            self._scanner.flat = 1
-            self._has_list = False
-            self._object.add(b"{")
+            self._held += b"{"
         else:
             self._has_stray = True
 
-    def _in_list(self, mark: int, depth: int) -> Iterator[object | Odd]:
-        if depth > self._base or mark in _OPENING:
-            self._element.add(bytes((mark,)))
-            self._element.nesting = max(self._element.nesting, depth - self._base + 1)
+    def _in_list(self, mark: int) -> Iterator[object | Odd]:
+        if self._depth > self._base or mark in _OPENING:
+            self._hold(bytes((mark,)))
+            self._nesting = max(self._nesting, self._depth - self._base + 1)
             return
-        yield from self._element.value()
+        yield from self._value()
         if mark in _CLOSING:
             self._base = 0
-            self._scanner.flat = depth - 1
-            self._scanner.outer = _TO_MARK
 
-    def _in_object(self, mark: int, depth: int) -> Iterator[object | Odd]:
-        if depth == 1 and mark == ord("[") and self._is_wanted():
+    def _in_object(self, mark: int) -> Iterator[object | Odd]:
+        name = _NAME.fullmatch(self._member) if self._depth == 1 and mark == ord("[") else None
+        if name is not None and name["name"] in self._names:
             self._has_list = True
-            self._object.clear()
-            self._member.clear()
-            self._enter(2)
+            self._clear()
+            self._base = 2
             return
-        self._object.add(bytes((mark,)))
-        self._object.nesting = max(self._object.nesting, depth)
-        if depth == 1:
-            self._member.clear()
-        if depth == 1 and mark in _CLOSING:
-            if not self._has_list:
-                yield from self._object.value()
-            self._object.clear()
-            self._scanner.flat = 0
+        self._hold(bytes((mark,)))
+        self._nesting = max(self._nesting, self._depth)
+        if self._depth == 1:
+            self._member = b""
+            if mark in _CLOSING:
+                yield from () if self._has_list else self._value()
+                self._clear()
 
-    def _is_wanted(self) -> bool:
-        match = _NAME.fullmatch(self._member.data)
-        return match is not None and match["name"] in self._names
+    def _value(self) -> Iterator[object | Odd]:
+        """What was held; it is held no longer."""
+        if self._is_too_large:
+            yield too_large("an element")
+        elif self._nesting > NESTING_MAX:
+            yield too_large("nested too deep")
+        elif self._held and not self._held.isspace():
+            value, replaced = _parsed(self._held, "an element", "no JSON")
+            yield value
+            if replaced is not None:
+                yield replaced
+        self._clear()
 
-    def _enter(self, base: int) -> None:
-        self._base = base
-        self._scanner.flat = base
-        self._scanner.outer = _TO_COMMA
-        self._element.clear()
+    def _clear(self) -> None:
+        self._held = bytearray()
+        self._member = b""
+        self._is_too_large = False
+        self._nesting = 0
 
 
-MEMBERS_MAX = 200_000  # names in an archive or a folder
-FOLDERS_DEEP_MAX = 8
+def _end(pattern: re.Pattern[bytes], chunk: bytes, at: int) -> int:
+    match = pattern.match(chunk, at)
+    return at if match is None else match.end()
+
+
+# archives
+
+MEMBERS_MAX = 200_000  # names in an archive
 DIRECTORY_BYTES_MAX = 64 * 2**20  # of an archive's list of names, which is read at once
 RATIO_MAX = 300  # JSON seldom comes to 30, and the worst of bombs to a thousand
 RATIO_FREE_BYTES = 16 * 2**20  # so much may come of anything
@@ -340,102 +260,56 @@ ARCHIVE_BYTES_MAX = 64 * 2**30  # unpacked, of all that is read from one
 
 _SIGNATURES = (b"PK\x03\x04", b"PK\x05\x06")
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
-_END_BYTES = 22
-_COMMENT_BYTES_MAX = 2**16
-_LOCATOR_BYTES = 20
-_END64_BYTES = 56
+# ValueError and RuntimeError are how zipfile says that a header is nonsense.
+_DAMAGE: tuple[type[Exception], ...] = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
+    *(ValueError, RuntimeError),
+)
 
-Wanted = Callable[[str], bool]  # by a name with slashes, below the folder or in the archive
+Wanted = Callable[[str], bool]  # by a name with slashes, as it is in the archive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveLimits:
-    """How much is taken from one archive or folder."""
+    """How much is taken from one archive."""
 
     members_max: int = MEMBERS_MAX
     ratio_max: int = RATIO_MAX
     bytes_max: int = ARCHIVE_BYTES_MAX
 
 
-@dataclass(slots=True, kw_only=True)
-class _Budget:
-    """What all that is read from one archive may still come to."""
-
-    left: int | None  # none: no limit, for what is not compressed comes to what it is
+class _TooManyNames(Exception):
+    """Its list of names is too long to be read at once."""
 
 
-class Stream(io.RawIOBase):
-    """The bytes of one file. It ends early where they cannot be had; `trouble` says why."""
+class _ArchiveFile(io.BufferedReader):
+    """A file of which zipfile, which believes what stands in it, can only ask for so much."""
 
-    def __init__(self, source: IO[bytes], budget: _Budget, bytes_max: int | None) -> None:
-        super().__init__()
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > DIRECTORY_BYTES_MAX:
+            raise _TooManyNames
+        return super().read(size)
+
+
+class _Unpacked:
+    """The bytes of one member. It ends early where they cannot be had; `trouble` says why."""
+
+    def __init__(self, source: IO[bytes], bytes_max: int) -> None:
         self._source = source
-        self._budget = budget
-        self._left = bytes_max
+        self.left = bytes_max
         self.trouble: Odd | None = None
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        view = memoryview(buffer).cast("B")
-        data = self._some(len(view))
-        view[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._source.close()
-        super().close()
-
-    def _some(self, size: int) -> bytes:
-        if self.trouble is not None:
-            return b""
+    def read(self, size: int, /) -> bytes:
         try:
-            data = self._source.read(size)
-        except (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error):
-            # ValueError and RuntimeError are how zipfile says that a header is nonsense.
-            self.trouble = _unreadable("damaged")
+            data = b"" if self.trouble else self._source.read(size)
+        except _DAMAGE:
+            self.trouble = unreadable("damaged")
             return b""
-        if self._is_over(len(data)):
-            self.trouble = Odd(trouble=Trouble.TOO_LARGE, detail="an archive that unpacks to more")
+        self.left -= len(data)
+        if self.left < 0:
+            self.trouble = too_large("an archive that unpacks to more")
             return b""
         return data
-
-    def _is_over(self, size: int) -> bool:
-        if self._left is not None:
-            self._left -= size
-        if self._budget.left is not None:
-            self._budget.left -= size
-        return (self._left or 0) < 0 or (self._budget.left or 0) < 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inner:
-    """One of the files that were wanted, open until the next one is asked for."""
-
-    name: str
-    stream: Stream
-
-
-def files_of(
-    path: Path, wanted: Wanted, *, limits: ArchiveLimits | None = None
-) -> Iterator[Inner | Odd]:
-    """The wanted files of an archive or a folder by their names, or the file itself.
-
-    A file that is named itself is wanted whatever it is called.
-    """
-    limits = limits or ArchiveLimits()
-    try:
-        mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            yield from _of_folder(path, wanted, limits)
-        elif not stat.S_ISREG(mode):
-            yield _unreadable("not a file")
-        else:
-            yield from _of_file(path, path.name, wanted, limits)
-    except (OSError, ValueError):  # a NUL in a name
-        yield _unreadable("no access")
 
 
 def entries_of(
@@ -443,120 +317,61 @@ def entries_of(
     wanted: Wanted,
     *,
     names: Sequence[str],
-    bytes_max: int = ELEMENT_BYTES_MAX,
     limits: ArchiveLimits | None = None,
 ) -> Iterator[object | Odd]:
-    """The elements of all wanted files, one after the other, and what was in the way."""
-    for inner in files_of(path, wanted, limits=limits):
-        if isinstance(inner, Odd):
-            yield inner
-            continue
-        yield from elements(io.BufferedReader(inner.stream), names=names, bytes_max=bytes_max)
-        if inner.stream.trouble is not None:
-            yield inner.stream.trouble
-
-
-def _unreadable(detail: str) -> Odd:
-    return Odd(trouble=Trouble.UNREADABLE, detail=detail)
-
-
-# files and folders
-
-
-def _of_file(path: Path, name: str, wanted: Wanted, limits: ArchiveLimits) -> Iterator[Inner | Odd]:
-    if _is_archive(path):
-        yield from _of_archive(path, wanted, limits)
-    else:
-        yield from _opened(path, name)
-
-
-def _opened(path: Path, name: str) -> Iterator[Inner | Odd]:
-    """One file; what is no file any more, or became a pipe, is not waited for."""
+    """The elements of a file, or of the wanted ones of an archive by their names, and what was in
+    the way. A file that is named itself is wanted whatever it is called."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        yield _unreadable("no access")
+        file = open_regular(path)
+    except (OSError, ValueError):  # ValueError: a NUL in a name
+        yield unreadable("no access, or not a file")
         return
-    with os.fdopen(descriptor, "rb") as source:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            yield _unreadable("not a file")
-            return
-        with Stream(source, _Budget(left=None), None) as stream:
-            yield Inner(name=name, stream=stream)
-
-
-def _of_folder(folder: Path, wanted: Wanted, limits: ArchiveLimits) -> Iterator[Inner | Odd]:
-    seen = 0
-    found: list[tuple[str, Path]] = []
-    for where, folders, files in os.walk(folder, followlinks=False):
-        seen += len(folders) + len(files)
-        if seen > limits.members_max:
-            yield Odd(trouble=Trouble.TOO_LARGE, detail="a folder with too many files")
-            break
-        here = Path(where)
-        if len(here.relative_to(folder).parts) >= FOLDERS_DEEP_MAX:
-            folders.clear()
-        for each in files:
-            name = (here / each).relative_to(folder).as_posix()
-            if wanted(name):
-                found.append((name, here / each))
-    if not found:
-        yield _unreadable("a folder without the file that is looked for")
-    for name, path in sorted(found):
-        if path.is_symlink() or not path.is_file():
-            yield _unreadable("a link in a folder")
-        else:
-            yield from _of_file(path, name, wanted, limits)
-
-
-# archives
-
-
-def _is_archive(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(4) in _SIGNATURES
-
-
-def _of_archive(path: Path, wanted: Wanted, limits: ArchiveLimits) -> Iterator[Inner | Odd]:
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        directory_bytes = _directory_bytes(file, size)
-        if directory_bytes > DIRECTORY_BYTES_MAX:
-            yield Odd(trouble=Trouble.TOO_LARGE, detail="an archive with too many files")
-            return
-        try:
-            archive = zipfile.ZipFile(file)
-        except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, struct.error):
-            yield _unreadable("a damaged archive")
-            return
-        with archive:
-            yield from _members(archive, size, wanted, limits)
-
-
-def _members(
-    archive: zipfile.ZipFile, size: int, wanted: Wanted, limits: ArchiveLimits
-) -> Iterator[Inner | Odd]:
-    members = archive.infolist()
-    if len(members) > limits.members_max:
-        yield Odd(trouble=Trouble.TOO_LARGE, detail="an archive with too many files")
+    is_archive = file.read(4) in _SIGNATURES
+    file.seek(0)
+    if not is_archive:
+        with file:
+            yield from elements(file, names=names)
         return
-    chosen = [each for each in members if _is_chosen(each.filename, wanted)]
+    with _ArchiveFile(file.detach()) as archive:
+        yield from _of_archive(archive, wanted, names, limits or ArchiveLimits())
+
+
+def _of_archive(
+    file: _ArchiveFile, wanted: Wanted, names: Sequence[str], limits: ArchiveLimits
+) -> Iterator[object | Odd]:
+    size = file.seek(0, io.SEEK_END)
+    try:
+        archive = zipfile.ZipFile(file)
+    except _DAMAGE:
+        yield unreadable("a damaged archive")
+        return
+    except _TooManyNames:
+        archive = None
+    if archive is None or len(archive.infolist()) > limits.members_max:
+        yield too_large("an archive with too many files")
+        return
+    chosen = [each for each in archive.infolist() if _is_chosen(each.filename, wanted)]
     if not chosen:
-        yield _unreadable("an archive without the file that is looked for")
-    budget = _Budget(left=limits.bytes_max)
+        yield unreadable("an archive without the file that is looked for")
+    left = limits.bytes_max
     for member in sorted(chosen, key=lambda each: each.filename):
         problem = _problem(member)
         if problem:
-            yield _unreadable(problem)
-            continue
-        opened = _open_member(archive, member)
-        if opened is None:
-            yield _unreadable("a damaged archive")
+            yield unreadable(problem)
             continue
         packed = min(member.compress_size, size)
-        bytes_max = max(RATIO_FREE_BYTES, packed * limits.ratio_max)
-        with Stream(opened, budget, bytes_max) as stream:
-            yield Inner(name=member.filename, stream=stream)
+        most = min(left, max(RATIO_FREE_BYTES, packed * limits.ratio_max))
+        try:
+            opened = archive.open(member)
+        except _DAMAGE:
+            yield unreadable("a damaged archive")
+            continue
+        with opened:
+            unpacked = _Unpacked(opened, most)
+            yield from elements(unpacked, names=names)
+        left -= most - unpacked.left
+        if unpacked.trouble is not None:
+            yield unpacked.trouble
 
 
 def _is_chosen(name: str, wanted: Wanted) -> bool:
@@ -570,44 +385,10 @@ def _problem(member: zipfile.ZipInfo) -> str:
     if stat.S_ISLNK(member.external_attr >> 16):
         return "a link in an archive"
     # Of the other methods' output, nobody can ask for only so much at once.
-    if member.compress_type not in _METHODS:
-        return "an archive packed in an unusual way"
-    return ""
+    return "" if member.compress_type in _METHODS else "an archive packed in an unusual way"
 
 
-def _open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes] | None:
-    try:
-        return archive.open(member)
-    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, struct.error, EOFError):
-        return None
-
-
-def _directory_bytes(file: IO[bytes], size: int) -> int:
-    """How long an archive says that its list of names is: zipfile reads all of it at once."""
-    tail_bytes = min(size, _END_BYTES + _COMMENT_BYTES_MAX)
-    file.seek(size - tail_bytes)
-    tail = file.read(tail_bytes)
-    at = len(tail) - _END_BYTES
-    if not tail.startswith(b"PK\x05\x06", max(at, 0)):
-        at = tail.rfind(b"PK\x05\x06")
-    if at < 0 or len(tail) < at + _END_BYTES:
-        return 0  # zipfile will not find it either
-    plain: int = struct.unpack_from("<L", tail, at + 12)[0]
-    large = _directory_bytes_64(file, size - tail_bytes + at)
-    return (large or plain) if plain == 0xFFFF_FFFF else max(plain, large)
-
-
-def _directory_bytes_64(file: IO[bytes], end: int) -> int:
-    """What the record of large archives says, which stands before the other one."""
-    file.seek(max(0, end - _LOCATOR_BYTES - _END64_BYTES))
-    record = file.read(_END64_BYTES)
-    if len(record) < _END64_BYTES or not record.startswith(b"PK\x06\x06"):
-        return 0
-    return int(struct.unpack_from("<Q", record, 40)[0])
-
-
-LINE_BYTES_MAX = 64 * 1024 * 1024  # of one line; longer ones are passed over, unread
-_CHUNK_BYTES = 1024 * 1024
+# lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -632,64 +413,32 @@ def lines(
 
     A line that is no JSON, or too long, is an Odd, and so is one that is cut off at the end.
     """
-    number -= not _begins_line(stream, offset)
+    if offset:  # the line before may have been whole without its end
+        stream.seek(offset - 1)
+        number -= stream.read(1) != b"\n"
     stream.seek(offset)
-    while True:
-        text = stream.readline(bytes_max + 1)
-        if not text:
-            return
+    while text := stream.readline(bytes_max + 1):
         number += 1
         begin, offset = offset, offset + len(text)
         is_over = text.endswith(b"\n")
         if len(text) > bytes_max and not is_over:
             skipped, is_over = _skip(stream)
             offset += skipped
-            yield Line(_too_large(number), number, offset if is_over else begin, is_cut=not is_over)
+            entry: object | Odd = too_large("a line", number)
+            yield Line(entry, number, offset if is_over else begin, is_cut=not is_over)
         elif text.strip(b" \t\r\n\0"):
-            entry, replaced = _read(text, number)
-            is_cut = not is_over and not isinstance(entry, dict)
-            if is_cut:  # a number may be the beginning of a longer one
-                entry, replaced = _broken(number), None
-            yield Line(entry, number, begin if is_cut else offset, is_cut, replaced)
-
-
-def _begins_line(stream: BinaryIO, offset: int) -> bool:
-    """Whether a line begins here; not, where the one before was whole without its end."""
-    if not offset:
-        return True
-    stream.seek(offset - 1)
-    return stream.read(1) == b"\n"
+            entry, replaced = _parsed(text, "a line", "not a line of JSON", number)
+            if is_over or isinstance(entry, dict):
+                yield Line(entry, number, offset, replaced=replaced)
+            else:  # a number may be the beginning of a longer one
+                yield Line(broken("not a line of JSON", number), number, begin, is_cut=True)
 
 
 def _skip(stream: BinaryIO) -> tuple[int, bool]:
     """Pass over the rest of a line: how long it was, and whether it was over."""
     skipped = 0
-    while chunk := stream.readline(_CHUNK_BYTES):
+    while chunk := stream.readline(CHUNK_BYTES):
         skipped += len(chunk)
         if chunk.endswith(b"\n"):
             return skipped, True
     return skipped, False
-
-
-def _read(text: bytes, number: int) -> tuple[object | Odd, Odd | None]:
-    if is_too_heavy(text):
-        return _too_large(number), None
-    replaced = None
-    try:
-        decoded = text.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        decoded = text.decode("utf-8-sig", errors="replace")
-        replaced = Odd(trouble=Trouble.BROKEN, detail=NOT_UTF8, line=number)
-    try:
-        entry: object = json.loads(decoded)
-    except (ValueError, RecursionError):
-        return _broken(number), None
-    return entry, replaced
-
-
-def _too_large(number: int) -> Odd:
-    return Odd(trouble=Trouble.TOO_LARGE, detail="a line", line=number)
-
-
-def _broken(number: int) -> Odd:
-    return Odd(trouble=Trouble.BROKEN, detail="not a line of JSON", line=number)

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
-from recollect.models.answers import CallPiece, Gathering, StopReason
-from recollect.models.faults import Fault
+from recollect.models.answers import CallPiece, Fault, Gathering, StopReason
 from recollect.models.protocol import ChatMessage, ChatRole, Request, ToolDefinition
-from recollect.models.wire import Dialect, Structured, arguments_object, conversation, system_text
+from recollect.models.wire import (
+    Dialect,
+    Structured,
+    Wire,
+    arguments_object,
+    conversation,
+    system_text,
+)
 
 VERSION = "2023-06-01"
 NOTHING_BEFORE = "(What was said before this is left out.)"
@@ -29,14 +35,10 @@ _STOPS = {
 _INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Messages:
+class Messages(Wire):
     """Speaks `POST …/v1/messages`."""
 
-    model: str
-    url: str
-    key: str | None = field(repr=False)
-    provider: str = "anthropic"
+    __slots__ = ()
 
     def headers(self) -> Mapping[str, str]:
         headers = {"anthropic-version": VERSION}
@@ -75,10 +77,10 @@ class Messages:
 
     def simpler(self, dialect: Dialect, fault: Fault) -> Dialect | None:
         if dialect.has_temperature and fault.names("temperature"):
-            return dialect.without_temperature()
+            return replace(dialect, has_temperature=False)
         is_strict = dialect.structured is Structured.SCHEMA
         if is_strict and not dialect.is_structured_fixed and fault.names("tool_choice", "tools"):
-            return dialect.with_structured(Structured.LINES)
+            return replace(dialect, structured=Structured.LINES)
         return None
 
 

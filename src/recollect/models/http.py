@@ -35,17 +35,26 @@ from recollect.errors import (
     ModelUnavailable,
 )
 from recollect.ids import Randomness
-from recollect.models.answers import Answer, Gathering
-from recollect.models.faults import (
+from recollect.models.answers import (
+    Answer,
     Fault,
+    Gathering,
     ProviderFault,
     error_from,
     fault_from_status,
     fault_within,
     shown,
 )
-from recollect.models.protocol import Completion, Pause, Request, Usage
-from recollect.models.tokens import Calibration, estimate_calls, estimate_request, estimate_tokens
+from recollect.models.protocol import (
+    Calibration,
+    Completion,
+    Pause,
+    Request,
+    Usage,
+    estimate_calls,
+    estimate_request,
+    estimate_tokens,
+)
 from recollect.models.wire import Dialect, Wire, identified
 from recollect.observing.log_text import loggable
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 from recollect.messages import ToolCall
-from recollect.models.answers import CallPiece, Gathering, StopReason
-from recollect.models.faults import Fault
+from recollect.models.answers import CallPiece, Fault, Gathering, StopReason
 from recollect.models.protocol import ChatMessage, ChatRole, Request, ToolDefinition
-from recollect.models.wire import Dialect, Structured, arguments_text, conversation, system_text
+from recollect.models.wire import (
+    Dialect,
+    Structured,
+    Wire,
+    arguments_text,
+    conversation,
+    system_text,
+)
 
 _STOPS = {
     "length": StopReason.LENGTH,
@@ -25,20 +30,20 @@ _STRUCTURED_WORDS = (
     *("response_format", "response format", "json_schema", "json_object"),
     *("structured", "schema", "grammar"),
 )
+# What is done without when a server objects to a parameter, the first first.
+_LEFT_OUT: Mapping[str, Mapping[str, Any]] = {
+    "stream_options": {"has_usage_option": False},
+    "stream": {"has_stream": False},
+    "max_tokens": {"token_limit": "max_completion_tokens"},
+    "temperature": {"has_temperature": False},
+}
 _SIMPLER = {Structured.SCHEMA: Structured.JSON, Structured.JSON: Structured.LINES}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatCompletions:
+class ChatCompletions(Wire):
     """Speaks `POST …/chat/completions`."""
 
-    model: str
-    url: str
-    key: str | None = field(repr=False)
-    provider: str = "openai"
-
-    def headers(self) -> Mapping[str, str]:
-        return {"authorization": f"Bearer {self.key}"} if self.key else {}
+    __slots__ = ()
 
     def body(self, request: Request, dialect: Dialect) -> dict[str, Any]:
         system = system_text(request, dialect)
@@ -69,7 +74,14 @@ class ChatCompletions:
             _read_choice(choices[0], into)
 
     def simpler(self, dialect: Dialect, fault: Fault) -> Dialect | None:
-        return _without_options(dialect, fault) or _less_structured(dialect, fault)
+        for parameter, change in _LEFT_OUT.items():
+            simpler = replace(dialect, **change)
+            if simpler != dialect and fault.names(parameter):
+                return simpler
+        is_open = not dialect.is_structured_fixed and dialect.structured in _SIMPLER
+        if is_open and fault.names(*_STRUCTURED_WORDS):
+            return replace(dialect, structured=_SIMPLER[dialect.structured])
+        return None
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
@@ -126,39 +138,11 @@ def _read_choice(choice: Mapping[str, Any], into: Gathering) -> None:
 def _read_calls(said: Mapping[str, Any], take: Callable[[CallPiece], None]) -> None:
     calls = said.get("tool_calls")
     found = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    legacy = said.get("function_call")  # how one call was put before there could be several
+    if isinstance(legacy, dict) and not found:
+        found = [{"index": "function_call", "function": legacy}]
     for call in found:
         function = call.get("function")
         inner = function if isinstance(function, dict) else call
-        take(_piece(call.get("index"), call.get("id"), inner))
-    legacy = said.get("function_call")  # how one call was put before there could be several
-    if isinstance(legacy, dict) and not found:
-        take(_piece("function_call", None, legacy))
-
-
-def _piece(place: object, call_id: object, function: Mapping[str, Any]) -> CallPiece:
-    return CallPiece(
-        place=place,
-        id=call_id,
-        name=function.get("name"),
-        arguments=function.get("arguments"),
-    )
-
-
-def _without_options(dialect: Dialect, fault: Fault) -> Dialect | None:
-    if dialect.has_usage_option and dialect.has_stream and fault.names("stream_options"):
-        return dataclasses.replace(dialect, has_usage_option=False)
-    if dialect.has_stream and fault.names("stream"):
-        return dataclasses.replace(dialect, has_stream=False)
-    if dialect.token_limit == "max_tokens" and fault.names("max_tokens"):
-        return dataclasses.replace(dialect, token_limit="max_completion_tokens")
-    if dialect.has_temperature and fault.names("temperature"):
-        return dialect.without_temperature()
-    return None
-
-
-def _less_structured(dialect: Dialect, fault: Fault) -> Dialect | None:
-    if dialect.is_structured_fixed or dialect.structured not in _SIMPLER:
-        return None
-    if fault.names(*_STRUCTURED_WORDS):
-        return dialect.with_structured(_SIMPLER[dialect.structured])
-    return None
+        name, arguments = inner.get("name"), inner.get("arguments")
+        take(CallPiece(place=call.get("index"), id=call.get("id"), name=name, arguments=arguments))

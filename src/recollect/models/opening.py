@@ -69,7 +69,7 @@ def _wire(settings: Settings, environ: Mapping[str, str]) -> Wire:
     key = checked_key(provider)
     url = checked_url(provider.url or provider.default_url)
     if provider.name == "anthropic":
-        return Messages(model=model, url=joined(url, "/messages"), key=key)
+        return Messages(model=model, url=joined(url, "/messages"), key=key, provider=provider.name)
     return ChatCompletions(model=model, url=joined(url, "/chat/completions"), key=key)
 
 

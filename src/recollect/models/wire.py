@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from itertools import chain, count
+from typing import Any
 
 from recollect.messages import Json, ToolCall, as_plain_json
-from recollect.models.answers import Gathering
-from recollect.models.faults import Fault
+from recollect.models.answers import Fault, Gathering
 from recollect.models.protocol import ChatMessage, ChatRole, Request
 
 
@@ -41,41 +41,30 @@ class Dialect:
             return cls()
         return cls(structured=Structured(structured), is_structured_fixed=True)
 
-    def without_temperature(self) -> Dialect:
-        return dataclasses.replace(self, has_temperature=False)
 
-    def with_structured(self, structured: Structured) -> Dialect:
-        return dataclasses.replace(self, structured=structured)
-
-
-class Wire(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire(ABC):
     """One provider's protocol: how a request is put, how its answer is read."""
 
-    @property
-    def provider(self) -> str: ...
-
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def url(self) -> str: ...
-
-    @property
-    def key(self) -> str | None: ...
+    model: str
+    url: str
+    key: str | None = field(repr=False)
+    provider: str = "openai"
 
     def headers(self) -> Mapping[str, str]:
         """What the protocol wants, and the key where there is one."""
-        ...
+        return {"authorization": f"Bearer {self.key}"} if self.key else {}
 
+    @abstractmethod
     def body(self, request: Request, dialect: Dialect) -> dict[str, Any]: ...
 
+    @abstractmethod
     def read(self, content: Mapping[str, Any], into: Gathering) -> None:
         """Take one object of the answer: an event, or all of it."""
-        ...
 
-    def simpler(self, dialect: Dialect, fault: Fault) -> Dialect | None:
+    def simpler(self, dialect: Dialect, fault: Fault) -> Dialect | None:  # noqa: ARG002
         """The dialect without what the server objects to; None if that is not the matter."""
-        ...
+        return None
 
 
 def system_text(request: Request, dialect: Dialect) -> str:
@@ -104,28 +93,20 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
-class _Ids:
-    """Ids that are each used once; a missing or unusable one is made up."""
-
-    def __init__(self, taken: Iterable[str] = ()) -> None:
-        self._taken = set(taken)
-        self._made = 0
-
-    def take(self, wanted: str | None) -> str:
-        is_usable = wanted is not None and _ID.fullmatch(wanted) is not None
-        found = wanted if is_usable else None
-        while found is None or found in self._taken:
-            self._made += 1
-            found = f"call_{self._made}"
-        self._taken.add(found)
-        return found
+def _unused(wanted: str | None, taken: set[str]) -> str:
+    """An id that is used once; a missing or unusable one is made up."""
+    is_usable = wanted is not None and _ID.fullmatch(wanted) is not None
+    made = (f"call_{number}" for number in count(1))
+    tries = chain([wanted] if wanted is not None and is_usable else [], made)
+    found = next(each for each in tries if each not in taken)
+    taken.add(found)
+    return found
 
 
 def identified(calls: Iterable[ToolCall], request: Request) -> tuple[ToolCall, ...]:
     """The calls of an answer, each with an id that the conversation does not have yet."""
-    earlier = (call.id for message in request.messages for call in message.tool_calls)
-    ids = _Ids(known for known in earlier if known is not None)
-    return tuple(replace(call, id=ids.take(call.id)) for call in calls)
+    taken = {call.id for message in request.messages for call in message.tool_calls if call.id}
+    return tuple(replace(call, id=_unused(call.id, taken)) for call in calls)
 
 
 def conversation(request: Request) -> Iterator[ChatMessage]:
@@ -133,7 +114,7 @@ def conversation(request: Request) -> Iterator[ChatMessage]:
     if not request.messages:
         yield ChatMessage(role=ChatRole.USER, text=request.prompt)
         return
-    ids = _Ids()
+    taken: set[str] = set()
     sent: dict[str, str] = {}  # ids as given → as sent; of one that came twice, the later call's
     waiting: list[str] = []  # calls without a result so far
     for message in request.messages:
@@ -143,19 +124,19 @@ def conversation(request: Request) -> Iterator[ChatMessage]:
             case ChatRole.USER:
                 yield message
             case ChatRole.ASSISTANT:
-                calls = tuple(_sendable(call, ids) for call in message.tool_calls)
-                pairs = zip(message.tool_calls, calls, strict=True)
-                sent |= {given.id: str(call.id) for given, call in pairs if given.id is not None}
+                calls = tuple(_sendable(call, taken) for call in message.tool_calls)
                 waiting = [str(call.id) for call in calls]
+                given = (call.id for call in message.tool_calls)
+                sent |= {old: new for old, new in zip(given, waiting, strict=True) if old}
                 yield replace(message, tool_calls=calls)
             case ChatRole.TOOL:
                 call_id = _matched(message.call_id, sent, waiting)
                 yield replace(message, call_id=call_id)
 
 
-def _sendable(call: ToolCall, ids: _Ids) -> ToolCall:
+def _sendable(call: ToolCall, taken: set[str]) -> ToolCall:
     name = _NOT_OF_A_NAME.sub("_", call.name)[:NAME_CHARS_MAX] or UNNAMED
-    return replace(call, id=ids.take(call.id), name=name)
+    return replace(call, id=_unused(call.id, taken), name=name)
 
 
 def _matched(given: str | None, sent: dict[str, str], waiting: list[str]) -> str:

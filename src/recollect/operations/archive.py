@@ -30,13 +30,13 @@ from recollect.errors import (
     StoreCorrupt,
     StoreDenied,
 )
-from recollect.operations.files import aside_of, check_free, put_into_place
+from recollect.operations.files import check_free, made_aside, put_into_place
 from recollect.operations.tables import (
+    FROM_ZERO,
     TABLES,
     Digest,
     Line,
     Tally,
-    begun_anew,
     digests,
     encoded,
     shapes,
@@ -165,10 +165,10 @@ class Archive:
 
     def digest(self, entry: SpaceEntry, table: str) -> Digest:
         """What the rows of a table come to where they are loaded."""
-        if _KNOWN[table].from_zero:
+        if FROM_ZERO in _KNOWN[table].named.values():
             tally = Tally()
             for line in self.lines(entry, table):
-                tally.add(encoded(begun_anew(_KNOWN[table], line)))
+                tally.add(encoded(_KNOWN[table].begun_anew(line)))
             return tally.digest()
         said = self._members.get(_member_name(entry, table))
         sha = hashlib.sha256().hexdigest() if said is None else str(said["sha256"])
@@ -261,18 +261,14 @@ def opened(path: Path, schema_version: int) -> Iterator[Archive]:
 def written(path: Path) -> Iterator[IO[bytes]]:
     """A new file, there once it is whole and durable, for its owner alone."""
     check_free(path, "an archive is never written over: name a new file")
-    aside = aside_of(path)
     try:
-        aside.unlink(missing_ok=True)
-        descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w+b") as file:
-            yield file
-        put_into_place(aside, path)
+        with made_aside(path) as aside:
+            descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w+b") as file:
+                yield file
+            put_into_place(aside, path)
     except OSError as error:
         raise StoreDenied(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
 
 
 def _info(name: str) -> zipfile.ZipInfo:
@@ -292,28 +288,24 @@ def _space_entry(said: Mapping[str, Any]) -> SpaceEntry:
 
 
 def _is_well_formed(manifest: Mapping[str, Any]) -> bool:
-    version, spaces, members = (
-        manifest.get(name) for name in ("schema_version", "spaces", "members")
-    )
-    if not isinstance(version, int) or not isinstance(spaces, list):
-        return False
-    if not isinstance(members, dict):
-        return False
-    digests_are_there = all(
-        isinstance(said, dict) and isinstance(said.get("sha256"), str) for said in members.values()
-    )
-    return digests_are_there and all(_is_space(each) for each in spaces)
+    match manifest:
+        case {"schema_version": int(), "spaces": list(spaces), "members": dict(members)}:
+            has_digests = all(
+                isinstance(said, dict) and isinstance(said.get("sha256"), str)
+                for said in members.values()
+            )
+            return has_digests and all(map(_is_space, spaces))
+        case _:
+            return False
 
 
 def _is_space(said: object) -> bool:
-    if not isinstance(said, dict) or not isinstance(said.get("space"), str):
-        return False
-    counts = said.get("counts")
-    return (
-        said.get("directory") == directory_of(said["space"])
-        and isinstance(counts, dict)
-        and all(isinstance(count, int) for count in counts.values())
-    )
+    match said:
+        case {"space": str(space), "directory": str(directory), "counts": dict(counts)}:
+            is_right = directory == directory_of(space)
+            return is_right and all(isinstance(count, int) for count in counts.values())
+        case _:
+            return False
 
 
 _DOCUMENTS = """

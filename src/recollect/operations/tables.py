@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum, auto
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from recollect.errors import InvalidArchive
@@ -20,14 +20,60 @@ from recollect.progress import counted_rows
 from recollect.store.whole import Column, Values, Whole
 
 
-class Naming(Enum):
-    """What stands for the number of another row."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Naming:
+    """What stands for the value of a column: what is read, by what it is called behind the name of
+    the column, and what is written of it. `{name}` is the column; what was read is called alike."""
 
-    KEY = auto()  # a stable key: its agent and its name
-    FACT = auto()
-    DOCUMENT = auto()
-    SESSION = auto()  # nothing: a record has the key of its session
-    AGENT_JOB = auto()  # jobs of agents are called by the number of a stable key
+    read: Mapping[str, str] = field(default_factory=lambda: {"": "t.{name}"})
+    write: str = "{value}"
+
+
+def _number_of(table: str, number: str, where: str) -> str:
+    return f"(SELECT o.{number} FROM {table} o WHERE o.space = :space AND {where})"
+
+
+def _id_of(table: str, number: str = "key") -> str:
+    return f"(SELECT o.id FROM {table} o WHERE o.space = t.space AND o.{number} = t.{{name}})"
+
+
+def _key_read(number: str) -> dict[str, str]:
+    where = f"FROM session_keys k WHERE k.space = t.space AND k.id = {number})"
+    return {"agent": f"(SELECT k.agent_id {where}", "key": f"(SELECT k.key {where}"}
+
+
+_KEY_NUMBER = _number_of("session_keys", "id", "o.agent_id = {agent} AND o.key = {key}")
+_IS_AGENT = "t.kind IN ('agent', 'memory-agent')"
+
+# A stable key: its agent and its name.
+KEY = Naming(read=_key_read("t.{name}"), write=_KEY_NUMBER)
+FACT = Naming(read={"id": _id_of("facts")}, write=_number_of("facts", "key", "o.id = {id}"))
+DOCUMENT = Naming(
+    read={"id": _id_of("documents")}, write=_number_of("documents", "key", "o.id = {id}")
+)
+# What it went with may be gone for good: then it went by itself. It may also come after it, so
+# that its number is written when all are there.
+DELETED_WITH = Naming(
+    read={
+        "id": "CASE WHEN t.deleted_at IS NULL THEN NULL"
+        f" ELSE COALESCE({_id_of('documents')}, t.id) END"
+    },
+    write="CASE WHEN CAST({id} AS TEXT) IS NULL THEN NULL ELSE 0 END",
+)
+# Nothing: a record has the key of its session.
+OF_SESSION = Naming(read={}, write=_number_of("sessions", "key_id", "o.id = {session_id}"))
+# Jobs of agents are called by the number of a stable key.
+JOB_KEY = Naming(
+    read={
+        "": f"CASE WHEN {_IS_AGENT} THEN NULL ELSE t.{{name}} END",
+        **_key_read(f"CASE WHEN {_IS_AGENT} THEN CAST(t.{{name}} AS BIGINT) END"),
+    },
+    write=f"COALESCE(CAST({{value}} AS TEXT), CAST({_KEY_NUMBER} AS TEXT))",
+)
+# Who holds a job is of no use elsewhere: what was claimed is due there.
+JOB_STATE = Naming(read={"": "CASE t.state WHEN 'claimed' THEN 'due' ELSE t.state END"})
+FROM_ZERO = Naming(read={"": "0"})  # a number that begins anew wherever a row comes to
+_PLAIN = Naming()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,100 +82,73 @@ class Table:
 
     name: str
     order: tuple[str, ...]
-    left_out: frozenset[str] = frozenset()
-    from_zero: frozenset[str] = frozenset()  # numbers that begin anew wherever a row comes to
-    named: Mapping[str, Naming] = field(default_factory=dict)
+    left_out: frozenset[str]
+    named: Mapping[str, Naming]
     # By column: what earlier archives call a value, and what it is called now.
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-
-def _table(
-    name: str,
-    *order: str,
-    left_out: Iterable[str] = (),
-    from_zero: Iterable[str] = (),
-    named: Mapping[str, Naming] | None = None,
-    renamed: Mapping[str, Mapping[str, str]] | None = None,
-) -> Table:
-    return Table(
-        name=name,
-        order=order,
-        left_out=frozenset(left_out) | {"space"},
-        from_zero=frozenset(from_zero),
-        named=named or {},
-        renamed=renamed or {},
-    )
+    def begun_anew(self, line: Line) -> Line:
+        """A line as it is read anywhere; what was written before there were numbers that begin
+        anew has others."""
+        anew = {name: 0 for name, each in self.named.items() if each is FROM_ZERO and name in line}
+        return {**line, **anew} if anew else line
 
 
-def _numbered(
-    name: str,
-    number: str,
-    *,
-    left_out: Iterable[str] = (),
-    named: Mapping[str, Naming] | None = None,
-) -> Table:
-    return _table(name, number, left_out=[number, *left_out], named=named)
+def _table(name: str, *order: str, left_out: Iterable[str] = (), **named: Naming) -> Table:
+    return Table(name=name, order=order, left_out=frozenset(left_out) | {"space"}, named=named)
 
 
-_OF_KEY = {"key_id": Naming.KEY}
-_OF_DOCUMENT = {"document_key": Naming.DOCUMENT}
+def _numbered(name: str, number: str, left_out: Iterable[str] = (), **named: Naming) -> Table:
+    return _table(name, number, left_out=[number, *left_out], **named)
+
+
+Line = Mapping[str, Any]
 
 # Whoever refers to a row comes after it.
 TABLES: tuple[Table, ...] = (
     _table("spaces", "space", left_out=["number"]),
     _table("agents", "id"),
     _numbered("session_keys", "id"),
-    _table("sessions", "id", named=_OF_KEY),
-    _numbered("session_history", "id", named={"key_id": Naming.SESSION}),
+    _table("sessions", "id", key_id=KEY),
+    _numbered("session_history", "id", key_id=OF_SESSION),
     _table("retained_records", "session_id", "position"),
     _table("summaries", "session_id"),
     _table("session_ranges", "session_id", "pass", "first_seq"),
     _table("staged_drafts", "session_id"),
     _numbered("extractions", "key"),
     _numbered("facts", "key"),
-    _table(
-        "fact_sources",
-        *("fact_key", "session_id", "seq", "seq_to"),
-        named={"fact_key": Naming.FACT},
-    ),
+    _table("fact_sources", "fact_key", "session_id", "seq", "seq_to", fact_key=FACT),
     _numbered("fact_history", "id"),
     _numbered("ledger", "id"),
     _table("spending", "day"),
     # Which files were written is of one directory: elsewhere there are none of them yet.
-    _table("consolidations", "space", from_zero=["files_generation"]),
+    _table("consolidations", "space", files_generation=FROM_ZERO),
     _table("removed_memories", "session_id"),
     _table("trees", "space"),
-    _numbered("documents", "key", named={"deleted_with": Naming.DOCUMENT}),
-    _table("document_versions", "document_key", "version", named=_OF_DOCUMENT),
+    _numbered("documents", "key", deleted_with=DELETED_WITH),
+    _table("document_versions", "document_key", "version", document_key=DOCUMENT),
     _table(
-        "document_references",
-        *("document_key", "target_path_key", "kind"),
-        named={**_OF_DOCUMENT, "target_key": Naming.DOCUMENT},
+        *("document_references", "document_key", "target_path_key", "kind"),
+        document_key=DOCUMENT,
+        target_key=DOCUMENT,
     ),
-    _table("document_redirects", "path_key", named=_OF_DOCUMENT),
+    _table("document_redirects", "path_key", document_key=DOCUMENT),
     _table("generations", "number"),
     _table("generation_documents", "document_id", "first_generation"),
     _table("derived_inputs", "kind", "id", "input_kind", "input_id", "seq", "seq_to"),
     _table("contexts", "id"),
     _table("context_lines", "context_id", "position"),
-    _table(
-        "usages",
-        *("turn_id", "kind", "entry_kind", "entry_id"),
+    replace(
+        _table("usages", "turn_id", "kind", "entry_kind", "entry_id"),
         renamed={"kind": {"injected": "shown"}},
     ),
-    _table("agent_lives", "key_id", named=_OF_KEY),
-    _numbered("inbox", "id", named=_OF_KEY),
-    _table("signals", "key_id", "name", named=_OF_KEY),
+    _table("agent_lives", "key_id", key_id=KEY),
+    _numbered("inbox", "id", key_id=KEY),
+    _table("signals", "key_id", "name", key_id=KEY),
     _table("told_records", "about_session", "session_id", "first_seq"),
     _table("imported_items", "source", "item"),
     _table("import_cursors", "source", "place"),
-    # Who holds a job is of no use elsewhere: what was claimed is due there.
-    _numbered(
-        "jobs",
-        "id",
-        left_out=["owner", "lease_expires_at", "token"],
-        named={"key": Naming.AGENT_JOB},
-    ),
+    _numbered("jobs", "id", ["owner", "lease_expires_at", "token"], key=JOB_KEY, state=JOB_STATE),
 )
 
 # Of the store, not of a space. A migration takes them along; no archive holds them: what lets
@@ -149,9 +168,6 @@ LEFT_OUT: Mapping[str, str] = {
 }
 
 
-Line = Mapping[str, Any]
-
-_AGENT_JOBS = "('agent', 'memory-agent')"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SIXTY_FOUR_BITS = range(-(2**63), 2**63)
 
@@ -162,14 +178,6 @@ class Digest:
 
     rows: int
     sha256: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _LineField:
-    """A field of a line: what it is called, how it is read, and what is written for it."""
-
-    name: str
-    read: str
 
 
 class Tally:
@@ -193,12 +201,9 @@ class Shape:
     def __init__(self, table: Table, columns: Sequence[Column], whole: Whole) -> None:
         self._table = table
         self._whole = whole
-        self._columns = {
-            column.name: column for column in columns if column.name not in table.left_out
-        }
-        self._parts = sorted(self._fields(), key=lambda part: part.name)
-        self._names = [part.name for part in self._parts]
         self._types = {column.name: column for column in columns}
+        self._columns = [name for name in self._types if name not in table.left_out]
+        self._reads = dict(sorted(self._fields()))
 
     @property
     def table(self) -> Table:
@@ -206,12 +211,12 @@ class Shape:
 
     def lines(self, space: str) -> Iterator[Line]:
         """The rows of a space, in an order that does not depend on the database."""
-        read = ", ".join(part.read for part in self._parts)
+        read = ", ".join(self._reads.values())
         order = ", ".join(self._sorted(name) for name in self._table.order)
         text = f"SELECT {read} FROM {self._table.name} t WHERE t.space = :space ORDER BY {order}"
         rows = self._whole.stream(text, {"space": space})
         for row in counted_rows(rows, f"{space}: {self._table.name}"):
-            yield dict(zip(self._names, row, strict=True))
+            yield dict(zip(self._reads, row, strict=True))
 
     def digest(self, space: str) -> Digest:
         tally = Tally()
@@ -229,16 +234,13 @@ class Shape:
         later: list[Values] = []  # documents that were deleted with one that may come after them
 
         def values() -> Iterator[Values]:
-            line: Line | None = start
-            while line is not None:
+            for line in map(self._table.begun_anew, chain((start,), rest)):
                 if sorted(line) != names:
                     raise InvalidArchive(f"{self._table.name}: rows with different fields")
-                if line.get("deleted_with.id") is not None:
-                    later.append(
-                        {"space": space, "id": line["id"], "other": line["deleted_with.id"]}
-                    )
+                other = line.get("deleted_with.id")
+                if other is not None:
+                    later.append({"space": space, "id": line["id"], "other": other})
                 yield self._bound(space, names, line)
-                line = next(rest, None)
 
         self._whole.run_many(self._insertion(names), values())
         if later:
@@ -247,57 +249,18 @@ class Shape:
     def clear(self, space: str) -> None:
         self._whole.run(f"DELETE FROM {self._table.name} WHERE space = :space", {"space": space})
 
-    def _fields(self) -> Iterator[_LineField]:
+    def _fields(self) -> Iterator[tuple[str, str]]:
+        """The fields of a line, each by what it is called and how it is read."""
         for name in self._columns:
-            match self._table.named.get(name):
-                case None if name in self._table.from_zero:
-                    yield _LineField(name=name, read="0")
-                case None if self._table.name == "jobs" and name == "state":
-                    yield _LineField(
-                        name=name,
-                        read="CASE t.state WHEN 'claimed' THEN 'due' ELSE t.state END",
-                    )
-                case None:
-                    yield _LineField(name=name, read=f"t.{name}")
-                case Naming.KEY:
-                    found = f"FROM session_keys k WHERE k.space = t.space AND k.id = t.{name})"
-                    yield _LineField(name=f"{name}.agent", read=f"(SELECT k.agent_id {found}")
-                    yield _LineField(name=f"{name}.key", read=f"(SELECT k.key {found}")
-                case Naming.FACT:
-                    found = f"FROM facts f WHERE f.space = t.space AND f.key = t.{name}"
-                    yield _LineField(name=f"{name}.id", read=f"(SELECT f.id {found})")
-                case Naming.DOCUMENT if name == "deleted_with":
-                    # What it went with may be gone for good: then it went by itself.
-                    found = (
-                        "SELECT d.id FROM documents d"
-                        " WHERE d.space = t.space AND d.key = t.deleted_with"
-                    )
-                    known = f"COALESCE(({found}), t.id)"
-                    yield _LineField(
-                        name="deleted_with.id",
-                        read=f"CASE WHEN t.deleted_at IS NULL THEN NULL ELSE {known} END",
-                    )
-                case Naming.DOCUMENT:
-                    found = f"FROM documents d WHERE d.space = t.space AND d.key = t.{name}"
-                    yield _LineField(name=f"{name}.id", read=f"(SELECT d.id {found})")
-                case Naming.SESSION:
-                    pass
-                case Naming.AGENT_JOB:
-                    is_agent = f"t.kind IN {_AGENT_JOBS}"
-                    number = f"CASE WHEN {is_agent} THEN CAST(t.key AS BIGINT) END"
-                    found = f"FROM session_keys k WHERE k.space = t.space AND k.id = {number})"
-                    yield _LineField(
-                        name=name, read=f"CASE WHEN {is_agent} THEN NULL ELSE t.{name} END"
-                    )
-                    yield _LineField(name=f"{name}.agent", read=f"(SELECT k.agent_id {found}")
-                    yield _LineField(name=f"{name}.key", read=f"(SELECT k.key {found}")
+            for suffix, read in self._table.named.get(name, _PLAIN).read.items():
+                yield f"{name}.{suffix}" if suffix else name, read.format(name=name)
 
     def _sorted(self, name: str) -> str:
         is_text = self._whole.dialect == "postgres" and self._types[name].is_text
         return f't.{name} COLLATE "C"' if is_text else f"t.{name}"
 
     def _insertion(self, names: Sequence[str]) -> str:
-        unknown = set(names) - set(self._names)
+        unknown = set(names) - set(self._reads)
         if unknown:
             raise InvalidArchive(
                 f"{self._table.name} has no {min(unknown)!r}; a newer Recollect wrote this,"
@@ -314,27 +277,18 @@ class Shape:
 
     def _value(self, name: str, numbers: Mapping[str, str]) -> str | None:
         """What is inserted into a column; none: nothing is said of it."""
-        match self._table.named.get(name):
-            case None:
-                return numbers.get(name)
-            case Naming.SESSION:
-                return _found("sessions", "key_id", id=numbers["session_id"])
-            case Naming.DOCUMENT if name == "deleted_with":
-                return f"CASE WHEN {_text(numbers[f'{name}.id'])} IS NULL THEN NULL ELSE 0 END"
-            case Naming.FACT:
-                return _found("facts", "key", id=numbers[f"{name}.id"])
-            case Naming.DOCUMENT:
-                return _found("documents", "key", id=numbers[f"{name}.id"])
-            case Naming.KEY:
-                return _key_of(name, numbers)
-            case Naming.AGENT_JOB:
-                number = f"CAST({_key_of(name, numbers)} AS TEXT)"
-                return f"COALESCE({_text(numbers[name])}, {number})"
+        naming = self._table.named.get(name, _PLAIN)
+        if "" in naming.read and name not in numbers:
+            return None
+        inner = {suffix: numbers[f"{name}.{suffix}"] for suffix in naming.read if suffix}
+        return naming.write.format(
+            value=numbers.get(name), session_id=numbers.get("session_id"), **inner
+        )
 
     def _bound(self, space: str, names: Sequence[str], line: Line) -> Values:
         bound: dict[str, Any] = {"space": space}
         for number, name in enumerate(names):
-            value = 0 if name in self._table.from_zero else line[name]
+            value = line[name]
             if not _fits(value):
                 raise InvalidArchive(f"{self._table.name}: {name} is nothing that a store holds")
             if isinstance(value, str):
@@ -368,41 +322,16 @@ def digests(whole: Whole, space: str) -> dict[str, Digest]:
     return {shape.table.name: shape.digest(space) for shape in shapes(whole)}
 
 
-def begun_anew(table: Table, line: Line) -> Line:
-    """A line as it is read anywhere; what was written before there were such numbers has others."""
-    return {**line, **{name: 0 for name in table.from_zero if name in line}}
-
-
 def encoded(line: Line) -> bytes:
     text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return text.encode() + b"\n"
 
 
-def tallied(
-    lines: Iterable[Line], tally: Tally, put: Callable[[bytes], object] | None = None
-) -> Iterator[Line]:
+def tallied(lines: Iterable[Line], tally: Tally) -> Iterator[Line]:
     """The same lines, counted and digested on the way."""
     for line in lines:
-        data = encoded(line)
-        tally.add(data)
-        if put is not None:
-            put(data)
+        tally.add(encoded(line))
         yield line
-
-
-def _text(value: str) -> str:
-    """A value by itself has no type that PostgreSQL could guess."""
-    return f"CAST({value} AS TEXT)"
-
-
-def _found(table: str, number: str, **names: str) -> str:
-    where = " AND ".join(f"o.{name} = {value}" for name, value in names.items())
-    return f"(SELECT o.{number} FROM {table} o WHERE o.space = :space AND {where})"
-
-
-def _key_of(name: str, numbers: Mapping[str, str]) -> str:
-    agent, key = numbers[f"{name}.agent"], numbers[f"{name}.key"]
-    return _found("session_keys", "id", agent_id=agent, key=key)
 
 
 def _fits(value: object) -> bool:

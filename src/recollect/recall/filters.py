@@ -113,6 +113,11 @@ def _conditions(name: object, value: Any, depth: int) -> Iterable[Where]:
         if not isinstance(listed, list | tuple):
             raise InvalidValue(f"{name} takes a list of conditions, not {value!r}")
         return [_COMBINED[name](tuple(_where(each, depth + 1) for each in listed))]
+    return field_conditions(name, value)
+
+
+def field_conditions(name: str, value: Any) -> list[Condition]:
+    """What is asked of one field: comparisons by name, some values, any at all, or this one."""
     if isinstance(value, Mapping):
         return [read_condition(name, operator, wanted) for operator, wanted in value.items()]
     if isinstance(value, list | tuple):

@@ -19,7 +19,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from recollect.messages import Role
-from recollect.models.tokens import estimate_tokens
+from recollect.models.protocol import estimate_tokens
 from recollect.quarantine import is_low, is_quarantined
 from recollect.quoting import FENCE, HEADING, harmless, quoted
 from recollect.recall.statements import (

@@ -413,7 +413,7 @@ class Recallers:
             return None
         with self._lock:
             if self._meaning is None:
-                from recollect.embedding.questions import QuestionEmbedder
+                from recollect.embedding.protocol import QuestionEmbedder
                 from recollect.recall.meaning import Meaning
 
                 settings = self._runtime.settings

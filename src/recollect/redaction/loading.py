@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from typing import Any
 from recollect.config import Settings
 from recollect.errors import InvalidSetting
 from recollect.patterns import LazyPattern
+from recollect.redaction.checks import At, MatchCheck, RuleSet, SecretRule
 from recollect.redaction.redactor import Redactor
-from recollect.redaction.rules import At, MatchCheck, RuleSet, SecretRule
 
 REPEAT_MAX = 512  # where a repetition without an end ends
 EXPLICIT_MAX = 4096  # the most that a pattern may ask for itself
@@ -34,36 +33,29 @@ _PIECE = LazyPattern(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Repeat:
-    """How often something comes; `most` is None without an end."""
-
-    least: int
-    most: int | None
-    manner: str
-
-    def bounded(self) -> str:
-        most = max(self.least, REPEAT_MAX) if self.most is None else self.most
-        return f"{{{self.least},{most}}}{self.manner}"
-
-
 def bounded(source: str) -> str:
     """The same pattern, its open repetitions ending after REPEAT_MAX times."""
-    return "".join(
-        repeat.bounded() if (repeat := _repeat(piece)) is not None else piece[0]
-        for piece in _pieces(source)
-    )
+
+    def written(piece: re.Match[str]) -> str:
+        times = _times(piece)
+        if times is None:
+            return piece[0]
+        least, most = times
+        end = max(least, REPEAT_MAX) if most is None else most
+        return f"{{{least},{end}}}{piece['manner']}"
+
+    return _PIECE.sub(written, source)
 
 
 def why_dangerous(source: str) -> str | None:
     """Why matching could take time that grows with a power of the text, or None."""
     varies_inside = [False]
     closed = False  # whether the group that just ended can match in several ways
-    for piece in _pieces(source):
-        repeat = _repeat(piece)
-        if repeat is not None and repeat.most is not None and repeat.most > EXPLICIT_MAX:
+    for piece in _PIECE.finditer(source):
+        least, most = _times(piece) or (1, 1)
+        if most is not None and most > EXPLICIT_MAX:
             return f"repeats something more than {EXPLICIT_MAX:,} times"
-        if repeat is not None and repeat.most != repeat.least:
+        if most != least:
             if closed:
                 return "repeats a group that repeats something or has alternatives"
             varies_inside[-1] = True
@@ -81,19 +73,15 @@ def why_dangerous(source: str) -> str | None:
     return None
 
 
-def _pieces(source: str) -> Iterator[re.Match[str]]:
-    return _PIECE.finditer(source)
-
-
-def _repeat(piece: re.Match[str]) -> _Repeat | None:
+def _times(piece: re.Match[str]) -> tuple[int, int | None] | None:
+    """How often at least and at most something comes; at most none: without an end."""
     text = piece["repeat"]
     if text is None or text[:2] == "{}":  # the latter are two braces
         return None
     if text[0] != "{":
-        return _Repeat(least=int(text[0] == "+"), most=None, manner=piece["manner"])
-    least = int(piece["low"] or 0)
-    most = int(piece["high"]) if piece["high"] else None
-    return _Repeat(least=least, most=most if piece["comma"] else least, manner=piece["manner"])
+        return int(text[0] == "+"), None
+    least, most = int(piece["low"] or 0), int(piece["high"]) if piece["high"] else None
+    return least, most if piece["comma"] else least
 
 
 BUNDLED = Path(__file__).with_name("rules.toml")
@@ -103,14 +91,14 @@ PATTERN_CHARS_MAX = 1000
 KEYWORDS_MAX = 100
 _MACRO = LazyPattern(r"\{([a-z]+)\}")
 _KIND = LazyPattern(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_TYPES: Mapping[str, type | tuple[type, ...]] = {
-    "kind": str,
-    "pattern": str,
-    "keywords": list,
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "kind": (str,),
+    "pattern": (str,),
+    "keywords": (list,),
     "group": (int, str),
     "entropy": (int, float),
-    "min_length": int,
-    "allow": list,
+    "min_length": (int,),
+    "allow": (list,),
 }
 
 
@@ -189,41 +177,35 @@ def _content(file: Path) -> dict[str, Any]:
 def _why_wrong(rule: Mapping[str, Any]) -> str | None:
     """What is wrong with a user's rule, or None."""
     for name, value in rule.items():
-        if name not in _TYPES:
+        types = _TYPES.get(name)
+        if types is None:
             return f"there is no {name!r}; a rule has {', '.join(_TYPES)}"
-        if not isinstance(value, _TYPES[name]) or isinstance(value, bool):
-            return f"{name} is {_type_name(_TYPES[name])}, not {value!r}"
+        if not isinstance(value, types) or isinstance(value, bool):
+            return f"{name} is {' or '.join(each.__name__ for each in types)}, not {value!r}"
     if not _KIND.fullmatch(rule.get("kind", "")):
         return "kind is needed: lower-case words joined by dashes"
     if len(rule["kind"]) > 64:
         return "kind has more than 64 characters"
     if "pattern" not in rule:
         return "pattern is needed"
-    return (
-        _why_wrong_words(rule)
-        or _why_wrong_pattern(rule["pattern"], "pattern")
-        or _why_wrong_group(rule)
-        or next(
-            (why for each in rule.get("allow", []) if (why := _why_wrong_pattern(each, "allow"))),
-            None,
-        )
-    )
+    return next(_complaints(rule), None)
 
 
-def _type_name(types: type | tuple[type, ...]) -> str:
-    return " or ".join(each.__name__ for each in (types if isinstance(types, tuple) else (types,)))
-
-
-def _why_wrong_words(rule: Mapping[str, Any]) -> str | None:
+def _complaints(rule: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with what a rule says, if each part of it is of its type."""
     for name in ("keywords", "allow"):
         listed = rule.get(name, [])
         if len(listed) > KEYWORDS_MAX:
-            return f"{name} has more than {KEYWORDS_MAX} entries"
+            yield f"{name} has more than {KEYWORDS_MAX} entries"
         if not all(isinstance(each, str) and each for each in listed):
-            return f"{name} is a list of texts that are not empty"
+            yield f"{name} is a list of texts that are not empty"
     if rule.get("min_length", 1) < 1 or not 0 <= rule.get("entropy", 0.0) <= 8:
-        return "min_length is at least 1, entropy between 0 and 8"
-    return None
+        yield "min_length is at least 1, entropy between 0 and 8"
+    sources = [("pattern", rule["pattern"]), *(("allow", each) for each in rule.get("allow", []))]
+    yield from (why for name, each in sources if (why := _why_wrong_pattern(each, name)))
+    group, compiled = rule.get("group", 0), re.compile(rule["pattern"], re.ASCII)
+    if group not in range(compiled.groups + 1) and group not in compiled.groupindex:
+        yield f"pattern has no group {group!r}"
 
 
 def _why_wrong_pattern(source: str, name: str) -> str | None:
@@ -238,15 +220,6 @@ def _why_wrong_pattern(source: str, name: str) -> str | None:
         return "pattern matches the empty text"
     danger = why_dangerous(source)
     return None if danger is None else f"{name} {danger}"
-
-
-def _why_wrong_group(rule: Mapping[str, Any]) -> str | None:
-    group = rule.get("group")
-    compiled = re.compile(rule["pattern"], re.ASCII)
-    is_there = group is None or (
-        0 <= group <= compiled.groups if isinstance(group, int) else group in compiled.groupindex
-    )
-    return None if is_there else f"pattern has no group {group!r}"
 
 
 def _user_rule(rule: Mapping[str, Any]) -> SecretRule:

@@ -7,17 +7,26 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 from recollect.errors import InvalidValue
 from recollect.patterns import LazyPattern
-from recollect.redaction import values
-from recollect.redaction.checks import Candidate, Words, fits_name, kind_of
-from recollect.redaction.rules import MatchCheck, RuleSet, SecretRule, keyword_hits
-from recollect.redaction.values import NameKind, name_kind
+from recollect.redaction.checks import (
+    Candidate,
+    MatchCheck,
+    NameKind,
+    RuleSet,
+    SecretRule,
+    Words,
+    entropy,
+    fits_name,
+    keyword_hits,
+    kind_of,
+    name_kind,
+)
 
 PLACEHOLDER = LazyPattern(r"\[redacted:[a-z0-9-]{1,64}:[0-9a-f]{8}\]")
 PASSES_MAX = 8  # a secret found only after another was replaced is rare; a chain of eight is none
@@ -26,6 +35,7 @@ _TRAILING = ".,:;…*"
 # What `{"name": "DB_PASSWORD", "value": "…"}` calls the two.
 NAMING_KEYS = ("name", "key", "header", "variable", "id")
 CARD_MIN = 10**12
+PIN_MIN = 1000  # a smaller number is a count, or true
 VALUE_KEYS = frozenset({"value", "val", "secret_value", "stringvalue", "default"})
 
 
@@ -38,27 +48,16 @@ class Finding:
     end: int
 
 
-class Placeholders:
-    """Makes placeholders with the salt of a store: equal secrets, equal placeholders."""
-
-    def __init__(self, salt: bytes) -> None:
-        if not salt:
-            raise InvalidValue("redaction needs a salt: without one, placeholders can be guessed")
-        self._key = blake2b(salt, digest_size=32).digest()
-
-    def of(self, kind: str, secret: str) -> str:
-        data = secret.encode("utf-8", "surrogatepass")
-        return f"[redacted:{kind}:{blake2b(data, key=self._key, digest_size=4).hexdigest()}]"
-
-
 class Redactor:
     """Redacts by rules. Nothing in it changes after it was made: threads may share it."""
 
     def __init__(self, rules: RuleSet, allow: frozenset[str], salt: bytes) -> None:
+        if not salt:
+            raise InvalidValue("redaction needs a salt: without one, placeholders can be guessed")
         self._rules = rules
         self._allow = allow
         self._salt = salt
-        self._placeholders = Placeholders(salt)
+        self._key = blake2b(salt, digest_size=32).digest()
 
     def keyed(self, space: str) -> Redactor:
         """The same, whose placeholders mean nothing outside a space: equal secrets of two tenants
@@ -99,17 +98,25 @@ class Redactor:
 
     def redact_json(self, value: Any) -> Any:
         """A redacted copy of a JSON value: texts by the rules, values by the names they have."""
-        return redact_value(value, self.redact, self._known_secret, self._rules.words)
+        walk = _Walk(self, self._rules.words)
+        root: list[Any] = [None]
+        walk.todo.append((root, 0, value, None))
+        while walk.todo:  # without recursion, so that no depth of nesting is too much
+            walk.step(*walk.todo.pop())
+        return root[0]
 
-    def _known_secret(self, kind: str, secret: str) -> str:
-        """The placeholder of a value that its key gave away, unless it is allowed."""
-        return secret if secret in self._allow else self._placeholders.of(kind, secret)
+    def placeholder(self, kind: str, secret: str) -> str:
+        """What stands for a secret, unless it is allowed: equal secrets, equal placeholders."""
+        if secret in self._allow:
+            return secret
+        data = secret.encode("utf-8", "surrogatepass")
+        return f"[redacted:{kind}:{blake2b(data, key=self._key, digest_size=4).hexdigest()}]"
 
     def _replaced(self, text: str, findings: list[Finding]) -> str:
         parts, done = [], 0
         for each in findings:
             secret = text[each.start : each.end]
-            parts += [text[done : each.start], self._placeholders.of(each.kind, secret)]
+            parts += [text[done : each.start], self.placeholder(each.kind, secret)]
             done = each.end
         return "".join([*parts, text[done:]])
 
@@ -150,7 +157,7 @@ class Redactor:
         value = text[start:end]
         if value in self._allow or any(each.search(value) for each in rule.allowed):
             return
-        if rule.entropy and values.entropy(value) < rule.entropy:
+        if rule.entropy and entropy(value) < rule.entropy:
             return
         found = Candidate(text=text, start=start, end=end, keyword=keyword, kind=rule.kind)
         kind = kind_of(rule.check, found, self._rules.words)
@@ -203,32 +210,11 @@ def _merged(found: list[tuple[int, int, int, str]]) -> list[Finding]:
     return findings
 
 
-def redact_value(
-    value: Any,
-    redact: Callable[[str], str],
-    known_secret: Callable[[str, str], str],
-    words: Words,
-) -> Any:
-    """A redacted copy. Without recursion, so that no depth of nesting is too much."""
-    walk = _Walk(redact, known_secret, words)
-    root: list[Any] = [None]
-    walk.todo.append((root, 0, value, None))
-    while walk.todo:
-        walk.step(*walk.todo.pop())
-    return root[0]
-
-
 class _Walk:
     """What is still to be copied, each with the place of its copy and the kind its key says."""
 
-    def __init__(
-        self,
-        redact: Callable[[str], str],
-        known_secret: Callable[[str, str], str],
-        words: Words,
-    ) -> None:
-        self.redact = redact
-        self.known_secret = known_secret
+    def __init__(self, redactor: Redactor, words: Words) -> None:
+        self.redactor = redactor
         self.words = words
         self.todo: list[tuple[Any, Any, Any, NameKind | None]] = []
 
@@ -240,32 +226,30 @@ class _Walk:
                 copy[place] = self._mapping(value)
             case list() | tuple():
                 copy[place] = self._list(value, kind)
-            case int() if kind in (NameKind.PIN, NameKind.PASSWORD) and type(value) is int:
-                copy[place] = self._number(value, kind)
+            case int() if kind in (NameKind.PIN, NameKind.PASSWORD) and value >= PIN_MIN:
+                placeholder = self.redactor.placeholder(kind.value, str(value))
+                copy[place] = value if placeholder == str(value) else placeholder
             case _:
                 copy[place] = value
 
     def _mapping(self, value: Mapping[Any, Any]) -> dict[Any, Any]:
         copy: dict[Any, Any] = {}
-        told = self._told_by_sibling(value)
+        names = (value.get(key) for key in NAMING_KEYS)
+        kinds = (name_kind(name, self.words) for name in names if isinstance(name, str))
+        told = next((kind for kind in kinds if kind is not None), None)
         for key, inner in value.items():
             is_text = isinstance(key, str)
-            place = self.redact(key) if is_text else key
+            place = self.redactor.redact(key) if is_text else key
             copy[place] = None  # keeps the order: what is to do is done from the end
             kind = name_kind(key, self.words) if is_text else None
+            if kind is None and place != key:  # without the secret in it, it may say more
+                kind = name_kind(place, self.words)
             if type(inner) is int and is_text and inner >= CARD_MIN:
                 inner = self._card(key, inner)
             if kind is None and is_text and key.lower() in VALUE_KEYS:
                 kind = told
             self.todo.append((copy, place, inner, kind))
         return copy
-
-    def _told_by_sibling(self, value: Mapping[Any, Any]) -> NameKind | None:
-        for key in NAMING_KEYS:
-            name = value.get(key)
-            if isinstance(name, str) and (kind := name_kind(name, self.words)) is not None:
-                return kind
-        return None
 
     def _list(self, value: list[Any] | tuple[Any, ...], kind: NameKind | None) -> list[Any]:
         copy: list[Any] = [None] * len(value)
@@ -280,19 +264,14 @@ class _Walk:
         return name_kind(before, self.words) if is_flag else None
 
     def _text(self, value: str, kind: NameKind | None) -> str:
-        redacted = self.redact(value)
+        redacted = self.redactor.redact(value)
         if kind is None or PLACEHOLDER.search(redacted):  # its format says more than its key
             return redacted
         is_secret = fits_name(kind, value, self.words, is_quoted=True)
-        return self.known_secret(kind.value, value) if is_secret else redacted
+        return self.redactor.placeholder(kind.value, value) if is_secret else redacted
 
     def _card(self, key: str, value: int) -> int | str:
         """A number that its key calls a card's, as text is read."""
         said = f"{key.replace('_', ' ')} {value}"
-        return value if self.redact(said) == said else self.known_secret("card-number", str(value))
-
-    def _number(self, value: int, kind: NameKind) -> int | str:
-        if value < 1000:
-            return value
-        placeholder = self.known_secret(kind.value, str(value))
-        return value if placeholder == str(value) else placeholder
+        is_one = self.redactor.redact(said) != said
+        return self.redactor.placeholder("card-number", str(value)) if is_one else value

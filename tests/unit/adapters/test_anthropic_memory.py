@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect.adapters import anthropic_memory
-from recollect.adapters.anthropic_memory import MemoryTool
-from recollect.adapters.memory_files import (
+from recollect.adapters.anthropic_memory import (
     LINES_MAX,
+    MemoryTool,
     directory_lines,
     read_memory_path,
     size,

@@ -26,8 +26,7 @@ from langgraph.store.memory import InMemoryStore, _compare_values
 
 import recollect
 from recollect import aio
-from recollect.adapters.langgraph_items import fits
-from recollect.adapters.langgraph_store import RecollectStore
+from recollect.adapters.langgraph_store import RecollectStore, fits
 from recollect.clock import ManualClock
 from recollect.errors import InvalidValue, TooLarge
 from tests.unit.strategies import any_text, json_values

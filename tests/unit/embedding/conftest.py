@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from recollect.config import Settings
-from recollect.embedding.opening import open_embedder
+from recollect.embedding.openai import open_embedder
 from recollect.embedding.protocol import Embedder
 from recollect_conformance.scripted import KEY, ScriptedServer
 

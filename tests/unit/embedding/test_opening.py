@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from recollect.config import Settings
-from recollect.embedding.opening import open_embedder
+from recollect.embedding.openai import open_embedder
 from recollect.embedding.protocol import Embedder
 from recollect.errors import InvalidSetting, MissingExtra
 from recollect_conformance.scripted import KEY, ScriptedServer
@@ -107,7 +107,7 @@ def test_without_the_extra_the_error_says_what_to_install(
 
 def test_neither_numpy_nor_the_http_client_is_loaded_before_it_is_needed() -> None:
     code = (
-        "import sys, recollect, recollect.embedding.opening; "
+        "import sys, recollect, recollect.embedding.openai; "
         "print({'numpy', 'httpx2'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

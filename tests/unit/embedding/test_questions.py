@@ -9,8 +9,7 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.embedding.protocol import Embedded, never
-from recollect.embedding.questions import PAUSE_SECONDS, QuestionEmbedder
+from recollect.embedding.protocol import PAUSE_SECONDS, Embedded, QuestionEmbedder, never
 from recollect.errors import CallCancelled, ModelUnavailable
 from recollect_conformance.scripted import Gate, ScriptedServer, Step, held, status
 from recollect_conformance.scripted_embedder import HashEmbedder, embeddings_by

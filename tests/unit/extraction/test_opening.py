@@ -9,9 +9,8 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.errors import InvalidSetting
 from recollect.extraction.model import ModelExtractor
-from recollect.extraction.opening import open_processor
 from recollect.extraction.rules import RuleExtractor
-from recollect.extraction.run import ExtractionProcessor
+from recollect.extraction.run import ExtractionProcessor, open_processor
 from recollect.models.protocol import Completion, Model, Request
 from recollect.redaction import load_redactor
 

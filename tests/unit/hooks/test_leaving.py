@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect.hooks import process
-from recollect.hooks.places import ShownIds, token
-from recollect.hooks.process import Deadline, Journal
+from recollect.hooks.process import Deadline, Journal, ShownIds, token
 
 
 def test_when_the_time_is_over_it_says_so_and_leaves_and_nothing_is_said_any_more() -> None:

@@ -1,4 +1,4 @@
-"""Archives and folders that people hand over, harmless or not: read as far as it goes, and said."""
+"""Archives that people hand over, harmless or not: read as far as it goes, and said."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from recollect.importers import streams as reading
 from recollect.importers.items import Odd, Trouble
-from recollect.importers.streams import ArchiveLimits, Inner, entries_of, files_of
+from recollect.importers.streams import ArchiveLimits, entries_of
 
 VALUES = [{"a": 1}, {"a": 2}]
 DATA = json.dumps(VALUES).encode()
+UNOPENED = ("unreadable", "no access, or not a file")
 
 
 def is_wanted(name: str) -> bool:
@@ -68,29 +69,15 @@ def test_an_archive_is_known_by_what_it_is_and_not_by_its_name(tmp_path: Path) -
     assert entries(archive(tmp_path / "download", ("conversations.json", DATA))) == VALUES
 
 
-def test_a_folder_is_read_like_an_archive_and_links_are_not_followed(tmp_path: Path) -> None:
-    outside = tmp_path / "outside" / "conversations.json"
-    outside.parent.mkdir()
-    outside.write_bytes(b"[666]")
-    folder = tmp_path / "export"
-    (folder / "inner").mkdir(parents=True)
-    (folder / "inner" / "conversations.json").write_bytes(DATA)
-    (folder / "conversations.json").symlink_to(outside)
-    (folder / "linked").symlink_to(outside.parent)
-    found = entries(folder)
-    assert [each for each in found if not isinstance(each, Odd)] == VALUES
-    assert details(folder) == [("unreadable", "a link in a folder")]
-
-
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "conversations.json")
-    assert details(tmp_path) == [("unreadable", "a link in a folder")]
-    assert details(tmp_path / "conversations.json") == [("unreadable", "not a file")]
+    assert details(tmp_path / "conversations.json") == [UNOPENED]
+    assert details(tmp_path) == [UNOPENED]
 
 
 def test_what_cannot_be_opened_is_said(tmp_path: Path) -> None:
-    assert details(tmp_path / "none.zip") == [("unreadable", "no access")]
-    assert details(tmp_path / "nul\0") == [("unreadable", "no access")]
+    assert details(tmp_path / "none.zip") == [UNOPENED]
+    assert details(tmp_path / "nul\0") == [UNOPENED]
     nothing = archive(tmp_path / "other.zip", ("user.json", b"{}"))
     assert details(nothing) == [("unreadable", "an archive without the file that is looked for")]
 
@@ -146,13 +133,6 @@ def test_a_list_of_names_is_not_read_that_says_it_is_endless(
     assert details(path) == [("too large", "an archive with too many files")]
 
 
-def test_a_folder_with_too_many_files_is_read_in_part(tmp_path: Path) -> None:
-    for number in range(5):
-        (tmp_path / f"{number}").touch()
-    found = details(tmp_path, ArchiveLimits(members_max=4))
-    assert found[0] == ("too large", "a folder with too many files")
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_damage_makes_it_raise_and_the_trouble_is_said(
@@ -181,16 +161,3 @@ def test_a_file_that_is_damaged_in_the_middle_gives_what_comes_before(tmp_path: 
     found = entries(path)
     assert len(found) > 10_000
     assert Odd(trouble=Trouble.UNREADABLE, detail="damaged") in found
-
-
-def test_a_stream_is_closed_when_the_next_one_is_asked_for(tmp_path: Path) -> None:
-    path = archive(
-        tmp_path / "export.zip", ("a/conversations.json", DATA), ("b/conversations.json", DATA)
-    )
-    streams: list[reading.Stream] = []
-    for each in files_of(path, is_wanted):
-        assert isinstance(each, Inner)
-        assert all(stream.closed for stream in streams)
-        assert not each.stream.closed
-        streams.append(each.stream)
-    assert [stream.closed for stream in streams] == [True, True]

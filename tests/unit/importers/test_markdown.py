@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,17 +12,8 @@ from recollect.documents.checking import TAG_CHARS_MAX, TITLE_CHARS_MAX
 from recollect.documents.links import find_links
 from recollect.documents.paths import read_path
 from recollect.importers.items import Odd
-from recollect.importers.markdown import (
-    Due,
-    Imported,
-    Kept,
-    Markdown,
-    Note,
-    Notes,
-    UnchangedNote,
-    decide,
-)
-from recollect.types.pages import Author, Content, Document
+from recollect.importers.markdown import Note, Notes, is_note
+from recollect.types.pages import Content
 
 
 def note_of(text: str | bytes, name: str = "Note.md", others: tuple[str, ...] = ()) -> Note:
@@ -210,56 +199,10 @@ def test_a_note_that_comes_later_does_not_change_the_one_that_waited_for_it() ->
     assert note_of("See [[Later]].", others=("Later.md",)) == before
 
 
-# what is done about it
-
-
-def document(note: Note, version: int = 1, **said: str) -> Document:
-    now = datetime(2026, 1, 1, tzinfo=UTC)
-    content = replace(note.content, **said)  # type: ignore[arg-type]
-    return Document(
-        id="d-1",
-        space="s",
-        path=note.path,
-        title=content.title,
-        description=content.description,
-        body=content.body,
-        tags=content.tags,
-        links=(),
-        version=version,
-        created_at=now,
-        updated_at=now,
-        deleted_at=None,
-        author=Author(),
-        reason="",
-        sources=(),
-        facts=(),
-    )
-
-
-def test_a_note_is_written_once_and_again_only_when_it_has_changed() -> None:
-    old, new = note_of("old"), note_of("new")
-    known = Imported(digest=old.digest, document_id="d-1", version=1)
-    assert decide(old, None, None) == Due(0)
-    assert decide(old, known, document(old)) == UnchangedNote()
-    assert decide(old, None, document(old)) == UnchangedNote()
-    assert decide(new, known, document(old)) == Due(1)
-
-
-def test_what_somebody_else_changed_moved_or_made_is_kept() -> None:
-    old, new = note_of("old"), note_of("new")
-    known = Imported(digest=old.digest, document_id="d-1", version=1)
-    assert decide(old, known, document(old, 2, body="by hand")) == UnchangedNote()
-    assert isinstance(decide(new, known, document(old, 2, body="by hand")), Kept)
-    assert isinstance(decide(new, known, None), Kept)
-    assert isinstance(decide(new, known, replace(document(old), id="d-2")), Kept)
-    assert isinstance(decide(new, None, document(old)), Kept)
-
-
 def test_hidden_and_other_files_are_none_of_these() -> None:
-    source = Markdown()
-    assert source.is_file(Path("a/Note.MD"))
-    assert not source.is_file(Path(".obsidian/Note.md"))
-    assert not source.is_file(Path("a/picture.png"))
+    assert is_note(Path("a/Note.MD"))
+    assert not is_note(Path(".obsidian/Note.md"))
+    assert not is_note(Path("a/picture.png"))
 
 
 @given(

@@ -16,7 +16,6 @@ from recollect.importers.items import ImportReport
 from recollect.importers.mem0 import Mem0
 from recollect.importers.running import CHANGED_HERE, Importing
 from recollect.types.facts import Fact
-from recollect.types.imports import Cursor, digest
 
 SAID = datetime(2024, 5, 1, 10, tzinfo=UTC)
 BEFORE = datetime(2024, 4, 30, tzinfo=UTC)
@@ -114,26 +113,6 @@ def test_what_was_done_here_stays(memory: recollect.Memory, brought: Import) -> 
     again = brought(*updated, said("Has a dog", id="dog"))
     assert (again.facts, again.known, again.left_out) == (1, 3, {}), "it is said once"
     assert contents(memory) == ["Has a dog", "Likes coffee"]
-
-
-def test_what_an_earlier_version_brought_is_followed_and_not_doubled(
-    memory: recollect.Memory, brought: Import
-) -> None:
-    """It knew by their ids alone what had come in, and let facts hold from the import on."""
-    held = memory.space().facts
-    for each in ("same", "moved", "edited"):
-        fact = Fact(f"Is {each}", id=f"mem0-{digest(each)}", metadata={"user_id": "ana"})
-        held.add(fact)
-    held.update(f"mem0-{digest('edited')}", "Is mine")
-    items = [digest(each) for each in ("same", "moved", "edited")]
-    cursor = Cursor(source="mem0", place="elsewhere")
-    memory.store.imports.note("default", items, cursor, memory.clock.now())
-    now = [said("Is same", id="same"), said("Is gone", id="moved"), said("Is new", id="edited")]
-    report = brought(*now)
-    assert (report.facts, report.facts_changed, report.left_out) == (0, 2, {CHANGED_HERE: 1})
-    assert contents(memory) == ["Is gone", "Is mine", "Is same"]
-    assert [fact.content for fact in held.list(as_of=LATER)] == ["Is same"]
-    assert brought(*now, said("Has a dog", id="dog")).facts_changed == 0
 
 
 def test_an_update_whose_import_died_before_it_was_noted_is_followed_later(

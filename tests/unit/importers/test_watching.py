@@ -14,7 +14,7 @@ from recollect.errors import StoreDenied, StoreUnavailable
 from recollect.importers import running
 from recollect.importers.generic import GenericJsonl
 from recollect.importers.items import ImportReport
-from recollect.importers.watching import Watching
+from recollect.importers.running import Watching
 
 
 @pytest.fixture

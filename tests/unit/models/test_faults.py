@@ -15,7 +15,7 @@ from recollect.errors import (
     ModelUnavailable,
     PromptTooLong,
 )
-from recollect.models.faults import (
+from recollect.models.answers import (
     MESSAGE_CHARS_MAX,
     error_from,
     fault_from_status,

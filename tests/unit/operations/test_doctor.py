@@ -10,8 +10,7 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.operations.checks import CHECKS, Gravity, Mending
-from recollect.operations.doctor import Diagnosis, examine, repair
+from recollect.operations.checks import CHECKS, Diagnosis, Gravity, Mending, examine, repair
 from recollect.operations.migrating import whole_of
 from recollect.store.whole import Access
 from tests.unit.operations.material import SETTINGS, SPACES, fill

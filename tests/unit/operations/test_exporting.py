@@ -28,8 +28,7 @@ from recollect.errors import (
     SchemaTooNew,
 )
 from recollect.leases import Leaseholder
-from recollect.operations.checks import Gravity
-from recollect.operations.doctor import examine
+from recollect.operations.checks import Gravity, examine
 from recollect.operations.files import put_into_place
 from recollect.progress import Progress, listening
 from recollect.types.records import Claim

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from recollect.redaction.checks import NameKind, name_around, name_kind, words_of
 from recollect.redaction.loading import bundled_rules
-from recollect.redaction.values import NameKind, name_around, name_kind, words_of
 
 WORDS = bundled_rules().words
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from recollect.redaction.checks import At, RuleSet, SecretRule, keyword_hits
 from recollect.redaction.loading import bounded, bundled_rules, why_dangerous
-from recollect.redaction.rules import At, RuleSet, SecretRule, keyword_hits
 
 RULES = bundled_rules().rules
 

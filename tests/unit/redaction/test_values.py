@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from recollect.redaction import values
+from recollect.redaction import checks as values
 from recollect.redaction.loading import bundled_rules
 
 WORDS = bundled_rules().words

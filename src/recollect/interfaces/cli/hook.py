@@ -30,7 +30,9 @@ from recollect.hooks.events import (
     answer,
     read_event,
 )
-from recollect.hooks.places import (
+from recollect.hooks.process import (
+    Deadline,
+    Journal,
     ShownIds,
     absolute,
     expect_one_place,
@@ -39,7 +41,6 @@ from recollect.hooks.places import (
     project,
     token,
 )
-from recollect.hooks.process import Deadline, Journal
 from recollect.interfaces.cli.commands import Arg, Opt, Target, command, help_of
 from recollect.interfaces.cli.groups import target_options
 from recollect.interfaces.cli.output import note

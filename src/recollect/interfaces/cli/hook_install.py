@@ -23,7 +23,7 @@ from recollect.hooks.installing import (
     plan_uninstall,
     settings_file,
 )
-from recollect.hooks.places import absolute
+from recollect.hooks.process import absolute
 from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command
 from recollect.interfaces.cli.output import harmless, one_line, write
 from recollect.interfaces.cli.parameters import DryRun
@@ -48,8 +48,8 @@ def install(
 ) -> Output:
     """Let AGENT call `recollect hook` at its turning points.
 
-    Everything else in its settings stays as it is, byte for byte; the original file is kept beside
-    it. A second run changes nothing. --store and --space become part of what is written and,
+    Everything else in its settings keeps its meaning and its order; the original file is kept
+    beside it. A second run changes nothing. --store and --space become part of what is written and,
     unless it is for a --project, so does a store that only RECOLLECT_STORE or a recollect.toml in
     this directory names: agents call from anywhere, and may not know it.
 

@@ -25,8 +25,7 @@ from recollect.importers.items import (
     source_named,
 )
 from recollect.importers.markdown import ImportingNotes
-from recollect.importers.running import Importing
-from recollect.importers.watching import INTERVAL_SECONDS, Watching
+from recollect.importers.running import INTERVAL_SECONDS, Importing, Watching
 from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, say
 from recollect.interfaces.cli.output import counted, json_line, note, one_line, progress_bar, write
 from recollect.interfaces.cli.running import logged, stop_signals, terminated_like_interrupted

@@ -24,9 +24,8 @@ from recollect.interfaces.cli.output import (
 )
 from recollect.interfaces.cli.parameters import read_day_or_time
 from recollect.operations.backup import Restoring, back_up
-from recollect.operations.checks import Defect, Gravity
-from recollect.operations.doctor import Diagnosis, examine
-from recollect.operations.doctor import repair as repaired
+from recollect.operations.checks import Defect, Diagnosis, Gravity, examine
+from recollect.operations.checks import repair as repaired
 from recollect.operations.migrating import count_spaces
 from recollect.progress import listening
 from recollect.session import LIST_MAX

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from recollect.compat.mem0_memories import WITHOUT_USER, read_memory_id, read_scope
+from recollect.compat.mem0 import WITHOUT_USER, read_memory_id, read_scope
 from recollect.errors import NotFound
 from recollect.interfaces.http.operations import (
     AdmittedRequest,
