@@ -10,7 +10,6 @@ whichever process runs the agent; whoever does not wait long enough asks again b
 
 from __future__ import annotations
 
-import inspect
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +34,7 @@ from recollect.errors import (
     UsageError,
 )
 from recollect.interfaces.http.operations import (
+    REQUIRED,
     SPACE,
     AdmittedRequest,
     Count,
@@ -53,7 +53,6 @@ from recollect.interfaces.http.operations import (
     page,
     paged,
     read_mark,
-    with_signature,
     without,
 )
 from recollect.interfaces.http.problems import EVENT_STREAM, HttpAnswer
@@ -191,11 +190,10 @@ def _method(  # noqa: PLR0913 - what HTTP adds to a method
         {**_NAMES, **(names or {})},
         {**_BOUNDS, **(bounds or {})},
         filled=(*_FILLED, *filled, verb.pages),
-        defaults={} if limit is None else {"limit": limit},
+        limit=limit,
     )
     returned = call.hints["return"]
     is_paged = bool(verb.pages and many and pages)
-    taken = _taken(call, verb, is_paged=is_paged)
     mark = without(call.hints[verb.pages], type(None)) if is_paged else None
     is_conditional = "expected_version" in call.parameters
 
@@ -222,19 +220,19 @@ def _method(  # noqa: PLR0913 - what HTTP adds to a method
         answer=answer or _answer_of(returned, many, as_field, is_paged=is_paged),
         again=_AGAIN[returned] if again else None,
         is_conditional=is_conditional,
-        **{"problems": problems, **more},
+        **{"problems": problems, "taken": _taken(call, verb, is_paged=is_paged), **more},
     )
-    return made(with_signature(handle, taken))
+    return made(handle)
 
 
 def _taken(call: MethodCall, verb: Verb, *, is_paged: bool) -> dict[str, tuple[Any, Any]]:
     """The parameters of a request; what stands in the path is always given."""
-    taken = call.taken()
+    taken = call.taken
     if verb.name.startswith("session."):
         taken = {"session": (str, None), **taken}
     for place in re.findall(r"{(\w+)}", verb.http[0]):
         if place in taken:
-            taken[place] = (without(taken[place][0], type(None)), inspect.Parameter.empty)
+            taken[place] = (without(taken[place][0], type(None)), REQUIRED)
     return {**taken, "cursor": (Cursor | None, None)} if is_paged else taken
 
 
@@ -411,7 +409,7 @@ _OPERATING = (
 
 
 _ENVELOPE = {"message", "at", "key", "metadata"}
-_CONVERSATION = MethodCall(_BY_NAME["space.session"], {}, _KEYED, filled=(), defaults={})
+_CONVERSATION = MethodCall(_BY_NAME["space.session"], {}, _KEYED)
 _RECORDS = {"session_id": str | None, "records": list[Record]}
 
 
@@ -452,15 +450,15 @@ def _append(request: AdmittedRequest, **given: Any) -> Json:
     return _appended(request, _CONVERSATION(request.space, given), given["messages"])
 
 
-_TAKEN = {"messages": (Messages, inspect.Parameter.empty), **_CONVERSATION.taken()}
 _APPEND = operation(
     f"POST {SPACE}/append",
     name="append",
     answer=_RECORDS,
     statuses=(201,),
+    taken={"messages": (Messages, REQUIRED), **_CONVERSATION.taken},
     takes_append_key=True,
     problems=frozenset({409}),
-)(with_signature(_append, _TAKEN))
+)(_append)
 
 
 @operation(f"POST {_SESSION}/records/many", answer=_RECORDS, statuses=(201,), takes_append_key=True)
