@@ -7,10 +7,9 @@ adds is that agent's word, and belongs to the server's project unless it is mean
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property
 from itertools import islice
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import Field
 
@@ -51,7 +50,7 @@ from recollect.recall.usage import named_hit
 from recollect.session import LIST_MAX
 from recollect.space import Space
 from recollect.types.facts import UNCHANGED, Extraction, Fact, Source, Trust
-from recollect.types.pages import Author, AuthorKind, Document
+from recollect.types.pages import Author, AuthorKind, Document, Node
 from recollect.types.recall import EntryKind, Hit
 from recollect.types.records import Record
 
@@ -130,22 +129,7 @@ class Tools:
         first = int(cursor[:4]) if cursor else 0
         last = min(first + limit, FOUND_MAX)
         hits = self._space.recall(query, last + 1, kinds=kinds, filters=self._of_project)
-        found = [
-            (
-                self._line(
-                    hit.id,
-                    hit.kind,
-                    f"{hit.title}: {hit.text}" if _has_title(hit) else hit.text,
-                    hit.at,
-                    sources=hit.sources,
-                    trust=hit.trust,
-                    by=hit.speaker,
-                    judged=f"{hit.title}\n{hit.text}",
-                ),
-                str(at),
-            )
-            for at, hit in enumerate(hits, start=1)
-        ]
+        found = [(self._line(hit), str(at)) for at, hit in enumerate(hits, start=1)]
         return page_of(found[first:last], is_more=len(found) > last and last < FOUND_MAX)
 
     def get_memory(
@@ -191,7 +175,7 @@ class Tools:
             told = sources or ([place] if place and whole.kind != EntryKind.FACT else [])
             self._space.opened(named_hit(EntryKind(whole.kind), whole.id, told))
         records = self._records(place, around) if place and around else []
-        lines = [each for each in map(self._record_line, records) if each.id != whole.id]
+        lines = [each for each in map(self._line, records) if each.id != whole.id]
         taken = len(shown) + sum(120 + len(each.id) + len(each.quote) for each in quotes)
         kept = fitting(lines, ANSWER_CHARS_MAX - FRAME_CHARS - taken - sum(map(len, whole.tags)))
         if len(kept) < len(lines):
@@ -455,18 +439,8 @@ class Tools:
         while facts := self._space.facts.list(self._page_size, after, tag=tag):
             for fact in facts:
                 if homes.project is None or homes.has(fact):
-                    at, text = fact.valid_from or fact.created_at, self._redact(fact.content)
-                    line = self._line(
-                        fact.id,
-                        EntryKind.FACT,
-                        text,
-                        at,
-                        sources=fact.sources,
-                        trust=fact.trust,
-                        judged=fact.content,
-                    )
                     created = "" if fact.created_at is None else fact.created_at.isoformat()
-                    yield line, f"{created} {fact.id}"
+                    yield self._line(fact), f"{created} {fact.id}"
             after = facts[-1]
 
     def _documents(self, cursor: str | None, _: str | None) -> Iterator[tuple[MemoryLine, str]]:
@@ -476,12 +450,7 @@ class Tools:
             for node in nodes:
                 is_here = is_anywhere or not is_of_consolidation(read_path(node.path))
                 if is_here and (node.body_chars or node.description):
-                    about = f": {node.description}" if node.description else ""
-                    text = self._redact(f"{node.title}{about} ({node.body_chars:,} characters)")
-                    yield (
-                        self._line(node.path, EntryKind.DOCUMENT, text, node.updated_at),
-                        node.path,
-                    )
+                    yield self._line(node), node.path
             after = nodes[-1].path
 
     def _summaries(self, cursor: str | None, _: str | None) -> Iterator[tuple[MemoryLine, str]]:
@@ -493,11 +462,7 @@ class Tools:
         while found := sessions.extractions(self._page_size, after):
             for each in found:
                 if homes.project is None or homes.has_session(each.session_id):
-                    text, at = self._redact(_came_to(each)), each.source_updated_at
-                    line = self._line(
-                        each.session_id, EntryKind.SUMMARY, text, at, by=Trust.AGENT.value
-                    )
-                    yield line, each.session_id
+                    yield self._line(each), each.session_id
             after = found[-1]
 
     @property
@@ -505,29 +470,19 @@ class Tools:
         """Where most may be left out, as they are of other projects, much is read at once."""
         return LIST_LIMIT_MAX if self._terms.project is None else LIST_MAX
 
-    def _line(  # noqa: PLR0913 - the parts of a line
-        self,
-        memory_id: str,
-        kind: EntryKind,
-        text: str,
-        at: datetime | None,
-        *,
-        sources: Sequence[Source] = (),
-        trust: Trust | None = None,
-        by: str = "",
-        judged: str | None = None,
-        chars: int = SHORT_CHARS,
-    ) -> MemoryLine:
-        """A memory in short; with a caution if what is `judged` is an order of nobody's."""
-        is_order = judged is not None and trust is not None and is_quarantined(judged, trust, by)
+    def _line(self, memory: Hit | Fact | Record | Extraction | Node) -> MemoryLine:
+        """A memory in short; what recall found holds no secrets any more."""
+        whole, sources = _whole(memory), getattr(memory, "sources", ())
+        chars = RECORD_CHARS if isinstance(memory, Record) else SHORT_CHARS
+        text = whole.text if isinstance(memory, Hit) else self._redact(whole.text)
         return MemoryLine(
-            id=memory_id,
-            kind=kind.value,
+            id=whole.id,
+            kind=whole.kind,
             text=shortened(text, chars),
-            date=day(at),
+            date=whole.date,
             source=_source_id(sources[0]) if sources else "",
-            by=shortened(by or (trust.value if trust else ""), 60),
-            caution=CAUTION if is_order else "",
+            by=shortened(whole.by, 60),
+            caution=whole.caution,
         )
 
     # One memory whole.
@@ -536,35 +491,19 @@ class Tools:
         """What has an id: all of it, its sources, and where it was said. NotFound: nothing has."""
         fact = self._space.facts.get(memory_id)
         if fact is not None:
-            is_order = is_quarantined(fact.content, fact.trust, "")
-            whole = WholeMemory(
-                id=fact.id,
-                kind=EntryKind.FACT.value,
-                text=fact.content,
-                date=day(fact.valid_from or fact.created_at),
-                by=fact.trust.value,
-                tags=list(map(shortened, fact.tags)),
-                until=day(fact.valid_to),
-                superseded_by=fact.superseded_by or "",
-                caution=CAUTION if is_order else "",
-            )
-            return whole, fact.sources, next((each for each in fact.sources if each.seq), None)
+            place = next((each for each in fact.sources if each.seq), None)
+            return _whole(fact), fact.sources, place
         if place := _read_place(memory_id):
             for record in self._records(place, 0):
-                line = self._record_line(record)
-                whole = WholeMemory(
-                    id=line.id,
-                    kind=line.kind,
-                    text=_words_of(record),
-                    date=line.date,
-                    by=line.by,
-                    caution=line.caution,
-                )
-                return whole, (), place
+                return replace(_whole(record), by=shortened(_whole(record).by, 60)), (), place
             raise _not_found(memory_id)
         state = self._space.sessions.get(memory_id)
         if state is None:
-            return self._found_document(memory_id)
+            document = self._document(memory_id)
+            if document is None:
+                raise _not_found(memory_id)
+            title = shortened(self._redact(document.title))
+            return replace(_whole(document), title=title), document.sources, None
         if not state.remembered:
             raise _not_found(memory_id)
         extraction = self._space.sessions.extraction(memory_id)
@@ -579,23 +518,6 @@ class Tools:
         )
         return whole, (), Source(session_id=memory_id, seq=1, seq_to=1)
 
-    def _found_document(self, path: str) -> tuple[WholeMemory, Sequence[Source], None]:
-        document = self._document(path)
-        if document is None:
-            raise _not_found(path)
-        is_persons = document.author.kind is AuthorKind.PERSON
-        whole = WholeMemory(
-            id=document.path,
-            kind=EntryKind.DOCUMENT.value,
-            text=document.body,
-            date=day(document.updated_at),
-            title=shortened(self._redact(document.title)),
-            by=shortened(document.author.name, 60) or (Trust.USER if is_persons else Trust.AGENT),
-            tags=list(map(shortened, document.tags)),
-            version=document.version,
-        )
-        return whole, document.sources, None
-
     def _records(self, place: Source, around: int) -> list[Record]:
         """The records that a source names, and so many before and after them."""
         state = self._space.sessions.get(place.session_id)
@@ -606,22 +528,76 @@ class Tools:
         records = self._space.sessions.records(place.session_id, after, max(1, until - after))
         return [record for record in records if place.seq - around <= record.seq <= until]
 
-    def _record_line(self, record: Record) -> MemoryLine:
-        text = _words_of(record)
-        return self._line(
-            f"{record.session_id}:{record.seq}",
-            EntryKind.RECORD,
-            self._redact(text),
-            record.at,
-            trust=_TRUST_OF.get(record.role, Trust.AGENT),
-            by=record.name or record.role.value,
-            judged=text,
-            chars=RECORD_CHARS,
-        )
+
+def _whole(memory: Hit | Fact | Record | Extraction | Document | Node) -> WholeMemory:
+    """A memory of any kind, as it is: neither shortened nor without secrets."""
+    match memory:
+        case Fact():
+            return WholeMemory(
+                id=memory.id,
+                kind=EntryKind.FACT.value,
+                text=memory.content,
+                date=day(memory.valid_from or memory.created_at),
+                by=memory.trust.value,
+                tags=list(map(shortened, memory.tags)),
+                until=day(memory.valid_to),
+                superseded_by=memory.superseded_by or "",
+                caution=_caution(memory.content, memory.trust),
+            )
+        case Record():
+            text, by = _words_of(memory), memory.name or memory.role.value
+            return WholeMemory(
+                id=f"{memory.session_id}:{memory.seq}",
+                kind=EntryKind.RECORD.value,
+                text=text,
+                date=day(memory.at),
+                by=by,
+                caution=_caution(text, _TRUST_OF.get(memory.role, Trust.AGENT), by),
+            )
+        case Extraction():
+            return WholeMemory(
+                id=memory.session_id,
+                kind=EntryKind.SUMMARY.value,
+                text=_came_to(memory),
+                date=day(memory.source_updated_at),
+                by=Trust.AGENT.value,
+            )
+        case Document():
+            is_persons = memory.author.kind is AuthorKind.PERSON
+            return WholeMemory(
+                id=memory.path,
+                kind=EntryKind.DOCUMENT.value,
+                text=memory.body,
+                date=day(memory.updated_at),
+                by=shortened(memory.author.name, 60) or (Trust.USER if is_persons else Trust.AGENT),
+                tags=list(map(shortened, memory.tags)),
+                version=memory.version,
+            )
+        case Node():
+            about = f": {memory.description}" if memory.description else ""
+            return WholeMemory(
+                id=memory.path,
+                kind=EntryKind.DOCUMENT.value,
+                text=f"{memory.title}{about} ({memory.body_chars:,} characters)",
+                date=day(memory.updated_at),
+            )
+        case Hit():
+            is_titled = memory.kind is EntryKind.DOCUMENT and memory.title
+            return WholeMemory(
+                id=memory.id,
+                kind=memory.kind.value,
+                text=f"{memory.title}: {memory.text}" if is_titled else memory.text,
+                date=day(memory.at),
+                by=memory.speaker or memory.trust.value,
+                caution=_caution(f"{memory.title}\n{memory.text}", memory.trust, memory.speaker),
+            )
+        case _:
+            assert_never(memory)
 
 
-def _has_title(hit: Hit) -> bool:
-    return hit.kind is EntryKind.DOCUMENT and bool(hit.title)
+def _caution(text: str, trust: Trust, by: str = "") -> str:
+    """A warning about a text that nobody vouches for and that wants something done."""
+    return CAUTION if is_quarantined(text, trust, by) else ""
 
 
 def _read_place(memory_id: str) -> Source | None:
