@@ -14,7 +14,6 @@ from recollect.errors import (
     StaleVersion,
 )
 from recollect.interfaces.http.problems import problem_of
-from recollect.interfaces.web.rendering import diff_lines
 from recollect.interfaces.web.view import (
     PAGE,
     SPACE,
@@ -108,7 +107,7 @@ def diff(asked: Asked) -> Json:
         "older": older,
         "newer": newer,
         "newest": newest[0].number,
-        "lines": diff_lines(held.diff(path, older, newer)),
+        "changes": held.diff(path, older, newer),
         "version": held.version(path, newer),
     }
 

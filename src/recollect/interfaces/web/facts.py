@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -113,27 +112,6 @@ def approve(asked: Asked) -> str:
     return "Approved: it is a person's word now, and may be injected."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScorePart:
-    """One part of a score: its share, and what it means."""
-
-    name: str
-    value: float
-    share: float  # of the largest part of any hit shown, for a meter
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explained:
-    """A hit, where it leads to, and why it stands there; `mark` is its place in the prompt."""
-
-    hit: Hit
-    link: str
-    reasons: tuple[ScorePart, ...]
-    mark: str = ""
-    left_out: str = ""
-
-
 def recall(asked: Asked) -> Json:
     query, trust, as_of = asked.query.get("q", ""), asked.wanted("trust"), asked.moment("as_of")
     kinds = [kind.value for kind in EntryKind if asked.wanted(kind.value) is not None]
@@ -157,28 +135,18 @@ def recall(asked: Asked) -> Json:
     given["filters"] = {"trust": trust} if trust else None
     hits = asked.space.recall(query, limit, **given)
     block = asked.space.context(query, tokens, **given)
-    marks = {(each.hit.kind, each.hit.id): each.mark for each in block.citations}
+    placed = {(each.hit.kind, each.hit.id): f"[{each.mark}]" for each in block.citations}
     left_out = {(each.hit.kind, each.hit.id): each.reason for each in block.omitted}
-    largest = max((abs(value) for hit in hits for value in hit.why.values()), default=1.0) or 1.0
-    explained = [
-        Explained(
-            hit=hit,
-            link=_link(asked, hit),
-            reasons=tuple(
-                ScorePart(
-                    name=name,
-                    value=value,
-                    share=abs(value) / largest,
-                    meaning=REASONS.get(name, ""),
-                )
-                for name, value in sorted(hit.why.items(), key=lambda part: -part[1])
-            ),
-            mark=marks.get((hit.kind, hit.id), ""),
-            left_out=left_out.get((hit.kind, hit.id), ""),
-        )
-        for hit in hits
-    ]
-    return {**content, "hits": explained, "block": block}
+    return {
+        **content,
+        "hits": [(hit, _link(asked, hit)) for hit in hits],
+        "placed": placed,  # in the prompt, by its mark
+        "left_out": left_out,
+        # Of any hit that is shown, for a meter.
+        "largest": max((abs(part) for hit in hits for part in hit.why.values()), default=1) or 1,
+        "meanings": REASONS,
+        "block": block,
+    }
 
 
 def _link(asked: Asked, hit: Hit) -> str:

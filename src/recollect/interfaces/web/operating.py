@@ -12,7 +12,6 @@ from recollect import collection
 from recollect.errors import InvalidValue, NotFound
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.http.operations import KeyReach
-from recollect.interfaces.web.rendering import SIDES, DiffLine, diff_lines
 from recollect.interfaces.web.view import (
     HOME,
     SPACE,
@@ -28,8 +27,8 @@ from recollect.interfaces.web.view import (
 from recollect.session import LIST_MAX
 from recollect.store.key_protocol import Scope
 from recollect.sweeps import sweep_idle
-from recollect.types.generations import DocumentChange, Generation, GenerationChange, Waiting
-from recollect.types.records import Job, JobKind, JobState
+from recollect.types.generations import Generation, Waiting
+from recollect.types.records import JobState
 
 Json = dict[str, Any]
 
@@ -113,32 +112,20 @@ _ORDER = (JobState.PARKED, JobState.CLAIMED, JobState.DUE, JobState.IDLE)
 
 
 def jobs(asked: Asked) -> Json:
-    leases, now = asked.memory.store.leases, asked.now
+    leases = asked.memory.store.leases
     # Parked ones first, whatever became due before them: they wait for whoever looks here.
     found = leases.jobs(asked.space.name, LIST_MAX)
     found = sorted(found, key=lambda job: _ORDER.index(job.state))
     counts = leases.counts(asked.space.name)
     return {
-        "jobs": [
-            {
-                "job": job,
-                "why": job.why(now),
-                "next": job.next_attempt_at(now),
-                "is_of_session": job.kind in (JobKind.EXTRACT, JobKind.EXTRACT_AGAIN),
-                "is_of_space": job.kind is JobKind.CONSOLIDATE,
-                "is_stuck": _is_stuck(job),
-            }
-            for job in found[:SHOWN]
-        ],
+        "jobs": found[:SHOWN],
         "counts": _counts(counts),
         "left_out": sum(counts.values()) - min(len(found), SHOWN),
-        "has_stuck": any(map(_is_stuck, found)),
+        # For those a retry changes something.
+        "stuck": {
+            (job.kind, job.key) for job in found if job.state is JobState.PARKED or job.is_paused
+        },
     }
-
-
-def _is_stuck(job: Job) -> bool:
-    """Whether a retry changes anything for it."""
-    return job.state is JobState.PARKED or job.is_paused
 
 
 def retry_jobs(asked: Asked) -> str:
@@ -164,16 +151,6 @@ ONE = f"{GENERATIONS}/{{number}}"
 LISTED = 20
 COMPARED = 100  # others to choose from
 LINES_SHOWN = 300
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownChange:
-    """What became of one document, and how much of it is not shown."""
-
-    path: str
-    change: str
-    lines: Sequence[DiffLine]
-    left_out: int
 
 
 def generations(asked: Asked) -> Json:
@@ -203,20 +180,9 @@ def generation(asked: Asked) -> Json:
         "current": held.state().generation,
         "others": others,
         "against": against,
-        "changes": [_shown(each, is_whole) for each in changes],
-        "is_whole": is_whole,
+        "changes": changes,
+        "lines_max": None if is_whole else LINES_SHOWN,
     }
-
-
-def _shown(change: GenerationChange, is_whole: bool) -> ShownChange:
-    lines = diff_lines(change.text, SIDES if change.change is DocumentChange.CHANGED else 0)
-    kept = lines if is_whole else lines[:LINES_SHOWN]
-    return ShownChange(
-        path=change.path,
-        change=change.change.value,
-        lines=kept,
-        left_out=len(lines) - len(kept),
-    )
 
 
 def _number(given: str) -> int:

@@ -10,7 +10,6 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from importlib import resources
@@ -68,6 +67,7 @@ class Renderer:
             words=words,
             many=many,
             figure=figure,
+            lines_of_diff=lines_of_diff,
         )
         self.templates = frozenset(self._environment.list_templates())
 
@@ -235,26 +235,15 @@ def _cell_open(self: Any, tokens: Any, at: int, options: Any, env: Any) -> str:
     return rendered
 
 
-SIDES = 2  # the lines that name them
-
-
-@dataclass(frozen=True, slots=True)
-class DiffLine:
-    """One line, and what it is: added, gone, a place in the text, or there in both."""
-
-    kind: str
-    text: str
-
-
-def diff_lines(unified: str, head: int = SIDES) -> list[DiffLine]:
-    """The lines of a difference, each with its kind; the first, its head, name its sides."""
+def lines_of_diff(unified: str, head: int = 2) -> list[tuple[str, str]]:
+    """The lines of a difference, each behind its kind; the first, its head, name its sides."""
     return [
-        DiffLine(_kind(line, is_head=place < head), line)
-        for place, line in enumerate(unified.splitlines())
+        (_kind(line, is_head=place < head), line) for place, line in enumerate(unified.splitlines())
     ]
 
 
 def _kind(line: str, *, is_head: bool) -> str:
+    """What it is: added, gone, a place in the text, or there in both."""
     if line.startswith("@@") or (is_head and line.startswith(("--- ", "+++ "))):
         return "place"
     return {"+": "add", "-": "gone"}.get(line[:1], "same")
