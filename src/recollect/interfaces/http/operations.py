@@ -157,9 +157,10 @@ class Operation(Guarded):
             return value
         named = getattr(value, "id", None) or getattr(value, "number", None)
         version = getattr(value, "version", None)
+        is_new = version == 1 and 201 in self.statuses
         return HttpAnswer(
             content=view(value, now) if hasattr(value, "__dataclass_fields__") else value,
-            status=self.statuses[0],
+            status=201 if is_new else self.statuses[0],
             media_type=self.media_type,
             headers={"ETag": f'"{version}"'} if isinstance(version, int) else {},
             ids=() if named is None else (str(named),),

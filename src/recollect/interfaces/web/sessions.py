@@ -9,7 +9,8 @@ from typing import Any, assert_never
 
 from recollect import collection
 from recollect.descriptors import agent_label, from_cache_key
-from recollect.errors import InvalidValue, NotFound, UsageError
+from recollect.errors import InvalidValue
+from recollect.interfaces.http.routes import current_session, session_state
 from recollect.interfaces.web.view import (
     PAGE,
     SPACE,
@@ -236,22 +237,11 @@ def session(asked: Asked) -> Json:
 
 
 def _state(asked: Asked) -> SessionState:
-    found = asked.space.sessions.get(asked.path["session"])
-    if found is None:
-        raise NotFound(f"there is no session {asked.path['session']!r}")
-    return found
+    return session_state(asked.space, asked.path["session"])
 
 
 def _current(asked: Asked) -> Session:
-    """The conversation, if the session of the page is still the one it goes on in."""
-    state = _state(asked)
-    found = asked.space.find_session(state.key, from_cache_key(state.agent_id))
-    if found is None:
-        raise NotFound(f"there is no session {state.id!r}")
-    current = found.id
-    if current != state.id:
-        raise UsageError(f"the conversation goes on in session {current}")
-    return found
+    return current_session(asked.space, asked.path["session"])
 
 
 _MODES = {
