@@ -10,10 +10,11 @@ neither calls nor closing wait for them. What Python cannot await has a method: 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from recollect import facts as fact_store
 from recollect import memory, session, space, worker
@@ -24,27 +25,18 @@ from recollect.agents.system import DEFAULT_KEY, AgentName
 from recollect.agents.system import AgentSystem as CoreAgentSystem
 from recollect.collection import StableKey
 from recollect.consolidation import generations
-from recollect.coroutines import (
-    Opening,
-    Twin,
-    answer_to,
-    made_twin,
-    run_or_undo,
-    twin_of,
-)
+from recollect.coroutines import Opening, Twin, answer_to, run_or_undo, twin_of
 from recollect.documents import changeset, tree
 
-if TYPE_CHECKING:  # some only for the stub, which says what attributes are
-    from collections.abc import Awaitable  # noqa: F401
-
+if TYPE_CHECKING:
     from recollect.clock import Clock
     from recollect.config import Settings
-    from recollect.descriptors import Descriptor  # noqa: F401
-    from recollect.documents.changeset import PreparedEdit  # noqa: F401
-    from recollect.documents.scope import Holder  # noqa: F401
+    from recollect.descriptors import Descriptor
+    from recollect.documents.changeset import PreparedEdit
+    from recollect.documents.scope import Holder
     from recollect.embedding.protocol import Embedder
     from recollect.models.protocol import Model
-    from recollect.types.records import Mode, SessionState  # noqa: F401
+    from recollect.types.records import Mode, SessionState
 
 EDITING = "read find tree deleted search links history version diff write append patch rewrite"
 
@@ -77,38 +69,120 @@ def open(
     return Opening(opening())
 
 
-Memory = made_twin(memory.Memory, ends="close")
-Sessions = made_twin(session.Sessions)
-Facts = made_twin(fact_store.Facts)
-Documents = made_twin(tree.Documents, holder="Holder")
-MemoryTool = made_twin(anthropic_memory.MemoryTool, awaited="handle __call__")
-Worker = made_twin(worker.Worker, long="start stop tick drain", plain="wake", owner="str")
-Changeset = made_twin(
-    changeset.Changeset,
-    awaited=f"{EDITING} move delete restore commit",
-    plain="drop",
-    holder="Holder",
-    edits="tuple[PreparedEdit, ...]",
-)
-Session = made_twin(
-    session.Session,
-    key="StableKey",
-    agent="Descriptor",
-    id="Awaitable[str]",
-    max_seq="Awaitable[int | None]",
-    mode="Awaitable[Mode]",
-    state="Awaitable[SessionState]",
-    summary="Awaitable[str]",
-)
+@twin_of(memory.Memory)
+class Memory(Twin):
+    """`recollect.Memory` for asyncio."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
 
 
-@twin_of(space.Space, name="str", sessions="Sessions", facts="Facts", documents="Documents")
+@twin_of(CoreAgentSystem)
+class AgentSystem(Twin):
+    """`recollect.agents.system.AgentSystem` for asyncio; tools and hooks stay synchronous."""
+
+    unstored: int
+
+    async def ask(
+        self,
+        agent: AgentName,
+        text: str,
+        *,
+        space: str = memory.DEFAULT_SPACE,
+        key: StableKey = DEFAULT_KEY,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> Reply:
+        """Say something and wait for the answer."""
+        ticket = await self.post(agent, text, space=space, key=key)
+        return await ticket.result(timeout)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+
+@twin_of(CoreTicket)
+class Ticket(Twin):
+    """Something that was posted. `await result()` waits for what comes of it."""
+
+    id: str
+    is_settled: bool
+
+    async def result(
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> Reply:
+        """The answer, from this process or another one.
+
+        AnswerPending: there is none yet; it may come later. TurnFailed: there will be none.
+        """
+        return await answer_to(self.sync, timeout)
+
+
+@twin_of(worker.Worker, long="start stop tick drain", plain="wake")
+class Worker(Twin):
+    """`recollect.Worker` for asyncio; processors stay synchronous, they run in its threads."""
+
+    owner: str
+
+
+@twin_of(space.Space)
 class Space(Twin):
     """`recollect.Space` for asyncio."""
+
+    name: str
+    sessions: Sessions
+    facts: Facts
+    documents: Documents
 
     @property
     def generations(self) -> Generations:
         return Generations(self.sync)
+
+
+@twin_of(anthropic_memory.MemoryTool, awaited="handle __call__")
+class MemoryTool(Twin):
+    """`space.memory_tool()` for asyncio: `await tool(block.input)`."""
+
+
+@twin_of(fact_store.Facts)
+class Facts(Twin):
+    """`space.facts` for asyncio."""
+
+
+@twin_of(tree.Documents)
+class Documents(Twin):
+    """`space.documents` for asyncio."""
+
+    holder: Holder
+
+
+@twin_of(
+    changeset.Changeset,
+    awaited=f"{EDITING} move delete restore commit",
+    plain="drop",
+)
+class Changeset(Twin):
+    """A changeset for asyncio: one call after the other."""
+
+    holder: Holder
+    edits: tuple[PreparedEdit, ...]
 
 
 @twin_of(generations.Generations)
@@ -124,34 +198,19 @@ class Generations(Twin):
         return self._space.generations
 
 
-@twin_of(CoreAgentSystem, begins="start", ends="stop", unstored="int")
-class AgentSystem(Twin):
-    """`recollect.agents.system.AgentSystem` for asyncio; tools and hooks stay synchronous."""
-
-    async def ask(
-        self,
-        agent: AgentName,
-        text: str,
-        *,
-        space: str = memory.DEFAULT_SPACE,
-        key: StableKey = DEFAULT_KEY,
-        timeout: float | None = None,  # noqa: ASYNC109
-    ) -> Reply:
-        """Say something and wait for the answer."""
-        ticket = await self.post(agent, text, space=space, key=key)
-        return await ticket.result(timeout)
+@twin_of(session.Sessions)
+class Sessions(Twin):
+    """The marking interface for asyncio."""
 
 
-@twin_of(CoreTicket, id="str", is_settled="bool")
-class Ticket(Twin):
-    """Something that was posted. `await result()` waits for what comes of it."""
+@twin_of(session.Session)
+class Session(Twin):
+    """`recollect.Session` for asyncio."""
 
-    async def result(
-        self,
-        timeout: float | None = None,  # noqa: ASYNC109
-    ) -> Reply:
-        """The answer, from this process or another one.
-
-        AnswerPending: there is none yet; it may come later. TurnFailed: there will be none.
-        """
-        return await answer_to(self.sync, timeout)
+    key: StableKey
+    agent: Descriptor
+    id: Awaitable[str]
+    max_seq: Awaitable[int | None]
+    mode: Awaitable[Mode]
+    state: Awaitable[SessionState]
+    summary: Awaitable[str]

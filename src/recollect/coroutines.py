@@ -17,10 +17,10 @@ from contextlib import suppress
 from enum import IntEnum, unique
 from functools import wraps
 from types import TracebackType
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from recollect.agents.reply import POLL_SECONDS, Reply, Ticket
-from recollect.verbs import OWNERS, VERBS, Verb
+from recollect.verbs import OWNERS, VERBS
 
 T = TypeVar("T")
 
@@ -105,79 +105,40 @@ class Twin:
         self.sync = sync
 
 
-class _Entered(Twin):
-    """What is left as it should be behind `async with`."""
-
-    _begins: ClassVar[str]
-    _ends: ClassVar[str]
-
-    async def __aenter__(self) -> Self:
-        if self._begins:
-            await getattr(self, self._begins)()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await getattr(self, self._ends)()
-
-
 K = TypeVar("K", bound=type[Twin])
 
 
-def twin_of(
-    core: type,
-    *,
-    awaited: str = "",
-    long: str = "",
-    plain: str = "",
-    begins: str = "",
-    ends: str = "",
-    **attributes: str,
-) -> Callable[[K], K]:
+def twin_of(core: type, *, awaited: str = "", long: str = "", plain: str = "") -> Callable[[K], K]:
     """Give a class the methods of its synchronous twin: its verbs, and others that are named.
 
-    `awaited` and `long` become coroutines, `plain` stay methods. `attributes` are the twin's, by
-    their types; one of `Awaitable[…]` reads the store and is awaited. `async with` awaits what
-    `begins` and `ends` it, where that is named.
+    `awaited` and `long` become coroutines, `plain` stay methods. An annotation in the class body is
+    an attribute of the twin; one of `Awaitable[…]` reads the store and is awaited.
     """
     owner = next((name for name, kind in OWNERS.items() if issubclass(core, kind)), "")
     verbs = [verb for verb in VERBS if owner and verb.method and verb.name.startswith(f"{owner}.")]
-    lanes = {verb.name.partition(".")[2]: _lane(verb) for verb in verbs}
-    lanes |= dict.fromkeys(awaited.split(), Lane.CALLS)
-    lanes |= dict.fromkeys(long.split(), Lane.LONG)
-    lanes |= dict.fromkeys(plain.split())
-    members: dict[str, Any] = {
-        name: _method(getattr(core, name), name, lane) for name, lane in lanes.items()
-    }
-    members |= {name: _attribute(name, hint) for name, hint in attributes.items()}
-    if ends:
-        entered = {"__aenter__": _Entered.__aenter__, "__aexit__": _Entered.__aexit__}
-        members |= {"_begins": begins, "_ends": ends, **entered}
+    names = {verb.name.partition(".")[2]: _way(verb.is_handle, verb.is_long) for verb in verbs}
+    names |= dict.fromkeys(awaited.split(), Lane.CALLS)
+    names |= dict.fromkeys(long.split(), Lane.LONG)
+    names |= dict.fromkeys(plain.split())
 
     def fill(made: K) -> K:
-        Twin.twins[core], own = made, set(vars(made))
-        for name, member in members.items():
+        Twin.twins[core] = made
+        own = set(vars(made))
+        for name, lane in names.items():
             if name not in own:
-                setattr(made, name, member)
+                setattr(made, name, _method(getattr(core, name), name, lane))
+        for name, hint in made.__annotations__.items():
+            if name not in own:
+                setattr(made, name, _attribute(name, hint))
         return made
 
     return fill
 
 
-def made_twin(core: type, **members: str) -> type[Twin]:
-    """A class that has nothing but what its synchronous twin has."""
-    words = {"__doc__": f"`{core.__name__}` for asyncio.", "__module__": "recollect.aio"}
-    return twin_of(core, **members)(type(core.__name__, (Twin,), words))
-
-
-def _lane(verb: Verb) -> Lane | None:
-    if verb.is_long:
+def _way(is_handle: bool, is_long: bool) -> Lane | None:
+    if is_long:
         return Lane.LONG
-    return None if verb.is_handle else Lane.CALLS
+    return None if is_handle else Lane.CALLS
 
 
 def _method(method: Callable[..., Any], name: str, lane: Lane | None) -> Callable[..., Any]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from operator import attrgetter
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -191,61 +190,31 @@ def places_left(receipt: Receipt) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _ViewEntry:
-    """One entry of a view: how it is read at some time, and of which type it is."""
+    """One entry of a view: where it is read from, and of which type it is."""
 
-    read: Callable[[Any, datetime | None], Any]
+    source: str | Callable[..., Any]
     hint: Any
+    is_timed: bool = False  # a method of the time
 
 
-_Viewer = Callable[[Any, datetime | None], Json]
-_VIEWERS: dict[type, _Viewer] = {}
+_VIEWERS: dict[type, Callable[[Any, datetime | None], Json]] = {}
 
 
-def _viewer(kind: type) -> _Viewer:
-    """What views values of this type: found once, since there are many of them."""
+def _viewer(kind: type) -> Callable[[Any, datetime | None], Json]:
+    """What views values of this type: compiled once, since there are many of them."""
     if kind not in _VIEWERS:
-        entries = [(name, part.read, _converter(part.hint)) for name, part in _parts(kind).items()]
-
-        def viewer(value: Any, now: datetime | None) -> Json:
-            made = {}
-            for name, read, convert in entries:
-                found = read(value, now)
-                made[name] = convert(found, now) if convert and found is not None else found
-            return made
-
-        _VIEWERS[kind] = viewer
+        names: dict[str, Any] = {"of_the_time": _of_the_time}
+        entries = []
+        for name, part in _parts(kind).items():
+            read = f"value.{part.source}"
+            if part.is_timed:
+                read += "(of_the_time(now))"
+            elif not isinstance(part.source, str):
+                names[f"compute_{name}"] = part.source
+                read = f"compute_{name}(value)"
+            entries.append(f"{name!r}: {_converted(part.hint, read, names)}")
+        _VIEWERS[kind] = eval(f"lambda value, now: {{{', '.join(entries)}}}", names)  # noqa: S307 - of our own names
     return _VIEWERS[kind]
-
-
-def _parts(kind: type) -> dict[str, _ViewEntry]:
-    layout, hints = _layout(kind), get_type_hints(kind)
-    parts: dict[str, _ViewEntry] = {}
-    for behind in ("", *(each.name for each in dataclasses.fields(kind))):
-        if behind and behind not in layout.hides:
-            named = layout.names.get(behind, behind)
-            parts[named] = _ViewEntry(_at_any_time(attrgetter(behind)), hints[behind])
-        for name, source in layout.adds.get(behind, {}).items():
-            parts[name] = _added(kind, source)
-    return parts
-
-
-def _added(kind: type, source: str | Callable[..., Any]) -> _ViewEntry:
-    if not isinstance(source, str):
-        return _ViewEntry(_at_any_time(source), get_type_hints(source)["return"])
-    hint: Any = kind
-    read = attrgetter(source)
-    for name in source.split("."):
-        found = inspect.getattr_static(hint, name)
-        if inspect.isfunction(found):
-            hint = get_type_hints(found)["return"]
-            return _ViewEntry(lambda value, now: read(value)(_of_the_time(now)), hint)
-        is_property = isinstance(found, property)
-        hint = get_type_hints(found.fget)["return"] if is_property else get_type_hints(hint)[name]
-    return _ViewEntry(_at_any_time(read), hint)
-
-
-def _at_any_time(read: Callable[[Any], Any]) -> Callable[[Any, datetime | None], Any]:
-    return lambda value, _: read(value)
 
 
 def _of_the_time(now: datetime | None) -> datetime:
@@ -253,26 +222,58 @@ def _of_the_time(now: datetime | None) -> datetime:
     return now
 
 
-def _converter(hint: Any) -> Callable[[Any, datetime | None], Any] | None:
-    """What makes JSON of a value of this type; none: it is as it should be, or the encoder's."""
-    hint, _ = without_none(hint)
+def _parts(kind: type) -> dict[str, _ViewEntry]:
+    layout, hints = _layout(kind), get_type_hints(kind)
+    parts = _added(kind, layout, "")
+    for each in dataclasses.fields(kind):
+        if each.name not in layout.hides:
+            name = layout.names.get(each.name, each.name)
+            parts[name] = _ViewEntry(each.name, hints[each.name])
+        parts |= _added(kind, layout, each.name)
+    return parts
+
+
+def _added(kind: type, layout: Layout, behind: str) -> dict[str, _ViewEntry]:
+    return {name: _added_part(kind, source) for name, source in layout.adds.get(behind, {}).items()}
+
+
+def _added_part(kind: type, source: str | Callable[..., Any]) -> _ViewEntry:
+    if not isinstance(source, str):
+        return _ViewEntry(source, get_type_hints(source)["return"])
+    hint: Any = kind
+    is_timed = False
+    for name in source.split("."):
+        found = inspect.getattr_static(hint, name)
+        is_timed = inspect.isfunction(found)
+        read = found.fget if isinstance(found, property) else found if is_timed else None
+        hint = get_type_hints(hint)[name] if read is None else get_type_hints(read)["return"]
+    return _ViewEntry(source, hint, is_timed)
+
+
+def _converted(hint: Any, read: str, names: dict[str, Any]) -> str:
+    """The expression that makes JSON of what `read` gives; a time is left to the encoder."""
+    hint, is_optional = without_none(hint)
+    made = _made(hint, "found" if is_optional else read, names)
+    if is_optional and made != "found":
+        return f"None if (found := {read}) is None else {made}"
+    return read if is_optional else made
+
+
+def _made(hint: Any, read: str, names: dict[str, Any]) -> str:
     origin = get_origin(hint) or hint
     if not isinstance(origin, type):
-        return None
+        return read
     if dataclasses.is_dataclass(origin):
-        return _viewer(origin)
+        names[f"view_{origin.__name__}"] = _viewer(origin)
+        return f"view_{origin.__name__}({read}, now)"
     if issubclass(origin, Enum):
-        return lambda value, _: value.value
+        return f"{read}.value"
     if issubclass(origin, Mapping):
-        return lambda value, _: dict(value)
-    if not issubclass(origin, Iterable) or issubclass(origin, str | bytes):
-        return None
-    of_each = _converter(get_args(hint)[0])
-
-    def listed(value: Any, now: datetime | None) -> list[Any]:
-        return list(value) if of_each is None else [of_each(each, now) for each in value]
-
-    return listed
+        return f"dict({read})"
+    if issubclass(origin, Iterable) and not issubclass(origin, str | bytes):
+        of_each = _converted(get_args(hint)[0], "each", names)
+        return f"list({read})" if of_each == "each" else f"[{of_each} for each in {read}]"
+    return read
 
 
 def without_none(hint: Any) -> tuple[Any, bool]:
