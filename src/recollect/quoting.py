@@ -118,7 +118,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
     The words begin with a word: they are no heading, item or quotation, and not somebody's turn.
     """
-    for line in _LINE_BREAK.split(_readable(text)):
+    for line in _LINE_BREAK.split(readable(text)):
         line = line.strip()
         mark = _LINE_MARK.match(line)
         words = line[mark.end() :].strip() if mark else line
@@ -139,7 +139,7 @@ def _between(line: str, before: str, mark: str) -> str:
     return "; " if mark in _ITEMS or mark == "#" else " "
 
 
-def _readable(text: str) -> str:
+def readable(text: str) -> str:
     """The text with its line breaks and without what nobody can see."""
     if text.isascii() and text.isprintable():
         return text

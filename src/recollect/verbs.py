@@ -605,13 +605,37 @@ VERBS: tuple[Verb, ...] = (
     _read("shell.completion", summary="Print the completion script.", command="completion"),
     _read("verbs.list", summary="Show this list.", command="verbs"),
     # mem0's own verbs, for people who come from there.
-    _write("mem0.add", summary="mem0: add.", http="POST /mem0/memories"),
-    _read("mem0.get_all", summary="mem0: get_all.", http="GET /mem0/memories"),
-    _read("mem0.search", summary="mem0: search.", http="POST /mem0/search"),
-    _read("mem0.get", summary="mem0: get.", http="GET /mem0/memories/{memory}"),
-    _drop("mem0.update", summary="mem0: update.", http="PUT /mem0/memories/{memory}"),
-    _drop("mem0.delete", summary="mem0: delete.", http="DELETE /mem0/memories/{memory}"),
-    _read("mem0.history", summary="mem0: history.", http="GET /mem0/memories/{memory}/history"),
-    _drop("mem0.delete_all", summary="mem0: delete_all.", http="DELETE /mem0/memories"),
+    _write(
+        "mem0.add",
+        summary="mem0: learn from what was said, or with `infer` false keep it word for word.",
+        http="POST /mem0/memories",
+    ),
+    _read(
+        "mem0.get_all",
+        summary="mem0: memories of a user, an agent or a run, newest first.",
+        http="GET /mem0/memories",
+    ),
+    _read(
+        "mem0.search",
+        summary="mem0: memories that fit a question, the best first.",
+        http="POST /mem0/search",
+    ),
+    _read("mem0.get", summary="mem0: one memory.", http="GET /mem0/memories/{memory}"),
+    _drop(
+        "mem0.update",
+        summary="mem0: change what a memory says.",
+        http="PUT /mem0/memories/{memory}",
+    ),
+    _drop("mem0.delete", summary="mem0: delete a memory.", http="DELETE /mem0/memories/{memory}"),
+    _read(
+        "mem0.history",
+        summary="mem0: what has happened to a memory, also to one that was deleted.",
+        http="GET /mem0/memories/{memory}/history",
+    ),
+    _drop(
+        "mem0.delete_all",
+        summary="mem0: delete the memories of a user, an agent or a run.",
+        http="DELETE /mem0/memories",
+    ),
     _drop("mem0.reset", scope=A, summary="mem0: reset.", http="POST /mem0/reset"),
 )

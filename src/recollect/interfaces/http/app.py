@@ -15,16 +15,16 @@ import logging
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl, quote, unquote
 
 from starlette.convertors import Convertor, register_url_convertor
-from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -35,15 +35,7 @@ from recollect.errors import DocumentExists, Gone, InvalidValue, NotFound, Recol
 from recollect.ids import Ids
 from recollect.interfaces.http import mem0, routes
 from recollect.interfaces.http.bearer import Authenticator
-from recollect.interfaces.http.limits import (
-    DoneOnce,
-    DoneRequest,
-    First,
-    OtherRequest,
-    Rate,
-    UnderWay,
-    place_of,
-)
+from recollect.interfaces.http.limits import DoneOnce, DoneRequest, Rate, place_of
 from recollect.interfaces.http.metrics import TEXT_TYPE, Metrics
 from recollect.interfaces.http.openapi import IDEMPOTENCY_CHARS_MAX, description
 from recollect.interfaces.http.operations import (
@@ -51,7 +43,6 @@ from recollect.interfaces.http.operations import (
     Guarded,
     KeyReach,
     Operation,
-    Reader,
     Repeat,
     operation,
 )
@@ -60,6 +51,7 @@ from recollect.interfaces.http.problems import (
     NO_KEY,
     NOTHING_HERE,
     HttpAnswer,
+    HttpProblem,
     Refusal,
     problem_for,
     refusal,
@@ -77,7 +69,7 @@ SPACES_HELD = 256
 LEARNERS_MAX = 4  # threads that wait at once until what mem0's `add` was given is learned
 UNMATCHED = "unmatched"
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
-NO_STORE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+NO_STORE: Mapping[str, str] = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 HEALTH = "/healthz"
 OPERATIONS: tuple[Operation, ...] = (*routes.OPERATIONS, *mem0.OPERATIONS)
 
@@ -93,6 +85,7 @@ _IDEMPOTENCY_KEY = re.compile(rf"[\x21-\x7e]{{1,{IDEMPOTENCY_CHARS_MAX}}}")
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+G = TypeVar("G", bound=Guarded)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,115 +116,158 @@ class RawSegment(Convertor[str]):
 register_url_convertor("segment", RawSegment())
 
 
-G = TypeVar("G", bound=Guarded)
+@dataclass(slots=True, kw_only=True)
+class Exchange:
+    """A request on its way to an answer, and who turned out to ask."""
+
+    request: Request
+    template: str  # of its path; UNMATCHED: there is none
+    methods: Mapping[str, Any]  # what stands at its path
+    id: str
+    key: ApiKey | None = None
+    visit: Any = None  # of a page: the browser that has signed in
+
+    @property
+    def path(self) -> str:
+        """As it was sent."""
+        found: str = self.request.scope["path"]
+        return found
+
+    @property
+    def query(self) -> bytes:
+        found: bytes = self.request.scope["query_string"]
+        return found
 
 
-def by_path(guarded: Iterable[G]) -> dict[str, dict[str, G]]:
-    """What stands at each path, by method; what is written out goes before what may be anything."""
-    found: dict[str, dict[str, G]] = {}
-    for each in sorted(guarded, key=_places_last):
-        methods = found.setdefault(each.path, {})
+class Surface(Protocol):
+    """What answers requests: the API, or the pages."""
+
+    headers: Mapping[str, str]  # of every answer
+
+    def known(self, exchange: Exchange, /) -> object:
+        """Who asks. None, or a refusal: nobody who may send much."""
+
+    def answer(self, exchange: Exchange, body: bytes, /) -> Response:
+        """The answer, made in a thread; what is raised becomes a problem."""
+
+    def failed(self, exchange: Exchange, problem: HttpProblem, /) -> Response:
+        """How a problem is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """All that stands at one path, as an ASGI application."""
+
+    api: Api
+    surface: Surface
+    template: str
+    methods: Mapping[str, Guarded]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began, request = ticks(), Request(scope, receive)
+        asked = request.headers.get("x-request-id", "")
+        exchange = Exchange(
+            request=request,
+            template=self.template,
+            methods=self.methods,
+            id=asked if _REQUEST_ID.fullmatch(asked) else self.api.ids.new(),
+        )
+        try:
+            response = await self._answered(exchange)
+        except Exception as error:  # the one place that nothing passes
+            response = self.surface.failed(exchange, problem_for(error, exchange.id))
+        self.api.note(exchange, response.status_code, ticks() - began)
+        response.headers.update({**self.surface.headers, "x-request-id": exchange.id})
+        await response(scope, receive, send)
+
+    async def _answered(self, exchange: Exchange) -> Response:
+        sent, body = exchange.request.headers, b""
+        if "content-length" in sent and "transfer-encoding" in sent:
+            # Whoever stands before this server may have read it otherwise.
+            words = "a request must not have both Content-Length and Transfer-Encoding"
+            raise refusal(400, "framing", words, Connection="close")
+        size, is_chunked = _announced(sent)
+        is_much = size > EAGER_BYTES or is_chunked  # whoever sends it has to be known first
+        if not is_much or await self.api.run(partial(self.surface.known, exchange)) is not None:
+            body = await self.api.received(exchange.request)
+        return await self.api.run(partial(self.surface.answer, exchange, body))
+
+
+def router(api: Api, surface: Surface, guarded: Iterable[Guarded], *others: str) -> ASGIApp:
+    """All that stands somewhere, by path; each place of a path is a segment as it was sent."""
+    paths: dict[str, dict[str, Guarded]] = {path: {} for path in others}
+    # What is written out goes before what may be anything.
+    for each in sorted(
+        guarded, key=lambda each: [part[:1] == "{" for part in each.path.split("/")]
+    ):
+        methods = paths.setdefault(each.path, {})
         assert each.method not in methods, f"two operations are {each.method} {each.path}"
         methods[each.method] = each
-    return found
-
-
-def _places_last(guarded: Guarded) -> list[bool]:
-    return [part.startswith("{") for part in guarded.path.split("/")]
-
-
-def router(apps: Mapping[str, ASGIApp], default: ASGIApp) -> ASGIApp:
-    """The applications by path; each of their places is a segment as it was sent."""
-    made = [Route(path.replace("}", ":segment}"), app) for path, app in apps.items()]
+    endpoint = partial(Endpoint, api=api, surface=surface)
+    default = endpoint(template=UNMATCHED, methods={})
+    made = [
+        Route(path.replace("}", ":segment}"), endpoint(template=path, methods=methods))
+        for path, methods in paths.items()
+    ]
     found = Router(made, redirect_slashes=False, default=default)
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
         raw = scope.get("raw_path") or quote(scope["path"]).encode()
         path = raw.partition(b"?")[0].decode("latin-1")
-        app = found if is_utf8(path) else default
+        try:
+            unquote(path, errors="strict")
+        except UnicodeDecodeError:
+            app: ASGIApp = default
+        else:
+            app = found
         await app({**scope, "path": path, "root_path": ""}, receive, send)
 
     return routed
 
 
-def is_utf8(path: str) -> bool:
-    try:
-        unquote(path, errors="strict")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def allowed(methods: Mapping[str, G], places: Mapping[str, str], method: str, key: ApiKey) -> G:
+def allowed(exchange: Exchange, methods: Mapping[str, G], method: str, key: ApiKey) -> G:
     """What is asked for. Refusal: what a key does not open is not there."""
-    if not methods:
+    space = exchange.request.path_params.get("space")
+    is_open = space is None or key.opens(space)
+    if not methods or not is_open:
         raise Refusal(NOTHING_HERE)
-    space = places.get("space")
-    is_closed = next(iter(methods.values())).reach is KeyReach.STORE and key.space is not None
-    if is_closed or (space is not None and not key.opens(space)):
+    if next(iter(methods.values())).reach is KeyReach.STORE and key.space is not None:
         raise Refusal(NOTHING_HERE)
     found = methods.get(method)
     if found is None:
         there = ", ".join(sorted(methods))
-        raise refusal(
-            405, "method-not-allowed", f"this path allows {there} (got {method})", Allow=there
-        )
+        words = f"this path allows {there} (got {method})"
+        raise refusal(405, "method-not-allowed", words, Allow=there)
     if not key.scope.includes(found.scope):
-        raise refusal(
-            403,
-            "scope",
-            f"a key of scope {found.scope.value} is required (this one has {key.scope.value})",
-        )
+        words = f"a key of scope {found.scope.value} is required (this one has {key.scope.value})"
+        raise refusal(403, "scope", words)
     return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
-    """A request without its body."""
-
-    method: str
-    template: str
-    methods: Mapping[str, Any]  # what stands at its path
-    places: Mapping[str, str]
-    path: str  # as it was sent
-    query: bytes
-    headers: Headers
-    request_id: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnsweredRequest:
-    """What came of a request, and whose it was."""
-
-    response: Response
-    key_id: str | None = None
 
 
 class Api:
     """Answers everything below /v1 and /mem0, /healthz and /metrics."""
+
+    headers = NO_STORE
 
     def __init__(
         self, memory: Memory, limits: ServerLimits | None = None, agents: Sequence[str] = ()
     ) -> None:
         self.limits = limits or ServerLimits()
         self.metrics = Metrics()
+        self.ids = Ids(memory.clock)
         self.operations = (*OPERATIONS, *self._own())
+        self.rate = Rate(memory.clock, self.limits.rate_per_second, self.limits.burst)
+        self.space = lru_cache(SPACES_HELD)(memory.space)
         self._is_over = False
         self._memory = memory
         self._hosts = routes.Hosts(memory, tuple(agents), self.is_stopping)
-        self._rate = Rate(memory.clock, self.limits.rate_per_second, self.limits.burst)
         self._authenticator = Authenticator(memory)
         self._done = DoneOnce(memory.clock)
         self._mem0 = Mem0Memory(memory, clock=memory.clock, learners_max=LEARNERS_MAX)
-        self._space = lru_cache(SPACES_HELD)(memory.space)
-        self._ids = Ids(memory.clock)
         self._pool = ThreadPoolExecutor(self.limits.threads, "recollect-http")
         self._under_way = 0
         self._streams: Counter[str] = Counter()  # that are open, by key
-        paths = {
-            path: self._at(path, methods) for path, methods in by_path(self.operations).items()
-        }
-        self._router = router({HEALTH: self._at(HEALTH, {}), **paths}, self._at(UNMATCHED, {}))
+        self._router = router(self, self, self.operations, HEALTH)
 
     def _own(self) -> tuple[Operation, Operation]:
         @operation("GET /v1/openapi.json", answer=dict[str, Any], reach=KeyReach.OWN)
@@ -274,96 +310,35 @@ class Api:
         if scope["type"] == "http":
             await self._router(scope, receive, send)
 
-    def _at(self, template: str, methods: Mapping[str, Operation]) -> ASGIApp:
-        """The application at a path."""
-        return AsgiApp(partial(self._serve, template, methods))
-
-    async def _serve(
-        self,
-        template: str,
-        methods: Mapping[str, Operation],
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-    ) -> None:
-        began, headers = ticks(), Headers(scope=scope)
-        asked = headers.get("x-request-id", "")
-        head = Head(
-            method=scope["method"],
-            template=template,
-            methods=methods,
-            places=scope.get("path_params", {}),
-            path=scope["path"],
-            query=scope["query_string"],
-            headers=headers,
-            request_id=asked if _REQUEST_ID.fullmatch(asked) else self._ids.new(),
-        )
-        answered = await self._answered(head, receive)
-        response = answered.response
-        self.note(head, response.status_code, began, key_id=answered.key_id)
-        response.headers["x-request-id"] = head.request_id
-        for name, value in NO_STORE.items():
-            response.headers[name] = value
-        await response(scope, receive, send)
-
-    def note(self, head: Head, status: int, began: float, *, key_id: str | None = None) -> None:
+    def note(self, exchange: Exchange, status: int, seconds: float) -> None:
         """Count a request, and log it without its content."""
-        method, seconds = head.method if head.method in METHODS else "OTHER", ticks() - began
-        self.metrics.count(method, head.template, status, seconds)
+        asked, template = exchange.request.method, exchange.template
+        method = asked if asked in METHODS else "OTHER"
+        self.metrics.count(method, template, status, seconds)
+        key_id = exchange.key.id if exchange.key else None
         words = "%s %s %d %.1f ms request=%s key=%s"
-        _log.info(words, method, head.template, status, seconds * 1000, head.request_id, key_id)
+        _log.info(words, method, template, status, seconds * 1000, exchange.id, key_id)
 
-    async def _answered(self, head: Head, receive: Receive) -> AnsweredRequest:
-        try:
-            if "content-length" in head.headers and "transfer-encoding" in head.headers:
-                # Whoever stands before this server may have read it otherwise.
-                raise refusal(
-                    400,
-                    "framing",
-                    "a request must not have both Content-Length and Transfer-Encoding",
-                    Connection="close",
-                )
-            if head.template == HEALTH:
-                return AnsweredRequest(response=await self.run(self._health))
-            if is_much(head.headers):  # whoever sends much has to show a key first
-                await self.run(partial(self._admitted, head))
-            body = await self.received(head.headers, receive)
-            return await self.run(partial(self._answer, head, body))
-        except Exception as error:  # the same as in a thread: it becomes an answer
-            return AnsweredRequest(response=problem_for(error, head.request_id).answer().response())
-
-    def _health(self) -> Response:
-        try:
-            self._memory.store.api_keys.list("", 0)
-        except RecollectError:
-            return HttpAnswer(content={"status": "store unreachable"}, status=503).response()
-        return HttpAnswer(content={"status": "ok"}).response()
-
-    async def received(self, headers: Mapping[str, str], receive: Receive) -> bytes:
+    async def received(self, request: Request) -> bytes:
         """A body within the limits of size and time. Refusal: it is not, or not all came."""
-        size, is_chunked = _announced(headers)
-        limit = self.limits.body_bytes_max
+        size, is_chunked = _announced(request.headers)
+        limit, body = self.limits.body_bytes_max, bytearray()
+        too_large = refusal(413, "too-large", f"the body must be at most {limit:,} bytes")
         if size > limit:
-            raise _too_large(limit)
+            raise too_large
         if not size and not is_chunked:
             return b""
-        chunks: list[bytes] = []
-        total, more = 0, True
         try:
             async with asyncio.timeout(self.limits.body_seconds):
-                while more:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise refusal(400, "left", "the connection was closed within the body")
-                    chunk = message.get("body", b"")
-                    more = message.get("more_body", False)
-                    total += len(chunk)
-                    if total > limit:
-                        raise _too_large(limit)
-                    chunks.append(chunk)
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > limit:
+                        raise too_large
         except TimeoutError as error:
             raise refusal(408, "slow", "the body was not received in time") from error
-        return b"".join(chunks)
+        except ClientDisconnect as error:
+            raise refusal(400, "left", "the connection was closed within the body") from error
+        return bytes(body)
 
     async def run(self, job: Callable[[], T]) -> T:
         """What a job returns that is run in a thread. Refusal: too many wait for one."""
@@ -375,64 +350,69 @@ class Api:
         finally:
             self._under_way -= 1
 
+    def failed(self, _: Exchange, problem: HttpProblem) -> Response:
+        return problem.answer().response()
+
     # In a thread.
 
-    def _answer(self, head: Head, body: bytes) -> AnsweredRequest:
-        """The answer; whatever goes wrong becomes one."""
-        key_id = None
-        try:
-            key = self._admitted(head)
-            key_id = key.id
-            with acting(f"key:{key.id}"):
-                response = self._answer_to(head, key, body)
-        except Exception as error:  # the one place that nothing passes
-            response = problem_for(error, head.request_id).answer().response()
-        return AnsweredRequest(response=response, key_id=key_id)
-
-    def _admitted(self, head: Head) -> ApiKey:
+    def known(self, exchange: Exchange) -> ApiKey:
         """Whose request it is. Refusal: nobody's."""
-        shown = head.headers.get("authorization", "")
-        if not shown and head.path.startswith(f"{mem0.PREFIX}/"):  # where mem0's clients put it
-            shown = f"Bearer {head.headers.get('x-api-key', '')}"
+        headers = exchange.request.headers
+        shown = headers.get("authorization", "")
+        if not shown and exchange.path.startswith(f"{mem0.PREFIX}/"):  # where its clients put it
+            shown = f"Bearer {headers.get('x-api-key', '')}"
         key = self._authenticator.authenticate(shown)
         if key is None:
             raise Refusal(NO_KEY)
         return key
 
-    def _answer_to(self, head: Head, key: ApiKey, body: bytes) -> Response:
-        self._rate.check(key.id)
-        found = allowed(head.methods, head.places, head.method, key)
-        asked = _idempotency_key(head, found)
-        if asked is None or found.again is None:
-            return self._handled(head, key, found, body).response()
-        place = place_of(key.id, f"{head.method} {head.path}?{head.query.decode('latin-1')}", asked)
-        match self._done.begin(place, body):
-            case DoneRequest() as before:
-                return self._handled_again(head, key, found, found.again, before).response()
-            case UnderWay():
-                raise refusal(
-                    409,
-                    "under-way",
-                    "the first request with this Idempotency-Key is still being answered",
-                    Retry_After="1",
-                )
-            case OtherRequest():
-                raise refusal(
-                    422, "idempotency-key-reused", "this Idempotency-Key was used with another body"
-                )
-            case First():
-                pass
-        done: DoneRequest | None = None
+    def answer(self, exchange: Exchange, body: bytes) -> Response:
+        if exchange.template == HEALTH:
+            return self._health()
+        exchange.key = self.known(exchange)
+        with acting(f"key:{exchange.key.id}"):
+            return self._answer_to(exchange, exchange.key, body).response()
+
+    def _health(self) -> Response:
         try:
-            answer = self._handled(head, key, found, body)
+            self._memory.store.api_keys.list("", 0)
+        except RecollectError:
+            return HttpAnswer(content={"status": "store unreachable"}, status=503).response()
+        return HttpAnswer(content={"status": "ok"}).response()
+
+    def _answer_to(self, exchange: Exchange, key: ApiKey, body: bytes) -> HttpAnswer:
+        self.rate.check(key.id)
+        method = exchange.request.method
+        found: Operation = allowed(exchange, exchange.methods, method, key)
+        repeated = _idempotency_key(exchange, found)
+        request = AdmittedRequest(
+            memory=self._memory,
+            mem0=self._mem0,
+            post=self._hosts.post,
+            space=self.space(exchange.request.path_params.get("space", DEFAULT_SPACE)),
+            key=key,
+            changes=partial(self._changes_of, exchange, key),
+            expected_version=_expected_version(exchange, found),
+            idempotency_key=repeated,
+        )
+        if repeated is None or found.again is None:
+            return self._handled(exchange, request, found, body)
+        asked = f"{method} {exchange.path}?{exchange.query.decode('latin-1')}"
+        place = place_of(key.id, asked, repeated)
+        done = self._done.begin(place, body)
+        if done is not None:
+            return self._handled_again(request, found, done)
+        try:
+            answer = self._handled(exchange, request, found, body)
             done = DoneRequest(status=answer.status, ids=answer.ids)
-            return answer.response()
+            return answer
         finally:
             self._done.keep(place, done)
 
-    def _handled(self, head: Head, key: ApiKey, found: Operation, body: bytes) -> HttpAnswer:
-        request = self._request(head, key, found)
-        given = _read_arguments(head, found, body)
+    def _handled(
+        self, exchange: Exchange, request: AdmittedRequest, found: Operation, body: bytes
+    ) -> HttpAnswer:
+        given = _read_arguments(exchange, found, body)
         try:
             return found.answered(found.handler(request, **given), self._memory.clock.now())
         except DocumentExists as error:
@@ -441,11 +421,12 @@ class Api:
             raise refusal(412, "document-exists", str(error)) from error
 
     def _handled_again(
-        self, head: Head, key: ApiKey, found: Operation, again: Reader, done: DoneRequest
+        self, request: AdmittedRequest, found: Operation, done: DoneRequest
     ) -> HttpAnswer:
         """What the first request made, as it stands now. Gone: it does not any more."""
+        assert found.again is not None
         try:
-            made = again(self._request(head, key, found), done.ids)
+            made = found.again(request, done.ids)
         except NotFound as error:
             raise Gone(
                 "this Idempotency-Key was used, and what was made then was deleted or forgotten"
@@ -453,26 +434,12 @@ class Api:
             ) from error
         return replace(found.answered(made, self._memory.clock.now()), status=done.status)
 
-    def _request(self, head: Head, key: ApiKey, found: Operation) -> AdmittedRequest:
-        return AdmittedRequest(
-            memory=self._memory,
-            mem0=self._mem0,
-            post=self._hosts.post,
-            space=self._space(head.places.get("space", DEFAULT_SPACE)),
-            key=key,
-            changes=partial(self._changes_of, head, key),
-            expected_version=_expected_version(head, found),
-            idempotency_key=_idempotency_key(head, found),
-        )
-
     # What changes in a space, as it does.
 
-    def _changes_of(self, head: Head, key: ApiKey) -> AsyncIterator[str]:
-        space = head.places["space"]
-
+    def _changes_of(self, exchange: Exchange, key: ApiKey) -> AsyncIterator[str]:
         def look() -> Any:
-            self._admitted(head)  # Refusal: the key is over, and so is the stream
-            return picture(self._memory, space)
+            self.known(exchange)  # Refusal: the key is over, and so is the stream
+            return picture(self._memory, exchange.request.path_params["space"])
 
         return self.changes(key.id, look)
 
@@ -510,16 +477,6 @@ class Api:
             self._streams += Counter()  # which drops those that are at nought
 
 
-@dataclass(frozen=True, slots=True)
-class AsgiApp:
-    """An application; Starlette takes a function for one of a request and a response."""
-
-    serve: Callable[[Scope, Receive, Send], Awaitable[None]]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.serve(scope, receive, send)
-
-
 def picture(memory: Memory, space: str) -> dict[str, Any]:
     """What there is to see of a space at once; asked for so often that it is no whole status."""
     store, now = memory.store, memory.clock.now()
@@ -544,33 +501,28 @@ def _announced(headers: Mapping[str, str]) -> tuple[int, bool]:
     return size, "transfer-encoding" in headers
 
 
-def is_much(headers: Mapping[str, str]) -> bool:
-    """Whether so much is announced that its sender has to be known first."""
-    size, is_chunked = _announced(headers)
-    return size > EAGER_BYTES or is_chunked
-
-
-def _too_large(limit: int) -> Exception:
-    return refusal(413, "too-large", f"the body must be at most {limit:,} bytes")
-
-
-def _read_arguments(head: Head, found: Operation, body: bytes) -> dict[str, Any]:
+def _read_arguments(exchange: Exchange, found: Operation, body: bytes) -> dict[str, Any]:
     """What path, query and body give. InvalidValue: it is unknown, missing, there twice or wrong.
 
     No body at all is an object without fields.
     """
-    given = found.inputs.read_parameters(head.places, _query(head))
+    pairs = read_pairs(exchange.query)
+    query = dict(pairs)
+    if len(query) < len(pairs):
+        raise InvalidValue("query: a parameter was given twice")
+    given = found.inputs.read_parameters(exchange.request.path_params, query)
     if found.inputs.body is not None:
-        return {**given, **found.inputs.read_body(_json(head, body) if body else {})}
+        return {**given, **found.inputs.read_body(_json(exchange, body) if body else {})}
     if body:
         raise InvalidValue("body: must be empty here")
     return given
 
 
-def _query(head: Head) -> dict[str, str]:
+def read_pairs(encoded: bytes) -> list[tuple[str, str]]:
+    """Names and values as a query or a form has them. InvalidValue: they cannot be read."""
     try:
-        given = parse_qsl(
-            head.query.decode("ascii"),
+        return parse_qsl(
+            encoded.decode("ascii"),
             keep_blank_values=True,
             max_num_fields=PARAMETERS_MAX,
             errors="strict",
@@ -579,22 +531,21 @@ def _query(head: Head) -> dict[str, str]:
         raise InvalidValue(
             f"query: cannot be read (at most {PARAMETERS_MAX} parameters, URL-encoded UTF-8)"
         ) from error
-    query = dict(given)
-    if len(query) < len(given):
-        raise InvalidValue("query: a parameter was given twice")
-    return query
 
 
-def _json(head: Head, body: bytes) -> Any:
-    media_type = head.headers.get("content-type", "").partition(";")[0].strip().casefold()
-    if media_type != JSON_TYPE:
+def media_type_of(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().casefold()
+
+
+def _json(exchange: Exchange, body: bytes) -> Any:
+    if media_type_of(exchange.request) != JSON_TYPE:
         raise refusal(415, "not-json", f"send the body as {JSON_TYPE}")
     try:
         content = _DECODER.decode(body.decode())
     except (ValueError, RecursionError) as error:
         raise refusal(400, "malformed", "the body is not JSON in UTF-8") from error
-    if body.count(b"[") + body.count(b"{") > NESTED_MAX:
-        _check_depth(content)
+    if body.count(b"[") + body.count(b"{") > NESTED_MAX and _is_deep(content):
+        raise InvalidValue(f"body: must not be nested more than {NESTED_MAX} levels deep")
     return content
 
 
@@ -613,39 +564,33 @@ def _finite(text: str) -> float:
 _DECODER = json.JSONDecoder(parse_constant=_not_a_number, parse_float=_finite)
 
 
-def _check_depth(content: Any) -> None:
-    layer, depth = [content], 0
-    while layer:
-        depth += 1
-        if depth > NESTED_MAX:
-            raise InvalidValue(f"body: must not be nested more than {NESTED_MAX} levels deep")
-        layer = [
-            below
-            for each in layer
-            if isinstance(each, dict | list)
-            for below in (each.values() if isinstance(each, dict) else each)
-        ]
+def _is_deep(content: Any) -> bool:
+    layer = [content]
+    for _ in range(NESTED_MAX):
+        held = (each.values() if isinstance(each, dict) else each for each in layer)
+        layer = [each for below in held for each in below if isinstance(each, dict | list)]
+    return bool(layer)
 
 
-def _expected_version(head: Head, found: Operation) -> int | None:
+def _expected_version(exchange: Exchange, found: Operation) -> int | None:
     """The version that is to be changed; 0: there must be none yet."""
+    headers = exchange.request.headers
     if not found.is_conditional:
         return None
-    if "if-none-match" in head.headers:
-        if head.headers["if-none-match"].strip() != "*":
+    if "if-none-match" in headers:
+        if headers["if-none-match"].strip() != "*":
             raise InvalidValue("If-None-Match must be *: there must be no such document yet")
         return 0
-    given = head.headers.get("if-match")
-    if given is None:
+    if "if-match" not in headers:
         return None
-    version = _ETAG.fullmatch(given.strip())
+    version = _ETAG.fullmatch(headers["if-match"].strip())
     if version is None:
         raise InvalidValue('If-Match must be one version, as its ETag says it: "3"')
     return int(version[1])
 
 
-def _idempotency_key(head: Head, found: Operation) -> str | None:
-    given = head.headers.get("idempotency-key")
+def _idempotency_key(exchange: Exchange, found: Operation) -> str | None:
+    given = exchange.request.headers.get("idempotency-key")
     if given is None or found.repeat is Repeat.PLAIN:
         return None
     if not _IDEMPOTENCY_KEY.fullmatch(given):

@@ -31,30 +31,22 @@ class Rate:
         self._buckets: OrderedDict[str, tuple[float, datetime]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def taken(self, key_id: str) -> int:
-        """Take a token: 0 if there was one, else in how many seconds there will be."""
+    def check(self, key_id: str) -> None:
+        """Take a token. Refusal: there is none."""
         if not self._per_second:
-            return 0
+            return
         now = self._clock.now()
         with self._lock:
             tokens, since = self._buckets.pop(key_id, (float(self._burst), now))
             elapsed = max((now - since).total_seconds(), 0.0)
             tokens = min(tokens + elapsed * self._per_second, float(self._burst))
-            is_there = tokens >= 1
-            self._buckets[key_id] = (tokens - is_there, now)
+            self._buckets[key_id] = (tokens - (tokens >= 1), now)
             if len(self._buckets) > KEYS_MAX:
                 self._buckets.popitem(last=False)
-        return 0 if is_there else math.ceil((1 - tokens) / self._per_second)
-
-    def check(self, key_id: str) -> None:
-        """Take a token. Refusal: there is none."""
-        if wait := self.taken(key_id):
-            raise refusal(
-                429,
-                "too-many-requests",
-                f"rate limit exceeded; try again in {wait} seconds",
-                Retry_After=str(wait),
-            )
+        if tokens < 1:
+            wait = math.ceil((1 - tokens) / self._per_second)
+            words = f"rate limit exceeded; try again in {wait} seconds"
+            raise refusal(429, "too-many-requests", words, Retry_After=str(wait))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,21 +58,6 @@ class DoneRequest:
 
     status: int
     ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class UnderWay:
-    """The first request is still being answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class OtherRequest:
-    """The same idempotency key came with something else."""
-
-
-@dataclass(frozen=True, slots=True)
-class First:
-    """Nobody asked this before: it is to be done, and noted what came of it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -107,9 +84,11 @@ class DoneOnce:
         self._ids = 0
         self._lock = threading.Lock()
 
-    def begin(
-        self, place: RequestDigest, body: bytes
-    ) -> DoneRequest | UnderWay | OtherRequest | First:
+    def begin(self, place: RequestDigest, body: bytes) -> DoneRequest | None:
+        """What came of it before; none: it is to be done, and kept.
+
+        Refusal: the first one is still under way, or its body was another.
+        """
         fingerprint = hashlib.sha256(body).digest()
         now = self._clock.now()
         with self._lock:
@@ -117,10 +96,14 @@ class DoneOnce:
             known = self._kept.get(place)
             if known is None:
                 self._kept[place] = _Kept(fingerprint=fingerprint, until=now + DONE_KEPT)
-                return First()
-            if known.fingerprint != fingerprint:
-                return OtherRequest()
-            return known.done or UnderWay()
+                return None
+        if known.fingerprint != fingerprint:
+            words = "this Idempotency-Key was used with another body"
+            raise refusal(422, "idempotency-key-reused", words)
+        if known.done is None:
+            words = "the first request with this Idempotency-Key is still being answered"
+            raise refusal(409, "under-way", words, Retry_After="1")
+        return known.done
 
     def keep(self, place: RequestDigest, done: DoneRequest | None) -> None:
         """What came of it; none: nothing was done, and the next one begins afresh."""

@@ -6,7 +6,7 @@ of one space acts in that space alone: it is the user, and every other user is n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -14,12 +14,15 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from recollect.compat.mem0 import WITHOUT_USER, read_memory_id, read_scope
 from recollect.errors import NotFound
 from recollect.interfaces.http.operations import (
+    BODY,
+    REQUIRED,
     AdmittedRequest,
     Json,
     KeyReach,
     Limit,
     Moment,
     Operation,
+    Taken,
     given_fields,
     operation,
 )
@@ -28,7 +31,6 @@ from recollect.interfaces.http.problems import NOTHING_HERE, HttpAnswer, Refusal
 PREFIX = "/mem0"
 ALL, ONE = f"{PREFIX}/memories", f"{PREFIX}/memories/{{memory}}"
 PENDING = "pending"  # among the ids of what was added: more is learned later
-OWN: dict[str, Any] = {"reach": KeyReach.OWN}
 DONE = {"message": str}
 
 
@@ -133,118 +135,70 @@ def read_added(request: AdmittedRequest, ids: Sequence[str]) -> Json:
     return {"results": results} | ({"pending": True} if PENDING in ids else {})
 
 
-def _own(request: AdmittedRequest, given: Mapping[str, Any]) -> dict[str, Any]:
+def _added(added: Json) -> HttpAnswer:
+    ids = [each["id"] for each in added["results"]]
+    return HttpAnswer(content=added, ids=(*ids, *([PENDING] if "pending" in added else [])))
+
+
+def _own(request: AdmittedRequest, given: Json) -> Json:
     """The same, for the user whose key it is. Refusal: it is about another one."""
     scope, _ = read_scope(given, given.get("filters"))
     space = request.key.space
-    if space is None:
-        return dict(given)
-    if scope.user is None and space != WITHOUT_USER:
+    if space is not None and scope.user is None and space != WITHOUT_USER:
         return {**given, "user_id": space}
-    if scope.space != space:
+    if space is not None and scope.space != space:
         raise Refusal(NOTHING_HERE)
-    return dict(given)
-
-
-def _named(request: AdmittedRequest, memory: str) -> str:
-    """The id of the memory that is meant; that of another user is none."""
-    fact_id, space = read_memory_id(memory)
-    if not fact_id or not request.key.opens(space):
-        raise _missing(memory)
-    return memory
-
-
-def _found(request: AdmittedRequest, memory: str) -> dict[str, Any]:
-    found = request.mem0.get(_named(request, memory))
-    if found is None:
-        raise _missing(memory)
-    return found
+    return given
 
 
 def _missing(memory: str) -> NotFound:
     return NotFound(f"there is no memory {memory!r}")
 
 
-@operation(
-    f"POST {ALL}",
-    answer={"results": list[AddedMemory], "pending?": bool},
-    again=read_added,
-    **OWN,
-)
-def _mem0_add(request: AdmittedRequest, body: NewMemories) -> HttpAnswer:
-    """mem0: learn from what was said, or with `infer` false keep it word for word."""
-    given = given_fields(body)
-    messages = given.pop("messages")
-    added = request.mem0.add(messages, **_own(request, given))
-    ids = [each["id"] for each in added["results"]]
-    return HttpAnswer(content=added, ids=(*ids, *([PENDING] if "pending" in added else [])))
+def _of_somebody(
+    place: str,
+    method: str,
+    answer: Any,
+    taken: Taken,
+    *,
+    first: str = "",
+    then: Callable[[Json], Any] = lambda made: made,
+    **more: Any,
+) -> Operation:
+    """A method that is about the memories of a user, an agent or a run; `first` goes before all."""
+
+    def handle(request: AdmittedRequest, **given: Any) -> Any:
+        body = given.pop(BODY, None)
+        fields = {name: each for name, each in given.items() if each is not UNSET}
+        fields = _own(request, fields if body is None else given_fields(body))
+        leading = [fields.pop(first)] if first else []
+        return then(getattr(request.mem0, method)(*leading, **fields))
+
+    return operation(place, answer=answer, taken=taken, reach=KeyReach.OWN, **more)(handle)
 
 
-@operation(f"GET {ALL}", answer={"results": list[OneMemory]}, **OWN)
-def _mem0_get_all(
-    request: AdmittedRequest,
-    user_id: str | UnsetType = UNSET,
-    agent_id: str | UnsetType = UNSET,
-    run_id: str | UnsetType = UNSET,
-    top_k: Limit | UnsetType = UNSET,
-    limit: Limit | UnsetType = UNSET,
-    show_expired: bool | UnsetType = UNSET,
-) -> Json:
-    """mem0: memories of a user, an agent or a run, newest first."""
-    whose = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
-    given = {**whose, "top_k": top_k, "limit": limit, "show_expired": show_expired}
-    return request.mem0.get_all(**_own(request, _set(given)))
+def _of_one(place: str, method: str, answer: Any, taken: Taken | None = None) -> Operation:
+    """A method that is about one memory; that of another user is not there."""
+
+    def handle(request: AdmittedRequest, memory: str, **given: Any) -> Any:
+        fact_id, space = read_memory_id(memory)
+        if not fact_id or not request.key.opens(space):
+            raise _missing(memory)
+        if method in ("update", "delete") and request.mem0.get(memory) is None:
+            raise _missing(memory)
+        body = given.get(BODY)
+        sent = ((name, getattr(body, name)) for name in body.__struct_fields__) if body else ()
+        fields = {name: each for name, each in sent if each is not UNSET}
+        made = getattr(request.mem0, method)(memory, **fields)
+        if not made:
+            raise _missing(memory)
+        return made
+
+    taken = {"memory": (str, REQUIRED), **(taken or {})}
+    return operation(place, answer=answer, taken=taken, reach=KeyReach.OWN)(handle)
 
 
-@operation(f"POST {PREFIX}/search", answer={"results": list[OneMemory]}, **OWN)
-def _mem0_search(request: AdmittedRequest, body: MemorySearch) -> Json:
-    """mem0: memories that fit a question, the best first."""
-    given = given_fields(body)
-    query = given.pop("query")
-    return request.mem0.search(query, **_own(request, given))
-
-
-@operation(f"GET {ONE}", answer=OneMemory, **OWN)
-def _mem0_get(request: AdmittedRequest, memory: str) -> Json:
-    """mem0: one memory."""
-    return _found(request, memory)
-
-
-@operation(f"PUT {ONE}", answer=DONE, **OWN)
-def _mem0_update(request: AdmittedRequest, memory: str, body: MemoryEdit) -> Json:
-    """mem0: change what a memory says."""
-    given = _set({name: getattr(body, name) for name in body.__struct_fields__})
-    return request.mem0.update(_found(request, memory)["id"], **given)
-
-
-@operation(f"DELETE {ONE}", answer=DONE, **OWN)
-def _mem0_delete(request: AdmittedRequest, memory: str) -> Json:
-    """mem0: delete a memory."""
-    return request.mem0.delete(_found(request, memory)["id"])
-
-
-@operation(f"GET {ONE}/history", answer=list[MemoryChange], **OWN)
-def _mem0_history(request: AdmittedRequest, memory: str) -> list[Json]:
-    """mem0: what has happened to a memory, also to one that was deleted."""
-    found = request.mem0.history(_named(request, memory))
-    if not found:
-        raise _missing(memory)
-    return found
-
-
-@operation(f"DELETE {ALL}", answer=DONE, **OWN)
-def _mem0_delete_all(
-    request: AdmittedRequest,
-    user_id: str | UnsetType = UNSET,
-    agent_id: str | UnsetType = UNSET,
-    run_id: str | UnsetType = UNSET,
-) -> Json:
-    """mem0: delete the memories of a user, an agent or a run."""
-    whose = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
-    return request.mem0.delete_all(**_own(request, _set(whose)))
-
-
-@operation(f"POST {PREFIX}/reset", answer=DONE, **OWN)
+@operation(f"POST {PREFIX}/reset", answer=DONE, reach=KeyReach.OWN)
 def _mem0_reset(request: AdmittedRequest) -> Json:
     """mem0: forget what came in here, in the spaces that this key opens."""
     if request.key.space is None:
@@ -254,18 +208,32 @@ def _mem0_reset(request: AdmittedRequest) -> Json:
     return {"message": "All memories reset"}
 
 
-def _set(given: Mapping[str, Any]) -> Json:
-    return {name: each for name, each in given.items() if each is not UNSET}
-
+_WHOSE: Taken = dict.fromkeys(Whose.__struct_fields__, (str | UnsetType, UNSET))
+_LISTED: Taken = {
+    **_WHOSE,
+    **dict.fromkeys(("top_k", "limit"), (Limit | UnsetType, UNSET)),
+    "show_expired": (bool | UnsetType, UNSET),
+}
+_FOUND = {"results": list[OneMemory]}
 
 OPERATIONS: tuple[Operation, ...] = (
-    _mem0_add,
-    _mem0_get_all,
-    _mem0_search,
-    _mem0_get,
-    _mem0_update,
-    _mem0_delete,
-    _mem0_history,
-    _mem0_delete_all,
+    _of_somebody(
+        f"POST {ALL}",
+        "add",
+        {"results": list[AddedMemory], "pending?": bool},
+        {BODY: (NewMemories, REQUIRED)},
+        first="messages",
+        then=_added,
+        again=read_added,
+    ),
+    _of_somebody(f"GET {ALL}", "get_all", _FOUND, _LISTED),
+    _of_somebody(
+        f"POST {PREFIX}/search", "search", _FOUND, {BODY: (MemorySearch, REQUIRED)}, first="query"
+    ),
+    _of_one(f"GET {ONE}", "get", OneMemory),
+    _of_one(f"PUT {ONE}", "update", DONE, {BODY: (MemoryEdit, REQUIRED)}),
+    _of_one(f"DELETE {ONE}", "delete", DONE),
+    _of_one(f"GET {ONE}/history", "history", list[MemoryChange]),
+    _of_somebody(f"DELETE {ALL}", "delete_all", DONE, _WHOSE),
     _mem0_reset,
 )

@@ -7,7 +7,6 @@ that are answered; each is described once and referred to.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
@@ -24,7 +23,7 @@ IDEMPOTENCY_CHARS_MAX = 255
 GONE = 410
 REFERENCE = "#/components/schemas/{name}"
 EVERYWHERE = frozenset({400, 401, 403, 404, 408, 413, 415, 422, 429, 500, 503})
-TEXT = {"type": "string"}
+TEXT: dict[str, Any] = {"type": "string"}
 # A name as it may stand in a path: without control characters.
 SPACE_NAME = {
     "type": "string",
@@ -70,33 +69,37 @@ def _problems(operation: Operation) -> frozenset[int]:
     return EVERYWHERE | operation.problems | repeated
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedOperation:
-    """The schemas of an operation."""
-
-    operation: Operation
-    answer: Any
-    parameters: Any
-    body: Any
-
-
 def description(operations: Sequence[Operation]) -> dict[str, Any]:
     """What is served, as OpenAPI 3.1."""
     types = [ProblemDetails, Health]
     for each in operations:
         types += [answer_type(each), each.inputs.parameters, each.inputs.body or Health]
-    schemas, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
-    schemas, components = _whole(list(schemas)), _whole(components)
-    paths: dict[str, Any] = {"/healthz": {"get": _health(schemas[1])}}
-    for number, each in enumerate(operations):
-        answer, parameters, body = schemas[2 + 3 * number : 5 + 3 * number]
-        described = DescribedOperation(
-            operation=each,
-            answer=answer,
-            parameters=components.pop(parameters["$ref"].rpartition("/")[2]),
-            body=body if each.inputs.body else None,
-        )
-        paths.setdefault(each.path, {})[each.method.lower()] = _operation(described)
+    made, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
+    schemas, components = iter(_whole(list(made))), _whole(components)
+    problem, health = next(schemas), _content("application/json", next(schemas))
+    paths: dict[str, Any] = {
+        "/healthz": {
+            "get": {
+                "operationId": "health",
+                "summary": "Whether the server can reach its store.",
+                "tags": ["Server"],
+                "security": [],
+                "responses": {
+                    "200": {"description": "It can.", "content": health},
+                    "503": {"description": "It cannot.", "content": health},
+                },
+            }
+        }
+    }
+    for each in operations:
+        answer, parameters, body = (next(schemas) for _ in range(3))
+        fields = components.pop(parameters["$ref"].rpartition("/")[2])
+        described = _operation(each, answer, fields)
+        if each.inputs.body is not None:
+            content = _content("application/json", body)
+            is_required = any(each.inputs.fields.values())
+            described["requestBody"] = {"required": is_required, "content": content}
+        paths.setdefault(each.path, {})[each.method.lower()] = described
     return {
         "openapi": "3.1.0",
         "info": {
@@ -111,13 +114,44 @@ def description(operations: Sequence[Operation]) -> dict[str, Any]:
         "components": {
             "schemas": dict(sorted(components.items())),
             "responses": {
-                str(status): {
-                    "description": title,
-                    "content": {PROBLEM_TYPE: {"schema": schemas[0]}},
-                }
+                str(status): {"description": title, "content": _content(PROBLEM_TYPE, problem)}
                 for status, title in TITLES.items()
             },
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _content(media_type: str, schema: Any) -> dict[str, Any]:
+    return {media_type: {"schema": schema}}
+
+
+def _operation(
+    operation: Operation, answer: Mapping[str, Any], fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    good = {"description": operation.summary, "content": _content(operation.media_type, answer)}
+    places = operation.inputs.places
+    parameters = [
+        {
+            "name": name,
+            "in": "path" if name in places else "query",
+            "required": name in fields.get("required", ()),
+            "schema": SPACE_NAME if name == "space" else _given(schema),
+        }
+        for name, schema in fields["properties"].items()
+    ]
+    return {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "tags": [chapter(operation)],
+        "description": _who(operation),
+        "parameters": [*parameters, *_headers(operation)],
+        "responses": {
+            **{str(status): good for status in operation.statuses},
+            **{
+                str(status): {"$ref": f"#/components/responses/{status}"}
+                for status in sorted(_problems(operation))
+            },
         },
     }
 
@@ -149,45 +183,6 @@ def _whole(schema: Any) -> Any:
             return schema
 
 
-def _health(schema: Mapping[str, Any]) -> dict[str, Any]:
-    content = {"application/json": {"schema": schema}}
-    return {
-        "operationId": "health",
-        "summary": "Whether the server can reach its store.",
-        "tags": ["Server"],
-        "security": [],
-        "responses": {
-            "200": {"description": "It can.", "content": content},
-            "503": {"description": "It cannot.", "content": content},
-        },
-    }
-
-
-def _operation(described: DescribedOperation) -> dict[str, Any]:
-    operation = described.operation
-    content = {operation.media_type: {"schema": described.answer}}
-    answer = {"description": operation.summary, "content": content}
-    made: dict[str, Any] = {
-        "operationId": operation.name,
-        "summary": operation.summary,
-        "tags": [chapter(operation)],
-        "description": _who(operation),
-        "parameters": [*_parameters(described), *_headers(operation)],
-        "responses": {
-            **{str(status): answer for status in operation.statuses},
-            **{
-                str(status): {"$ref": f"#/components/responses/{status}"}
-                for status in sorted(_problems(operation))
-            },
-        },
-    }
-    if operation.inputs.body is not None:
-        content = {"application/json": {"schema": described.body}}
-        is_required = any(operation.inputs.fields.values())
-        made["requestBody"] = {"required": is_required, "content": content}
-    return made
-
-
 def chapter(operation: Operation) -> str:
     """What it is about: the first word of its path, or of what comes below the space."""
     parts = operation.path.strip("/").split("/")
@@ -204,19 +199,6 @@ def _who(operation: Operation) -> str:
     return f"Needs a key {whose}, of scope {' or '.join(wider)}."
 
 
-def _parameters(described: DescribedOperation) -> list[dict[str, Any]]:
-    places = described.operation.inputs.places
-    return [
-        {
-            "name": name,
-            "in": "path" if name in places else "query",
-            "required": name in described.parameters.get("required", ()),
-            "schema": SPACE_NAME if name == "space" else _given(schema),
-        }
-        for name, schema in described.parameters["properties"].items()
-    ]
-
-
 def _given(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """The schema of a parameter: what is not given is left out, never null."""
     given = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
@@ -224,13 +206,10 @@ def _given(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _headers(operation: Operation) -> list[dict[str, Any]]:
-    named: list[tuple[str, Mapping[str, Any]]] = []
-    if operation.repeat is not Repeat.PLAIN:
-        key = {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_CHARS_MAX}
-        named.append(("Idempotency-Key", key))
-    if operation.is_conditional:
-        named += [("If-Match", TEXT), ("If-None-Match", TEXT)]
+    key = {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_CHARS_MAX}
+    named = {} if operation.repeat is Repeat.PLAIN else {"Idempotency-Key": key}
+    named |= {"If-Match": TEXT, "If-None-Match": TEXT} if operation.is_conditional else {}
     return [
         {"name": name, "in": "header", "required": False, "schema": schema}
-        for name, schema in named
+        for name, schema in named.items()
     ]

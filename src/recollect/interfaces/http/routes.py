@@ -10,7 +10,6 @@ whichever process runs the agent; whoever does not wait long enough asks again b
 
 from __future__ import annotations
 
-import inspect
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +34,7 @@ from recollect.errors import (
     UsageError,
 )
 from recollect.interfaces.http.operations import (
+    REQUIRED,
     SPACE,
     AdmittedRequest,
     Count,
@@ -53,7 +53,6 @@ from recollect.interfaces.http.operations import (
     page,
     paged,
     read_mark,
-    with_signature,
     without,
 )
 from recollect.interfaces.http.problems import EVENT_STREAM, HttpAnswer
@@ -62,6 +61,7 @@ from recollect.memory import Memory
 from recollect.observing.actors import ACTOR_CHARS_MAX
 from recollect.recall.usage import named_hit
 from recollect.session import Session
+from recollect.space import Space
 from recollect.sweeps import sweep_idle
 from recollect.types.agents import AgentState
 from recollect.types.facts import Fact, Source
@@ -72,7 +72,7 @@ from recollect.types.records import Job, Record, SessionState
 from recollect.types.status import Status
 from recollect.verbs import VERBS, Verb
 
-PAGE, LONG_PAGE, GENERATIONS_PAGE = 50, 100, 20
+LONG_PAGE = 100
 NOWHERE = 0  # the seq of a record that was forgotten and is not stored again
 ITEMS_MAX = 1000
 WAITING_MAX = 4  # requests that wait for an agent at a time; the others are told to ask again
@@ -111,24 +111,24 @@ _BOUNDS: Mapping[str, Any] = {
 # What a verb is asked of, and how what it made is read again.
 
 
-def _found(request: AdmittedRequest, session_id: str) -> SessionState:
-    found = request.space.sessions.get(session_id)
+def session_state(space: Space, session_id: str) -> SessionState:
+    found = space.sessions.get(session_id)
     if found is None:
         raise NotFound(f"there is no session {session_id!r}")
     return found
 
 
-def _conversation(request: AdmittedRequest, session_id: str) -> Session:
-    state = _found(request, session_id)
-    found = request.space.find_session(state.key, from_cache_key(state.agent_id))
+def conversation(space: Space, session_id: str) -> Session:
+    state = session_state(space, session_id)
+    found = space.find_session(state.key, from_cache_key(state.agent_id))
     if found is None:
         raise NotFound(f"there is no session {state.id!r}")
     return found
 
 
-def _current(request: AdmittedRequest, session_id: str) -> Session:
+def current_session(space: Space, session_id: str) -> Session:
     """The conversation, if the session that was named is still the one it goes on in."""
-    session = _conversation(request, session_id)
+    session = conversation(space, session_id)
     current = session.id
     if current != session_id:
         raise UsageError(f"the conversation goes on in session {current}")
@@ -138,9 +138,9 @@ def _current(request: AdmittedRequest, session_id: str) -> Session:
 def _owner(name: str, request: AdmittedRequest, given: Mapping[str, Any]) -> Any:
     """What a verb's method is called on. NotFound: the session that the path names is not there."""
     if name == "session":
-        return _current(request, given["session"])
+        return current_session(request.space, given["session"])
     if name == "sessions" and "session" in given:
-        _found(request, given["session"])
+        session_state(request.space, given["session"])
     return {"memory": request.memory, "space": request.space}.get(name) or getattr(
         request.space, name
     )
@@ -156,8 +156,8 @@ def _fact(request: AdmittedRequest, fact: str) -> Fact:
 _AGAIN: Mapping[type, Callable[..., Any]] = {
     Fact: lambda request, ids: _fact(request, ids[0]),
     Document: lambda request, ids: request.space.documents.read(ids[0]),
-    SessionState: lambda request, ids: _found(request, ids[0]),
-    Session: lambda request, ids: _found(request, ids[0]),
+    SessionState: lambda request, ids: session_state(request.space, ids[0]),
+    Session: lambda request, ids: session_state(request.space, ids[0]),
     Generation: lambda request, ids: request.space.generations.get(int(ids[0])),
 }
 
@@ -191,11 +191,10 @@ def _method(  # noqa: PLR0913 - what HTTP adds to a method
         {**_NAMES, **(names or {})},
         {**_BOUNDS, **(bounds or {})},
         filled=(*_FILLED, *filled, verb.pages),
-        defaults={} if limit is None else {"limit": limit},
+        limit=limit,
     )
     returned = call.hints["return"]
     is_paged = bool(verb.pages and many and pages)
-    taken = _taken(call, verb, is_paged=is_paged)
     mark = without(call.hints[verb.pages], type(None)) if is_paged else None
     is_conditional = "expected_version" in call.parameters
 
@@ -207,7 +206,7 @@ def _method(  # noqa: PLR0913 - what HTTP adds to a method
             filled[verb.pages] = read_mark(given["cursor"], mark, request.space.name)
         if more.get("takes_append_key"):
             given["key"] = given["key"] or request.idempotency_key
-            value = call(_conversation(request, given["session"]), given, **filled)
+            value = call(conversation(request.space, given["session"]), given, **filled)
         else:
             value = call(_owner(owner, request, given), given, **filled)
         if missing and not value:
@@ -222,19 +221,19 @@ def _method(  # noqa: PLR0913 - what HTTP adds to a method
         answer=answer or _answer_of(returned, many, as_field, is_paged=is_paged),
         again=_AGAIN[returned] if again else None,
         is_conditional=is_conditional,
-        **{"problems": problems, **more},
+        **{"problems": problems, "taken": _taken(call, verb, is_paged=is_paged), **more},
     )
-    return made(with_signature(handle, taken))
+    return made(handle)
 
 
 def _taken(call: MethodCall, verb: Verb, *, is_paged: bool) -> dict[str, tuple[Any, Any]]:
     """The parameters of a request; what stands in the path is always given."""
-    taken = call.taken()
+    taken = call.taken
     if verb.name.startswith("session."):
         taken = {"session": (str, None), **taken}
     for place in re.findall(r"{(\w+)}", verb.http[0]):
         if place in taken:
-            taken[place] = (without(taken[place][0], type(None)), inspect.Parameter.empty)
+            taken[place] = (without(taken[place][0], type(None)), REQUIRED)
     return {**taken, "cursor": (Cursor | None, None)} if is_paged else taken
 
 
@@ -251,18 +250,12 @@ def _answer_of(returned: Any, many: str, as_field: str, *, is_paged: bool) -> An
 
 
 def _state(request: AdmittedRequest, given: Mapping[str, Any], _: object) -> SessionState:
-    return _found(request, given["session"])
+    return session_state(request.space, given["session"])
 
 
 def _appended_record(_: AdmittedRequest, __: object, record: Record) -> Record:
     _check_there([record])
     return record
-
-
-def _written(_: AdmittedRequest, __: object, document: Document) -> HttpAnswer:
-    status = 201 if document.version == 1 else 200
-    headers = {"ETag": f'"{document.version}"'}
-    return HttpAnswer(content=view(document), status=status, headers=headers)
 
 
 def _consolidation(request: AdmittedRequest, _: object, __: object) -> ConsolidationState:
@@ -308,7 +301,7 @@ _SESSIONS = (
         names={"text": "summary"},
         answer={"summary": str},
         then=lambda request, given, _: {
-            "summary": _current(request, given["session"]).get_summary()
+            "summary": current_session(request.space, given["session"]).get_summary()
         },
     ),
     _method("session.set_mode", then=_state, answer=SessionState),
@@ -323,7 +316,7 @@ _SESSIONS = (
         answer={"is_processed": bool, "session": SessionState},
         then=lambda request, given, is_done: {
             "is_processed": is_done,
-            "session": view(_found(request, given["session"])),
+            "session": view(session_state(request.space, given["session"])),
         },
     ),
 )
@@ -355,7 +348,7 @@ _DOCUMENTS = (
     _method("documents.deleted", many="documents"),
     _method("documents.search", many="documents", bounds={"below": Path}),
     _method("documents.read"),
-    _method("documents.write", statuses=(200, 201), then=_written),
+    _method("documents.write", statuses=(200, 201)),
     _method("documents.patch"),
     _method("documents.delete"),
     _method("documents.append", again=True),
@@ -411,7 +404,7 @@ _OPERATING = (
 
 
 _ENVELOPE = {"message", "at", "key", "metadata"}
-_CONVERSATION = MethodCall(_BY_NAME["space.session"], {}, _KEYED, filled=(), defaults={})
+_CONVERSATION = MethodCall(_BY_NAME["space.session"], {}, _KEYED)
 _RECORDS = {"session_id": str | None, "records": list[Record]}
 
 
@@ -452,21 +445,21 @@ def _append(request: AdmittedRequest, **given: Any) -> Json:
     return _appended(request, _CONVERSATION(request.space, given), given["messages"])
 
 
-_TAKEN = {"messages": (Messages, inspect.Parameter.empty), **_CONVERSATION.taken()}
 _APPEND = operation(
     f"POST {SPACE}/append",
     name="append",
     answer=_RECORDS,
     statuses=(201,),
+    taken={"messages": (Messages, REQUIRED), **_CONVERSATION.taken},
     takes_append_key=True,
     problems=frozenset({409}),
-)(with_signature(_append, _TAKEN))
+)(_append)
 
 
 @operation(f"POST {_SESSION}/records/many", answer=_RECORDS, statuses=(201,), takes_append_key=True)
 def _append_records(request: AdmittedRequest, session: str, messages: Messages) -> Json:
     """Append OpenAI- or Anthropic-style messages, all or none."""
-    return _appended(request, _conversation(request, session), messages)
+    return _appended(request, conversation(request.space, session), messages)
 
 
 @operation(f"GET {_SESSION}/records", answer=paged("records", Record))
@@ -478,7 +471,7 @@ def _records(
     after: Annotated[Count, Meta(description="Only above this seq.")] = 0,
 ) -> Json:
     """What was said, in order."""
-    state = _found(request, session)
+    state = session_state(request.space, session)
     after = after if cursor is None else read_mark(cursor, int)
     return page("records", request.space.sessions.records(state.id, after, limit), limit)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import Field
 
@@ -22,6 +22,9 @@ from recollect.extraction.scope import named, place_of
 from recollect.importers.homes import Homes
 from recollect.interfaces.mcp.answers import (
     ANSWER_CHARS_MAX,
+    CAUTION,
+    FRAME_CHARS,
+    SHORT_CHARS,
     AppendedMessages,
     ChangedMemory,
     CitedMark,
@@ -33,20 +36,22 @@ from recollect.interfaces.mcp.answers import (
     WholeMemory,
     as_data,
     as_page,
-    caution_of,
     day,
+    fitting,
+    page_of,
     shortened,
     visible,
 )
 from recollect.memory import Memory
 from recollect.messages import Role
+from recollect.quarantine import is_quarantined
 from recollect.quoting import without_recalled
 from recollect.recall.usage import named_hit
 from recollect.session import LIST_MAX
 from recollect.space import Space
 from recollect.types.facts import UNCHANGED, Extraction, Fact, Source, Trust
-from recollect.types.pages import Author, AuthorKind, Document
-from recollect.types.recall import EntryKind
+from recollect.types.pages import Author, AuthorKind, Document, Node
+from recollect.types.recall import EntryKind, Hit
 from recollect.types.records import Record
 
 LIST_LIMIT_MAX = 50
@@ -55,9 +60,7 @@ AROUND_MAX = 20
 ID_CHARS_MAX = 2000
 BODY_CHARS = 5000  # of a text at once
 RECORD_CHARS = 300  # of a record around another
-QUOTE_CHARS = 200
 SOURCES_SHOWN = 6
-FRAME_CHARS = 400  # what stands around the lines of an answer
 PROJECT = "project"  # of a fact's metadata: where it holds
 
 _TRUST_OF = {Role.USER: Trust.USER, Role.TOOL: Trust.TOOL}
@@ -121,24 +124,13 @@ class Tools:
         what was said in them, best first. Use it before you ask the user something they may have
         told before, and when they refer to earlier work. Gives short lines with ids; get_memory has
         the rest."""
-        first = _read_offset(cursor)
+        if cursor is not None and not (cursor.isdecimal() and cursor.isascii()):
+            raise _no_cursor(cursor)
+        first = int(cursor[:4]) if cursor else 0
         last = min(first + limit, FOUND_MAX)
-        found: list[tuple[MemoryLine, str]] = []
-        for at, hit in enumerate(
-            self._space.recall(query, last + 1, kinds=kinds, filters=self._of_project), start=1
-        ):
-            title = f"{hit.title}: " if hit.kind is EntryKind.DOCUMENT and hit.title else ""
-            line = MemoryLine(
-                id=hit.id,
-                kind=hit.kind.value,
-                text=shortened(f"{title}{hit.text}"),
-                date=day(hit.at),
-                source=_source_id(hit.sources[0]) if hit.sources else "",
-                by=shortened(hit.speaker or hit.trust.value, 60),
-                caution=caution_of(f"{hit.title}\n{hit.text}", hit.trust, hit.speaker),
-            )
-            found.append((line, str(at)))
-        return _page(found[first:last], is_more=len(found) > last and last < FOUND_MAX)
+        hits = self._space.recall(query, last + 1, kinds=kinds, filters=self._of_project)
+        found = [(self._line(hit), str(at)) for at, hit in enumerate(hits, start=1)]
+        return page_of(found[first:last], is_more=len(found) > last and last < FOUND_MAX)
 
     def get_memory(
         self,
@@ -160,15 +152,42 @@ class Tools:
         after."""
         if len(id) > ID_CHARS_MAX:
             raise InvalidValue(f"an id has at most {ID_CHARS_MAX:,} characters")
-        fact = self._space.facts.get(id)
-        if fact is not None:
-            return self._whole_fact(fact, around, offset)
-        session_id, _, seq = id.rpartition(":")
-        if session_id and seq.isascii() and seq.isdigit() and len(seq) < 19:
-            return self._whole_record(session_id, int(seq), around, offset)
-        if self._space.sessions.get(id) is not None:
-            return self._whole_session(id, around, offset)
-        return self._whole_document(id, offset)
+        whole, sources, place = self._found(id)
+        shape = as_page if whole.kind == EntryKind.DOCUMENT else as_data
+        text = shape(self._redact(whole.text))
+        shown = text[offset : offset + BODY_CHARS]
+        end, notes = offset + len(shown), [whole.note]
+        if offset and not shown:
+            raise InvalidValue(f"its text ends at {len(text):,}, before this offset")
+        if end < len(text):
+            notes.append(
+                f"Truncated: characters {offset:,} to {end:,} of {len(text):,}; ask for the rest"
+                f" with offset {end}."
+            )
+        quotes = [
+            SourceQuote(id=_source_id(each), quote=shortened(self._redact(each.quote)))
+            for each in sources[:SOURCES_SHOWN]
+        ]
+        if len(sources) > len(quotes):
+            notes.append(f"It has {len(sources) - len(quotes):,} more sources.")
+        if not offset and not self._terms.read_only:
+            # What has no sources because it was said itself was said at its place.
+            told = sources or ([place] if place and whole.kind != EntryKind.FACT else [])
+            self._space.opened(named_hit(EntryKind(whole.kind), whole.id, told))
+        records = self._records(place, around) if place and around else []
+        lines = [each for each in map(self._line, records) if each.id != whole.id]
+        taken = len(shown) + sum(120 + len(each.id) + len(each.quote) for each in quotes)
+        kept = fitting(lines, ANSWER_CHARS_MAX - FRAME_CHARS - taken - sum(map(len, whole.tags)))
+        if len(kept) < len(lines):
+            notes.append("Not all that is around it fits: read those records by their ids.")
+        return replace(
+            whole,
+            text=shown,
+            sources=quotes,
+            around=kept,
+            next_offset=end if end < len(text) else None,
+            note=" ".join(filter(None, notes)),
+        )
 
     def list_memories(
         self,
@@ -185,7 +204,7 @@ class Tools:
             raise InvalidValue("only facts are listed by tag")
         lines = {"fact": self._facts, "document": self._documents, "summary": self._summaries}
         found = list(islice(lines[kind](cursor, tag), limit + 1))
-        return _page(found[:limit], is_more=len(found) > limit)
+        return page_of(found[:limit], is_more=len(found) > limit)
 
     def context(
         self,
@@ -233,15 +252,14 @@ class Tools:
         project = None if scope == "everywhere" else self._terms.project
         fact = self._add(text, tags, project)
         home = fact.metadata.get(PROJECT)
-        is_known = fact.created_at is not None and fact.created_at < began
         if home is not None and project is None:  # what held in one project holds in all
             metadata = {name: each for name, each in fact.metadata.items() if name != PROJECT}
             fact = self._space.facts.update(fact.id, metadata=metadata)
         elif home is not None and home != project:
             # The same rule of two projects is two facts, as with learned ones: it is named.
             fact = self._add(f"In {named(place_of(project))}: {text}", tags, project)
-            is_known = fact.created_at is not None and fact.created_at < began
-        return _changed("already known" if is_known else "stored", fact)
+        is_known = fact.created_at is not None and fact.created_at < began
+        return _changed("already known" if is_known else "stored", fact.id, fact.content)
 
     def append_messages(
         self,
@@ -302,17 +320,12 @@ class Tools:
                 tags=UNCHANGED if tags is None else tuple(tags),
                 trust=Trust.AGENT if fact.trust is Trust.USER else UNCHANGED,
             )
-            return _changed("updated", edited)
+            return _changed("updated", edited.id, edited.content)
         document = self._own_documents.write(
             self._document_path(id), text, tags=tags, reason=f"updated by {self._terms.agent}"
         )
-        return ChangedMemory(
-            done="updated",
-            id=document.path,
-            kind=EntryKind.DOCUMENT.value,
-            text=shortened(document.body),
-            note=f"This is version {document.version}; earlier ones are kept.",
-        )
+        note = f"This is version {document.version}; earlier ones are kept."
+        return _changed("updated", document.path, document.body, EntryKind.DOCUMENT, note)
 
     def delete_memory(self, id: Id) -> ChangedMemory:  # noqa: A002
         """Delete a fact or a document for good reason: the user asks for it, or it was never true.
@@ -320,11 +333,11 @@ class Tools:
         self._check_writable()
         if self._space.facts.get(id) is not None:
             self._space.facts.delete(id)
-            return ChangedMemory(done="deleted", id=id, kind=EntryKind.FACT.value)
+            return _changed("deleted", id)
         path = self._document_path(id)
         self._own_documents.delete(path, reason=f"deleted by {self._terms.agent}")
         note = "It can be restored: recollect docs restore."
-        return ChangedMemory(done="deleted", id=path, kind=EntryKind.DOCUMENT.value, note=note)
+        return _changed("deleted", path, "", EntryKind.DOCUMENT, note)
 
     def memory(  # noqa: PLR0913 - the parameters of Anthropic's memory tool
         self,
@@ -405,9 +418,8 @@ class Tools:
         document = self._document(memory_id)
         if document is not None:
             return document.path
-        session_id, _, seq = memory_id.rpartition(":")
-        session = session_id if session_id and seq.isdigit() else memory_id
-        if self._space.sessions.get(session) is not None:
+        place = _read_place(memory_id)
+        if self._space.sessions.get(place.session_id if place else memory_id) is not None:
             raise InvalidValue(
                 "what was said in a session stays as it was said; only facts and documents change"
             )
@@ -417,24 +429,19 @@ class Tools:
 
     def _facts(self, cursor: str | None, tag: str | None) -> Iterator[tuple[MemoryLine, str]]:
         """Facts, newest first; in a project its own, and those that belong to none."""
-        homes, after = Homes(self._space, self._terms.project), _read_fact_cursor(cursor)
+        homes, after = Homes(self._space, self._terms.project), None
+        if cursor is not None:
+            created, _, fact_id = cursor.partition(" ")
+            if not created or not fact_id:
+                raise _no_cursor(cursor)
+            at = collection.read_time(created)
+            after = Fact("", id=collection.check_id(fact_id), created_at=at)
         while facts := self._space.facts.list(self._page_size, after, tag=tag):
             for fact in facts:
                 if homes.project is None or homes.has(fact):
                     created = "" if fact.created_at is None else fact.created_at.isoformat()
-                    yield self._fact_line(fact), f"{created} {fact.id}"
+                    yield self._line(fact), f"{created} {fact.id}"
             after = facts[-1]
-
-    def _fact_line(self, fact: Fact) -> MemoryLine:
-        return MemoryLine(
-            id=fact.id,
-            kind=EntryKind.FACT.value,
-            text=shortened(self._redact(fact.content)),
-            date=day(fact.valid_from or fact.created_at),
-            source=_source_id(fact.sources[0]) if fact.sources else "",
-            by=fact.trust.value,
-            caution=caution_of(fact.content, fact.trust),
-        )
 
     def _documents(self, cursor: str | None, _: str | None) -> Iterator[tuple[MemoryLine, str]]:
         """Documents that say something; in a project none of consolidation, which is of all."""
@@ -443,164 +450,73 @@ class Tools:
             for node in nodes:
                 is_here = is_anywhere or not is_of_consolidation(read_path(node.path))
                 if is_here and (node.body_chars or node.description):
-                    about = f": {node.description}" if node.description else ""
-                    text = f"{node.title}{about} ({node.body_chars:,} characters)"
-                    line = MemoryLine(
-                        id=node.path,
-                        kind=EntryKind.DOCUMENT.value,
-                        text=shortened(self._redact(text)),
-                        date=day(node.updated_at),
-                    )
-                    yield line, node.path
+                    yield self._line(node), node.path
             after = nodes[-1].path
 
     def _summaries(self, cursor: str | None, _: str | None) -> Iterator[tuple[MemoryLine, str]]:
         """What sessions came to, newest first; in a project of its sessions, and those of none."""
-        homes, after = Homes(self._space, self._terms.project), self._read_summary_cursor(cursor)
-        while found := self._space.sessions.extractions(self._page_size, after):
+        homes, sessions = Homes(self._space, self._terms.project), self._space.sessions
+        after = None if cursor is None else sessions.extraction(cursor)
+        if after is None and cursor is not None:
+            raise _no_cursor(cursor)
+        while found := sessions.extractions(self._page_size, after):
             for each in found:
                 if homes.project is None or homes.has_session(each.session_id):
-                    line = MemoryLine(
-                        id=each.session_id,
-                        kind=EntryKind.SUMMARY.value,
-                        text=shortened(self._redact(each.rollout_summary or each.raw_memory)),
-                        date=day(each.source_updated_at),
-                        by=Trust.AGENT.value,
-                    )
-                    yield line, each.session_id
+                    yield self._line(each), each.session_id
             after = found[-1]
-
-    def _read_summary_cursor(self, cursor: str | None) -> Extraction | None:
-        found = None if cursor is None else self._space.sessions.extraction(cursor)
-        if found is None and cursor is not None:
-            raise _no_cursor(cursor)
-        return found
 
     @property
     def _page_size(self) -> int:
         """Where most may be left out, as they are of other projects, much is read at once."""
         return LIST_LIMIT_MAX if self._terms.project is None else LIST_MAX
 
+    def _line(self, memory: Hit | Fact | Record | Extraction | Node) -> MemoryLine:
+        """A memory in short; what recall found holds no secrets any more."""
+        whole, sources = _whole(memory), getattr(memory, "sources", ())
+        chars = RECORD_CHARS if isinstance(memory, Record) else SHORT_CHARS
+        text = whole.text if isinstance(memory, Hit) else self._redact(whole.text)
+        return MemoryLine(
+            id=whole.id,
+            kind=whole.kind,
+            text=shortened(text, chars),
+            date=whole.date,
+            source=_source_id(sources[0]) if sources else "",
+            by=shortened(whole.by, 60),
+            caution=whole.caution,
+        )
+
     # One memory whole.
 
-    def _whole_fact(self, fact: Fact, around: int, offset: int) -> WholeMemory:
-        place = next((each for each in fact.sources if each.seq), None)
+    def _found(self, memory_id: str) -> tuple[WholeMemory, Sequence[Source], Source | None]:
+        """What has an id: all of it, its sources, and where it was said. NotFound: nothing has."""
+        fact = self._space.facts.get(memory_id)
+        if fact is not None:
+            place = next((each for each in fact.sources if each.seq), None)
+            return _whole(fact), fact.sources, place
+        if place := _read_place(memory_id):
+            for record in self._records(place, 0):
+                return replace(_whole(record), by=shortened(_whole(record).by, 60)), (), place
+            raise _not_found(memory_id)
+        state = self._space.sessions.get(memory_id)
+        if state is None:
+            document = self._document(memory_id)
+            if document is None:
+                raise _not_found(memory_id)
+            title = shortened(self._redact(document.title))
+            return replace(_whole(document), title=title), document.sources, None
+        if not state.remembered:
+            raise _not_found(memory_id)
+        extraction = self._space.sessions.extraction(memory_id)
         whole = WholeMemory(
-            id=fact.id,
-            kind=EntryKind.FACT.value,
-            text=fact.content,
-            date=day(fact.valid_from or fact.created_at),
-            by=fact.trust.value,
-            tags=list(map(shortened, fact.tags)),
-            until=day(fact.valid_to),
-            superseded_by=fact.superseded_by or "",
-            caution=caution_of(fact.content, fact.trust),
-        )
-        records = [] if place is None or not around else self._records(place, around)
-        return self._whole(whole, offset, fact.sources, records)
-
-    def _whole_record(self, session_id: str, seq: int, around: int, offset: int) -> WholeMemory:
-        place = Source(session_id=session_id, seq=seq, seq_to=seq)
-        records = self._records(place, around)
-        record = next((each for each in records if each.seq == seq), None)
-        if record is None:
-            raise _not_found(f"{session_id}:{seq}")
-        text, line = _words_of(record), self._record_line(record)
-        whole = WholeMemory(
-            id=line.id,
-            kind=line.kind,
-            text=text,
-            date=line.date,
-            by=line.by,
-            caution=line.caution,
-        )
-        others = [each for each in records if each.seq != seq]
-        return self._whole(whole, offset, (), others, said_at=place)
-
-    def _whole_session(self, session_id: str, around: int, offset: int) -> WholeMemory:
-        """What a session came to; `around` shows how it begins."""
-        state = self._space.sessions.get(session_id)
-        if state is None or not state.remembered:
-            raise _not_found(session_id)
-        extraction = self._space.sessions.extraction(session_id)
-        text = "" if extraction is None else extraction.rollout_summary or extraction.raw_memory
-        place = Source(session_id=session_id, seq=1, seq_to=1)
-        whole = WholeMemory(
-            id=session_id,
+            id=memory_id,
             kind=EntryKind.SUMMARY.value,
-            text=text or "Nothing was learned from this session so far.",
+            text=_came_to(extraction) or "Nothing was learned from this session so far.",
             date=day(state.last_activity_at),
             title=shortened(self._redact(state.key)),
             by=Trust.AGENT.value,
-            note=f"It has {state.last_seq:,} records, {session_id}:1 and so on.",
+            note=f"It has {state.last_seq:,} records, {memory_id}:1 and so on.",
         )
-        records = self._records(place, around) if around else []
-        return self._whole(whole, offset, (), records, said_at=place)
-
-    def _whole_document(self, path: str, offset: int) -> WholeMemory:
-        document = self._document(path)
-        if document is None:
-            raise _not_found(path)
-        is_persons = document.author.kind is AuthorKind.PERSON
-        whole = WholeMemory(
-            id=document.path,
-            kind=EntryKind.DOCUMENT.value,
-            text=document.body,
-            date=day(document.updated_at),
-            title=shortened(self._redact(document.title)),
-            by=shortened(document.author.name, 60) or (Trust.USER if is_persons else Trust.AGENT),
-            tags=list(map(shortened, document.tags)),
-            version=document.version,
-        )
-        return self._whole(whole, offset, document.sources, [])
-
-    def _whole(
-        self,
-        whole: WholeMemory,
-        offset: int,
-        sources: Sequence[Source],
-        records: Sequence[Record],
-        *,
-        said_at: Source | None = None,
-    ) -> WholeMemory:
-        """As much of it as an answer holds: its text first, then its sources, then what is around.
-
-        What has no sources because it was said itself was said at `said_at`.
-        """
-        shape = as_page if whole.kind == EntryKind.DOCUMENT else as_data
-        text = shape(self._redact(whole.text))
-        shown = text[offset : offset + BODY_CHARS]
-        end = offset + len(shown)
-        notes = [whole.note]
-        if offset and not shown:
-            raise InvalidValue(f"its text ends at {len(text):,}, before this offset")
-        if end < len(text):
-            notes.append(
-                f"Truncated: characters {offset:,} to {end:,} of {len(text):,}; ask for the rest"
-                f" with offset {end}."
-            )
-        quotes = [
-            SourceQuote(id=_source_id(each), quote=shortened(self._redact(each.quote), QUOTE_CHARS))
-            for each in sources[:SOURCES_SHOWN]
-        ]
-        if len(sources) > len(quotes):
-            notes.append(f"It has {len(sources) - len(quotes):,} more sources.")
-        if not offset and not self._terms.read_only:
-            told = sources if said_at is None else (said_at,)
-            self._space.opened(named_hit(EntryKind(whole.kind), whole.id, told))
-        taken = FRAME_CHARS + len(shown) + sum(120 + len(e.id) + len(e.quote) for e in quotes)
-        around = list(map(self._record_line, records))
-        kept = _fitting(around, ANSWER_CHARS_MAX - taken - sum(map(len, whole.tags)))
-        if len(kept) < len(around):
-            notes.append("Not all that is around it fits: read those records by their ids.")
-        return replace(
-            whole,
-            text=shown,
-            sources=quotes,
-            around=kept,
-            next_offset=end if end < len(text) else None,
-            note=" ".join(filter(None, notes)),
-        )
+        return whole, (), Source(session_id=memory_id, seq=1, seq_to=1)
 
     def _records(self, place: Source, around: int) -> list[Record]:
         """The records that a source names, and so many before and after them."""
@@ -610,59 +526,86 @@ class Tools:
         after = max(0, place.seq - around - 1)
         until = min(max(place.seq_to, place.seq), place.seq + AROUND_MAX) + around
         records = self._space.sessions.records(place.session_id, after, max(1, until - after))
-        return [record for record in records if record.seq <= until]
-
-    def _record_line(self, record: Record) -> MemoryLine:
-        text = _words_of(record)
-        by = shortened(record.name or record.role.value, 60)
-        return MemoryLine(
-            id=f"{record.session_id}:{record.seq}",
-            kind=EntryKind.RECORD.value,
-            text=shortened(self._redact(text), RECORD_CHARS),
-            date=day(record.at),
-            by=by,
-            caution=caution_of(text, _TRUST_OF.get(record.role, Trust.AGENT), by),
-        )
+        return [record for record in records if place.seq - around <= record.seq <= until]
 
 
-def _page(found: Sequence[tuple[MemoryLine, str]], *, is_more: bool) -> MemoryPage:
-    """As many lines as an answer holds, and the cursor behind the last of them."""
-    given = [line for line, _ in found]
-    lines = _fitting(given, ANSWER_CHARS_MAX - FRAME_CHARS) or given[:1]
-    is_cut = len(lines) < len(given)
-    return MemoryPage(
-        memories=lines,
-        next_cursor=found[len(lines) - 1][1] if lines and (is_more or is_cut) else None,
-        note="Truncated to fit: ask for the rest with the cursor." if is_cut else "",
-    )
+def _whole(memory: Hit | Fact | Record | Extraction | Document | Node) -> WholeMemory:
+    """A memory of any kind, as it is: neither shortened nor without secrets."""
+    match memory:
+        case Fact():
+            return WholeMemory(
+                id=memory.id,
+                kind=EntryKind.FACT.value,
+                text=memory.content,
+                date=day(memory.valid_from or memory.created_at),
+                by=memory.trust.value,
+                tags=list(map(shortened, memory.tags)),
+                until=day(memory.valid_to),
+                superseded_by=memory.superseded_by or "",
+                caution=_caution(memory.content, memory.trust),
+            )
+        case Record():
+            text, by = _words_of(memory), memory.name or memory.role.value
+            return WholeMemory(
+                id=f"{memory.session_id}:{memory.seq}",
+                kind=EntryKind.RECORD.value,
+                text=text,
+                date=day(memory.at),
+                by=by,
+                caution=_caution(text, _TRUST_OF.get(memory.role, Trust.AGENT), by),
+            )
+        case Extraction():
+            return WholeMemory(
+                id=memory.session_id,
+                kind=EntryKind.SUMMARY.value,
+                text=_came_to(memory),
+                date=day(memory.source_updated_at),
+                by=Trust.AGENT.value,
+            )
+        case Document():
+            is_persons = memory.author.kind is AuthorKind.PERSON
+            return WholeMemory(
+                id=memory.path,
+                kind=EntryKind.DOCUMENT.value,
+                text=memory.body,
+                date=day(memory.updated_at),
+                by=shortened(memory.author.name, 60) or (Trust.USER if is_persons else Trust.AGENT),
+                tags=list(map(shortened, memory.tags)),
+                version=memory.version,
+            )
+        case Node():
+            about = f": {memory.description}" if memory.description else ""
+            return WholeMemory(
+                id=memory.path,
+                kind=EntryKind.DOCUMENT.value,
+                text=f"{memory.title}{about} ({memory.body_chars:,} characters)",
+                date=day(memory.updated_at),
+            )
+        case Hit():
+            is_titled = memory.kind is EntryKind.DOCUMENT and memory.title
+            return WholeMemory(
+                id=memory.id,
+                kind=memory.kind.value,
+                text=f"{memory.title}: {memory.text}" if is_titled else memory.text,
+                date=day(memory.at),
+                by=memory.speaker or memory.trust.value,
+                caution=_caution(f"{memory.title}\n{memory.text}", memory.trust, memory.speaker),
+            )
+        case _:
+            assert_never(memory)
 
 
-def _fitting(lines: Sequence[MemoryLine], room: int) -> list[MemoryLine]:
-    kept: list[MemoryLine] = []
-    for each in lines:
-        room -= each.chars()
-        if room < 0:
-            break
-        kept.append(each)
-    return kept
+def _caution(text: str, trust: Trust, by: str = "") -> str:
+    """A warning about a text that nobody vouches for and that wants something done."""
+    return CAUTION if is_quarantined(text, trust, by) else ""
 
 
-def _read_offset(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > len(str(FOUND_MAX)):
-        raise _no_cursor(cursor)
-    return int(cursor)
-
-
-def _read_fact_cursor(cursor: str | None) -> Fact | None:
-    if cursor is None:
+def _read_place(memory_id: str) -> Source | None:
+    """Where a record is that an id names; none: it is no record's."""
+    session_id, _, given = memory_id.rpartition(":")
+    if not session_id or not given.isascii() or not given.isdigit() or len(given) > 18:
         return None
-    created, _, fact_id = cursor.partition(" ")
-    if not created or not fact_id:
-        raise _no_cursor(cursor)
-    moment = collection.read_time(created)
-    return Fact("", id=collection.check_id(fact_id), created_at=moment)
+    return Source(session_id=session_id, seq=int(given), seq_to=int(given))
 
 
 def _no_cursor(cursor: str) -> InvalidValue:
@@ -677,14 +620,19 @@ def _source_id(source: Source) -> str:
     return f"{source.session_id}:{source.seq}" if source.seq else source.session_id
 
 
+def _came_to(extraction: Extraction | None) -> str:
+    return "" if extraction is None else extraction.rollout_summary or extraction.raw_memory
+
+
 def _words_of(record: Record) -> str:
     """What somebody said, without what was recalled for them."""
     return record.content if record.role is Role.TOOL else without_recalled(record.content)
 
 
-def _changed(done: str, fact: Fact) -> ChangedMemory:
-    text = shortened(fact.content)
-    return ChangedMemory(done=done, id=fact.id, kind=EntryKind.FACT.value, text=text)
+def _changed(
+    done: str, memory_id: str, text: str = "", kind: EntryKind = EntryKind.FACT, note: str = ""
+) -> ChangedMemory:
+    return ChangedMemory(done=done, id=memory_id, kind=kind.value, text=shortened(text), note=note)
 
 
 def _cut(text: str) -> str:

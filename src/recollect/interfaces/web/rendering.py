@@ -10,14 +10,13 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from importlib import resources
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template, pass_context
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
@@ -67,16 +66,13 @@ class Renderer:
             pretty=pretty,
             words=words,
             many=many,
+            figure=figure,
+            lines_of_diff=lines_of_diff,
         )
-
-    def templates(self) -> list[str]:
-        return self._environment.list_templates()
-
-    def compiled(self, name: str) -> Template:
-        return self._environment.get_template(name)
+        self.templates = frozenset(self._environment.list_templates())
 
     def render(self, template: str, content: Mapping[str, Any]) -> str:
-        return self.compiled(template).render(content)
+        return self._environment.get_template(template).render(content)
 
     @pass_context
     def link(self, context: Context, name: str, _query: Any = None, **places: str) -> str:
@@ -112,19 +108,17 @@ def static(name: str) -> str:
 
 def moment(at: datetime | None) -> Markup:
     """A time as people read it, and exactly for machines and for whoever asks."""
-    if at is None:
-        return Markup("–")
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        at.isoformat(), at.isoformat(sep=" "), at.strftime("%Y-%m-%d %H:%M")
-    )
+    return Markup("–") if at is None else _time(at, at.strftime("%Y-%m-%d %H:%M"))
 
 
 def ago(at: datetime | None, now: datetime) -> Markup:
     """How long ago it was, or how long until then."""
-    if at is None:
-        return Markup("–")
+    return Markup("–") if at is None else _time(at, _distance(now - at))
+
+
+def _time(at: datetime, words: str) -> Markup:
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        at.isoformat(), at.isoformat(sep=" ", timespec="seconds"), _distance(now - at)
+        at.isoformat(), at.isoformat(sep=" ", timespec="seconds"), words
     )
 
 
@@ -140,6 +134,14 @@ def _distance(passed: timedelta) -> str:
 
 def money(micros: int | None) -> str:
     return "–" if micros is None else f"{micros / MICROS:,.4f}"
+
+
+def figure(value: float) -> str:
+    """A number as a chart has room for it."""
+    for size, unit in ((1_000_000, " M"), (1000, " k")):
+        if value >= size and value >= 10_000:
+            return f"{value / size:,.4g}{unit}"
+    return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
 
 
 def pretty(value: Any) -> str:
@@ -233,26 +235,15 @@ def _cell_open(self: Any, tokens: Any, at: int, options: Any, env: Any) -> str:
     return rendered
 
 
-SIDES = 2  # the lines that name them
-
-
-@dataclass(frozen=True, slots=True)
-class DiffLine:
-    """One line, and what it is: added, gone, a place in the text, or there in both."""
-
-    kind: str
-    text: str
-
-
-def diff_lines(unified: str, head: int = SIDES) -> list[DiffLine]:
-    """The lines of a difference, each with its kind; the first, its head, name its sides."""
+def lines_of_diff(unified: str, head: int = 2) -> list[tuple[str, str]]:
+    """The lines of a difference, each behind its kind; the first, its head, name its sides."""
     return [
-        DiffLine(_kind(line, is_head=place < head), line)
-        for place, line in enumerate(unified.splitlines())
+        (_kind(line, is_head=place < head), line) for place, line in enumerate(unified.splitlines())
     ]
 
 
 def _kind(line: str, *, is_head: bool) -> str:
+    """What it is: added, gone, a place in the text, or there in both."""
     if line.startswith("@@") or (is_head and line.startswith(("--- ", "+++ "))):
         return "place"
     return {"+": "add", "-": "gone"}.get(line[:1], "same")

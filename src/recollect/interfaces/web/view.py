@@ -1,7 +1,8 @@
 """A row of the table of pages: who may see it, what it is asked, and what it answers.
 
 A view knows nothing of HTTP. It is asked with what the path, the parameters and the form said, all
-of it text, and answers with a page, a place to go on to, or something that goes on by itself.
+of it text. A page answers with what its template says, a form with what was done; the row has the
+rest. Either may answer with another page, a place to go on to, or something that goes on by itself.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from recollect.errors import InvalidValue
-from recollect.interfaces.http.operations import Guarded
+from recollect.interfaces.http.operations import Guarded, cursor_behind, read_mark
 from recollect.interfaces.views import places_left
 from recollect.memory import Memory
 from recollect.space import Space
@@ -36,7 +37,6 @@ class Asked:
     path: Mapping[str, str]
     query: Mapping[str, str]
     form: Mapping[str, str]
-    is_fragment: bool  # only the part of the page that changes is wanted
 
     @property
     def now(self) -> datetime:
@@ -56,13 +56,8 @@ class Asked:
 
     def number(self, name: str, otherwise: int, *, least: int = 0, most: int = 1000) -> int:
         """A parameter that is a number within bounds. InvalidValue: it is none."""
-        given = self.query.get(name)
-        if given is None or not given.strip():
-            return otherwise
-        is_number = given.isascii() and given.isdigit() and len(given) <= DIGITS_MAX
-        if not is_number or not least <= int(given) <= most:
-            raise InvalidValue(f"{name} is a number from {least} to {most}")
-        return int(given)
+        given = self.query.get(name, "")
+        return read_number(given, name, least=least, most=most) if given.strip() else otherwise
 
     def moment(self, name: str) -> datetime | None:
         """A parameter that is a time; none: it was not given. InvalidValue: it is no time."""
@@ -75,13 +70,23 @@ class Asked:
         # A browser ends lines as HTTP wants it; memory ends them as texts do.
         return self.form[name].replace("\r\n", "\n")
 
+    def tags(self) -> list[str]:
+        """The field of tags, with commas between."""
+        return [tag.strip() for tag in self.field("tags").split(",") if tag.strip()]
+
+    def page(self, name: str, listed: Callable[..., Any], kind: Any, size: int = PAGE) -> Any:
+        """A page of a list as a template has it: what is on it, and where the next one begins."""
+        cursor = self.wanted("cursor")
+        found = listed(size, read_mark(cursor, kind, self.space.name))
+        following = cursor_behind(found[-1]) if len(found) == size else None
+        return {name: found, "cursor": cursor or "", "following": following}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebPage:
-    """A template and what it says; `fragment` is the part of it that is renewed by itself."""
+    """A template and what it says."""
 
     template: str
-    fragment: str | None = None
     status: int = 200
     content: Mapping[str, Any] = field(default_factory=dict)
 
@@ -102,12 +107,34 @@ class Live:
     key_id: str
 
 
-Answer = WebPage | Moved | Live
-Handler = Callable[[Asked], Answer]
+Handler = Callable[[Asked], Any]
 
 
+@dataclass(frozen=True, kw_only=True)
 class PageView(Guarded):
     """A page, or a form that is sent; templates link to it by its name."""
+
+    to: str = ""  # the page to go on to when a form is done
+    said: str | Callable[[Any], str] = ""  # what is told there, or made of what was done
+    back: str = ""  # the page that a form stands on: shown again with what was typed wrongly
+
+
+def shown(path: str, name: str, handler: Handler, **more: Any) -> PageView:
+    """A row for a page that is looked at; its template has its name."""
+    return PageView(method="GET", path=path, name=name, handler=handler, **more)
+
+
+def done(path: str, name: str, scope: Scope, handler: Handler, **more: Any) -> PageView:
+    """A row for a form that is sent."""
+    return PageView(method="POST", path=path, name=name, scope=scope, handler=handler, **more)
+
+
+def read_number(given: str, name: str, *, least: int = 0, most: int = 10**DIGITS_MAX) -> int:
+    """A number within bounds. InvalidValue: it is none."""
+    is_number = given.isascii() and given.isdigit() and len(given) <= DIGITS_MAX
+    if not is_number or not least <= int(given) <= most:
+        raise InvalidValue(f"{name} is a number from {least:,} to {most:,} (got {given[:20]!r})")
+    return int(given)
 
 
 def read_moment(given: str) -> datetime | None:
@@ -121,45 +148,22 @@ def read_moment(given: str) -> datetime | None:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def shown(path: str, name: str, handler: Handler, **more: Any) -> PageView:
-    """A row for a page that is looked at."""
-    return PageView(method="GET", path=path, name=name, handler=handler, **more)
-
-
-def done(path: str, name: str, handler: Handler, scope: Scope, **more: Any) -> PageView:
-    """A row for a form that is sent."""
-    return PageView(method="POST", path=path, name=name, handler=handler, scope=scope, **more)
-
-
-_COUNTED = (
-    ("records", "record"),
-    ("facts", "fact"),
-    ("sources", "source"),
-    ("extractions", "extraction"),
-    ("summaries", "summary"),
-    ("documents", "document"),
-    ("versions", "version"),
-    ("items", "item"),
-)
+_COUNTED = "records facts sources extractions summaries documents versions items"
 
 
 def receipt_words(receipt: Receipt) -> str:
     """What is gone; what there was none of is not mentioned."""
-    counted = [(getattr(receipt, field), one) for field, one in _COUNTED]
-    gone = ", ".join(f"{count:,} {_many(count, one)}" for count, one in counted if count)
-    words = f"Forgotten for good: {gone or 'nothing was left of it'}.{_not_done(receipt)}"
+    counted = ((getattr(receipt, name), name) for name in _COUNTED.split())
+    gone = ", ".join(f"{count:,} {_of(name, count)}" for count, name in counted if count)
+    words = f"Forgotten for good: {gone or 'nothing was left of it'}."
+    if receipt.left:
+        words += f" Left, and may still say it: {', '.join(places_left(receipt))}."
+    elif not receipt.is_complete:
+        words += " Somebody reads the files just now: run doctor later."
     if receipt.may_remain:
         words += f" Has the same words: {', '.join(receipt.may_remain)}."
     return words
 
 
-def _not_done(receipt: Receipt) -> str:
-    if receipt.left:
-        return f" Left, and may still say it: {', '.join(places_left(receipt))}."
-    return "" if receipt.is_complete else " Somebody reads the files just now: run doctor later."
-
-
-def _many(count: int, one: str) -> str:
-    if count == 1:
-        return one
-    return f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"
+def _of(name: str, count: int) -> str:
+    return name if count != 1 else "summary" if name == "summaries" else name[:-1]

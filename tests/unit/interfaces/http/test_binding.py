@@ -25,7 +25,7 @@ def route(name: str) -> Operation:
 @pytest.mark.parametrize(
     ("name", "body", "words"),
     [
-        ("facts_add", {"content": 7}, "body.content: expected a string, got a number"),
+        ("facts_add", {"content": 7}, "body.content: expected a string, got an integer"),
         ("facts_add", {}, "body.content: missing"),
         ("facts_add", {"content": "a", "\ud800": 1}, "body: the name of a field has half a char"),
         ("facts_add", [SECRET], "body: expected an object, got a list"),
@@ -37,17 +37,17 @@ def route(name: str) -> Operation:
             "body.mode: expected one of enabled, disabled, polluted",
         ),
         ("space_forget", {"pages": SECRET}, "body.pages: expected one of keep, erase"),
-        ("sessions_invalidate", {"seq": -1}, "body.seq: expected an integer of at least 0, got -1"),
+        ("sessions_invalidate", {"seq": -1}, "body.seq: expected an integer of at least 0"),
         ("sessions_invalidate", {"seq": True}, "body.seq: expected an integer, got true or false"),
         (
             "sessions_invalidate",
             {"seq": INTEGER_MAX + 1},
-            f"body.seq: expected an integer of at most {INTEGER_MAX:,}",
+            f"body.seq: expected an integer of at most {INTEGER_MAX}",
         ),
         (
             "space_recall",
             {"query": SECRET * 10_000},
-            "body.query: expected a string of at most 100,000 characters, got 430,000",
+            "body.query: expected a string with a length of at most 100000",
         ),
         ("space_recall", {"query": "a", "kinds": [SECRET]}, "body.kinds[0]: expected one of fact,"),
         (
@@ -78,7 +78,7 @@ def test_a_body_is_refused_in_words(name: str, body: Any, words: str) -> None:
     ("name", "query", "words"),
     [
         ("facts_list", {"limit": "many"}, "query.limit: expected an integer, got a string"),
-        ("facts_list", {"limit": "1001"}, "query.limit: expected an integer of at most 1,000"),
+        ("facts_list", {"limit": "1001"}, "query.limit: expected an integer of at most 1000"),
         ("facts_list", {"every": "yes"}, "query.every: expected true or false, got a string"),
         ("facts_list", {"more": SECRET}, "query: there is no such parameter; there are: as_of,"),
         ("facts_search", {}, "query.q: missing"),

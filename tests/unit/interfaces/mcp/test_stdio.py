@@ -1,9 +1,12 @@
-"""Lines as they come off a pipe: bounded, whole, in whatever pieces they were written."""
+"""Lines as they come off a pipe or a file: bounded, whole, in whatever pieces they were written."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
+
+import anyio
 
 from recollect.interfaces.mcp.stdio import TOO_LONG, bounded_lines
 
@@ -15,11 +18,18 @@ def lines_of(written: bytes, bytes_max: int) -> list[bytes]:
         with os.fdopen(writes, "wb") as stream:
             stream.write(written)
 
+    async def read(descriptor: int) -> list[bytes]:
+        return [line async for line in bounded_lines(descriptor, bytes_max)]
+
     writer = threading.Thread(target=write)
     writer.start()
-    found = list(bounded_lines(reads, bytes_max))
+    found = anyio.run(read, reads)
     writer.join()
     os.close(reads)
+    with tempfile.TemporaryFile() as file:
+        file.write(written)
+        file.seek(0)
+        assert anyio.run(read, file.fileno()) == found
     return found
 
 

@@ -1,23 +1,21 @@
-"""N10: templates that all compile, links that lead somewhere, and times as people say them."""
+"""N10: charts, links that lead somewhere, and times as people say them."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.interfaces.web.operating import days_until, plot
-from recollect.interfaces.web.rendering import Renderer, ago, files, moment, static
+import recollect
+from recollect.clock import ManualClock
+from recollect.interfaces.web.rendering import Renderer, ago, figure, files, moment, static
 from recollect.interfaces.web.site import BY_NAME, VIEWS
+from recollect.types.facts import CallOutcome, Caps, NewCall, Reserved, Spent
+from tests.e2e.web_world import PagedWorld
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
-
-
-def test_every_template_compiles() -> None:
-    renderer = Renderer(BY_NAME)
-    assert len(renderer.templates()) > 20
-    for name in renderer.templates():
-        renderer.compiled(name)
 
 
 def test_every_view_has_a_name_of_its_own() -> None:
@@ -56,18 +54,47 @@ def test_a_time_is_said_as_people_say_it(at: datetime, said: str) -> None:
     assert ago(None, NOW) == moment(None) == "–"
 
 
+def rectangles(spent: Sequence[tuple[int, int, int]]) -> list[dict[str, str]]:
+    """The bars of the first chart of an overview: (days ago, tokens read, tokens written)."""
+    with recollect.open(":memory:", clock=ManualClock(NOW)) as memory:
+        for days, read, written in spent:
+            call = NewCall(
+                space="a",
+                session_id=None,
+                purpose="extract",
+                model="m",
+                attempt=1,
+                input_tokens=0,
+                output_tokens=0,
+            )
+            caps = Caps(tokens_per_day=10**9, calls_per_day=10**6)
+            reserved = memory.store.ledger.reserve(call, caps, NOW - timedelta(days=days))
+            assert isinstance(reserved, Reserved)
+            cost = Spent(input_tokens=read, output_tokens=written, cost_micros=None)
+            memory.store.ledger.settle("a", reserved.call_id, cost, CallOutcome.ANSWERED)
+        page = PagedWorld(memory).visitor().get("/ui/s/a").text
+    first = page.partition('<svg class="plot"')[2].partition("</svg>")[0]
+    return [dict(re.findall(r'(\w+)="([^"]*)"', each)) for each in re.findall("<rect[^>]*>", first)]
+
+
 def test_bars_are_as_high_as_their_numbers() -> None:
-    days = days_until(NOW, 3)
-    drawn = plot("Tokens", ("in", "out"), days, {days[0]: (30, 10), days[2]: (80, 0)})
-    heights = [(bar.kind, bar.height) for bar in drawn.bars]
-    assert [kind for kind, _ in heights] == ["first", "second", "first"]
-    assert heights[0][1] == pytest.approx(3 * heights[1][1], abs=0.2)
-    assert heights[2][1] == pytest.approx(2 * (heights[0][1] + heights[1][1]), abs=0.2)
-    lowest = {bar.y + bar.height for bar in drawn.bars if bar.kind == "first"}
-    assert lowest == {float(drawn.floor)}
-    assert [row[0] for row in drawn.rows] == ["2026-03-02", "2026-03-04"]
+    bars = rectangles([(2, 30, 10), (0, 80, 0)])
+    heights = [float(bar["height"]) for bar in bars]
+    assert [bar["class"] for bar in bars] == ["first", "second", "first"]
+    assert heights[0] == pytest.approx(3 * heights[1], abs=0.2)
+    assert heights[2] == pytest.approx(2 * (heights[0] + heights[1]), abs=0.3)
+    lowest = {round(float(bar["y"]) + float(bar["height"])) for bar in bars[::2]}
+    assert len(lowest) == 1
+    assert float(bars[0]["x"]) < float(bars[2]["x"])
 
 
 def test_nothing_is_an_empty_picture() -> None:
-    assert plot("Cost", ("spent",), days_until(NOW, 30), {}).is_empty
-    assert plot("Cost", ("spent",), days_until(NOW, 30), {days_until(NOW, 1)[0]: (0,)}).is_empty
+    assert rectangles([]) == rectangles([(0, 0, 0)]) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.25, "0.25"), (999, "999"), (1234, "1,234"), (12_340, "12.34 k"), (2_500_000, "2.5 M")],
+)
+def test_a_figure_fits_beside_a_chart(value: float, said: str) -> None:
+    assert figure(value) == said
