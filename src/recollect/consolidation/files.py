@@ -27,9 +27,9 @@ from recollect.consolidation.pages import RAW, SUMMARIES
 from recollect.documents.changeset import Changeset
 from recollect.documents.files import FILE_MODE, FOLDER_MODE, Folder
 from recollect.documents.front_matter import render
+from recollect.documents.load import Problem
 from recollect.documents.paths import EXTENSION, memory_root, read_path
 from recollect.documents.publish import Publication
-from recollect.documents.survey import Problem
 from recollect.documents.tree import Documents
 from recollect.errors import NotFound, RecollectError, StoreClosed
 from recollect.facts import Facts

@@ -217,9 +217,10 @@ def test_what_was_taken_over_is_not_new_again_while_another_line_is_answered(
 def test_after_a_crash_before_it_was_noted_nothing_is_said_twice(
     take: Take, facts: recollect.Facts, out: Path
 ) -> None:
+    published = (out / ".recollect.json").read_bytes()
     edit(out / "MEMORY.md", "- Likes quiet.", "- Has two cats.\n- Likes quiet.")
     take()
-    (out / ".recollect-loaded.json").unlink()
+    (out / ".recollect.json").write_bytes(published)
     after = contents(facts)
     take()
     assert contents(facts) == after
