@@ -202,6 +202,7 @@ class LoadPlan:
     _dropped: set[str] = field(default_factory=set)  # ids whose files are gone for good reason
     _texts: dict[str, FileText] = field(default_factory=dict)  # of files that are not as known
     _claimed: set[str] = field(default_factory=set)  # ids, also if there is no telling which file
+    _written: set[str] = field(default_factory=set)  # ids that get a new version
     _unplaced: set[str] = field(default_factory=set)  # files with something no document can keep
     _creations: dict[str, Write] = field(default_factory=dict)  # by key, as files and texts are
     _moves: dict[str, Document] = field(default_factory=dict)  # what is to go to a place
@@ -435,6 +436,7 @@ class LoadPlan:
             self._settle(found, document)
         elif self._is_current(text, document, entry):
             self._edit(found.name, edit)
+            self._written.add(document.id)
             self.changed.append(document.path)
             self._settle(found, document)
         else:
@@ -580,7 +582,7 @@ class LoadPlan:
             place=source.place,
             to=target.place,
             parents=tuple(path.place for path in target.parents),
-            expected=document.version + self._is_written(document.id),
+            expected=document.version + (document.id in self._written),
             document_id=document.id,
         )
         self._edit(found.name, move)
@@ -604,10 +606,6 @@ class LoadPlan:
         entry = None if document is None else self._entry(document.id)
         if settled is not None and entry is not None:
             self._settled[name] = replace(settled, path=entry.path)
-
-    def _is_written(self, document_id: str) -> bool:
-        writes = (each for each in self.edits if isinstance(each, Write))
-        return any(each.document_id == document_id for each in writes)
 
     def _delete_leaves(self) -> None:
         placed = [(self._places.paths[each].key, each) for each in self._deletions]

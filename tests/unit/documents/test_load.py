@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import recollect
-from recollect.documents.files import target_of
+from recollect.documents.files import Folder, target_of
 from recollect.documents.load import TRIES_MAX, Loading
 from recollect.documents.paths import read_path
 from recollect.documents.scope import Holder
@@ -149,6 +149,25 @@ def test_a_file_whose_document_has_changed_is_kept_as_a_copy(docs: Documents, ou
     assert Path(conflict.copy).is_relative_to(kept)
     assert "two cats" in (out / "people" / "Ana.md").read_text()
     assert Path(conflict.copy).read_bytes() == file
+
+
+def test_a_file_in_conflict_that_cannot_be_copied_stays_an_edit(
+    docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit(out / "work.md", "# Work", "# Play")
+    docs.append("work", "more")
+
+    def fails(_self: Folder, _path: str, _data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Folder, "write_below", fails)
+        loading = docs.load(out)
+    assert [each.copy for each in loading.conflicts] == [""]
+    assert "No space" in problems(loading)[".recollect.json"]
+    with pytest.raises(UnloadedEdits):
+        docs.publish(out)
+    assert Path(docs.load(out).conflicts[0].copy).exists()
 
 
 def test_a_file_in_conflict_that_is_edited_again_overwrites_nothing(
