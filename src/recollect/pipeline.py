@@ -271,7 +271,7 @@ class Pipeline:
             agent=self._consolidation_agent(budget or self.budget()),
             write_files=lambda space, made: self._write_files(space, made.number),
             absorb_edits=lambda space: not self._memory_files().absorb(space).is_nothing,
-            refresh_files=lambda space: self._memory_files().refresh(space),
+            refresh_files=lambda space: self._memory_files().write(space),
             staged_files=lambda space, token: self._memory_files().staged(space, token),
         )
 
@@ -403,7 +403,7 @@ class Pipeline:
         files = self._memory_files()
         directory = files.directory(space)
         if directory is not None and directory.exists():
-            files.refresh(space)
+            files.write(space)
         self.consolidator().leave_out(space)
 
     def remove_files(self, space: str) -> tuple[str, ...]:

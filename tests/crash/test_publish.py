@@ -303,6 +303,30 @@ def test_a_load_that_dies_is_repeated_without_harm(
     assert [each.name for each in target.parent.iterdir()] == ["out"]
 
 
+def test_a_conflict_is_not_lost_by_a_load_that_dies(
+    publisher: Publisher, documents: Documents, target: Path
+) -> None:
+    """D8: the file is kept as a copy before it is noted, and published over after that."""
+    assert publisher.publish(target) == 0
+    for nth in range(1, STEPS_MAX):
+        text = f"by hand {nth}\n"
+        (target / "work.md").write_text(text)
+        documents.append("work", "by somebody else")
+        code = publisher.load(target, nth)
+        assert code in (0, -signal.SIGKILL)
+        assert publisher.load(target) == 0
+        assert documents.load(target).is_nothing
+        published = documents.publish(target)
+        assert "by hand" not in (target / "work.md").read_text()
+        copies = {(Path(each) / "work.md") for each in published.kept_aside}
+        assert text in {copy.read_text() for copy in copies if copy.exists()}
+        if code == 0:
+            break
+    print(f"died {nth - 1} times")
+    assert code == 0, "no life ever passed"
+    assert nth > 1
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["serve", address]:

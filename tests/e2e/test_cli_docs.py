@@ -566,46 +566,51 @@ def test_a_conflict_is_shown_and_overwrites_nothing(people: None) -> None:
     """D8."""
     docs("publish", "notes")
     file = Path("notes/people/ben.md")
-    published = file.read_text()
-    file.write_text(published.replace("lives in", "has left"))
+    file.write_text(file.read_text().replace("lives in", "has left"))
+    edited = file.read_text()
     docs("patch", "people/ben", "--old", "lives in", "--new", "is in")
+    dry = run("docs", "load", "notes", "--dry-run", "--json")
+    assert (dry.exit_code, json.loads(dry.stdout)["conflicts"][0]["copy"]) == (1, "")
     result = run("docs", "load", "notes")
     assert result.exit_code == 1
-    assert result.stdout.startswith("Conflict: people/ben.md: both sides changed: body")
-    assert "      <<<<<<< the document\n      Ben is in" in result.stdout
-    assert "recollect docs publish notes --discard-edits" in result.stderr
-    as_json = run("docs", "load", "notes", "--json")
-    assert as_json.exit_code == 1
-    (conflict,) = json.loads(as_json.stdout)["conflicts"]
-    assert (conflict["file"], conflict["path"]) == ("people/ben.md", "~/memory/people/ben")
+    assert result.stdout.startswith("Conflict: people/ben.md: the document has changed too")
+    assert "    the document says:\n      Ben is in" in result.stdout
+    assert "    the file says:\n      Ben has left" in result.stdout
+    (copy,) = re.findall(r"the file is kept as (.*)", result.stdout)
+    assert Path(copy).read_text() == file.read_text() == edited
     assert docs("read", "people/ben", "--body").startswith("Ben is in")
-    assert "has left" in file.read_text()
 
-    solved = file.read_text().replace("version: 1", "version: 2")
-    file.write_text(solved.replace("has left", "was in"))
+    (advice,) = re.findall(r"recollect docs (publish notes[^,]*),", result.stderr)
+    published = run("docs", *advice.split())
+    assert "Ben is in" in file.read_text()
+    assert f"kept in {Path(copy).parents[1]} until you remove it" in published.stderr
+    file.write_text(file.read_text().replace("is in", "was in"))
     assert docs("load", "notes") == "Changed ~/memory/people/ben\n"
     file.write_text(file.read_text() + "Nonsense.\n")
     over = run("docs", "publish", "notes", "--discard-edits")
     assert "Nonsense" not in file.read_text()
-    (kept,) = Path().glob(".notes.recollect-*-edited")
-    assert f"kept in {kept.resolve()} until you remove it" in over.stderr
-    assert "Nonsense" in (kept / "people/ben.md").read_text()
+    kept = set(Path().glob(".notes.recollect-*-edited")) - {Path(copy).parents[1].name}
+    (last,) = [each for each in kept if "Nonsense" in (each / "people/ben.md").read_text()]
+    assert f"kept in {last.resolve()} until you remove it" in over.stderr
 
 
-def test_both_sides_of_a_conflict_are_shown_and_the_advice_works(people: None) -> None:
+def test_a_new_file_at_the_place_of_another_document_is_a_conflict(people: None) -> None:
     docs("publish", "part", "--path", "people")
     docs("write", "people/eva", "Eva of the tree.")
-    Path("part/eva.md").write_text("Eva of the file.\n")
+    for name in ("part/eva.md", "wiki/people/eva.md"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text("Eva of the file.\n")
     result = run("docs", "load", "part")
     assert "    the document says:\n      Eva of the tree.\n" in result.stdout
     assert "    the file says:\n      Eva of the file.\n" in result.stdout
-    (advice,) = re.findall(r"recollect docs (publish part --discard-edits.*)", result.stderr)
-    docs(*advice.split())
+    docs("publish", "part")
     assert "Eva of the tree." in Path("part/eva.md").read_text()
-    Path("wiki").mkdir()
-    Path("wiki/people").mkdir()
-    Path("wiki/people/eva.md").write_text("Eva of the wiki.\n")
-    assert "--discard-edits" not in run("docs", "load", "wiki").stderr
+    foreign = run("docs", "load", "wiki")
+    assert "is kept as" not in foreign.stdout
+    id_line, version_line = re.findall(r"`((?:id|version): [^`]*)`", foreign.stdout)
+    text = f"---\n{id_line}\n{version_line}\n---\nEva of the file.\n"
+    Path("wiki/people/eva.md").write_text(text)
+    assert docs("load", "wiki") == "Changed ~/memory/people/eva\n"
 
 
 def test_a_directory_that_lost_its_files_deletes_nothing_unasked(people: None) -> None:

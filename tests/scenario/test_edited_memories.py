@@ -121,7 +121,7 @@ def test_pages_of_ones_own_go_both_ways(here: Here, files: MemoryFiles) -> None:
     files.absorb(SPACE)
     assert here.space.documents.read("garden").title == "The garden"
     here.space.documents.write("garden", "Tomatoes and beans.", title="The garden")
-    assert files.refresh(SPACE)
+    assert files.write(SPACE)
     assert "Tomatoes and beans." in here.files()["garden.md"]
     assert beside(here) == []
 
@@ -166,7 +166,7 @@ def test_evidence_is_written_anew_and_the_edit_kept_beside_it(
         file.write("\nThat is not what was said.\n")
     found = files.absorb(SPACE)
     assert [each.file for each in found.left] == [name]
-    assert files.refresh(SPACE)
+    assert files.write(SPACE)
     assert here.files() == before
     (kept,) = beside(here)
     assert "not what was said" in (here.root / kept / name).read_text()

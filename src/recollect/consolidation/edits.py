@@ -26,11 +26,10 @@ from recollect.consolidation.validation import without_remarks
 from recollect.documents import manifest as manifests
 from recollect.documents.files import UNFINISHED, Folder, target_of
 from recollect.documents.front_matter import FileText, parse
-from recollect.documents.load import Loading
-from recollect.documents.loaded import Known, note, read_known
-from recollect.documents.manifest import Manifest, ManifestEntry
-from recollect.documents.paths import DEPTH_MAX, EXTENSION, memory_root, read_path
-from recollect.documents.survey import Problem, content_of, moment_text
+from recollect.documents.load import Loading, Problem
+from recollect.documents.manifest import Manifest, ManifestEntry, read_manifest
+from recollect.documents.paths import EXTENSION, memory_root, read_path
+from recollect.documents.survey import Look, content_of, looks, moment_text
 from recollect.documents.tree import Documents
 from recollect.errors import (
     InvalidValue,
@@ -38,7 +37,6 @@ from recollect.errors import (
     NotFound,
     SchemaTooNew,
     StoreBusy,
-    TooLarge,
     UnusableDirectory,
 )
 from recollect.facts import Facts
@@ -52,7 +50,6 @@ LINES_ANSWERED_MAX = 20
 STATEMENT_CHARS_MAX = 4_000
 FACTS_COMPARED = 50
 LIKENESS_MIN = 0.5  # of two lines of which one was made of the other
-FILES_MAX = 1_000_000  # of one directory
 FILES_PER_ROUND = 20_000  # before others have their turn; a directory is always looked at whole
 SEEN_MAX = 10_000  # directories that are remembered
 
@@ -164,7 +161,7 @@ class _Reading:
         others = [each for each in loaded.problems if each.file not in self.files]
         clashes = [Problem(file=each.file, reason=each.reason) for each in loaded.conflicts]
         moved = (each.target for each in loaded.moved)
-        changed = (*loaded.created, *loaded.changed, *loaded.merged, *moved, *loaded.deleted)
+        changed = (*loaded.created, *loaded.changed, *moved, *loaded.deleted)
         left = (*self.left, *others, *clashes)
         return Absorbed(added=tuple(self.added), documents=changed, left=left)
 
@@ -174,14 +171,13 @@ class _Reading:
             if held is None:
                 return
             with held:
-                known = read_known(held)
-                if known is None:
+                base = now = read_manifest(held)
+                if base is None or now is None:
                     return
-                now = known.base
                 for path in (MEMORY, SUMMARY):
                     now = self._read_page(held, now, path)
-                if now != known.base:
-                    note(held, known.published, now)
+                if now != base:
+                    held.replace(manifests.NAME, manifests.write(now))
 
     def _read_page(self, held: Folder, base: Manifest, path: str) -> Manifest:
         entry = base.by_key.get(read_path(path).key)
@@ -191,7 +187,7 @@ class _Reading:
         try:
             if held.stat(entry.path) is None:
                 raise InvalidValue("it is gone; it is written anew")
-            data = held.read(entry.path, PAGE_BYTES_MAX).data
+            data = held.read(entry.path, PAGE_BYTES_MAX)
             if sha256(data).hexdigest() == entry.sha256:
                 return base
             text, before = parse(data), self._before(entry, path)
@@ -203,17 +199,16 @@ class _Reading:
             return base
         kept = self._take(entry, before, text, changes)
         if kept is None:
-            now = replace(before, body=text.body)
-            entry = replace(entry, sha256=sha256(data).hexdigest(), size_bytes=len(data), said=now)
+            read = sha256(data).hexdigest()
+            entry = replace(entry, sha256=read, size_bytes=len(data), said=text.body)
         elif kept:  # compared with that the next time, they are not new any more
-            said = replace(before, body="\n".join([before.body, "", *kept]))
-            entry = replace(entry, said=said)
-        return _with(base, entry)
+            entry = replace(entry, said="\n".join([before.body, "", *kept]))
+        changed = replace(entry, is_loaded=True)
+        entries = (each if each.id != entry.id else changed for each in base.entries)
+        return replace(base, entries=tuple(entries))
 
     def _before(self, entry: ManifestEntry, path: str) -> Content:
         """What a page said when it was published, or when it was last read."""
-        if entry.said is not None:
-            return entry.said
         try:
             version = self.documents.version(entry.id, entry.version)
         except NotFound:
@@ -223,7 +218,8 @@ class _Reading:
             raise InvalidValue(
                 "what it said before is forgotten, so that nobody can tell what is new"
             )
-        return content_of(version)
+        content = content_of(version)
+        return content if entry.said is None else replace(content, body=entry.said)
 
     def _take(
         self, entry: ManifestEntry, before: Content, text: FileText, changes: _Changes
@@ -366,15 +362,7 @@ def _has_same_head(before: Content, text: FileText) -> bool:
     return said == before and not front.unknown
 
 
-def _with(base: Manifest, entry: ManifestEntry) -> Manifest:
-    entries = (entry if each.id == entry.id else each for each in base.entries)
-    return replace(base, entries=tuple(entries))
-
-
 # which files were changed
-
-
-Look = tuple[int, int, int, bool]  # inode, size, time of change, whether it is a plain file
 
 
 def changed_files(directory: Path) -> list[str]:
@@ -391,7 +379,7 @@ def changed_files(directory: Path) -> list[str]:
         if not stat.S_ISDIR(found.st_mode):
             raise UnusableDirectory(f"{target.shown} is a link, or no directory")
         with target.parent.folder(target.name) as folder:
-            return _changed(folder, read_known(folder), dict(_looks(folder)))
+            return _changed(folder, read_manifest(folder), _pages(folder))
 
 
 @dataclass(slots=True)
@@ -434,51 +422,42 @@ class Watch:
     def _look(self, root: Folder, name: str) -> tuple[str, int]:
         """The space of a directory if there is a new edit in it; how many files it has."""
         with root.folder(name) as folder:
-            looks = dict(_looks(folder))
-            look = _digest(looks)
+            pages = _pages(folder)
+            look = _digest(pages)
             seen = self._seen.get(name, ("", ""))
             if seen[0] == look:
-                return "", len(looks)
-            known = read_known(folder)
-            space = "" if known is None else known.published.space
-            changed = _changed(folder, known, looks) if folder_of(space) == name else []
+                return "", len(pages)
+            known = read_manifest(folder)
+            space = "" if known is None else known.space
+            changed = _changed(folder, known, pages) if folder_of(space) == name else []
             if root.identity_at(name) != folder.identity or folder.stat(UNFINISHED) is not None:
-                return "", len(looks)  # it is being replaced at this moment
-        edit = _digest({each: looks.get(each) for each in changed}) if changed else ""
+                return "", len(pages)  # it is being replaced at this moment
+        edit = _digest({each: pages.get(each) for each in changed}) if changed else ""
         self._seen.pop(name, None)
         self._seen[name] = (look, edit)
         if len(self._seen) > SEEN_MAX:
             del self._seen[next(iter(self._seen))]
-        return space if edit and edit != seen[1] else "", len(looks)
+        return space if edit and edit != seen[1] else "", len(pages)
 
 
-def _looks(folder: Folder, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Look]]:
+def _pages(folder: Folder) -> dict[str, Look]:
     """What can be seen of everything that may be a document, without reading it."""
-    count = 0
-    for name in folder.names():
-        found = None if name.startswith(".") or depth > DEPTH_MAX else folder.stat(name)
-        if found is None:
-            continue
-        if stat.S_ISDIR(found.st_mode):
-            with folder.folder(name) as inner:
-                yield from _looks(inner, f"{prefix}{name}/", depth + 1)
-        elif name.endswith(EXTENSION):
-            is_plain = stat.S_ISREG(found.st_mode)
-            yield f"{prefix}{name}", (found.st_ino, found.st_size, found.st_mtime_ns, is_plain)
-        count += 1
-        if count > FILES_MAX:
-            raise TooLarge(f"there are more than {FILES_MAX:,} files")
+    return {
+        name: look
+        for name, look in looks(folder)
+        if name.endswith(EXTENSION) and not name.rpartition("/")[2].startswith(".")
+    }
 
 
-def _changed(folder: Folder, known: Known | None, looks: Mapping[str, Look]) -> list[str]:
+def _changed(folder: Folder, known: Manifest | None, pages: Mapping[str, Look]) -> list[str]:
     published = folder.stat(manifests.NAME)
     if published is None or known is None:
         return []
-    entries = {each.path: each for each in known.base.entries if each.sha256}
+    entries = {each.path: each for each in known.entries}
     return sorted(
         name
-        for name in entries.keys() | looks.keys()
-        if not _is_as_known(folder, name, entries.get(name), looks.get(name), published.st_mtime_ns)
+        for name in entries.keys() | pages.keys()
+        if not _is_as_known(folder, name, entries.get(name), pages.get(name), published.st_mtime_ns)
     )
 
 
@@ -505,5 +484,5 @@ def _sha256(folder: Folder, name: str, size: int) -> str:
             return ""  # it is being changed at this very moment
 
 
-def _digest(looks: Mapping[str, Look | None]) -> str:
-    return sha256(json.dumps(sorted(looks.items())).encode()).hexdigest()
+def _digest(pages: Mapping[str, Look | None]) -> str:
+    return sha256(json.dumps(sorted(pages.items())).encode()).hexdigest()

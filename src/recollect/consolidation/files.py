@@ -27,9 +27,9 @@ from recollect.consolidation.pages import RAW, SUMMARIES
 from recollect.documents.changeset import Changeset
 from recollect.documents.files import FILE_MODE, FOLDER_MODE, Folder
 from recollect.documents.front_matter import render
+from recollect.documents.load import Problem
 from recollect.documents.paths import EXTENSION, memory_root, read_path
 from recollect.documents.publish import Publication
-from recollect.documents.survey import Problem
 from recollect.documents.tree import Documents
 from recollect.errors import NotFound, RecollectError, StoreClosed
 from recollect.facts import Facts
@@ -91,49 +91,11 @@ class MemoryFiles:
         directory = self.directory(space)
         return nowhere(space, token) if directory is None else shown_in(directory, token)
 
-    def write(self, space: str, number: int) -> bool:
-        """Publish what a space remembers, whole; whether it is there."""
-        return self._write(space, number)
+    def write(self, space: str, number: int | None = None) -> bool:
+        """Make the files say what the documents say, whoever changed either; whether they do.
 
-    def refresh(self, space: str) -> bool:
-        """Make the files say what the documents say, whoever changed either; whether they do."""
-        return self._write(space, None)
-
-    # what is forgotten
-
-    def remove(self, space: str) -> tuple[str, ...]:
-        """Take a space's files away, with what people wrote there and what was kept beside it.
-
-        What could not be removed is named.
+        `number`: the generation that is published with that.
         """
-        directory = self.directory(space)
-        if directory is None:
-            return ()
-        places = [directory, *_beside(directory)]
-        return _report_left_over(space, [*filter(_is_left, places), *take_away(directory)])
-
-    def withdraw(self, space: str, *, is_published: bool) -> tuple[str, ...]:
-        """Let no file say what was just forgotten, nor what is kept beside them.
-
-        What a run shows goes, and edits that were kept aside: they are copies of all that was
-        published. What could not be written anew or removed is named.
-        """
-        directory = self.directory(space)
-        if directory is None:
-            return ()
-        is_current = not is_published or self.refresh(space) or not _is_there(directory)
-        kept = [each for each in _beside(directory) if EDITED in each.name]
-        if kept:
-            _log.warning(
-                "edits that were kept aside of space %r may say what was forgotten; removed: %s",
-                *(space, ", ".join(map(str, kept))),
-            )
-        abandoned = [each for each in _beside(directory) if each in kept or _is_abandoned(each)]
-        left = [] if is_current else [directory]
-        left += [*filter(_is_left, abandoned), *take_away(directory)]
-        return _report_left_over(space, left)
-
-    def _write(self, space: str, number: int | None) -> bool:
         directory = self.directory(space)
         if directory is None:
             return False
@@ -150,10 +112,41 @@ class MemoryFiles:
         except (RecollectError, OSError) as error:
             _log.warning("the files of space %r were not written: %s", space, error)
             return False
-        if made is None:
-            return False
-        _report_left(space, left, made)
-        return True
+        if made is not None:
+            _report_left(space, left, made)
+        return made is not None
+
+    # what is forgotten
+
+    def remove(self, space: str) -> tuple[str, ...]:
+        """Take a space's files away, with what people wrote there and what was kept beside it.
+
+        What could not be removed is named.
+        """
+        directory = self.directory(space)
+        if directory is None:
+            return ()
+        return _cleared(space, directory, [directory, *_beside(directory)])
+
+    def withdraw(self, space: str, *, is_published: bool) -> tuple[str, ...]:
+        """Let no file say what was just forgotten, nor what is kept beside them.
+
+        What a run shows goes, and edits that were kept aside: they are copies of what was
+        published. What could not be written anew or removed is named.
+        """
+        directory = self.directory(space)
+        if directory is None:
+            return ()
+        is_current = not is_published or self.write(space) or not _is_there(directory)
+        beside = _beside(directory)
+        kept = [each for each in beside if EDITED in each.name]
+        if kept:
+            _log.warning(
+                "edits that were kept aside of space %r may say what was forgotten; removed: %s",
+                *(space, ", ".join(map(str, kept))),
+            )
+        gone = [each for each in beside if each in kept or _is_abandoned(each)]
+        return _cleared(space, directory, gone, () if is_current else (directory,))
 
     def write_missing(self, space: str | None = None) -> int:
         """Publish what a process that died has not, of a space or of all; how many it were."""
@@ -205,23 +198,23 @@ def _is_abandoned(place: Path) -> bool:
     return False
 
 
-def _is_left(place: Path) -> bool:
-    """Remove a directory with all that is in it; whether that was not possible."""
-    shutil.rmtree(place, ignore_errors=True)
-    return _is_there(place)
+def _cleared(
+    space: str, directory: Path, places: Sequence[Path], stale: Sequence[Path] = ()
+) -> tuple[str, ...]:
+    """Remove directories with all that is in them; what is left, and may say what is forgotten."""
+    for place in places:
+        shutil.rmtree(place, ignore_errors=True)
+    left = [*stale, *filter(_is_there, places), *take_away(directory)]
+    if left:
+        _log.warning(
+            "files of space %r may still say what was forgotten: %s",
+            *(space, ", ".join(map(str, left))),
+        )
+    return tuple(map(str, left))
 
 
 def _is_there(place: Path) -> bool:
     return place.is_symlink() or place.exists()
-
-
-def _report_left_over(space: str, left: Sequence[Path]) -> tuple[str, ...]:
-    names = tuple(map(str, left))
-    if names:
-        _log.warning(
-            "files of space %r may still say what was forgotten: %s", space, ", ".join(names)
-        )
-    return names
 
 
 def _report_left(space: str, left: Sequence[Problem], made: Publication) -> None:

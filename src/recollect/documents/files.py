@@ -1,8 +1,9 @@
 """Directories by descriptor, so that no name is looked up where somebody could redirect it.
 
 A Folder is an open directory. What is in it is named by one component, is never followed if it is a
-link, and is read only if it is a plain file. Owns the one step in which two generations change
-places, and the lock that keeps whoever publishes and whoever loads out of each other's way.
+link, and is read only if it is a plain file. A PublishTarget is where generations stand: owns the
+one step in which two of them change places, the lock that keeps whoever publishes and whoever loads
+out of each other's way, and the names of what stands beside it.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +32,7 @@ from recollect.errors import (
     SwapUnsupported,
     TooLarge,
     UnusableDirectory,
+    UsageError,
 )
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
@@ -42,6 +45,8 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _RENAME_EXCHANGE = 2
 _CHUNK_BYTES = 1 << 20
 _WIPED_DEPTH_MAX = 64
+_NAMES_MAX = 1000
+_KEPT = "-edited"
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -59,15 +64,6 @@ class Identity:
 
     device: int
     inode: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileRead:
-    """A plain file: what it holds, which one it is, and who may read it."""
-
-    data: bytes
-    identity: Identity
-    mode: int
 
 
 class Folder:
@@ -122,30 +118,31 @@ class Folder:
         """A directory in it; OSError if it is a link or none."""
         return Folder(os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=self._fd))
 
-    def read(self, name: str, bytes_max: int) -> FileRead:
+    def read(self, name: str, bytes_max: int) -> bytes:
         """A plain file in it. InvalidValue: it is none, or too large."""
-        found = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
-        _check_plain(found, bytes_max)
-        fd = os.open(name, _READ, dir_fd=self._fd)
-        try:
-            found = os.fstat(fd)
-            _check_plain(found, bytes_max)
-            data = b"".join(_pieces(fd, bytes_max))
-        finally:
-            os.close(fd)
-        return FileRead(data=data, identity=identity_of(found), mode=stat.S_IMODE(found.st_mode))
+        return b"".join(self._pieces(name, bytes_max))
 
     def digest(self, name: str, bytes_max: int) -> str:
         """The SHA-256 of a plain file, which need not fit into memory."""
+        digest = hashlib.sha256()
+        for piece in self._pieces(name, bytes_max):
+            digest.update(piece)
+        return digest.hexdigest()
+
+    def _pieces(self, name: str, bytes_max: int) -> Iterator[bytes]:
+        # Looked at before it is opened as well: opening a device may do something.
+        _check_plain(os.stat(name, dir_fd=self._fd, follow_symlinks=False), bytes_max)
         fd = os.open(name, _READ, dir_fd=self._fd)
         try:
             _check_plain(os.fstat(fd), bytes_max)
-            digest = hashlib.sha256()
-            for piece in _pieces(fd, bytes_max):
-                digest.update(piece)
+            size = 0
+            while piece := os.read(fd, _CHUNK_BYTES):
+                size += len(piece)
+                if size > bytes_max:
+                    raise TooLarge(f"it grew beyond {bytes_max:,} bytes")
+                yield piece
         finally:
             os.close(fd)
-        return digest.hexdigest()
 
     # change
 
@@ -153,25 +150,38 @@ class Folder:
         os.mkdir(name, FOLDER_MODE, dir_fd=self._fd)
         return self.folder(name)
 
-    def write(self, name: str, data: bytes) -> None:
+    def write(self, name: str, data: bytes, modified_ns: int | None = None) -> None:
         """A new file, safely on the disk. FileExistsError: there is something."""
         fd = os.open(name, _WRITE, FILE_MODE, dir_fd=self._fd)
         try:
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]
+            if modified_ns is not None:
+                os.utime(fd, ns=(modified_ns, modified_ns))
             os.fsync(fd)
         finally:
             os.close(fd)
 
     def replace(self, name: str, data: bytes) -> None:
-        """A file in the place of another one, in one step and safely on the disk."""
-        aside = f"{name}.new"
+        """Another text of a file, in one step and safely on the disk; its time stays."""
+        aside, found = f"{name}.new", self.stat(name)
         with contextlib.suppress(FileNotFoundError):
             self.remove(aside)  # of somebody who died on the way
-        self.write(aside, data)
+        self.write(aside, data, None if found is None else found.st_mtime_ns)
         self.rename(aside, name)
         self.sync()
+
+    def write_below(self, path: str, data: bytes) -> None:
+        """A new file, and the directories that its path names."""
+        name, _, rest = path.partition("/")
+        if not rest:
+            self.write(name, data)
+            return
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, FOLDER_MODE, dir_fd=self._fd)
+        with self.folder(name) as inner:
+            inner.write_below(rest, data)
 
     def link(self, name: str, source: Folder, expected: Identity) -> bool:
         """The very file of another directory, here too; false if it cannot be that one."""
@@ -226,15 +236,6 @@ def identity_of(found: os.stat_result) -> Identity:
     return Identity(found.st_dev, found.st_ino)
 
 
-def _pieces(fd: int, bytes_max: int) -> Iterator[bytes]:
-    size = 0
-    while piece := os.read(fd, _CHUNK_BYTES):
-        size += len(piece)
-        if size > bytes_max:
-            raise TooLarge(f"it grew beyond {bytes_max:,} bytes")
-        yield piece
-
-
 def _check_plain(found: os.stat_result, bytes_max: int) -> None:
     if stat.S_ISLNK(found.st_mode):
         raise InvalidValue("it is a link, and links are not followed")
@@ -272,6 +273,121 @@ class PublishTarget:
         found = self.parent.identity_at(self.name)
         if found is not None and found.device != self.parent.identity.device:
             raise UnusableDirectory(f"{self.shown} {_IS_A_MOUNT_POINT}")
+
+    # the next generation
+
+    @contextlib.contextmanager
+    def aside(self, number: int) -> Iterator[tuple[str, Folder]]:
+        """A new directory beside the target; it is gone if it does not come to be published."""
+        name = self._aside_name(number)
+        with self._begun(name) as folder:
+            try:
+                yield name, folder
+            except BaseException:
+                if self.parent.identity_at(self.name) != folder.identity:
+                    self.remove(name, folder)
+                raise
+
+    def _begun(self, name: str) -> Folder:
+        """Locked and marked; until then others may take it for what somebody dead has left."""
+        with contextlib.ExitStack() as stack:
+            try:
+                folder = stack.enter_context(self.parent.make(name))
+                if folder.lock():
+                    folder.write(UNFINISHED, b"")
+                    stack.pop_all()
+                    return folder
+            except (FileExistsError, FileNotFoundError):
+                pass
+            except PermissionError as error:
+                raise StoreDenied(
+                    f"{Path(self.shown).parent}: {error.strerror}; a generation is written "
+                    "beside the one before, so its directory has to be writable"
+                ) from error
+        raise StoreBusy(f"somebody else publishes to {self.shown}; try again")
+
+    def _aside_name(self, number: int) -> str:
+        names = (self._name_beside(each) for each in range(number, number + _NAMES_MAX))
+        return self._first_free(names)
+
+    def _name_beside(self, number: int) -> str:
+        return f".{self.name}.recollect-{number}"
+
+    def _first_free(self, names: Iterator[str]) -> str:
+        for name in names:
+            if self.parent.stat(name) is None:
+                return name
+        raise UnusableDirectory(f"there is no free name beside {self.shown}")
+
+    def swap(self, name: str, aside: Folder, old: Folder | None) -> None:
+        """A generation takes the place of the one before, or of nothing."""
+        if self.parent.identity_at(name) != aside.identity:
+            raise UnusableDirectory(f"somebody has replaced {shown(name)} beside the target")
+        if old is None:
+            self._put(name)
+        else:
+            if self.parent.identity_at(self.name) != old.identity:
+                raise UnusableDirectory(f"somebody has replaced {self.shown} meanwhile")
+            self.parent.exchange(name, self.name)
+        if self.parent.identity_at(self.name) != aside.identity:
+            if old is not None:
+                self.parent.exchange(name, self.name)
+            raise UnusableDirectory(f"somebody has replaced {shown(name)} in the last moment")
+        self.parent.sync()
+
+    def _put(self, name: str) -> None:
+        try:
+            self.parent.rename(name, self.name)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise StoreBusy(
+                    f"somebody else has made {self.shown} meanwhile; try again"
+                ) from error
+            raise
+
+    # what stands beside it
+
+    def remove(self, name: str, folder: Folder) -> None:
+        """Remove what is no generation any more; what is left of it goes some other time."""
+        with contextlib.suppress(OSError, UsageError):
+            if folder.stat(UNFINISHED) is None:
+                folder.write(UNFINISHED, b"")
+            wipe(folder, UNFINISHED)
+            self.parent.remove_folder(name)
+
+    def keep(self, name: str) -> None:
+        """Give a directory with edits a name that says so."""
+        with contextlib.suppress(OSError, UsageError):
+            self.parent.rename(name, self._name_of_kept(name))
+
+    def keep_copies(self, number: int, texts: Mapping[str, bytes]) -> Path:
+        """Write files that say something else than their documents beside the target, for good."""
+        name = self._name_of_kept(self._name_beside(number))
+        with self.parent.make(name) as folder:
+            for path, data in texts.items():
+                folder.write_below(path, data)
+        self.parent.sync()
+        return Path(self.shown).with_name(name)
+
+    def _name_of_kept(self, name: str) -> str:
+        more = (f"{name}{_KEPT}-{number}" for number in range(2, _NAMES_MAX))
+        return self._first_free(iter((f"{name}{_KEPT}", *more)))
+
+    def kept_aside(self) -> tuple[str, ...]:
+        """All directories with edits that stand beside the target, until somebody removes them."""
+        where = Path(self.shown)
+        return tuple(str(where.with_name(name)) for name in self._beside(rf"{_KEPT}(-[0-9]+)?"))
+
+    def leftovers(self) -> Iterator[tuple[str, Folder]]:
+        """Directories of publications that died."""
+        for name in self._beside(""):
+            with contextlib.suppress(OSError, UsageError), self.parent.folder(name) as folder:
+                if folder.lock():
+                    yield name, folder
+
+    def _beside(self, ending: str) -> list[str]:
+        pattern = re.compile(re.escape(self._name_beside(0)[:-1]) + "[0-9]+" + ending)
+        return [name for name in self.parent.names() if pattern.fullmatch(name)]
 
 
 @contextlib.contextmanager

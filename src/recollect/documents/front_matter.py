@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import yaml
 
@@ -160,27 +158,25 @@ class _Loader(yaml.BaseLoader):
         self.depth -= 1
         return node
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        if len(keys) != len(node.value):
-            raise InvalidValue("a key of the front matter is a word")
-        twice = sorted(key for key, count in Counter(keys).items() if count > 1)
-        if twice:
-            raise InvalidValue(f"the front matter says twice: {', '.join(twice)}")
-        return super().construct_mapping(node, deep=deep)
-
 
 def _front(text: str) -> Front:
     if len(text.encode()) > FRONT_BYTES_MAX:
         raise TooLarge(f"front matter has at most {FRONT_BYTES_MAX:,} bytes")
     try:
-        said = yaml.load(text, Loader=_Loader)
+        top = yaml.compose(text, Loader=_Loader)
     except yaml.YAMLError as error:
         raise InvalidValue(f"the front matter is not YAML: {_summary(error)}") from error
-    if said is None or said == "":
+    if top is None or (isinstance(top, yaml.ScalarNode) and not top.value):
         return Front()
-    if not isinstance(said, Mapping):
+    if not isinstance(top, yaml.MappingNode):
         raise InvalidValue("the front matter is a list of names and values")
+    said: dict[str, yaml.Node] = {}
+    for key, value in top.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise InvalidValue("a key of the front matter is a word")
+        if key.value in said:
+            raise InvalidValue(f"the front matter says twice: {key.value}")
+        said[key.value] = value
     keys = [*_KEYS, "name"] if list(said)[:2] == _OURS else _KEYS
     return Front(
         id=_text(said, "id") or None,
@@ -199,21 +195,24 @@ def _summary(error: yaml.YAMLError) -> str:
     return problem if mark is None else f"{problem} (line {mark.line + 2})"
 
 
-def _text(said: Mapping[str, Any], key: str) -> str:
-    value = said.get(key, "")
-    if not isinstance(value, str):
+def _text(said: Mapping[str, yaml.Node], key: str) -> str:
+    node = said.get(key)
+    if node is not None and not isinstance(node, yaml.ScalarNode):
         raise InvalidValue(f"{key} is text")
-    return value
+    return "" if node is None else str(node.value)
 
 
-def _texts(said: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    value = said.get(key) or []
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+def _texts(said: Mapping[str, yaml.Node], key: str) -> tuple[str, ...]:
+    node = said.get(key)
+    if node is None or (isinstance(node, yaml.ScalarNode) and not node.value):
+        return ()
+    is_list = isinstance(node, yaml.SequenceNode)
+    if not is_list or not all(isinstance(each, yaml.ScalarNode) for each in node.value):
         raise InvalidValue(f"{key} is a list of texts")
-    return tuple(value)
+    return tuple(str(each.value) for each in node.value)
 
 
-def _version(said: Mapping[str, Any]) -> int | None:
+def _version(said: Mapping[str, yaml.Node]) -> int | None:
     value = _text(said, "version")
     if not value:
         return None

@@ -1,301 +1,47 @@
-"""Which document becomes which file of a generation, and what is in it. Only reads the tree.
+"""Publishes a tree as a directory of files: one whole generation is made aside, then swapped in.
 
-The tree is listed once, at one moment; who is changed after that is read as it was then, so that
-nobody who writes all the time can keep others from publishing.
+Only reads the tree, which is listed once, at one moment; who is changed after that is read as it
+was then, so that nobody who writes all the time can keep others from publishing. What people
+changed in the directory and nobody loaded is never written over.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from typing import Union
 
 from recollect.documents import manifest as manifests
-from recollect.documents.files import UNFINISHED, Folder, PublishTarget, shown, target_of, wipe
+from recollect.documents.files import UNFINISHED, Folder, PublishTarget, shown, target_of
 from recollect.documents.front_matter import render
-from recollect.documents.load import is_own
-from recollect.documents.loaded import Known, read_known
-from recollect.documents.manifest import Manifest, ManifestEntry
+from recollect.documents.load import reconcile
+from recollect.documents.manifest import Manifest, ManifestEntry, file_of, path_of, read_manifest
 from recollect.documents.paths import DocumentPath, read_path
-from recollect.documents.reconcile import reconcile
-from recollect.documents.survey import FoundFile, Shelf, Survey, is_bare, moment_text, survey
+from recollect.documents.survey import (
+    FoundFile,
+    HeldTree,
+    Look,
+    is_at,
+    is_bare,
+    looks,
+    moment_text,
+)
 from recollect.errors import (
     InvalidValue,
     NotFound,
-    StoreBusy,
-    StoreDenied,
+    RecollectError,
     UnloadedEdits,
     UnusableDirectory,
-    UsageError,
 )
 from recollect.types.pages import Document, Node
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
-    """A document on its way into a generation."""
-
-    id: str
-    version: int
-    at: str
-    path: str
-    is_folder: bool
-
-
-@dataclass(slots=True, kw_only=True)
-class Branch:
-    """A directory of a generation: the whole names of its files, and its directories."""
-
-    files: dict[str, str] = field(default_factory=dict)
-    folders: dict[str, Branch] = field(default_factory=dict)
-
-
-Layout = dict[str, Slot]
-
-
-def lay_out(shelf: Shelf, root: DocumentPath) -> Layout:
-    """What is to be published, by the name of its file or directory."""
-    layout: Layout = {}
-    for node in shelf.nodes(root):
-        path = read_path(node.path)
-        slot = Slot(
-            id=node.id,
-            version=node.version,
-            at=moment_text(node.updated_at),
-            path=node.path,
-            is_folder=False,
-        )
-        is_folder = _is_folder(shelf, root, node, slot)
-        name_of = manifests.folder_of if is_folder else manifests.file_of
-        layout[name_of(root, path)] = replace(slot, is_folder=is_folder)
-    return layout
-
-
-def _is_folder(shelf: Shelf, root: DocumentPath, node: Node, slot: Slot) -> bool:
-    """A page that says nothing but its name, with others below it, is a directory alone."""
-    path = read_path(node.path)
-    is_needed = node.has_children or path.key == root.key
-    if not is_needed or node.body_chars or node.description or node.title != path.slug:
-        return False
-    found = document_of(shelf, slot)
-    return found is not None and is_bare(found.content, path.slug)
-
-
-def document_of(shelf: Shelf, slot: Slot) -> Document | None:
-    """A document as it was when the tree was listed; none: it has been purged."""
-    found = shelf.tree.get(shelf.space, slot.id)
-    if found is None:
-        return None
-    if found.version == slot.version:
-        return replace(found, path=slot.path)
-    for version in shelf.tree.history(shelf.space, slot.id, slot.version + 1, 1):
-        if version.number == slot.version:
-            return replace(
-                found,
-                path=slot.path,
-                version=version.number,
-                title=version.title,
-                description=version.description,
-                body=version.body,
-                tags=version.tags,
-                links=version.links,
-                sources=version.sources,
-            )
-    return None
-
-
-def branches(layout: Layout) -> Branch:
-    """The files of a generation as a tree of directories."""
-    top = Branch()
-    for name, slot in layout.items():
-        if not slot.is_folder:
-            *folders, last = name.split("/")
-            branch = top
-            for folder in folders:
-                branch = branch.folders.setdefault(folder, Branch())
-            branch.files[last] = name
-    return top
-
-
-def folder_entries(layout: Layout) -> dict[str, ManifestEntry]:
-    return {
-        name: ManifestEntry(path=name, id=slot.id, version=slot.version, sha256="", at=slot.at)
-        for name, slot in layout.items()
-        if slot.is_folder
-    }
-
-
-def folders_of(layout: Mapping[str, Slot]) -> set[str]:
-    """The directories that these files and directories need."""
-    needed = set()
-    for name, slot in layout.items():
-        above = name if slot.is_folder else name.rpartition("/")[0]
-        while above and above != manifests.ROOT_FOLDER:
-            needed.add(above)
-            above = above.rpartition("/")[0]
-    return needed
-
-
-_NAMES_MAX = 1000
-_TRIES_MAX = 16
-_KEPT = "-edited"
-
-
-@dataclass(slots=True, kw_only=True)
-class SiblingDirectories:
-    """What stands beside a target, and belongs to it."""
-
-    target: PublishTarget
-    old: Folder | None
-
-    @contextlib.contextmanager
-    def aside(self, number: int) -> Iterator[tuple[str, Folder]]:
-        """A new directory beside the target; it is gone if it does not come to be published."""
-        name, aside = self._made(number)
-        with aside:
-            try:
-                yield name, aside
-            except BaseException:
-                if self.target.parent.identity_at(self.target.name) != aside.identity:
-                    with contextlib.suppress(OSError, UsageError):
-                        wipe(aside, UNFINISHED)
-                        self.target.parent.remove_folder(name)
-                raise
-
-    def _made(self, number: int) -> tuple[str, Folder]:
-        for _ in range(_TRIES_MAX):
-            name = self._free_name(number)
-            try:
-                folder = self.target.parent.make(name)
-            except FileExistsError:
-                continue  # somebody else was faster
-            except PermissionError as error:
-                raise StoreDenied(
-                    f"{Path(self.target.shown).parent}: {error.strerror}; a generation is written "
-                    "beside the one before, so its directory has to be writable"
-                ) from error
-            with contextlib.ExitStack() as stack:
-                stack.enter_context(folder)
-                if self._is_begun(name, folder):
-                    stack.pop_all()
-                    return name, folder
-        raise StoreBusy(f"somebody else publishes to {self.target.shown}; try again")
-
-    def _is_begun(self, name: str, folder: Folder) -> bool:
-        """Before it is marked, others may take it for what somebody dead has left behind."""
-        try:
-            if not folder.lock():
-                return False
-            folder.write(UNFINISHED, b"")
-        except FileNotFoundError:
-            return False
-        return self.target.parent.identity_at(name) == folder.identity
-
-    def _free_name(self, number: int) -> str:
-        for each in range(number, number + _NAMES_MAX):
-            name = f".{self.target.name}.recollect-{each}"
-            if self.target.parent.stat(name) is None:
-                return name
-        raise UnusableDirectory(f"there is no free name beside {self.target.shown}")
-
-    def swap(self, name: str, aside: Folder) -> None:
-        """A generation takes the place of the one before, or of nothing."""
-        parent, target = self.target.parent, self.target.name
-        if parent.identity_at(name) != aside.identity:
-            raise UnusableDirectory(f"somebody has replaced {shown(name)} beside the target")
-        if self.old is None:
-            self._put(name)
-        else:
-            if parent.identity_at(target) != self.old.identity:
-                raise UnusableDirectory(f"somebody has replaced {self.target.shown} meanwhile")
-            parent.exchange(name, target)
-        if parent.identity_at(target) != aside.identity:
-            if self.old is not None:
-                parent.exchange(name, target)
-            raise UnusableDirectory(f"somebody has replaced {shown(name)} in the last moment")
-        parent.sync()
-
-    def _put(self, name: str) -> None:
-        try:
-            self.target.parent.rename(name, self.target.name)
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-                raise StoreBusy(
-                    f"somebody else has made {self.target.shown} meanwhile; try again"
-                ) from error
-            raise
-
-    # what is left of generations before
-
-    def retire(self, name: str, is_as_it_was: Callable[[Folder], bool]) -> None:
-        """Remove the generation before, if it still is what it was when it was looked at."""
-        if self.old is None:
-            return
-        try:
-            is_ours = self.target.parent.identity_at(name) == self.old.identity
-            if is_ours and is_as_it_was(self.old):
-                self.old.write(UNFINISHED, b"")
-                self._remove(name, self.old)
-                return
-        except (OSError, UsageError):
-            pass  # whatever it is, it is not removed
-        self.keep(name)
-
-    def _remove(self, name: str, folder: Folder) -> None:
-        """From here on it is not whole: what cannot be removed now is removed some other time."""
-        with contextlib.suppress(OSError, UsageError):
-            wipe(folder, UNFINISHED)
-            self.target.parent.remove_folder(name)
-
-    def keep(self, name: str) -> None:
-        """Give a directory with edits a name that says so."""
-        parent = self.target.parent
-        for number in range(1, _NAMES_MAX):
-            kept = f"{name}{_KEPT}" if number == 1 else f"{name}{_KEPT}-{number}"
-            if parent.stat(kept) is None and parent.stat(name) is not None:
-                with contextlib.suppress(OSError):
-                    parent.rename(name, kept)
-                break
-
-    def kept_aside(self) -> tuple[str, ...]:
-        """All directories with edits that stand beside the target, until somebody removes them."""
-        pattern = re.compile(self._prefix + rf"[0-9]+{_KEPT}(-[0-9]+)?")
-        where = Path(self.target.shown)
-        names = [name for name in self.target.parent.names() if pattern.fullmatch(name)]
-        return tuple(str(where.with_name(name)) for name in names)
-
-    @property
-    def _prefix(self) -> str:
-        return re.escape(f".{self.target.name}.recollect-")
-
-    def clear(self, is_disposable: Callable[[Folder], bool]) -> None:
-        """Remove what a publication that died has left behind."""
-        parent = self.target.parent
-        pattern = re.compile(self._prefix + "[0-9]+")
-        for name in parent.names():
-            if not pattern.fullmatch(name):
-                continue
-            with contextlib.suppress(OSError, UsageError), parent.folder(name) as folder:
-                if not folder.lock():
-                    continue
-                if not folder.names() or folder.stat(UNFINISHED) is not None:
-                    self._remove(name, folder)
-                elif is_disposable(folder):
-                    folder.write(UNFINISHED, b"")
-                    self._remove(name, folder)
-                else:
-                    self.keep(name)
-
-
-TRIES_MAX = 8  # to read the tree without anything being purged meanwhile
 FILES_SHOWN = 10
 
-Progress = Callable[[int, int], None]  # how many files are there, of how many
+Progress = Callable[[int, int], None]  # how many documents are there, of how many
+Branch = dict[str, Union["Branch", Node]]  # a directory of a generation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,7 +58,7 @@ class Publication:
 
 
 def publish(
-    shelf: Shelf,
+    tree: HeldTree,
     directory: str | os.PathLike[str],
     *,
     root: DocumentPath | None = None,
@@ -324,113 +70,129 @@ def publish(
     UnloadedEdits: people changed files, load them first.
     """
     if root is not None:
-        shelf.holder.check_read(root)
+        tree.holder.check_read(root)
     with target_of(directory) as target, contextlib.ExitStack() as stack:
         target.check_can_be_replaced()
         old = target.held(is_shared=False)
         if old is not None:
             stack.enter_context(old)
+        base = None if old is None else _base(tree, target.shown, old, root)
         publishing = _Publishing(
-            shelf=shelf,
+            tree=tree,
             target=target,
             old=old,
-            known=None if old is None else _known(shelf, target, old, root),
-            beside=SiblingDirectories(target=target, old=old),
+            base=base,
+            root=_root(tree, root or (tree.holder.top if base is None else base.root)),
             progress=progress or (lambda _done, _all: None),
         )
-        return publishing.run(root, discard_edits=discard_edits)
+        return publishing.run(discard_edits=discard_edits)
 
 
-def _known(
-    shelf: Shelf, target: PublishTarget, old: Folder, root: DocumentPath | None
-) -> Known | None:
-    """What is known about a directory; UnusableDirectory: it is not ours, or not whole."""
-    where = target.shown
+def _base(tree: HeldTree, where: str, old: Folder, root: DocumentPath | None) -> Manifest | None:
+    """What a directory is known to hold; UnusableDirectory: it is not ours, or not whole."""
     try:
-        known = read_known(old)
+        base = read_manifest(old)
     except InvalidValue as error:
         raise UnusableDirectory(f"{where} cannot be published to: {error}") from error
-    if known is None:
+    if base is None:
         if old.names():
             raise UnusableDirectory(f"{where} is not empty, and was not published by Recollect")
         return None
-    published = known.published
-    if published.store != shelf.store:
+    if base.store != tree.store:
         raise UnusableDirectory(
             f"{where} was published from another store: load it, and publish to another directory"
         )
-    if not is_own(shelf, published, published.root if root is None else root):
-        raise UnusableDirectory(f"{where} holds {published.root} of space {shown(published.space)}")
+    if not tree.is_own(base, root or base.root):
+        raise UnusableDirectory(f"{where} holds {base.root} of space {shown(base.space)}")
     if old.stat(UNFINISHED) is not None:
         raise UnusableDirectory(f"{where} is what is left of an old generation")
-    return known
+    return base
+
+
+def _root(tree: HeldTree, root: DocumentPath) -> DocumentPath:
+    """What is published: something that is there, or all there is."""
+    tree.holder.check_read(root)
+    if root.key != tree.holder.top.key and tree.at(root) is None:
+        moved = tree.tree.find(tree.space, root.place)
+        is_seen = moved is not None and tree.get(moved.id, tree.holder.top)
+        where = f"; what stood there is at {moved.path}" if moved and is_seen else ""
+        raise NotFound(f"there is nothing at {root} to publish{where}")
+    return root
 
 
 @dataclass(slots=True, kw_only=True)
 class _Publishing:
-    shelf: Shelf
+    tree: HeldTree
     target: PublishTarget
     old: Folder | None
-    known: Known | None
-    beside: SiblingDirectories
+    base: Manifest | None
+    root: DocumentPath
     progress: Progress
-    root: DocumentPath = field(init=False)
-    before: Survey | None = None
+    looks: dict[str, Look] = field(default_factory=dict)  # of the generation before
     has_edits: bool = False
-    placed: dict[str, ManifestEntry] = field(default_factory=dict)
-    linked: dict[str, FoundFile] = field(default_factory=dict)
+    reusable: dict[str, FoundFile] = field(default_factory=dict)  # files that stay as they are
+    entries: dict[str, ManifestEntry] = field(default_factory=dict)
+    kept: int = 0
+    done: int = 0
 
-    def run(self, root: DocumentPath | None, *, discard_edits: bool) -> Publication:
-        self.root = self._root(root)
-        if self.old is not None and self.known is not None:
-            self._look(self.old, self.known, discard_edits=discard_edits)
-        self.beside.clear(self._is_disposable)
-        layout = lay_out(self.shelf, self.root)
-        if self.known is not None and self._is_published(layout):
-            published = self.known.published
-            entries = [each for each in published.entries if each.sha256]
-            self.linked = {each.path: self._found(each) for each in entries}
-            return self._publication(published)
-        generation = 1 if self.known is None else self.known.published.generation + 1
-        with self.beside.aside(generation) as (name, aside):
-            manifest = self._written(aside, layout, generation)
-            self.beside.swap(name, aside)
-            self.beside.retire(name, self._is_as_it_was)
-        return self._publication(manifest)
+    def run(self, *, discard_edits: bool) -> Publication:
+        is_whole = self._look(discard_edits=discard_edits)
+        for name, leftover in self.target.leftovers():
+            if self._is_disposable(leftover):
+                self.target.remove(name, leftover)
+            else:
+                self.target.keep(name)
+        nodes = self.tree.nodes(self.root)
+        layout = {file_of(self.root, read_path(each.path)): each for each in nodes}
+        layout = {name: node for name, node in layout.items() if not self._is_folder(node)}
+        self.reusable = {name: each for name, each in self.reusable.items() if name in layout}
+        for name in list(self.reusable):
+            if not self._is_still(name, layout[name]):
+                del self.reusable[name]
+        if is_whole and self.base is not None:
+            self.kept = len(self.reusable)
+            if self.kept == len(layout) == len(self.base.entries):
+                return self._publication(self.base, len(nodes))
+            self.kept = 0
+        generation = 1 if self.base is None else self.base.generation + 1
+        self.done = len(nodes) - len(layout)
+        with self.target.aside(generation) as (name, aside):
+            self._grow(_branches(layout), aside, self.old, "", len(nodes))
+            manifest = self._finished(aside, generation)
+            self.target.swap(name, aside, self.old)
+            if self.old is not None and self._is_as_it_was(self.old):
+                self.target.remove(name, self.old)
+            elif self.old is not None:
+                self.target.keep(name)
+        return self._publication(manifest, len(nodes))
 
-    def _root(self, given: DocumentPath | None) -> DocumentPath:
-        """What is published: something that is there, or all there is."""
-        root = self.shelf.holder.top if given is None else given
-        if given is None and self.known is not None:
-            root = self.known.published.root
-        self.shelf.holder.check_read(root)
-        if root.key != self.shelf.holder.top.key and self.shelf.at(root) is None:
-            moved = self.shelf.tree.find(self.shelf.space, root.place)
-            is_seen = moved is not None and self.shelf.get(moved.id, self.shelf.holder.top)
-            where = f"; what stood there is at {moved.path}" if moved and is_seen else ""
-            raise NotFound(f"there is nothing at {root} to publish{where}")
-        return root
-
-    def _publication(self, manifest: Manifest) -> Publication:
-        files = {each.path for each in manifest.entries if each.sha256}
-        before = () if self.known is None else self.known.published.entries
+    def _publication(self, manifest: Manifest, documents: int) -> Publication:
+        files = {each.path for each in manifest.entries}
+        before = () if self.base is None else self.base.entries
         return Publication(
             directory=self.target.shown,
             generation=manifest.generation,
-            documents=len(manifest.entries),
-            written=len(files) - len(self.linked),
-            kept=len(self.linked),
-            removed=sum(1 for each in before if each.sha256 and each.path not in files),
-            kept_aside=self.beside.kept_aside(),
+            documents=documents,
+            written=len(files) - self.kept,
+            kept=self.kept,
+            removed=sum(each.path not in files for each in before),
+            kept_aside=self.target.kept_aside(),
         )
 
     # what is there
 
-    def _look(self, old: Folder, known: Known, *, discard_edits: bool) -> None:
-        self.before = survey(old, self.root, self.shelf.limits, known.base)
-        if _is_untouched(self.before, known.base):
-            return
-        files = sorted(reconcile(self.shelf, self.before, known.base).files)
+    def _look(self, *, discard_edits: bool) -> bool:
+        """Look at the generation before; whether it is just what was published."""
+        if self.old is None or self.base is None:
+            return False
+        self.looks = dict(looks(self.old))
+        found = self.tree.survey(self.old, self.root, self.base)
+        for each in found.files.values():
+            if each.data is None and each.is_private:
+                self.reusable[each.name] = each
+        if found.is_as_known(self.base):
+            return len(self.reusable) == len(self.base.entries)
+        files = sorted(reconcile(self.tree, found, self.base).files)
         self.has_edits = bool(files)
         if files and not discard_edits:
             more = "" if len(files) <= FILES_SHOWN else f" and {len(files) - FILES_SHOWN} more"
@@ -439,140 +201,156 @@ class _Publishing:
                 f"{', '.join(files[:FILES_SHOWN])}{more}",
                 files=files,
             )
+        return False
 
-    def _found(self, entry: ManifestEntry) -> FoundFile:
-        assert self.before is not None
-        return self.before.files[manifests.path_of(self.root, entry.path).key]
+    def _is_folder(self, node: Node) -> bool:
+        """A page that says nothing but its name, with others below it, is a directory alone."""
+        path = read_path(node.path)
+        is_needed = node.has_children or path.key == self.root.key
+        if not is_needed or node.body_chars or node.description or node.title != path.slug:
+            return False
+        found = _listed(self.tree, node)
+        return found is not None and is_bare(found.content, path.slug)
 
-    def _is_published(self, layout: Layout) -> bool:
-        """Whether the directory already is what would be published."""
-        assert self.before is not None
-        assert self.known is not None
-        published = self.known.published
-        wanted = {(name, each.id, each.version, each.at) for name, each in layout.items()}
-        there = {(each.path, each.id, each.version, each.at) for each in published.entries}
-        return (
-            wanted == there
-            and not self.before.skipped
-            and self.before.files.keys() == published.by_key.keys()
-            and set(self.before.folders.values()) == folders_of(layout)
-            and all(each.is_folder or self._reusable(name, each) for name, each in layout.items())
-        )
-
-    def _reusable(self, name: str, slot: Slot) -> FoundFile | None:
-        """The file of the generation before that is just what is to be written."""
-        if self.before is None or self.known is None:
-            return None
-        key = read_path(slot.path).key
-        entry, found = self.known.published.by_key.get(key), self.before.files.get(key)
-        if entry is None or found is None:
-            return None
-        is_same = (entry.path, entry.id, entry.version, entry.at) == (
-            *(name, slot.id, slot.version, slot.at),
-        )
-        is_whole = found.name == name and found.sha256 == entry.sha256 and found.is_private
-        if not (is_same and is_whole):
-            return None
-        if entry.has_sources:
-            # Somebody may have been forgotten since; that makes no version.
-            document = document_of(self.shelf, slot)
-            if document is None or _sha256(render(document)) != entry.sha256:
-                return None
-        return found
+    def _is_still(self, name: str, node: Node) -> bool:
+        """Whether the file of the generation before is just what is to be written."""
+        assert self.base is not None
+        entry = self.base.by_key[path_of(self.root, name).key]
+        if entry.is_loaded or entry.id != node.id or not is_at(entry, node):
+            return False
+        if not entry.has_sources:
+            return True
+        # Somebody may have been forgotten since; that makes no version.
+        document = _listed(self.tree, node)
+        return document is not None and _sha256(render(document)) == entry.sha256
 
     # what is to be there
 
-    def _written(self, aside: Folder, layout: Layout, generation: int) -> Manifest:
-        """One state of the tree, whole and on the disk."""
-        for _ in range(TRIES_MAX):
-            self.placed = folder_entries(layout)
-            self._grow(branches(layout), layout, aside, self.old)
-            if self.placed.keys() == layout.keys():
-                break
-            self._start_over(aside)
-            layout = lay_out(self.shelf, self.root)
-        else:
-            raise StoreBusy("the tree is purged faster than it can be published; try again")
+    def _grow(
+        self, branch: Branch, into: Folder, old: Folder | None, prefix: str, count: int
+    ) -> None:
+        for name, each in sorted(branch.items()):
+            if isinstance(each, Node):
+                self._place(name, f"{prefix}{name}", each, into, old)
+                self.done += 1
+                self.progress(self.done, count)
+                continue
+            with contextlib.ExitStack() as stack:
+                folder, before = stack.enter_context(into.make(name)), None
+                with contextlib.suppress(OSError):
+                    before = None if old is None else stack.enter_context(old.folder(name))
+                self._grow(each, folder, before, f"{prefix}{name}/", count)
+                is_empty = not folder.names()
+            if is_empty:
+                into.remove_folder(name)
+        into.sync()
+
+    def _place(self, name: str, whole: str, node: Node, into: Folder, old: Folder | None) -> None:
+        found = self.reusable.pop(whole, None)
+        if found is not None and old is not None and into.link(name, old, found.identity):
+            assert self.base is not None
+            self.entries[whole] = self.base.by_id[node.id]
+            self.reusable[whole] = found
+            self.kept += 1
+            return
+        document = _listed(self.tree, node)
+        if document is None:
+            return  # it was purged since the tree was listed, with all its versions
+        data = render(document)
+        into.write(name, data)
+        self.entries[whole] = ManifestEntry(
+            path=whole,
+            id=node.id,
+            version=node.version,
+            at=moment_text(node.updated_at),
+            sha256=_sha256(data),
+            size_bytes=len(data),
+            has_sources=bool(document.sources),
+        )
+
+    def _finished(self, aside: Folder, generation: int) -> Manifest:
+        """The list of it, which is written last."""
         manifest = Manifest(
-            store=self.shelf.store,
-            space=self.shelf.space,
+            store=self.tree.store,
+            space=self.tree.space,
             root=self.root,
             generation=generation,
-            published_at=manifests.published_text(self.shelf.now()),
-            entries=tuple(self.placed[name] for name in sorted(layout)),
+            published_at=self.tree.now().isoformat(timespec="seconds"),
+            entries=tuple(self.entries[name] for name in sorted(self.entries)),
         )
         aside.write(manifests.NAME, manifests.write(manifest))
         aside.remove(UNFINISHED)
         aside.sync()
         return manifest
 
-    def _start_over(self, aside: Folder) -> None:
-        wipe(aside, UNFINISHED)
-        aside.write(UNFINISHED, b"")
-        self.linked.clear()
-
-    def _grow(self, branch: Branch, layout: Layout, into: Folder, old: Folder | None) -> None:
-        for name, whole in sorted(branch.files.items()):
-            self._place(name, whole, layout[whole], into, old)
-            self.progress(len(self.placed), len(layout))
-        for name, inner in sorted(branch.folders.items()):
-            with contextlib.ExitStack() as stack:
-                folder = stack.enter_context(into.make(name))
-                was = None
-                with contextlib.suppress(OSError):
-                    was = None if old is None else stack.enter_context(old.folder(name))
-                self._grow(inner, layout, folder, was)
-        into.sync()
-
-    def _place(self, name: str, whole: str, slot: Slot, into: Folder, old: Folder | None) -> None:
-        found = self._reusable(whole, slot)
-        if found is not None and old is not None and into.link(name, old, found.identity):
-            assert self.known is not None
-            self.placed[whole] = self.known.published.by_id[slot.id]
-            self.linked[whole] = found
-            return
-        document = document_of(self.shelf, slot)
-        if document is None:
-            return  # it was purged since the tree was listed, which is listed again
-        data = render(document)
-        into.write(name, data)
-        self.placed[whole] = ManifestEntry(
-            path=whole,
-            id=slot.id,
-            version=slot.version,
-            at=slot.at,
-            sha256=_sha256(data),
-            size_bytes=len(data),
-            has_sources=bool(document.sources),
-        )
-
     # what is left of generations before
 
     def _is_as_it_was(self, old: Folder) -> bool:
-        """Whether nobody has edited it, be it since the last look."""
-        if self.known is None or self.before is None:
+        """Whether nobody has edited it since it was looked at; files that stay cannot get lost."""
+        if self.base is None:
             return not old.names()
         if self.has_edits:
             return False
-        trusted = {each.identity: each.sha256 for each in self.linked.values()}
-        now = survey(old, self.root, self.shelf.limits, self.known.base, trusted)
-        return now.seen() == self.before.seen()
+        try:
+            now = dict(looks(old))
+        except (OSError, RecollectError):
+            return False
+        stay = {name for name in now.keys() & self.reusable.keys() if self._stays(name, now[name])}
+        return _without(now, stay) == _without(self.looks, stay)
+
+    def _stays(self, name: str, look: Look) -> bool:
+        return self.reusable[name].identity.inode == look.inode
 
     def _is_disposable(self, folder: Folder) -> bool:
-        """Whether all that a generation before says is in the tree."""
-        known = read_known(folder)
-        if known is None or not is_own(self.shelf, known.published, known.published.root):
-            return False
-        found = survey(folder, known.published.root, self.shelf.limits, known.base)
-        if _is_untouched(found, known.base):
+        """Whether what a publication that died has left is no generation, or one without edits."""
+        if not folder.names() or folder.stat(UNFINISHED) is not None:
             return True
-        return not reconcile(self.shelf, found, known.base).files
+        try:
+            base = read_manifest(folder)
+            if base is None or not self.tree.is_own(base, base.root):
+                return False
+            return self.tree.survey(folder, base.root, base).is_as_known(base)
+        except (OSError, RecollectError):
+            return False
 
 
-def _is_untouched(found: Survey, base: Manifest) -> bool:
-    """Whether a directory holds just what is known."""
-    is_known = all(each.data is None for each in found.files.values())
-    return is_known and not found.skipped and found.files.keys() == base.by_key.keys()
+def _branches(layout: dict[str, Node]) -> Branch:
+    """The files of a generation as a tree of directories."""
+    top: Branch = {}
+    for name, node in layout.items():
+        *folders, last = name.split("/")
+        branch = top
+        for folder in folders:
+            inner = branch.setdefault(folder, {})
+            assert isinstance(inner, dict)
+            branch = inner
+        branch[last] = node
+    return top
+
+
+def _listed(tree: HeldTree, node: Node) -> Document | None:
+    """A document as it was when the tree was listed; none: it has been purged."""
+    found = tree.tree.get(tree.space, node.id)
+    if found is None or found.version == node.version:
+        return found and replace(found, path=node.path)
+    for each in tree.tree.history(tree.space, node.id, node.version + 1, 1):
+        if each.number == node.version:
+            return replace(
+                found,
+                path=node.path,
+                version=each.number,
+                title=each.title,
+                description=each.description,
+                body=each.body,
+                tags=each.tags,
+                links=each.links,
+                sources=each.sources,
+            )
+    return None
+
+
+def _without(found: dict[str, Look], names: set[str]) -> dict[str, Look]:
+    return {name: look for name, look in found.items() if name not in names}
 
 
 def _sha256(data: bytes) -> str:

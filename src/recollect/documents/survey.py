@@ -10,24 +10,29 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from recollect.documents import manifest as manifests
 from recollect.documents.files import FILE_MODE, Folder, Identity, identity_of, shown
 from recollect.documents.front_matter import FRONT_BYTES_MAX
-from recollect.documents.manifest import Manifest, path_of
+from recollect.documents.manifest import Manifest, ManifestEntry, path_of
 from recollect.documents.paths import DEPTH_MAX, EXTENSION, DocumentPath, read_path
 from recollect.documents.scope import Holder
 from recollect.errors import InvalidPath, InvalidValue, TooLarge
 from recollect.store import protocol
 from recollect.types.pages import Content, Document, Edit, Node, Version, Write
 
+EDITED_AS_A_FILE = "edited as a file"  # the reason of versions that a load made
+FILES_MAX = 1_000_000  # that are looked at in one directory, whatever they are
+_ALL = 2**31 - 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFile:
-    """A Markdown file. `data` none: it is exactly what is known, or was not read."""
+    """A Markdown file. `data` none: it is exactly what is known."""
 
     name: str
     path: DocumentPath
@@ -44,10 +49,9 @@ class Survey:
 
     root: DocumentPath
     files: dict[str, FoundFile] = field(default_factory=dict)
-    folders: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
     skipped: dict[str, str] = field(default_factory=dict)  # name: why
-    marks: dict[str, str] = field(default_factory=dict)  # what it was that was skipped
-    doubtful: set[str] = field(default_factory=set)  # skipped, and might be a document
+    is_doubtful: bool = False  # something was skipped that might be a document
     hidden_keys: set[str] = field(default_factory=set)  # where that may have been one
 
     def is_gone(self, path: DocumentPath) -> bool:
@@ -56,148 +60,14 @@ class Survey:
             return False
         return not any(each.key in self.hidden_keys for each in (*path.parents, path))
 
-    def seen(self) -> dict[str, str]:
-        """Every name with what it holds, for a comparison."""
-        found = {each.name: each.sha256 for each in self.files.values()}
-        return found | self.marks | dict.fromkeys(self.folders.values(), "")
+    def is_as_known(self, base: Manifest) -> bool:
+        """Whether there are just the files of a manifest, and nothing else."""
+        has_edits = self.skipped or any(each.data is not None for each in self.files.values())
+        return not has_edits and self.files.keys() == base.by_key.keys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SurveyLimits:
-    """How much is read."""
-
-    body_bytes_max: int
-    files_max: int
-
-    @property
-    def file_bytes_max(self) -> int:
-        return self.body_bytes_max + FRONT_BYTES_MAX + 64  # fences and line ends
-
-
-def survey(
-    folder: Folder,
-    root: DocumentPath,
-    limits: SurveyLimits,
-    known: Manifest | None = None,
-    trusted: Mapping[Identity, str] | None = None,
-) -> Survey:
-    """Look at everything below a directory.
-
-    `known`: what need not be kept in memory, being unchanged; `trusted`: files by their hashes that
-    need not be read again.
-    """
-    looking = _Looking(
-        survey=Survey(root=root), limits=limits, known=known, trusted=dict(trusted or {})
-    )
-    looking.look(folder, "")
-    return looking.survey
-
-
-@dataclass(slots=True, kw_only=True)
-class _Looking:
-    survey: Survey
-    limits: SurveyLimits
-    known: Manifest | None
-    trusted: dict[Identity, str]
-
-    def look(self, folder: Folder, prefix: str) -> None:
-        for name in folder.names():
-            if name in manifests.HIDDEN and not prefix:
-                continue
-            if len(self.survey.files) + len(self.survey.skipped) > self.limits.files_max:
-                raise TooLarge(f"there are more than {self.limits.files_max:,} files")
-            self._one(folder, prefix, name)
-
-    def _one(self, folder: Folder, prefix: str, name: str) -> None:
-        whole = f"{prefix}{name}"
-        inner = None
-        try:
-            found = folder.stat(name)
-            if found is None:
-                raise FileNotFoundError(errno.ENOENT, "it was removed while it was looked at")
-            self.survey.marks[whole] = f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
-            if name.startswith("."):
-                raise InvalidValue("it is hidden")
-            if stat.S_ISDIR(found.st_mode):
-                inner = self._opened(folder, name, whole)
-            else:
-                self._file(folder, name, whole, found)
-        except (InvalidValue, OSError) as error:
-            self._skip(whole, error)
-            return
-        del self.survey.marks[whole]
-        if inner is not None:
-            with inner:
-                self.look(inner, f"{whole}/")
-
-    def _skip(self, whole: str, error: InvalidValue | OSError) -> None:
-        self.survey.skipped[whole] = _why(error)
-        if isinstance(error, OSError | InvalidPath | TooLarge):
-            self.survey.doubtful.add(whole)
-        for stands_for in (whole, f"{whole}{EXTENSION}"):
-            with contextlib.suppress(InvalidPath):
-                self.survey.hidden_keys.add(path_of(self.survey.root, stands_for).key)
-
-    def _opened(self, folder: Folder, name: str, whole: str) -> Folder:
-        where = path_of(self.survey.root, f"{whole}{EXTENSION}")
-        if len(where.slugs) >= DEPTH_MAX:
-            raise InvalidPath(f"what is in it would stand more than {DEPTH_MAX} deep")
-        inner = folder.folder(name)
-        self.survey.folders.setdefault(where.key, whole)
-        return inner
-
-    def _file(self, folder: Folder, name: str, whole: str, found: os.stat_result) -> None:
-        if stat.S_ISREG(found.st_mode) and not name.endswith(EXTENSION):
-            raise InvalidValue(f"it is no Markdown file ({EXTENSION})")
-        path = path_of(self.survey.root, whole)
-        twin = self.survey.files.get(path.key)
-        if twin is not None:
-            raise InvalidPath(f"its name differs only in case from {shown(twin.name)}")
-        sha256, data, identity, mode = self._read(folder, name, path, found)
-        self.survey.files[path.key] = FoundFile(
-            name=whole,
-            path=path,
-            sha256=sha256,
-            size_bytes=found.st_size if data is None else len(data),
-            identity=identity,
-            is_private=mode == FILE_MODE,
-            data=None if self._is_known(path, sha256) else data,
-        )
-
-    def _read(
-        self, folder: Folder, name: str, path: DocumentPath, found: os.stat_result
-    ) -> tuple[str, bytes | None, Identity, int]:
-        trusted = self.trusted.get(identity_of(found), "")
-        unread = (None, identity_of(found), stat.S_IMODE(found.st_mode))
-        if trusted and stat.S_ISREG(found.st_mode):
-            return trusted, *unread
-        if found.st_size > self.limits.file_bytes_max:
-            # Limits may have become smaller since; what was published is never too large.
-            entry = None if self.known is None else self.known.by_key.get(path.key)
-            if entry is not None and entry.size_bytes == found.st_size:
-                sha256 = folder.digest(name, found.st_size)
-                if self._is_known(path, sha256):
-                    return sha256, *unread
-        read = folder.read(name, self.limits.file_bytes_max)
-        return hashlib.sha256(read.data).hexdigest(), read.data, read.identity, read.mode
-
-    def _is_known(self, path: DocumentPath, sha256: str) -> bool:
-        entry = None if self.known is None else self.known.by_key.get(path.key)
-        if self.known is None or entry is None or entry.sha256 != sha256:
-            return False
-        return self.known.place(entry).slug == path.slug  # else it was renamed, if only in case
-
-
-def _why(error: InvalidValue | OSError) -> str:
-    return (error.strerror or "it cannot be read") if isinstance(error, OSError) else str(error)
-
-
-EDITED_AS_A_FILE = "edited as a file"  # the reason of versions that a load made
-_ALL = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shelf:
+class HeldTree:
     """What publishing and loading need of a tree: how one holder sees and changes it."""
 
     tree: protocol.DocumentStore
@@ -210,18 +80,10 @@ class Shelf:
     write: Callable[[DocumentPath, Content], Write]
     apply: Callable[[Sequence[Edit]], Sequence[Document]]
 
-    @property
-    def limits(self) -> SurveyLimits:
-        return SurveyLimits(body_bytes_max=self.body_bytes_max, files_max=self.files_max)
-
     def get(self, document_id: str, root: DocumentPath) -> Document | None:
         """A document below a root by its id, also a deleted one."""
         found = self.tree.get(self.space, document_id)
         return found if found is not None and read_path(found.path).is_within(root) else None
-
-    def is_unknown(self, document_id: str) -> bool:
-        """Whether there is no such document anywhere, not even a deleted one."""
-        return self.tree.get(self.space, document_id) is None
 
     def at(self, path: DocumentPath) -> Document | None:
         """What stands at a path now, and not what once did."""
@@ -233,98 +95,138 @@ class Shelf:
         # In one call, for that is one snapshot of the store; they are without their bodies.
         return self.tree.tree(self.space, root.place, "", DEPTH_MAX, _ALL)
 
-    def has_children(self, path: DocumentPath) -> bool:
-        return bool(self.tree.tree(self.space, path.place, path.key, 1, 1))
+    def is_own(self, published: Manifest, root: DocumentPath) -> bool:
+        """Whether a directory was published from this very part of this tree."""
+        whose = (published.store, published.space, published.root.key)
+        return whose == (self.store, self.space, root.key)
 
-    def versions(self, document_id: str, last: int, limit: int) -> list[Version]:
-        """Versions up to one, the newest first, from when it stood where the holder can see."""
-        found = self.tree.history(self.space, document_id, last + 1, limit)
-        top = self.holder.root
-        return [each for each in found if top is None or read_path(each.path).is_within(top)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
-    """What a file and its document say differently. Empty: gone on that side.
-
-    `merged` shows both between marks, as far as they do go together.
-    """
-
-    file: str
-    path: str
-    reason: str
-    theirs: str
-    ours: str
-    merged: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """A file that was not loaded, or not all of it."""
-
-    file: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relocation:
-    """A document that was moved as a file."""
-
-    source: str
-    target: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
-    """A file that has nothing more to say, and what it has in common with its document.
-
-    `id` empty: the document is made by the plan. `version` 0: as it is when the plan is carried
-    out. `sha256` empty: there is no file, only a directory.
-    """
-
-    path: str
-    sha256: str
-    size_bytes: int
-    id: str = ""
-    version: int = 0
-    at: str = ""
-    said: Content | None = None
+    def survey(self, folder: Folder, root: DocumentPath, base: Manifest | None) -> Survey:
+        """Look at everything below a directory; `base`: what need not be kept in memory."""
+        looking = _Looking(survey=Survey(root=root), tree=self, base=base)
+        looking.look(folder, "")
+        return looking.survey
 
 
 @dataclass(slots=True, kw_only=True)
-class Plan:
-    """What a directory asks for: edits in an order that works, and what cannot be had."""
+class _Looking:
+    survey: Survey
+    tree: HeldTree
+    base: Manifest | None
 
-    edits: list[Edit] = field(default_factory=list)
-    created: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
-    merged: list[str] = field(default_factory=list)
-    moved: list[Relocation] = field(default_factory=list)
-    deleted: list[str] = field(default_factory=list)
-    conflicts: list[Conflict] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    files: set[str] = field(default_factory=set)  # those that have something to say
-    settled: dict[str, Settled] = field(default_factory=dict)  # by the key of their path
-    dropped: set[str] = field(default_factory=set)  # ids whose files are gone for good reason
-    known: int = 0  # documents that the directory had and the tree still has
-    versions: dict[str, int] = field(default_factory=dict)  # by id, before it is carried out
+    def look(self, folder: Folder, prefix: str) -> None:
+        for name in folder.names():
+            if name in manifests.HIDDEN and not prefix:
+                continue
+            if len(self.survey.files) + len(self.survey.skipped) > self.tree.files_max:
+                raise TooLarge(f"there are more than {self.tree.files_max:,} files")
+            try:
+                inner = self._one(folder, name, f"{prefix}{name}")
+            except (InvalidValue, OSError) as error:
+                self._skip(f"{prefix}{name}", error)
+                continue
+            if inner is not None:
+                with inner:
+                    self.look(inner, f"{prefix}{name}/")
 
-    def problem(self, name: str, reason: str) -> None:
-        self.problems.append(Problem(file=shown(name), reason=reason))
-        self.files.add(shown(name))
+    def _skip(self, whole: str, error: InvalidValue | OSError) -> None:
+        self.survey.skipped[whole] = _why(error)
+        self.survey.is_doubtful |= isinstance(error, OSError | InvalidPath | TooLarge)
+        for stands_for in (whole, f"{whole}{EXTENSION}"):
+            with contextlib.suppress(InvalidPath):
+                self.survey.hidden_keys.add(path_of(self.survey.root, stands_for).key)
 
-    def remark(self, name: str, reason: str) -> None:
-        """A problem that is no edit: it does not keep anybody from publishing."""
-        self.problems.append(Problem(file=shown(name), reason=reason))
+    def _one(self, folder: Folder, name: str, whole: str) -> Folder | None:
+        """Note a file; a directory is looked into."""
+        found = folder.stat(name)
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, "it was removed while it was looked at")
+        if name.startswith("."):
+            raise InvalidValue("it is hidden")
+        if stat.S_ISDIR(found.st_mode):
+            where = path_of(self.survey.root, f"{whole}{EXTENSION}")
+            if len(where.slugs) >= DEPTH_MAX:
+                raise InvalidPath(f"what is in it would stand more than {DEPTH_MAX} deep")
+            inner = folder.folder(name)
+            self.survey.folders.add(where.key)
+            return inner
+        if stat.S_ISREG(found.st_mode) and not name.endswith(EXTENSION):
+            raise InvalidValue(f"it is no Markdown file ({EXTENSION})")
+        path = path_of(self.survey.root, whole)
+        twin = self.survey.files.get(path.key)
+        if twin is not None:
+            raise InvalidPath(f"its name differs only in case from {shown(twin.name)}")
+        self.survey.files[path.key] = self._file(folder, name, whole, path, found)
+        return None
 
-    def conflict(self, conflict: Conflict) -> None:
-        self.conflicts.append(conflict)
-        self.files.add(conflict.file)
+    def _file(
+        self, folder: Folder, name: str, whole: str, path: DocumentPath, found: os.stat_result
+    ) -> FoundFile:
+        entry = None if self.base is None else self.base.by_key.get(path.key)
+        known = None
+        if self.base is not None and entry is not None:
+            was_called_so = is_same_place(self.base.place(entry), path)
+            known = entry.sha256 if was_called_so else None  # it was renamed, if only in case
+        # What was published is never too large, whatever the limits are by now.
+        data, sha256 = None, folder.digest(name, found.st_size) if known else ""
+        if sha256 != known:
+            # With fences and line ends.
+            data = folder.read(name, self.tree.body_bytes_max + FRONT_BYTES_MAX + 64)
+            sha256 = hashlib.sha256(data).hexdigest()
+        return FoundFile(
+            name=whole,
+            path=path,
+            sha256=sha256,
+            size_bytes=found.st_size if data is None else len(data),
+            identity=identity_of(found),
+            is_private=stat.S_IMODE(found.st_mode) == FILE_MODE,
+            data=data,
+        )
+
+
+def _why(error: InvalidValue | OSError) -> str:
+    return (error.strerror or "it cannot be read") if isinstance(error, OSError) else str(error)
+
+
+class Look(NamedTuple):
+    """What can be seen of a file without reading it."""
+
+    inode: int
+    size_bytes: int
+    modified_ns: int
+    is_plain: bool
+
+
+def looks(folder: Folder, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Look]]:
+    """All files below a directory by their names, without a look into hidden directories."""
+    for count, name in enumerate(folder.names()):
+        if count > FILES_MAX:
+            raise TooLarge(f"there are more than {FILES_MAX:,} files")
+        found = None if name in manifests.HIDDEN and not prefix else folder.stat(name)
+        if found is None:
+            continue
+        if stat.S_ISDIR(found.st_mode) and not name.startswith(".") and depth < DEPTH_MAX:
+            with folder.folder(name) as inner:
+                yield from looks(inner, f"{prefix}{name}/", depth + 1)
+        else:
+            is_plain = stat.S_ISREG(found.st_mode)
+            look = Look(found.st_ino, found.st_size, found.st_mtime_ns, is_plain)
+            yield f"{prefix}{name}", look
 
 
 def is_bare(content: Content, slug: str) -> bool:
     """Whether a document says nothing but its name: with children it needs no file."""
     return content == Content(title=slug)
+
+
+def is_same_place(a: DocumentPath, b: DocumentPath) -> bool:
+    """The case of what stands above is that of the documents there, not a question of this one."""
+    return a.key == b.key and a.slug == b.slug
+
+
+def is_at(entry: ManifestEntry, document: Document | Node) -> bool:
+    """Whether a document is at the version that a file was made from."""
+    at = moment_text(document.updated_at)
+    return entry.version == document.version and entry.at in ("", at)
 
 
 def moment_text(moment: datetime) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recollect.documents.changeset import Changeset
     from recollect.documents.load import Loading
     from recollect.documents.publish import Publication
-    from recollect.documents.survey import Shelf
+    from recollect.documents.survey import HeldTree
 
 __all__ = ["Documents", "Links", "OnReferences"]
 
@@ -121,7 +121,7 @@ class Documents(Editor):
 
         root = None if path is None else read_path(path)
         return publish(
-            self._shelf(),
+            self._held(),
             directory,
             root=root,
             discard_edits=collection.check_flag(discard_edits, "discard_edits"),
@@ -141,17 +141,17 @@ class Documents(Editor):
 
         root = None if path is None else read_path(path)
         return load(
-            self._shelf(),
+            self._held(),
             directory,
             root=root,
             dry_run=dry_run,
             allow_deletions=collection.check_flag(allow_deletions, "allow_deletions"),
         )
 
-    def _shelf(self) -> Shelf:
-        from recollect.documents.survey import EDITED_AS_A_FILE, Shelf
+    def _held(self) -> HeldTree:
+        from recollect.documents.survey import EDITED_AS_A_FILE, HeldTree
 
-        return Shelf(
+        return HeldTree(
             tree=self._store.documents,
             store=self._store.keep(STORE_ID, self._runtime.ids.new()),
             space=self._space,

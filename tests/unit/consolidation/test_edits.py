@@ -81,7 +81,7 @@ def out(space: recollect.Space, facts: recollect.Facts, own: Documents, files: M
     own.write(SUMMARY, OVERVIEW, title="Memory summary")
     own.write(RAW, "Evidence.", title="Raw memories")
     space.documents.write("people/Ana", "Likes milk.")
-    assert files.refresh(SPACE)
+    assert files.write(SPACE)
     directory = files.directory(SPACE)
     assert directory is not None
     return directory
@@ -217,9 +217,10 @@ def test_what_was_taken_over_is_not_new_again_while_another_line_is_answered(
 def test_after_a_crash_before_it_was_noted_nothing_is_said_twice(
     take: Take, facts: recollect.Facts, out: Path
 ) -> None:
+    published = (out / ".recollect.json").read_bytes()
     edit(out / "MEMORY.md", "- Likes quiet.", "- Has two cats.\n- Likes quiet.")
     take()
-    (out / ".recollect-loaded.json").unlink()
+    (out / ".recollect.json").write_bytes(published)
     after = contents(facts)
     take()
     assert contents(facts) == after
@@ -242,7 +243,7 @@ def test_a_line_that_no_fact_says_is_answered_all_the_same(
 ) -> None:
     """A model says it in its own words."""
     own.write(MEMORY, HANDBOOK + "\n- Enjoys the silence of mornings.", title="Memory")
-    files.refresh(SPACE)
+    files.write(SPACE)
     edit(out / "MEMORY.md", "- Enjoys the silence of mornings.\n", "")
     assert "it comes from no single fact" in reasons(take())["MEMORY.md"]
     assert len(facts) == 3
@@ -265,12 +266,12 @@ def test_evidence_and_skills_cannot_be_edited_but_edits_are_kept(
     files: MemoryFiles, own: Documents, out: Path, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     own.write(f"~/memory/{name.removesuffix('.md')}", "Evidence.")
-    files.refresh(SPACE)
+    files.write(SPACE)
     edit(out / name, "Evidence.", "Not so.")
     found = files.absorb(SPACE)
     assert list(reasons(found)) == [name]
     assert "belongs to consolidation" in reasons(found)[name]
-    assert files.refresh(SPACE)
+    assert files.write(SPACE)
     assert "Evidence." in (out / name).read_text()
     (kept,) = beside(out)
     assert "Not so." in (kept / name).read_text()
@@ -283,7 +284,7 @@ def test_what_was_all_taken_over_leaves_nothing_beside(
 ) -> None:
     edit(out / "MEMORY.md", "- Likes quiet.", "- Has two cats.\n- Likes quiet.")
     edit(out / "people" / "Ana.md", "milk", "juice")
-    assert files.refresh(SPACE)
+    assert files.write(SPACE)
     assert beside(out) == []
     assert "Has two cats." in contents(facts)
     assert "two cats" not in (out / "MEMORY.md").read_text(), "until a generation is made of it"
@@ -291,7 +292,7 @@ def test_what_was_all_taken_over_leaves_nothing_beside(
 
 def test_a_line_that_was_changed_is_kept_beside(files: MemoryFiles, out: Path) -> None:
     edit(out / "MEMORY.md", "Likes quiet.", "Likes noise.")
-    assert files.refresh(SPACE)
+    assert files.write(SPACE)
     (kept,) = beside(out)
     assert "Likes noise." in (kept / "MEMORY.md").read_text()
     assert "Likes quiet." in (out / "MEMORY.md").read_text()
@@ -305,7 +306,7 @@ def test_a_heading_is_not_taken_over_but_what_was_added_below_it_is(
     first, second = take(), take()
     assert (len(first.added), second.added) == (1, ())
     assert reasons(first) == reasons(second) == {"MEMORY.md": WRITTEN_ANEW}
-    files.refresh(SPACE)
+    files.write(SPACE)
     (kept,) = beside(out)
     assert "## What I like" in (kept / "MEMORY.md").read_text()
 
@@ -342,7 +343,7 @@ def test_of_a_page_most_of_which_is_gone_some_lines_are_answered(
     for each in told:
         facts.add(each)
     own.write(MEMORY, "\n".join(f"- {each}" for each in told))
-    files.refresh(SPACE)
+    files.write(SPACE)
     text = (out / "MEMORY.md").read_text()
     (out / "MEMORY.md").write_text(text[: text.index("- Knows the number 5.")])
     found = take()
@@ -413,7 +414,7 @@ def test_a_page_that_cannot_be_read_is_told(
     (out / "MEMORY.md").write_bytes(data)
     assert "MEMORY.md" in reasons(take())
     assert len(facts) == 3
-    assert files.refresh(SPACE)
+    assert files.write(SPACE)
     assert "Likes quiet." in (out / "MEMORY.md").read_text()
     (kept,) = beside(out)
     assert (kept / "MEMORY.md").read_bytes() == data
@@ -431,7 +432,7 @@ def test_a_link_in_the_directory_is_not_followed(
     found = take()
     assert {"MEMORY.md", "people/Ana.md", "new.md"} <= reasons(found).keys()
     assert len(facts) == 3
-    assert files.refresh(SPACE)
+    assert files.write(SPACE)
     assert outside.read_text() == "- Planted.\n"
     assert not (out / "MEMORY.md").is_symlink()
 
@@ -453,7 +454,7 @@ def test_what_was_planted_in_the_place_of_a_directory_is_refused(
     before = sorted((each, each.stat().st_mtime_ns) for each in real.rglob("*"))
     found = take()
     assert (found.added, found.documents) == ((), ())
-    assert not files.refresh(SPACE)
+    assert not files.write(SPACE)
     assert sorted((each, each.stat().st_mtime_ns) for each in real.rglob("*")) == before
     assert not (tmp_path / "nothing").exists()
 
@@ -515,7 +516,7 @@ def test_where_most_pages_are_gone_none_is_deleted(
 def test_nothing_is_taken_up_where_nothing_is_published(memory: recollect.Memory) -> None:
     settings = recollect.Settings(memories_root="none")
     nowhere = MemoryFiles(memory.store, settings, lambda space: memory.space(space).documents)
-    assert (nowhere.absorb(SPACE), nowhere.noticed(), nowhere.refresh(SPACE)) == (
+    assert (nowhere.absorb(SPACE), nowhere.noticed(), nowhere.write(SPACE)) == (
         NOTHING,
         [],
         False,

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.documents.files import UNFINISHED, Folder
-from recollect.documents.publish import SiblingDirectories
+from recollect.documents.files import UNFINISHED, Folder, PublishTarget
 from recollect.documents.tree import Documents
 from recollect.errors import StoreBusy
 
@@ -72,13 +71,16 @@ def test_a_dead_publication_leaves_edits_only_if_they_were_not_loaded(
     else:
         docs.write("a", "changed")
 
-    def dies(_self: SiblingDirectories, name: str, *_more: Any) -> None:
+    swap = PublishTarget.swap
+
+    def dies(self: PublishTarget, name: str, *more: Any) -> None:
+        swap(self, name, *more)
         if not was_loaded:
             (out.parent / name / "a.md").write_text("late")
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(SiblingDirectories, "retire", dies)
+        patch.setattr(PublishTarget, "swap", dies)
         with pytest.raises(KeyboardInterrupt):
             docs.publish(out)
     assert len(beside(out)) == 2
@@ -103,22 +105,21 @@ def test_names_of_what_is_kept_do_not_collide(docs: Documents, out: Path) -> Non
     assert (Path(kept[-1]) / "a.md").read_text() == "mine"
 
 
-def test_a_new_generation_that_others_take_for_a_dead_one_is_begun_again(
+def test_a_new_generation_that_others_take_for_a_dead_one_may_be_tried_again(
     docs: Documents, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock = Folder.lock
-    taken: list[bool] = []
 
     def beaten(self: Folder, *, is_shared: bool = False) -> bool:
-        (made,) = out.parent.glob(".out.recollect-*") if not taken else (None,)
-        if made is not None:
-            taken.append(True)
+        for made in out.parent.glob(".out.recollect-*"):
             made.rmdir()
         return lock(self, is_shared=is_shared)
 
-    monkeypatch.setattr(Folder, "lock", beaten)
+    with monkeypatch.context() as patch:
+        patch.setattr(Folder, "lock", beaten)
+        with pytest.raises(StoreBusy):
+            docs.publish(out)
     assert docs.publish(out).generation == 1
-    assert taken
     assert beside(out) == ["out"]
 
 

@@ -18,10 +18,8 @@ from recollect.documents.load import Loading
 from recollect.documents.tree import Documents
 from recollect.errors import StoreBusy, UnloadedEdits
 
-LOADED = ".recollect-loaded.json"
-NOTHING = Loading(
-    created=(), changed=(), merged=(), moved=(), deleted=(), conflicts=(), problems=()
-)
+MANIFEST = ".recollect.json"
+NOTHING = Loading()
 SEEDS = range(20261115, 20261115 + 60)
 
 
@@ -84,34 +82,14 @@ def test_all_of_it_can_be_taken_back(docs: Documents, out: Path) -> None:
     assert docs.load(out) == NOTHING
 
 
-def test_what_others_wrote_stays_when_a_merged_file_is_edited_again(
-    docs: Documents, out: Path
-) -> None:
-    """The file does not have what was merged into the document; that is no edit of it."""
-    edit(out / "a.md", "one", "eins")
-    docs.patch("a", "four", "vier")
-    assert docs.load(out).merged == ("~/memory/a",)
-    edit(out / "a.md", "two", "zwei")
-    assert docs.load(out).merged == ("~/memory/a",)
-    assert body(docs, "a") == "eins\n\nzwei\n\nthree\n\nvier"
-    assert docs.load(out) == NOTHING
-    (out / "a.md").unlink()
-    assert len(docs.load(out).conflicts) == 1, "nobody has seen the merged text as a file"
-
-
-def test_an_edit_of_others_between_two_of_ours_is_merged_or_a_conflict(
-    docs: Documents, out: Path
-) -> None:
+def test_an_edit_of_others_between_two_of_ours_is_a_conflict(docs: Documents, out: Path) -> None:
     edit(out / "a.md", "one", "eins")
     docs.load(out)
     docs.patch("a", "four", "vier")
     edit(out / "a.md", "two", "zwei")
-    assert docs.load(out).merged == ("~/memory/a",)
-    docs.patch("a", "zwei", "deux")
-    edit(out / "a.md", "zwei", "due")
     (conflict,) = docs.load(out).conflicts
-    assert "deux" in conflict.ours
-    assert "deux" in body(docs, "a")
+    assert "vier" in conflict.ours
+    assert body(docs, "a") == "eins\n\ntwo\n\nthree\n\nvier"
 
 
 # new, removed and renamed
@@ -155,17 +133,6 @@ def test_an_edited_file_can_be_removed(docs: Documents, out: Path) -> None:
     docs.load(out)
     (out / "b.md").unlink()
     assert docs.load(out).deleted == ("~/memory/b",)
-
-
-def test_a_page_that_was_emptied_can_be_filled_again(docs: Documents, out: Path) -> None:
-    (out / "a").mkdir()
-    (out / "a" / "child.md").write_text("child\n")
-    docs.load(out)
-    (out / "a.md").unlink()
-    assert docs.load(out).changed == ("~/memory/a",)
-    (out / "a.md").write_text("anew\n")
-    assert docs.load(out).changed == ("~/memory/a",)
-    assert body(docs, "a") == "anew"
 
 
 def test_a_directory_that_was_made_and_removed_leaves_no_page(docs: Documents, out: Path) -> None:
@@ -217,36 +184,48 @@ def said(out: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_many_loads_are_as_good_as_one(docs: Documents, out: Path, seed: int) -> None:
-    """Whatever is done between two loads, in the end the tree says what the files say."""
+def test_whatever_is_done_between_loads_the_second_finds_nothing_and_nothing_is_lost(
+    docs: Documents, out: Path, seed: int
+) -> None:
     print(f"seed {seed}")
     choice = random.Random(seed)
     for number in range(8):
         changed_at_random(choice, out, number)
         loading = docs.load(out, allow_deletions=True)
-        assert (loading.conflicts, loading.problems) == ((), ())
-        assert docs.load(out) == NOTHING
-    wanted = said(out)
-    docs.publish(out)
-    published = {name: text for name, text in said(out).items() if text or name in wanted}
-    assert published == wanted
+        again = docs.load(out, allow_deletions=True)
+        assert again == Loading(problems=again.problems)
+        assert {each.file for each in again.problems} <= {each.file for each in loading.problems}
+    reported = {each.file for each in again.problems}
+    for name, text in said(out).items():
+        if name not in reported:
+            assert body(docs, name) == text
+    files = {each.read_bytes() for each in out.rglob("*.md")}
+    kept = [Path(each) for each in docs.publish(out, discard_edits=True).kept_aside]
+    assert bool(kept) is bool(reported)
+    copies = {each.read_bytes() for folder in kept for each in folder.rglob("*.md")}
+    assert not kept or files <= copies
 
 
 # how it is kept
 
 
-def test_what_was_loaded_is_noted_beside_the_manifest_until_it_is_published(
+def test_what_was_loaded_is_noted_in_the_manifest_until_it_is_published(
     docs: Documents, out: Path
 ) -> None:
     edit(out / "b.md", "bee", "wasp")
+    published = (out / MANIFEST).read_bytes()
+    time = (out / MANIFEST).stat().st_mtime_ns
     docs.load(out, dry_run=True)
-    assert not (out / LOADED).exists()
+    assert (out / MANIFEST).read_bytes() == published
     docs.load(out)
-    noted = json.loads((out / LOADED).read_text())
-    assert [(each["path"], each["version"]) for each in noted["files"]] == [("b.md", 2)]
-    assert (out / LOADED).stat().st_mode & 0o777 == 0o600
+    noted = json.loads((out / MANIFEST).read_text())["files"]
+    loaded = [(each["path"], each["version"]) for each in noted if each.get("loaded")]
+    assert loaded == [("b.md", 2)]
+    assert (out / MANIFEST).stat().st_mode & 0o777 == 0o600
+    assert (out / MANIFEST).stat().st_mtime_ns == time, "what is younger was not published"
     docs.publish(out)
-    assert not (out / LOADED).exists()
+    assert "version: 2" in (out / "b.md").read_text()
+    assert "loaded" not in (out / MANIFEST).read_text()
 
 
 def test_a_directory_that_is_not_ours_is_left_as_it_is(docs: Documents, tmp_path: Path) -> None:
@@ -274,7 +253,9 @@ def test_a_load_that_could_not_be_noted_says_so_and_is_repeated_without_harm(
         patch.setattr(Folder, "replace", failing(28, "No space left on device"))
         loading = docs.load(out)
     assert loading.changed == ("~/memory/b",)
-    assert [(each.file, "No space" in each.reason) for each in loading.problems] == [(LOADED, True)]
+    assert [(each.file, "No space" in each.reason) for each in loading.problems] == [
+        (MANIFEST, True)
+    ]
     assert docs.load(out) == NOTHING
     versions = {node.path: node.version for node in docs.tree()}
     assert docs.load(out) == NOTHING
@@ -282,20 +263,6 @@ def test_a_load_that_could_not_be_noted_says_so_and_is_repeated_without_harm(
     edit(out / "b.md", "wasp", "hornet")
     (out / "new.md").write_text("newer\n")
     assert docs.load(out).changed == ("~/memory/b", "~/memory/new")
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}'])
-def test_a_note_that_cannot_be_read_is_reported_and_nothing_is_lost(
-    docs: Documents, out: Path, text: str
-) -> None:
-    edit(out / "b.md", "bee", "wasp")
-    docs.load(out)
-    (out / LOADED).write_text(text)
-    edit(out / "a.md", "two", "TWO")
-    loading = docs.load(out)
-    assert loading.changed == ("~/memory/a",)
-    assert [each.file for each in loading.problems] == [LOADED]
-    assert docs.load(out) == NOTHING, "it is written anew"
 
 
 def test_only_one_loads_at_a_time(docs: Documents, out: Path) -> None:

@@ -8,18 +8,21 @@ from pathlib import Path
 
 import pytest
 
+import recollect
 from recollect.documents.files import Folder
+from recollect.documents.front_matter import FRONT_BYTES_MAX
 from recollect.documents.manifest import Manifest, ManifestEntry
 from recollect.documents.paths import memory_root, read_path
-from recollect.documents.survey import Survey, SurveyLimits, survey
+from recollect.documents.survey import Survey, looks
 from recollect.errors import TooLarge
 
-LIMITS = SurveyLimits(body_bytes_max=1024, files_max=100)
+FILE_BYTES_MAX = 1024 + FRONT_BYTES_MAX + 64
 
 
-def look(path: Path, known: Manifest | None = None, limits: SurveyLimits = LIMITS) -> Survey:
-    with Folder.named(path) as folder:
-        return survey(folder, memory_root(), limits, known)
+def look(path: Path, known: Manifest | None = None, files_max: int = 100) -> Survey:
+    settings = {"document_bytes_max": 1024, "documents_max": files_max}
+    with recollect.open(":memory:", settings=settings) as memory, Folder.named(path) as folder:
+        return memory.space().documents._held().survey(folder, memory_root(), known)
 
 
 def manifest(*entries: ManifestEntry) -> Manifest:
@@ -39,7 +42,7 @@ def test_files_are_found_by_the_place_they_stand_for(tmp_path: Path) -> None:
     assert found.skipped == {}
     assert found.files[read_path("people/ana").key].data == b"a"
     assert found.files[memory_root().key].data == b"top"
-    assert found.folders == {read_path("people").key: "people"}
+    assert found.folders == {read_path("people").key}
 
 
 def test_the_form_of_a_name_does_not_matter(tmp_path: Path) -> None:
@@ -57,7 +60,7 @@ def test_what_is_no_document_is_skipped_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     (tmp_path / "a:b.md").write_text("x")
     (tmp_path / "dir.md").mkdir()
-    (tmp_path / "large.md").write_bytes(b"x" * LIMITS.file_bytes_max + b"x")
+    (tmp_path / "large.md").write_bytes(b"x" * FILE_BYTES_MAX + b"x")
     os.mkfifo(tmp_path / "pipe.md")
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.md")).write_text("x")
     found = look(tmp_path)
@@ -101,7 +104,7 @@ def test_the_number_of_files_has_a_limit(tmp_path: Path) -> None:
     for number in range(7):
         (tmp_path / "d" / f"{number}.md").write_text("x")
     with pytest.raises(TooLarge):
-        look(tmp_path, limits=SurveyLimits(body_bytes_max=1024, files_max=5))
+        look(tmp_path, files_max=5)
 
 
 def test_what_is_as_it_was_published_is_not_kept_in_memory(tmp_path: Path) -> None:
@@ -118,7 +121,7 @@ def test_what_is_as_it_was_published_is_not_kept_in_memory(tmp_path: Path) -> No
 
 def test_what_was_published_is_never_too_large(tmp_path: Path) -> None:
     """Limits can become smaller; a file nobody touched is no edit for that."""
-    data = b"x" * (LIMITS.file_bytes_max + 1)
+    data = b"x" * (FILE_BYTES_MAX + 1)
     for name in ("a.md", "b.md", "c.md"):
         (tmp_path / name).write_bytes(data)
     (tmp_path / "b.md").write_bytes(b"y" * len(data))
@@ -138,11 +141,15 @@ def test_two_looks_tell_whether_something_changed(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "a.md").write_text("x")
     (tmp_path / ".hidden").write_text("x")
-    before = look(tmp_path).seen()
-    assert look(tmp_path).seen() == before
-    (tmp_path / "d" / "a.md").write_text("y")
-    assert look(tmp_path).seen() != before
-    (tmp_path / "d" / "a.md").write_text("x")
-    assert look(tmp_path).seen() == before
-    (tmp_path / ".hidden").write_text("longer")
-    assert look(tmp_path).seen() != before
+
+    def seen() -> dict[str, object]:
+        with Folder.named(tmp_path) as folder:
+            return dict(looks(folder))
+
+    before = seen()
+    assert set(before) == {"d/a.md", ".hidden"}
+    assert seen() == before
+    for name in ("d/a.md", ".hidden"):
+        (tmp_path / name).write_text("longer")
+        assert seen() != before
+        before = seen()

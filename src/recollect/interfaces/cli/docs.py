@@ -8,10 +8,9 @@ from typing import Annotated, BinaryIO
 
 import click
 
-from recollect.documents.load import Loading
+from recollect.documents.load import Conflict, Loading
 from recollect.documents.paths import DEPTH_MAX, memory_root, read_path
 from recollect.documents.publish import Publication
-from recollect.documents.survey import Conflict
 from recollect.documents.tree import Documents, Links, OnReferences
 from recollect.errors import DocumentReferenced, NotFound, UnloadedEdits
 from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, group
@@ -673,9 +672,9 @@ def load(
 ) -> Output:
     """Load what people changed in DIRECTORY: new files, edits, moves and deletions.
 
-    What was published is the base: edits on both sides are merged. Where both changed the same
-    words there is a conflict, and both stay as they are; the output says how to resolve it. A
-    directory that was never published can be loaded, too. Exit code 1: not everything was loaded.
+    If a document has changed since its file was made, there is a conflict: the document stays, and
+    the file is kept as a copy beside DIRECTORY; the output says where. A directory that was never
+    published can be loaded, too. Exit code 1: not everything was loaded.
 
     Examples:
       recollect docs load notes --dry-run
@@ -695,7 +694,6 @@ def _loading_lines(loading: Loading, *, dry_run: bool) -> Iterator[str]:
     did = {
         "create": loading.created,
         "change": loading.changed,
-        "merge": loading.merged,
         "move": [f"{each.source} to {each.target}" for each in loading.moved],
         "delete": loading.deleted,
     }
@@ -712,24 +710,23 @@ def _loading_lines(loading: Loading, *, dry_run: bool) -> Iterator[str]:
 
 
 def _sides(conflict: Conflict) -> Iterator[str]:
-    """Both sides between marks, or what each of them says."""
-    if conflict.merged:
-        yield indented(harmless(conflict.merged))
-        return
+    """What each of them says, and where the file is kept."""
     for whose, text in (("the document", conflict.ours), ("the file", conflict.theirs)):
         if text:
             yield f"    {whose} says:"
             yield indented(harmless(text))
+    if conflict.copy:
+        yield f"    the file is kept as {one_line(conflict.copy)}"
 
 
 def _advice(at: Target, directory: str, loading: Loading) -> str:
     if loading.is_nothing:
         return "Nothing to load: the files say what the documents say."
     if loading.conflicts and loading.is_published:
-        over = f"recollect docs publish {_quoted(directory)} --discard-edits{at.arguments}"
+        publish = f"recollect docs publish {_quoted(directory)}{at.arguments}"
         return (
-            "Resolve each conflict as it says, then load again. Or publish over all edits that are"
-            f" not loaded, which are then kept aside: {over}"
+            "What the files said is kept beside them. To go on from what the documents say:"
+            f" {publish}, change the files, and load again."
         )
     return "Resolve each conflict as it says, then load again." if loading.conflicts else ""
 
