@@ -22,7 +22,7 @@ every_tree = pytest.mark.parametrize("tree", [TREE, CONFORMANCE], ids=lambda tre
 # or package directly below src/recollect has to be given its place here.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "types", "descriptors", "messages", "languages", "times", "stemming"})
-    | frozenset({"quoting", "quarantine", "restating", "progress", "patterns"})
+    | frozenset({"quoting", "quarantine", "progress", "patterns"})
     | frozenset({"clock", "ids", "crashpoints"}),
     frozenset({"config", "observing"}),
     frozenset({"store"}),
