@@ -361,13 +361,17 @@ class Pipeline:
         self.render_pages(space)
         if not publish:
             return ()
-        made = self.consolidator().withdraw(space)
-        files = self._memory_files()
+        files, written = self._memory_files(), list[bool]()
+        consolidator = replace(
+            self.consolidator(),
+            write_files=lambda space, made: written.append(files.write(space, made.number)),
+        )
+        made = consolidator.withdraw(space)
         left = list(made.left)
         if made.left and (directory := files.directory(space)) is not None:
             left.append(str(directory))
         # Also where a generation has it all: a page may be gone that none has.
-        left += files.withdraw(space, is_published=made.has_generation)
+        left += files.withdraw(space, is_published=made.has_generation and not any(written))
         return tuple(dict.fromkeys(left))
 
     def render_pages(self, space: str) -> None:
