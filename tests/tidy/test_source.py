@@ -46,7 +46,6 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
     {
         ("recollect", "<dynamic>"),  # each public name when it is asked for
         ("recollect.compat", "<dynamic>"),  # other libraries' verbs, when they are asked for
-        ("recollect.pipeline", "recollect.agents.handover"),
         ("recollect.pipeline", "recollect.agents.loop"),
         ("recollect.pipeline", "recollect.agents.memory_agent"),
         ("recollect.pipeline", "recollect.agents.runner"),

@@ -403,24 +403,9 @@ def _forget_pages(
     Those that stay do not name it any more. Not filed again are sessions that are named `besides`.
     """
     dropped = drop_pages(c, space, taken, now, is_erased=True, all_pages=all_pages)
-    _forget_steps(c, space)
     file_again(c, space, dropped.sessions.difference(besides), now)
     counted = {"documents": dropped.documents, "versions": dropped.versions}
     return {**counted, "left": tuple(dropped.left)}
-
-
-def _forget_steps(c: Connection, space: str) -> None:
-    """Remove what models read and wrote for memory-agents: also in turns about other sessions.
-
-    Nothing is made of it any more, and any of it may repeat a page that said what is gone.
-    """
-    steps = {"space": space, "steps": "step:%"}
-    for (key_id,) in c.rows("memory_agents", {"space": space}):
-        for (session_id,) in c.rows("sessions_with_steps", {**steps, "key_id": key_id}):
-            whole = {"space": space, "session_id": session_id, "first_seq": 1, "last_seq": _EVERY}
-            c.run("delete_told_retained", whole)
-            c.run("delete_steps", {**steps, "answers": "answer:%", "session_id": session_id})
-            c.rows("forget_summaries", {"space": space, "id": session_id})
 
 
 PIECE = 200  # rows that one transaction erases
