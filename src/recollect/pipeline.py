@@ -169,7 +169,7 @@ class Pipeline:
 
     def processor(self, budget: Budget | None = None) -> Processor:
         """What distils sessions, for one worker: by extraction, the memory-agent, or both."""
-        from recollect.processing import LoggingProcessor
+        from recollect.processing import HandingProcessor, LoggingProcessor
 
         path = self._settings.pipeline
         has_reader = self._runtime.models.has_memory_agent
@@ -179,8 +179,6 @@ class Pipeline:
             extraction = self.extraction(budget, by_rules=True)
         if path in ("extraction", "none"):
             return extraction or LoggingProcessor()
-        from recollect.agents.handover import HandingProcessor
-
         return HandingProcessor(
             extraction=extraction,
             reads_all=has_reader or path == "memory-agent",
@@ -229,27 +227,18 @@ class Pipeline:
         from recollect.agents.memory_agent import MemoryAgents
         from recollect.agents.runner import Runner
 
-        ids, model = self._runtime.ids, self._runtime.models.memory_agent()
         doer = MemoryAgents(
             store=self._runtime.store,
             settings=self._settings,
             clock=self._clock,
-            ids=ids,
+            ids=self._runtime.ids,
             redactor=self._runtime.redactor,
             documents=self.documents,
-            model=model,
+            model=self._runtime.models.memory_agent(),
             budget=budget,
             is_named=self._runtime.models.is_memory_agent_named,
         )
-        runner = Runner(
-            store=self._runtime.store,
-            settings=self._settings,
-            clock=self._clock,
-            ids=ids,
-            doer=doer,
-            redact=self._runtime.redacted,
-            redo_max=1,
-        )
+        runner = Runner(runtime=self._runtime, store=self._runtime.store, doer=doer, redo_max=1)
         return runner.run(claim, holder, lost)
 
     def _consolidate(
@@ -361,13 +350,17 @@ class Pipeline:
         self.render_pages(space)
         if not publish:
             return ()
-        made = self.consolidator().withdraw(space)
-        files = self._memory_files()
+        files, written = self._memory_files(), list[bool]()
+        consolidator = replace(
+            self.consolidator(),
+            write_files=lambda space, made: written.append(files.write(space, made.number)),
+        )
+        made = consolidator.withdraw(space)
         left = list(made.left)
         if made.left and (directory := files.directory(space)) is not None:
             left.append(str(directory))
         # Also where a generation has it all: a page may be gone that none has.
-        left += files.withdraw(space, is_published=made.has_generation)
+        left += files.withdraw(space, is_published=made.has_generation and not any(written))
         return tuple(dict.fromkeys(left))
 
     def render_pages(self, space: str) -> None:

@@ -14,6 +14,8 @@ from typing import Protocol
 from recollect.types.facts import NOTHING_SPENT, Draft, Extraction, Spent
 from recollect.types.records import Claim, Outcome, Record, SessionState
 
+MEMORY_AGENT = "memory-agent"  # what hands a session over without an extractor
+
 _log = logging.getLogger(__name__)
 
 
@@ -66,6 +68,40 @@ class LoggingProcessor:
     def process(self, work: Work) -> Verdict:
         _log.debug("session %s: %d records read", work.session.id, len(work.records))
         return Verdict(outcome=Outcome.NO_OUTPUT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandingProcessor:
+    """Has sessions extracted by another processor, or by none, and handed over.
+
+    `reads_all`: the memory-agent reads what was said; else it files the facts that were found, and
+    what had none is not handed over. `ensure_root` sees to it that a space has a memory root.
+    """
+
+    extraction: Processor | None
+    reads_all: bool
+    ensure_root: Callable[[str], None]
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.extraction, "name", MEMORY_AGENT))
+
+    def process(self, work: Work) -> Verdict:
+        self.ensure_root(work.session.space)
+        if self.extraction is None:
+            return Verdict(outcome=Outcome.HANDED_OVER, extractor=MEMORY_AGENT)
+        return self.extraction.process(work)
+
+    def hands_over(self, verdict: Verdict) -> bool:
+        """Whether the memory-agent is to have what a verdict is about."""
+        match verdict.outcome:
+            case Outcome.HANDED_OVER:
+                return True
+            case Outcome.EXTRACTED | Outcome.NO_OUTPUT:
+                has_facts = verdict.draft is not None and bool(verdict.draft.facts)
+                return self.reads_all or has_facts
+            case Outcome.SKIPPED | Outcome.EXTERNAL:
+                return False
 
 
 @dataclass(slots=True)

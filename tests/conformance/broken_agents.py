@@ -165,7 +165,6 @@ BROKEN_AGENTS: dict[str, tuple[type[RelationalAgents | RelationalLeases], str]] 
 
 # What a store may leave out, and the case that has to notice.
 MUTED_AGENTS: dict[str, str] = {
-    "delete_steps": "what_a_model_read_is_forgotten",
     "forget_own_items": "a_parked_message_is_forgotten",
     "wake_agent": "a_message_wakes_a_sleeping_agent",
     "set_life": "an_idle_agent_falls_asleep",

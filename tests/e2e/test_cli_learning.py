@@ -505,6 +505,12 @@ def test_a_forgotten_session_leaves_a_receipt_and_nothing_else(durable_store_url
     assert erased in result.stdout
     assert [fact["content"] for fact in run_json("facts", *store)] == ["Ana is vegetarian."]
     assert run_json("history", KEYED, *store) == []
+    shown = run("sessions", "show", session_id, *store).stdout
+    assert "forgotten on 2" in shown
+    assert not {"Records", "Cursor", "Extraction", "skipped"} & set(shown.split())
+    assert [row["forgotten_at"] is None for row in run_json("sessions", *store)] == [True, False]
+    status = run("status", *store).stdout.partition(session_id)[2].splitlines()
+    assert status[1].strip().startswith("forgotten on 2")
     receipt = run_json("forget", "--session", session_id, "--yes", *store)
     assert (receipt["session_id"], receipt["records"], receipt["facts"]) == (session_id, 0, 0)
 

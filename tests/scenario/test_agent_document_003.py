@@ -21,7 +21,6 @@ from recollect.messages import Role
 from recollect.types.agents import ItemKind, Life, Span, Turn
 from recollect.types.records import Claim, JobKind, LeasePolicy, MarkPolicy, Outcome
 from recollect_conformance.scripted import ScriptedServer, calls
-from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import (
     AGENT,
     MEMORY_AGENT,
@@ -429,39 +428,6 @@ def test_an_agents_own_session_is_not_posted_where_nothing_is_to_be_remembered(
 
 
 # post-completion
-
-
-def test_it_accumulates_context_and_compacts_it_itself(store_url: str) -> None:
-    """Its own history is compacted, and not marked by it."""
-    filed: list[int] = []
-
-    def script(received: Received) -> Any:
-        if not is_memory_agents(received):
-            return "A summary: pages on likes were filed."
-        filed.append(len(received.messages))
-        return "Filed."
-
-    with hosted(
-        store_url,
-        script,
-        memory_agent=True,
-        pipeline="memory-agent",
-        compaction_threshold=6,
-        retain_recent=2,
-    ) as here:
-        for number in range(6):
-            told(here, f"I like number {number}.", key=f"k{number}")
-            here.memory.work()
-        session = here.session(MEMORY_AGENT, MEMORY_KEY)
-        assert session.state.rotation > 1
-        assert session.summary == "A summary: pages on likes were filed."
-        assert all(
-            each.invalidated_at is None
-            for each in here.space.sessions.list()
-            if each.agent_id == KEY
-        )
-        assert len(filed) == 6
-        assert max(filed) <= 10
 
 
 def test_the_transcript_is_rendered_on_delivery_and_kept_nowhere(store_url: str) -> None:

@@ -138,13 +138,9 @@ def test_nor_does_what_a_model_wrote(store_url: str, tmp_path: Path, change: Cha
                 assert "lisbon" not in everything(space, session, tmp_path)
                 texts = space.sessions.extraction(session.id)
                 assert texts is not None
-                assert texts.rollout_summary == (
-                    "Ana introduced herself. Ana lives in Faro and is new here. "
-                    "She likes fado a lot."
-                    if change is corrected
-                    else "Ana introduced herself. She likes fado a lot."
-                )
-                assert "- Ana likes fado." in texts.raw_memory
+                home = ["- Ana lives in Faro. [#1, user]"] if change is corrected else []
+                stands = "\n".join([*home, "- Ana likes fado. [#1, user]"])
+                assert texts.rollout_summary == texts.raw_memory == stands
             assert len(server.requests) > 1, "it was asked again, and said the same"
 
 

@@ -22,7 +22,7 @@ every_tree = pytest.mark.parametrize("tree", [TREE, CONFORMANCE], ids=lambda tre
 # or package directly below src/recollect has to be given its place here.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "types", "descriptors", "messages", "languages", "times", "stemming"})
-    | frozenset({"quoting", "quarantine", "restating", "progress", "patterns"})
+    | frozenset({"quoting", "quarantine", "progress", "patterns"})
     | frozenset({"clock", "ids", "crashpoints"}),
     frozenset({"config", "observing"}),
     frozenset({"store"}),
@@ -46,7 +46,6 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
     {
         ("recollect", "<dynamic>"),  # each public name when it is asked for
         ("recollect.compat", "<dynamic>"),  # other libraries' verbs, when they are asked for
-        ("recollect.pipeline", "recollect.agents.handover"),
         ("recollect.pipeline", "recollect.agents.loop"),
         ("recollect.pipeline", "recollect.agents.memory_agent"),
         ("recollect.pipeline", "recollect.agents.runner"),

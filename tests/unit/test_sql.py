@@ -137,7 +137,7 @@ def test_only_what_must_differ_differs() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["session_sources", "session_facts", "is_suppressed", "session_statements", "session_disputes"],
+    ["session_sources", "session_facts", "is_suppressed", "session_statements"],
 )
 def test_what_a_session_bears_out_is_found_without_going_through_the_whole_space(name: str) -> None:
     connection = apsw.Connection(":memory:")

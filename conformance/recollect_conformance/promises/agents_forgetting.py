@@ -279,23 +279,6 @@ def a_parked_message_is_forgotten(store: Harness) -> None:
 
 
 @case(
-    "P11 A5", "what a model read and wrote for a memory-agent goes with anything that is forgotten"
-)
-def what_a_model_read_is_forgotten(store: Harness) -> None:
-    ref, _ = handed_over(store, key="kept")
-    claim = work(store)
-    turn = take(store, claim)
-    step(store, claim, thinking("a page that says it", key=f"step:{turn.id}:1"))
-    finish(store, claim, turn, "filed it")
-    release(store, claim)
-    _, session_id = _told(store, "gone")
-    _forget(store, session_id)
-    said = " ".join(_said(store, ref))
-    assert "says it" not in said
-    assert "filed" not in said
-
-
-@case(
     "P11 D1",
     "a page that a model wrote goes with what it was written from; what stands below stays",
 )

@@ -89,6 +89,22 @@ def forgetting_removes_everything(store: Harness) -> None:
         assert store.handle.facts.history(SPACE, fact_id) == []
 
 
+@case("P11 X7", "a forgotten session is known as forgotten, since when, and as nothing else")
+def a_forgotten_session_is_known_as_such(store: Harness) -> None:
+    session = teach(store, statement("likes tea"))
+    state = store.handle.sessions.get(SPACE, session)
+    assert state is not None
+    assert state.forgotten_at is None
+    store.clock.advance(5)
+    _forget(store, session)
+    state = store.handle.sessions.get(SPACE, session)
+    assert state is not None
+    assert state.forgotten_at == store.now()
+    [line] = store.handle.extractions.progress(SPACE, 10)
+    assert (line.outcome, line.finished_at) == ("forgotten", store.now())
+    assert (line.facts, line.spent.tokens, line.extractor) == (0, 0, None)
+
+
 @case("P11", "an unknown session cannot be forgotten, nor one of another space")
 def an_unknown_session_is_not_forgotten(store: Harness) -> None:
     session = teach(store, statement("likes tea"))

@@ -44,6 +44,7 @@ from recollect_conformance.lessons import (
     due,
     edit,
     events,
+    extraction,
     fact_named,
     facts,
     learn,
@@ -99,7 +100,7 @@ def a_record_is_forgotten(store: Harness) -> None:
     assert [fact.content for fact in facts(store, every=True)] == ["likes tea"]
     assert sources_of(only_fact(store)) == [(session, 2)]
     assert store.records.summary(store.key()) == ""
-    assert store.handle.extractions.get(SPACE, session) is None
+    assert extraction(store, session).rollout_summary == "- likes tea [#2, user]"
     assert store.records.after(SPACE, session, 1, 10) == kept
 
 
@@ -291,7 +292,7 @@ def a_fact_is_forgotten(store: Harness) -> None:
     before = revision(store)
     store.clock.advance(5)
     assert _forget_fact(store, fact.id) == Receipt(
-        space=SPACE, at=store.now(), fact_id=fact.id, facts=1, sources=2
+        space=SPACE, at=store.now(), fact_id=fact.id, facts=1, sources=2, extractions=1
     )
     assert contents(store) == ["likes figs"]
     assert store.handle.facts.get(SPACE, fact.id) is None
@@ -346,11 +347,11 @@ def forgetting_a_fact_brings_back(store: Harness) -> None:
 
 @case("P11 G11 G9", "the next generation erases the versions of pages that may say the fact")
 def pages_are_made_anew_without_it(store: Harness) -> None:
-    remember(store, "one", statement("likes tea"), memory="one")
+    remember(store, "one", statement("likes tea"), statement("likes figs"), memory="one")
     consolidate(store)
     remember(store, "two", memory="two")
     consolidate(store)
-    _forget_fact(store, only_fact(store).id)
+    _forget_fact(store, fact_named(store, "likes tea").id)
     assert select(store).is_forgetting
     assert {each.because for each in select(store).removed} == {RemovedBecause.FORGOTTEN}
     consolidate(store)

@@ -13,67 +13,71 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
-from recollect.agents.compacting import Compactor
-from recollect.agents.loop import Loop, LoopLimits, LoopResult, Stop, steps_of
+from recollect.agents.loop import Loop, LoopLimits, LoopResult, Stop, shown_record, steps_of
 from recollect.agents.outbox import Outbox
 from recollect.agents.profile import AgentProfile, Hooks, TurnEnd, TurnStart
-from recollect.agents.redacting import Redacting
-from recollect.agents.reply import Reply, stored_reply
-from recollect.agents.responder import answers, respond
+from recollect.agents.reply import Reply, answers, respond, stored_reply
 from recollect.agents.runner import ANSWER_KEY, Done, Errand, LostClaimError
 from recollect.agents.toolbox import Toolbox
-from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.context.assembly import Assembled, WindowLimits, assemble
+from recollect.context.compaction import (
+    SUMMARY_FAILURES,
+    Compaction,
+    ModelSummarizer,
+    plan_compaction,
+)
 from recollect.descriptors import from_cache_key
 from recollect.errors import PromptTooLong, RecollectError, StoreError, TurnFailed
 from recollect.extraction.spend import Budget, Purpose, Till
 from recollect.extraction.transcript import fenced
-from recollect.ids import Ids
 from recollect.messages import Role
 from recollect.models.prompts import Prompt, load_prompt
-from recollect.models.protocol import Model, Request
+from recollect.models.protocol import Completion, Model, Request
 from recollect.observing import log_text
 from recollect.observing.traces import MODEL, PURPOSE, spanned
 from recollect.recall.recaller import Recaller
 from recollect.recall.recap import joined
 from recollect.recall.usage import without_citations
+from recollect.runtime import Runtime
 from recollect.store.protocol import Store
 from recollect.types.agents import ItemKind, Turn
 from recollect.types.recall import Context, Filters
-from recollect.types.records import Claim, KeyRef, NewRecord, Record, StaleClaim
+from recollect.types.records import (
+    Claim,
+    KeyRef,
+    MarkCause,
+    NewRecord,
+    Record,
+    SessionState,
+    StaleClaim,
+)
 
 PROMPTS = Path(__file__).parent / "prompts"
 NOTHING = Context(text="")
 QUERY_CHARS_MAX = 4000
 EMERGENCY_SHARES = (2, 8)  # one part in so many of the window is used, where it is refused
 RECENT_MAX = 32  # conversations kept for when the store is out of reach
+COMPACTED_MAX = 500  # records that a compaction looks at; what is older was dropped long ago
+SPACES_MAX = 64  # whose redactor is kept
+TEXTS_MAX = 1024  # of one space that are not looked at twice
+TEXT_CHARS_MAX = 20_000  # what is longer is looked at again
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surrounds:
-    """What conversations need of the memory they belong to."""
-
-    store: Store
-    settings: Settings
-    clock: Clock
-    ids: Ids
-    redacting: Redacting
-    model: Callable[[], Model | None]
-    recaller: Callable[[str], Recaller] | None  # none: nothing is remembered
-    budget: Budget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversations:
     """Implements `Doer` for agents that a host runs."""
 
-    around: Surrounds
+    runtime: Runtime
+    store: Store
+    recaller: Callable[[str], Recaller] | None  # none: nothing is remembered
+    redactor_of: Callable[[str], Callable[[str], str]]  # what redacts texts of a space
+    budget: Budget
     profiles: Mapping[str, AgentProfile]
     default: AgentProfile
     hooks: Hooks
@@ -86,25 +90,86 @@ class Conversations:
 
     def prepare(self, ref: KeyRef, claim: Claim, is_lost: Callable[[], bool]) -> None:
         """Compact the conversation where it has grown too long."""
-        model = self._profile(ref).model or self.around.model()
-        till = None if model is None else partial(self._till, ref, model)
-        compacted = self._compactor.compact_if_due(
-            ref, claim, till, is_lost, seen=self._seen_whole(ref)
-        )
-        if isinstance(compacted, StaleClaim):
+        if isinstance(self._compacted(ref, claim, is_lost), StaleClaim):
             raise LostClaimError
+
+    def _compacted(
+        self, ref: KeyRef, claim: Claim, is_lost: Callable[[], bool]
+    ) -> SessionState | StaleClaim | None:
+        """The new session, if there is one now: the old one is marked, what is kept is shown."""
+        seen, store = self._recent.get(ref.key_id, ()), self.store
+        # Mostly nothing is near: then the summary, which takes no half of the room, is not read,
+        # and what was just shown as a whole is not read again.
+        is_whole = 0 < len(seen) < self._settings.max_history_len
+        if is_whole and self._planned(seen, share=2) is None:
+            return None
+        newest, summary = store.records.recent_with_summary(
+            ref, self._settings.compaction_threshold + 1
+        )
+        if self._planned(newest, summary) is None:
+            return None
+        planned = self._planned(store.records.recent(ref, COMPACTED_MAX), summary)
+        if planned is None:
+            return None
+        return store.agents.rotate(
+            claim,
+            MarkCause.COMPACTION,
+            self.runtime.now(),
+            self.runtime.ids.new,
+            summary=self._summarised(ref, summary, planned, is_lost),
+            retain=len(planned.retained),
+        )
+
+    def _planned(
+        self, records: Sequence[Record], summary: str = "", *, share: int = 1
+    ) -> Compaction | None:
+        """What to compact, where there is room for one part in so many."""
+        settings = self._settings
+        taken = settings.agent_memory_tokens + settings.reply_tokens
+        return plan_compaction(
+            records,
+            tokens_max=max(settings.model_window_tokens - taken, 0) // 2 // share,
+            threshold=settings.compaction_threshold,
+            retain_recent=settings.retain_recent,
+            summary=summary,
+        )
+
+    def _summarised(
+        self, ref: KeyRef, summary: str, planned: Compaction, is_lost: Callable[[], bool]
+    ) -> str | None:
+        """The new summary; none without a model, or where it fails: older messages are dropped."""
+        model = self._model(ref)
+        if model is None:
+            return None
+        till = self._till(ref, model, planned.summarised[-1].session_id)
+
+        def ask(request: Request, what: str) -> Completion:
+            return till.ask(replace(request, is_cancelled=is_lost), what)
+
+        summarizer = ModelSummarizer(
+            ask,
+            self._settings,
+            redact=self.redactor_of(ref.space),
+            summary_tokens_max=self._settings.summary_tokens_max,
+        )
+        try:
+            return summarizer.summarize(summary, planned.summarised)
+        except SUMMARY_FAILURES as error:
+            shown = log_text.loggable(error)
+            _log.warning("agent %s: older messages are dropped: %s", ref.agent_id, shown)
+            return None
 
     # a turn
 
     def do(self, errand: Errand) -> Done:
         """Answer what was said."""
         ref, turn = errand.ref, errand.turn
-        store, settings = self.around.store, self.around.settings
+        store, settings = self.store, self._settings
         told = self.outbox.waiting(ref, ANSWER_KEY + turn.id)
         if told is not None:  # whoever asked has been told, and only the store does not know
             return Done(records=(told,))
         note = self._before(errand)
-        model = self._profile(ref).model or self.around.model()
+        model = self._model(ref)
         # One more than is shown, so that a turn that is not there as a whole is not shown in part.
         history, summary = store.records.recent_with_summary(ref, settings.max_history_len + 1)
         self._remember(ref, history)
@@ -129,12 +194,12 @@ class Conversations:
         self, errand: Errand, model: Model, given: _Given, history: Sequence[Record]
     ) -> Reply:
         ref, turn = errand.ref, errand.turn
-        settings = self.around.settings
+        settings = self._settings
         till = self._till(ref, model, turn.session.id, attempt=turn.items[0].attempts + 1)
         loop = Loop(
             ask=lambda request: till.ask(request, "chat"),
             assemble=self._assembling(ref, given),
-            toolbox=Toolbox(self._profile(ref).tools, redact=self._redact(ref.space)),
+            toolbox=Toolbox(self._profile(ref).tools, redact=self.redactor_of(ref.space)),
             limits=LoopLimits(
                 turns=settings.agent_turns_max,
                 tokens=settings.agent_tokens_max,
@@ -142,7 +207,7 @@ class Conversations:
                 tool_bytes=settings.agent_tool_bytes_max,
                 reply_tokens=settings.reply_tokens,
             ),
-            clock=self.around.clock,
+            clock=self.runtime.clock,
             keep=partial(self._kept, errand),
             turn_id=turn.id,
             is_cancelled=errand.is_lost,
@@ -157,7 +222,7 @@ class Conversations:
         self, errand: Errand, loop: Loop, summary: str, error: PromptTooLong
     ) -> LoopResult:
         """Go on with the last messages alone, where a window is smaller than it was said to be."""
-        ref, settings = errand.ref, self.around.settings
+        ref, settings = errand.ref, self._settings
         for share in EMERGENCY_SHARES:
             _log.warning(
                 "agent %s is shown its last messages alone: %s",
@@ -171,7 +236,7 @@ class Conversations:
             )
             given = _Given(summary=summary)
             smaller = replace(loop, assemble=self._assembling(ref, given, limits))
-            history = self.around.store.records.recent(ref, settings.max_history_len + 1)
+            history = self.store.records.recent(ref, settings.max_history_len + 1)
             try:
                 return smaller.run(history, turns_before=_steps_before(errand.turn, history))
             except PromptTooLong as again:
@@ -181,7 +246,7 @@ class Conversations:
     def _assembling(
         self, ref: KeyRef, given: _Given, limits: WindowLimits | None = None
     ) -> Callable[[Sequence[Record]], Assembled]:
-        settings, profile = self.around.settings, self._profile(ref)
+        settings, profile = self._settings, self._profile(ref)
         memory = "\n\n".join(part for part in (given.block.text, given.note) if part)
         return partial(
             assemble,
@@ -195,13 +260,13 @@ class Conversations:
                 reply_tokens=settings.reply_tokens,
                 max_history_len=settings.max_history_len,
             ),
-            redact=self._redact(ref.space),
+            redact=self.redactor_of(ref.space),
         )
 
     def _system(self, ref: KeyRef, profile: AgentProfile) -> str:
-        own = self.around.settings.prompts_dir
+        own = self._settings.prompts_dir
         prompt = _shipped_prompt() if own is None else load_prompt(PROMPTS, "chat", own)
-        now = self.around.clock.now().astimezone(UTC)
+        now = self.runtime.clock.now().astimezone(UTC)
         return prompt.fill(
             agent=json.dumps(from_cache_key(ref.agent_id).id, ensure_ascii=False),
             now=f"{now:%Y-%m-%d %H:%M}",
@@ -210,7 +275,7 @@ class Conversations:
 
     def _summary(self, ref: KeyRef) -> str:
         try:
-            return self.around.store.records.summary(ref)
+            return self.store.records.summary(ref)
         except StoreError as error:
             _log.warning(
                 "agent %s goes on without its summary: %s", ref.agent_id, log_text.loggable(error)
@@ -221,11 +286,11 @@ class Conversations:
         self, ref: KeyRef, text: str, session_id: str | None, speaker: str | None
     ) -> Context:
         """What memory has to say; where it cannot be asked, nothing."""
-        tokens = self.around.settings.agent_memory_tokens
-        if self.around.recaller is None or not tokens or not text.strip():
+        tokens = self._settings.agent_memory_tokens
+        if self.recaller is None or not tokens or not text.strip():
             return NOTHING
         try:
-            recaller = self.around.recaller(ref.space).redacting_by(self._redact(ref.space))
+            recaller = self.recaller(ref.space).redacting_by(self.redactor_of(ref.space))
             query = text[:QUERY_CHARS_MAX]
             return recaller.context(query, tokens, beside=session_id, speaker=speaker)
         except RecollectError as error:
@@ -236,12 +301,12 @@ class Conversations:
 
     def _with_recap(self, ref: KeyRef, turn: Turn, found: Context) -> Context:
         """A block with what a conversation begins with, in what room it leaves."""
-        settings, project = self.around.settings, turn.session.project
+        settings, project = self._settings, turn.session.project
         tokens = settings.agent_memory_tokens
-        if self.around.recaller is None:
+        if self.recaller is None:
             return found
         try:
-            recaller = self.around.recaller(ref.space).redacting_by(self._redact(ref.space))
+            recaller = self.recaller(ref.space).redacting_by(self.redactor_of(ref.space))
             recap = recaller.recapper.context(
                 min(tokens - found.token_count - 1, settings.recap_tokens),
                 filters=Filters(project=project, or_no_project=True),
@@ -262,12 +327,12 @@ class Conversations:
         told = done.told
         if errand.turn.kind is ItemKind.RESET:
             self._recent.pop(errand.ref.key_id, None)
-        if self.around.recaller is None:  # nothing of it outlives the process, nor fills it up
-            self.around.store.records.trim(errand.ref, self.around.settings.max_history_len)
+        if self.recaller is None:  # nothing of it outlives the process, nor fills it up
+            self.store.records.trim(errand.ref, self._settings.max_history_len)
         if not isinstance(told, _Told):
             self.settle(errand.ref, errand.turn, _stored_reply(errand.turn))
             return
-        self._remember_too(errand.ref, self._as_shown(_answer(told.reply)))
+        self._remember_too(errand.ref, shown_record(_answer(told.reply), self.runtime.now()))
         self.settle(errand.ref, errand.turn, told.reply)
         self._cite(errand, told)
         if self.hooks.after is not None:
@@ -275,7 +340,7 @@ class Conversations:
             _quietly("after", partial(self.hooks.after, end))
 
     def failed(self, errand: Errand, error: Exception, *, is_parked: bool) -> None:
-        told = self._redact(errand.ref.space)(f"{type(error).__name__}: {error}")
+        told = self.redactor_of(errand.ref.space)(f"{type(error).__name__}: {error}")
         if is_parked:
             self.settle(errand.ref, errand.turn, TurnFailed(told))
         else:
@@ -287,10 +352,10 @@ class Conversations:
             self.settle(errand.ref, errand.turn, done.told.reply)
 
     def _cite(self, errand: Errand, told: _Told) -> None:
-        if self.around.recaller is None or not told.block:
+        if self.recaller is None or not told.block:
             return
         try:
-            recaller = self.around.recaller(errand.ref.space)
+            recaller = self.recaller(errand.ref.space)
             recaller.cite(told.block, told.reply.cited, turn=errand.turn.id)
         except RecollectError as error:
             _log.warning("what was recalled could not be counted: %s", log_text.loggable(error))
@@ -299,7 +364,7 @@ class Conversations:
 
     def detached(self, ref: KeyRef, turn_id: str, said: Record) -> Reply:
         """Answer while the store is out of reach, from what was seen last."""
-        model = self._profile(ref).model or self.around.model()
+        model = self._model(ref)
         if model is None:
             return Reply(text=respond(NOTHING), turn_id=turn_id, is_offline=True)
         history = [*self._recent.get(ref.key_id, ()), said]
@@ -307,13 +372,13 @@ class Conversations:
         request = Request(
             system=shown.system,
             messages=shown.messages,
-            output_tokens_max=self.around.settings.reply_tokens,
+            output_tokens_max=self._settings.reply_tokens,
         )
         asked = {MODEL: model.name, PURPOSE: "chat"}
-        with spanned("model", asked, traced=self.around.settings.traces):
+        with spanned("model", asked, traced=self._settings.traces):
             completion = model.complete(request)
         reply = Reply(text=completion.text.strip(), turn_id=turn_id)
-        self._remember_too(ref, said, self._as_shown(_answer(reply)))
+        self._remember_too(ref, said, shown_record(_answer(reply), self.runtime.now()))
         return reply
 
     # the parts
@@ -321,14 +386,9 @@ class Conversations:
     def _remember(self, ref: KeyRef, history: Sequence[Record]) -> None:
         """For turns without a store: the conversations that were last spoken in."""
         self._recent.pop(ref.key_id, None)
-        self._recent[ref.key_id] = tuple(history[-self.around.settings.max_history_len :])
+        self._recent[ref.key_id] = tuple(history[-self._settings.max_history_len :])
         while len(self._recent) > RECENT_MAX:
             self._recent.popitem(last=False)
-
-    def _seen_whole(self, ref: KeyRef) -> Sequence[Record] | None:
-        """The conversation as this process has seen it; none where it has not, or in part."""
-        seen = self._recent.get(ref.key_id, ())
-        return seen if 0 < len(seen) < self.around.settings.max_history_len else None
 
     def _kept(self, errand: Errand, records: Sequence[NewRecord]) -> Sequence[Record]:
         kept = errand.keep(records)
@@ -338,22 +398,6 @@ class Conversations:
     def _remember_too(self, ref: KeyRef, *records: Record) -> None:
         self._remember(ref, [*self._recent.get(ref.key_id, ()), *records])
 
-    def _as_shown(self, record: NewRecord) -> Record:
-        """A record as a model is shown it, before the store has it."""
-        now = self.around.clock.now()
-        return Record(
-            session_id="",
-            seq=0,
-            role=record.role,
-            content=record.content,
-            name=record.name,
-            body=record.body,
-            at=now,
-            created_at=now,
-            key=record.append_key,
-            metadata={},
-        )
-
     def _before(self, errand: Errand) -> str:
         if self.hooks.before is None:
             return ""
@@ -361,29 +405,20 @@ class Conversations:
         given = _quietly("before", partial(self.hooks.before, start))
         return f"[From the host, for this turn]\n{fenced(given)}" if isinstance(given, str) else ""
 
+    @property
+    def _settings(self) -> Settings:
+        return self.runtime.settings
+
     def _profile(self, ref: KeyRef) -> AgentProfile:
         return self.profiles.get(ref.agent_id, self.default)
 
-    @property
-    def _compactor(self) -> Compactor:
-        around = self.around
-        return Compactor(
-            store=around.store,
-            settings=around.settings,
-            clock=around.clock,
-            ids=around.ids,
-            redact=self._redact,
-        )
+    def _model(self, ref: KeyRef) -> Model | None:
+        return self._profile(ref).model or self.runtime.models.main()
 
     def _till(self, ref: KeyRef, model: Model, session_id: str, attempt: int = 1) -> Till:
-        around = self.around
         purpose = Purpose(space=ref.space, session_id=session_id, attempt=attempt)
-        return Till(
-            model, around.store.ledger, around.settings, around.clock, around.budget, purpose
-        )
-
-    def _redact(self, space: str) -> Callable[[str], str]:
-        return self.around.redacting.of(space)
+        clock = self.runtime.clock
+        return Till(model, self.store.ledger, self._settings, clock, self.budget, purpose)
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,6 +436,18 @@ class _Told:
 
     reply: Reply
     block: Context
+
+
+def redactors(runtime: Runtime) -> Callable[[str], Callable[[str], str]]:
+    """What redacts texts of a space: a conversation is shown again every turn, and read once."""
+
+    @lru_cache(maxsize=SPACES_MAX)
+    def of(space: str) -> Callable[[str], str]:
+        redact = runtime.redactor().keyed(space).redact
+        known = lru_cache(maxsize=TEXTS_MAX)(redact)
+        return lambda text: known(text) if len(text) <= TEXT_CHARS_MAX else redact(text)
+
+    return of
 
 
 @cache

@@ -168,6 +168,22 @@ class Loop:
         return LoopResult(text=text, stop=stop, turns=turns, tokens=tokens)
 
 
+def shown_record(new: NewRecord, at: datetime, *, session_id: str = "", seq: int = 0) -> Record:
+    """A record as a model is shown it, before a store has it or where none ever will."""
+    return Record(
+        session_id=session_id,
+        seq=seq,
+        role=new.role,
+        content=new.content,
+        name=new.name,
+        body=new.body,
+        at=at,
+        created_at=at,
+        key=new.append_key,
+        metadata={},
+    )
+
+
 def steps_of(records: Sequence[Record], turn_id: str) -> int:
     """How often the model was asked in a turn that was interrupted."""
     own = f"step:{turn_id}:"

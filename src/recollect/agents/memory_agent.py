@@ -11,13 +11,12 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-from recollect.agents.compacting import Compactor
-from recollect.agents.loop import Loop, LoopLimits, Stop
-from recollect.agents.runner import ANSWER_KEY, Done, Errand, LostClaimError
+from recollect.agents.loop import Loop, LoopLimits, Stop, shown_record
+from recollect.agents.runner import ANSWER_KEY, Done, Errand
 from recollect.agents.toolbox import Tool, Toolbox
 from recollect.clock import Clock
 from recollect.config import Settings
@@ -53,7 +52,6 @@ from recollect.types.records import (
     Outcome,
     Record,
     SessionState,
-    StaleClaim,
 )
 
 LINES_MIN = 4  # shorter pages may be rewritten
@@ -165,6 +163,7 @@ LEFT_TO_A_MODEL = (
     "or learn from it by rules with `recollect work --again`"
 )
 RENDERED_REPORT = "The pages follow the facts."
+FILED = "Filed."  # whatever the model says of it: it may repeat a page
 ALLOWED = frozenset(
     {
         *("document_read", "document_write", "document_append", "document_patch"),
@@ -192,17 +191,7 @@ class MemoryAgents:
     is_named: bool = True  # the model, for this job and no other
 
     def prepare(self, ref: KeyRef, claim: Claim, is_lost: Callable[[], bool]) -> None:
-        model = self.model
-        till = None if model is None else partial(self._till, ref, model)
-        compactor = Compactor(
-            store=self.store,
-            settings=self.settings,
-            clock=self.clock,
-            ids=self.ids,
-            redact=self._redact,
-        )
-        if isinstance(compactor.compact_if_due(ref, claim, till, is_lost), StaleClaim):
-            raise LostClaimError
+        """Nothing: it is never shown what it did before."""
 
     def do(self, errand: Errand) -> Done:
         """File what the items of a turn are about; by rules where the model will never do it.
@@ -332,7 +321,7 @@ class MemoryAgents:
             result = begun().run([asked])
             if result.stop is not Stop.ANSWERED:
                 raise InvalidOutput(f"the memory-agent did not come to an end: {result.reason}")
-            report = self._redact(errand.ref.space)(result.text).strip() or report
+            report = FILED
         return report
 
     def _prompts(self, item: Item, session: SessionState | None) -> Iterator[str]:
@@ -382,7 +371,8 @@ class MemoryAgents:
         ref = errand.ref
         till = self._till(ref, model, turn.session.id, attempt=turn.items[0].attempts + 1)
         redact = self._redact(ref.space)
-        is_persons = voucher(self.store, ref.space, self.clock.now())
+        now, seqs = self.clock.now(), count(turn.session.last_seq + 2)
+        is_persons = voucher(self.store, ref.space, now)
         toolbox = Toolbox(_tools(changeset, opened, is_persons), allowed=ALLOWED, redact=redact)
         return Loop(
             ask=lambda request: till.ask(request, "memory-agent"),
@@ -402,7 +392,8 @@ class MemoryAgents:
                 reply_tokens=settings.model_output_tokens_max,
             ),
             clock=self.clock,
-            keep=errand.keep,
+            # What it reads and writes meanwhile is kept nowhere: it may say anything.
+            keep=lambda records: [shown_record(each, now, seq=next(seqs)) for each in records],
             # A turn that is tried again is done from the beginning: its changeset was lost.
             turn_id=f"{turn.id}:{self.ids.new()}",
             is_cancelled=errand.is_lost,
@@ -482,16 +473,7 @@ def _tools(
 
 def _asking(errand: Errand, prompt: str, number: int, clock: Clock) -> Record:
     """The request as a record that is shown and never stored: it holds what others said."""
-    now = clock.now()
-    return Record(
-        session_id=errand.turn.session.id,
-        seq=errand.turn.session.last_seq + 1 + number,
-        role=Role.USER,
-        content=prompt,
-        name=None,
-        body=None,
-        at=now,
-        created_at=now,
-        key=None,
-        metadata={},
-    )
+    session = errand.turn.session
+    asked = NewRecord(role=Role.USER, content=prompt)
+    seq = session.last_seq + 1 + number
+    return shown_record(asked, clock.now(), session_id=session.id, seq=seq)

@@ -15,8 +15,6 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from recollect.agents.reply import Reply, stored_reply
-from recollect.clock import Clock
-from recollect.config import Settings
 from recollect.errors import (
     CallCancelled,
     DocumentExists,
@@ -31,10 +29,10 @@ from recollect.errors import (
     StoreError,
     TurnFailed,
 )
-from recollect.ids import Ids
 from recollect.leases import Leaseholder
 from recollect.observing import log_text
 from recollect.processing import WorkReport
+from recollect.runtime import Runtime
 from recollect.store.protocol import Store
 from recollect.types import agents as agency
 from recollect.types.agents import (
@@ -116,12 +114,9 @@ Admit = Callable[[KeyRef, Sequence[NewRecord]], Sequence[NewRecord]]
 class Runner:
     """Runs claimed agents with one doer."""
 
+    runtime: Runtime
     store: Store
-    settings: Settings
-    clock: Clock
-    ids: Ids
     doer: Doer
-    redact: Callable[[str], str]
     admit: Admit = lambda _ref, records: records
     redo_max: int = 0  # times a turn is done again because others have changed its documents
 
@@ -157,8 +152,8 @@ class Runner:
             return report.add(WorkReport(stale=1))
 
     def _take(self, claim: Claim, lost: threading.Event) -> Turn | NoTurn:
-        policy = self.settings.mark_policy
-        taken = self.store.agents.take(claim, policy, self.clock.now(), self.ids.new)
+        policy = self.runtime.settings.mark_policy
+        taken = self.store.agents.take(claim, policy, self.runtime.now(), self.runtime.ids.new)
         if isinstance(taken, StaleClaim) or lost.is_set():
             raise LostClaimError
         return taken
@@ -199,7 +194,11 @@ class Runner:
 
     def _reset(self, errand: Errand) -> None:
         rotated = self.store.agents.rotate(
-            errand.claim, MarkCause.RESET, self.clock.now(), self.ids.new, turn=errand.turn
+            errand.claim,
+            MarkCause.RESET,
+            self.runtime.now(),
+            self.runtime.ids.new,
+            turn=errand.turn,
         )
         if isinstance(rotated, StaleClaim):
             raise LostClaimError
@@ -211,9 +210,9 @@ class Runner:
                 errand.claim,
                 errand.turn,
                 self.admit(errand.ref, done.records),
-                self.settings.mark_policy,
-                self.clock.now(),
-                self.ids.new,
+                self.runtime.settings.mark_policy,
+                self.runtime.now(),
+                self.runtime.ids.new,
                 done.documents,
             )
         except StoreError as error:
@@ -226,14 +225,14 @@ class Runner:
     def _kept(
         self, claim: Claim, records: Sequence[NewRecord], lost: threading.Event
     ) -> Sequence[Record]:
-        now, policy = self.clock.now(), self.settings.mark_policy
-        kept = self.store.agents.step(claim, records, policy, now, self.ids.new)
+        now, policy = self.runtime.now(), self.runtime.settings.mark_policy
+        kept = self.store.agents.step(claim, records, policy, now, self.runtime.ids.new)
         if isinstance(kept, StaleClaim) or lost.is_set():
             raise LostClaimError
         return kept
 
     def _failed(self, errand: Errand, error: Exception, holder: Leaseholder) -> None:
-        told = self.redact(f"{type(error).__name__}: {error}")
+        told = self.runtime.redacted(f"{type(error).__name__}: {error}")
         shown = (log_text.loggable if isinstance(error, RecollectError) else log_text.trail)(error)
         _log.warning("agent %s: a turn failed: %s", errand.ref.agent_id, shown)
         is_final = isinstance(error, PermanentFailure)
@@ -249,23 +248,23 @@ class Runner:
         attempts = errand.turn.items[0].attempts + 1
         is_parked = is_final or attempts >= holder.policy.failures_max
         if isinstance(outcome, Parked):  # nothing else waits: it may fall asleep
-            now = self.clock.now()
+            now = self.runtime.now()
             self.store.agents.set_signal(errand.ref, self._idle(now), errand.claim.kind, now)
         if not isinstance(outcome, StaleClaim):
             self.doer.failed(errand, error, is_parked=is_parked)
 
     def _rest(self, claim: Claim) -> bool:
         """Let the agent rest until somebody speaks to it; false: somebody has."""
-        now = self.clock.now()
+        now = self.runtime.now()
         rested = self.store.agents.release(claim, [self._idle(now)], now)
         if isinstance(rested, StaleClaim):
             raise LostClaimError
-        if self.settings.agent_idle_seconds < self.settings.signals_every_seconds:
+        if self.runtime.settings.agent_idle_seconds < self.runtime.settings.signals_every_seconds:
             self.store.leases.make_due(JobKind.SIGNALS)  # it is to be looked at before that
         return not isinstance(rested, MoreWork)
 
     def _idle(self, now: datetime) -> Signal:
-        asleep_at = now + timedelta(seconds=self.settings.agent_idle_seconds)
+        asleep_at = now + timedelta(seconds=self.runtime.settings.agent_idle_seconds)
         return Signal(name=agency.IDLE, due_at=asleep_at)
 
 

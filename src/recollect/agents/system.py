@@ -18,10 +18,10 @@ from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from recollect import collection
-from recollect.agents.conversation import Conversations, Surrounds
+from recollect.agents.conversation import Conversations, redactors
+from recollect.agents.loop import shown_record
 from recollect.agents.outbox import Outbox
 from recollect.agents.profile import AgentProfile, Hooks
-from recollect.agents.redacting import Redacting
 from recollect.agents.reply import Reply, Ticket
 from recollect.agents.runner import ANSWER_KEY, Runner, outcome_of
 from recollect.collection import StableKey
@@ -44,7 +44,7 @@ from recollect.session import LIST_MAX, Session, open_session, page_size
 from recollect.store.protocol import Store
 from recollect.types import agents as agency
 from recollect.types.agents import AgentState, ItemKind, ItemState, NewItem, Signal, Turn
-from recollect.types.records import JobKind, KeyRef, NewRecord, Record
+from recollect.types.records import JobKind, KeyRef, NewRecord
 from recollect.worker import Duties, Worker
 
 DEFAULT_KEY = "main"
@@ -348,22 +348,12 @@ class AgentSystem:
         said = NewRecord(
             role=Role.USER, content=item.text, append_key=f"inbox:{item.id}", said_at=now
         )
-        shown = Record(
-            session_id="",
-            seq=1,
-            role=said.role,
-            content=said.content,
-            name=None,
-            body=None,
-            at=now,
-            created_at=now,
-            key=said.append_key,
-            metadata={},
-        )
 
         def answer() -> None:
             try:
-                reply = hosting.conversations.detached(session.ref, item.id, shown)
+                reply = hosting.conversations.detached(
+                    session.ref, item.id, shown_record(said, now, seq=1)
+                )
             except RecollectError as failed:
                 hosting.outbox.add(session.ref, [said], error)
                 ticket.settle(failed)
@@ -401,16 +391,11 @@ class AgentSystem:
 
         outbox = Outbox(append)
         conversations = Conversations(
-            around=Surrounds(
-                store=store,
-                settings=settings,
-                clock=runtime.clock,
-                ids=runtime.ids,
-                redacting=Redacting(runtime.redactor),
-                model=runtime.models.main,
-                recaller=self._recaller if is_kept else None,
-                budget=Budget(settings, runtime.clock),
-            ),
+            runtime=runtime,
+            store=store,
+            recaller=self._recaller if is_kept else None,
+            redactor_of=redactors(runtime),
+            budget=Budget(settings, runtime.clock),
             profiles=self._profiles,
             default=self._default or AgentProfile(),
             hooks=self._hooks,
@@ -418,15 +403,7 @@ class AgentSystem:
             settle=lambda ref, turn, outcome: self._settle(store, ref, turn, outcome),
             trouble=lambda ref, turn, loggable: self._trouble(store, ref, turn, loggable),
         )
-        runner = Runner(
-            store=store,
-            settings=settings,
-            clock=runtime.clock,
-            ids=runtime.ids,
-            doer=conversations,
-            redact=runtime.redacted,
-            admit=admitted,
-        )
+        runner = Runner(runtime=runtime, store=store, doer=conversations, admit=admitted)
         lanes: list[str | None] = [None] if self._default is not None else [*self._profiles]
         workers = tuple(
             self._worker_on(store, Duties(run_agent=runner.run, lane=lane)) for lane in lanes

@@ -135,6 +135,7 @@ def _checked(slugs: tuple[str, ...]) -> DocumentPath:
     return path
 
 
+@lru_cache(maxsize=4096)  # the same slugs are read over and over
 def _problem(slug: str) -> str:
     """Why it cannot be a slug; empty if it can."""
     if not slug:

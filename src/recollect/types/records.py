@@ -109,6 +109,7 @@ class SessionState:
     ended_at: datetime | None
     ended_by: MarkCause | None
     pass_number: int = 1
+    forgotten_at: datetime | None = None  # when it was erased: nothing else is known of it
 
     @property
     def unprocessed(self) -> int:
@@ -433,6 +434,7 @@ class SessionOutcome(StrEnum):
     SKIPPED = "skipped"
     EXTERNAL = "external"
     HANDED_OVER = "handed_over"
+    FORGOTTEN = "forgotten"  # the session was
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.agents.handover import NAME, HandingProcessor
 from recollect.clock import ManualClock
 from recollect.errors import NotFound
-from recollect.processing import Verdict, Work
+from recollect.processing import MEMORY_AGENT, HandingProcessor, Verdict, Work
 from recollect.types.facts import Draft, NewFact, Trust
 from recollect.types.records import Outcome
 
@@ -67,7 +66,7 @@ def test_what_is_handed_over(verdict: Verdict, by_rules: bool, by_model: bool) -
 
 
 def test_its_name_is_the_extractors_so_that_what_was_staged_is_known_again() -> None:
-    assert handing().name == NAME
+    assert handing().name == MEMORY_AGENT
     assert handing(Extractor(finds=True)).name == "scripted/1"
 
 

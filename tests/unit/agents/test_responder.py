@@ -6,7 +6,7 @@ import pytest
 
 import recollect
 from recollect import Fact
-from recollect.agents.responder import ANSWER_CHARS_MAX, ANSWERS_MAX, NOTHING, respond
+from recollect.agents.reply import ANSWER_CHARS_MAX, ANSWERS_MAX, NOTHING, respond
 from recollect.quoting import OFFLINE, without_recalled
 from recollect.types.recall import Context
 

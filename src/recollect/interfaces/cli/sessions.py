@@ -109,6 +109,9 @@ def _pages(
 
 
 def _row(state: SessionState) -> tuple[str, ...]:
+    if state.forgotten_at is not None:
+        place = state.id, state.key, agent_label(state.agent_id)
+        return *place, NONE, NONE, NONE, "forgotten", moment(state.forgotten_at)
     return (
         state.id,
         state.key,
@@ -245,6 +248,8 @@ def show(
       recollect sessions show 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10 --json
     """
     state = find_session(at.space, key_or_id, agent)
+    if state.forgotten_at is not None:
+        return Output(state, _forgotten(state))
     own = at.space.sessions
     facts: list[Fact] = []
     while page := at.space.facts.list(
@@ -267,6 +272,19 @@ def show(
 
     found = {"ranges": ranges, "extraction": extraction, "facts": facts, "calls": calls}
     return Output({**view(state), "records": count, **found}, lines())
+
+
+def _forgotten(state: SessionState) -> Iterator[str]:
+    """What is left of a session that was forgotten: how it was found, and since when it is gone."""
+    return labelled(
+        {
+            "Session": state.id,
+            "Space": state.space,
+            "Key": state.key,
+            "Agent": agent_label(state.agent_id),
+            "State": f"forgotten on {moment(state.forgotten_at)}; nothing else is kept of it",
+        }
+    )
 
 
 def _values(state: SessionState, count: int) -> Iterator[str]:

@@ -341,6 +341,9 @@ def _progress_lines(
 ) -> Iterator[str]:
     where = "" if space is not None else f" (space {one_line(progress.space)})"
     yield f"  {progress.session_id}  {one_line(progress.key)}{where}"
+    if progress.outcome is SessionOutcome.FORGOTTEN:
+        yield f"    forgotten on {moment(progress.finished_at)}"
+        return
     is_never = progress.outcome is None and not progress.remembered
     yield f"    {'never remembered' if is_never else _ending(progress)}"
     if progress.outcome is not None:

@@ -1,177 +1,95 @@
-"""What sessions came to follows their facts: what was corrected, deleted or forgotten is not said.
+"""What a session came to follows its facts, once somebody has taken something back in it.
 
-In the transaction that changes the fact, and wherever a session's texts are stored again. Whoever
+Its texts are not edited then: they are rendered from the facts that still rest on the session, in
+the transaction that takes something back, and whenever the session is gone through again. Whoever
 comes here holds the space's memory (`lock_memory`), and notes afterwards that it has changed.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from recollect.clock import to_micros
-from recollect.restating import SessionTexts, Withdrawn, restated
 from recollect.stemming import indexed_summary
-from recollect.store.relational.database import Asked, Connection, Params, Row
-from recollect.store.relational.text import storable
-from recollect.types.facts import Draft, NewFact, content_key
+from recollect.store.relational.database import Connection, Params, Row
+from recollect.types.facts import Draft, content_key
 from recollect.types.generations import RemovedBecause
+
+STATEMENT_CHARS_MAX = 300
+TEXT_CHARS_MAX = 8_000
+_CUT = "…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restated:
-    """The sessions whose texts say something else now, and those of which nothing was left."""
+class Rerendered:
+    """The sessions whose texts are rendered anew, and those of which nothing was left."""
 
     changed: tuple[str, ...] = ()
     emptied: tuple[str, ...] = ()
 
 
-def restate_sessions(
-    c: Connection,
-    fact: Params,
-    content: str,
-    now: datetime,
-    *,
-    instead: str = "",
-    because: RemovedBecause = RemovedBecause.EMPTIED,
-) -> Restated:
-    """Let the sessions a fact was learned from say what is said `instead` of it, or nothing.
+def rendered(statements: Iterable[Row]) -> str:
+    """The facts of a session as a text, in the order they were said; of too many the last."""
+    lines: dict[int, str] = {}
+    for key, content, seq, seq_to, trust, _ in sorted(
+        statements, key=lambda row: (row[2:4], row[0])
+    ):
+        text = " ".join(content.split())
+        if len(text) > STATEMENT_CHARS_MAX:
+            text = text[: STATEMENT_CHARS_MAX - 1] + _CUT
+        place = f"#{seq}" if seq == seq_to else f"#{seq}-{seq_to}"
+        lines.setdefault(key, f"- {text} [{place}, {trust}]" if seq_to else f"- {text} [{trust}]")
+    kept, chars = list(lines.values()), 0
+    for at in range(len(kept) - 1, -1, -1):
+        chars += len(kept[at]) + 1
+        if chars > TEXT_CHARS_MAX:
+            return "\n".join(kept[at + 1 :])
+    return "\n".join(kept)
 
-    `fact` names it by its space, id and key; its sources and its history have to be there still.
-    """
-    space = fact["space"]
-    quotes: dict[str, list[str]] = defaultdict(list)
-    for session_id, quote in c.rows("quotes_of_fact", {"space": space, "fact_key": fact["key"]}):
-        quotes[session_id].append(quote)
-    if not quotes:
-        return Restated()
-    said = [*(row[2] for row in c.rows("fact_changes", fact)), content]
+
+def render_again(
+    c: Connection, space: str, session_ids: Iterable[str], now: datetime, because: RemovedBecause
+) -> Rerendered:
+    """Replace the texts of sessions by what their facts say; one without any has none."""
     changed, emptied = [], []
-    for session_id in sorted(quotes):
-        gone = Withdrawn(statements=tuple(said), quotes=tuple(quotes[session_id]), instead=instead)
+    for session_id in sorted(session_ids):
         names = {"space": space, "session_id": session_id}
-        texts = _restate(c, names, gone, fact["key"])
-        if texts is None:
-            continue
-        if texts.is_empty:
-            emptied.append(session_id)
-            c.run("bury_memory", {**names, "reason": because.value, "now": to_micros(now)})
-            c.row("delete_extraction", names)
-        else:
-            changed.append(session_id)
-            _store(c, names, texts, now)
-    return Restated(changed=tuple(changed), emptied=tuple(emptied))
-
-
-def _restate(c: Connection, names: Params, gone: Withdrawn, key: int) -> SessionTexts | None:
-    """What a session's texts come to; none: they do not change."""
-    row = c.row("extraction_texts", names)
-    if row is None:
-        return None
-    before = SessionTexts(raw_memory=row[0], rollout_summary=row[1], rollout_slug=row[2])
-    kept = [each[0] for each in c.rows("session_statements", {**names, "key": key})]
-    after = restated(before, (gone,), kept)
-    return None if after == before else after
-
-
-def _store(c: Connection, names: Params, texts: SessionTexts, now: datetime) -> None:
-    memory, summary = storable(texts.raw_memory), storable(texts.rollout_summary)
-    c.run(
-        "reword_extraction",
-        {
-            **names,
-            "raw_memory": memory,
-            "rollout_summary": summary,
-            "rollout_slug": texts.rollout_slug,
-            "words": indexed_summary(memory, summary, texts.rollout_slug),
-            "now": to_micros(now),
-        },
-    )
-
-
-# what is stored again
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disputes:
-    """What a session must not bring back, and what of it was said there again."""
-
-    facts: Sequence[Row] = ()  # that somebody has changed or deleted
-    buried: Sequence[Row] = ()  # statements by their keys
-    anew: Sequence[Row] = ()  # where facts were said after they had been taken back
-
-    def places(self, key: str) -> set[tuple[int, int, int]]:
-        """Where a statement was said again: the key of the fact, and the records."""
-        return {(row[0], row[1], row[2]) for row in self.anew if content_key(row[3]) == key}
-
-
-def disputes_asked(session: Params) -> list[Asked]:
-    """What has to be known of a session before its texts are stored again, as `Disputes` has it."""
-    return [("session_disputes", session), ("buried_statements", session), ("said_anew", session)]
-
-
-def without_disputed(draft: Draft, disputes: Disputes, unsaid: Collection[NewFact]) -> Draft:
-    """A draft whose texts do not say what somebody has corrected, deleted or forgotten.
-
-    `unsaid` are those of its facts that must not come back.
-    """
-    if not disputes.facts and not disputes.buried:
-        return draft
-    believed = [each for each in draft.facts if each not in unsaid]
-    kept = [*(each.content for each in believed), *(row[3] for row in disputes.anew)]
-    stand = {content_key(storable(each)) for each in kept}
-    quoted = [*(each.quote for each in believed), *(row[4] for row in disputes.anew)]
-    gone, known, standing = _disputed(disputes.facts, stand)
-    # Of what was forgotten no word is kept but those that say it again here.
-    gone += [
-        Withdrawn(statements=(each.content,), quotes=(each.quote,))
-        for each in unsaid
-        if content_key(storable(each.content)) not in known | stand
-    ]
-    gone.append(
-        Withdrawn(keys=frozenset(row[0] for row in disputes.buried) - set(map(content_key, quoted)))
-    )
-    texts = SessionTexts(
-        raw_memory=draft.raw_memory,
-        rollout_summary=draft.rollout_summary,
-        rollout_slug=draft.rollout_slug,
-    )
-    after = restated(texts, gone, [*kept, *standing])
-    return replace(
-        draft,
-        raw_memory=after.raw_memory,
-        rollout_summary=after.rollout_summary,
-        rollout_slug=after.rollout_slug,
-    )
-
-
-def _disputed(
-    disputes: Sequence[Row], stand: Collection[str]
-) -> tuple[list[Withdrawn], set[str], list[str]]:
-    """What is not said any more, the keys of all that was said of it, and what is said now.
-
-    `stand` are the keys of what is said, whatever became of it before.
-    """
-    facts: dict[str, list[Row]] = defaultdict(list)
-    for row in disputes:
-        facts[row[0]].append(row)
-    gone, known, standing = [], set[str](), []
-    for found in facts.values():
-        _, content, is_there, _, _ = found[0]
-        statements = tuple(dict.fromkeys([*(row[4] for row in found), content]))
-        quotes = tuple(dict.fromkeys(row[3] for row in found))
-        known.update(map(content_key, statements))
-        if is_there:
-            standing.append(content)
-        # The words it was learned from say what it said first.
-        is_quoted = content_key(statements[0]) not in stand
-        gone.append(
-            Withdrawn(
-                statements=statements,
-                quotes=quotes if is_quoted else (),
-                instead=content if is_there else "",
+        text = rendered(c.rows("session_statements", names))
+        if text:
+            words = indexed_summary(text, text, None)
+            row = c.row(
+                "reword_extraction", {**names, "text": text, "words": words, "now": to_micros(now)}
             )
-        )
-    return gone, known, standing
+            changed += [] if row is None else [session_id]
+            continue
+        c.run("bury_memory", {**names, "reason": because.value, "now": to_micros(now)})
+        if c.row("delete_extraction", names) is not None:
+            emptied.append(session_id)
+    return Rerendered(changed=tuple(changed), emptied=tuple(emptied))
+
+
+def following_facts(
+    c: Connection, session: Params, draft: Draft, taken_back: Sequence[Row]
+) -> Draft:
+    """A draft with texts that say what its session's facts say, where anything was `taken_back`.
+
+    Those facts are stored already. A statement that was said again since is not taken back.
+    """
+    if not taken_back or not (draft.raw_memory.strip() or draft.rollout_summary.strip()):
+        return draft
+    statements = c.rows("session_statements", session)
+    if all(_is_said_again(each, statements) for each in taken_back):
+        return draft
+    text = rendered(statements)
+    return replace(draft, raw_memory=text, rollout_summary=text, rollout_slug=None)
+
+
+def _is_said_again(taken_back: Row, statements: Iterable[Row]) -> bool:
+    """Whether a fact, or the words it was learned from, makes a statement further on."""
+    key, upto = taken_back
+    return any(
+        upto is not None and seq_to > upto and key in (content_key(content), content_key(quote))
+        for _, content, _, seq_to, _, quote in statements
+    )

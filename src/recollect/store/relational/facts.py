@@ -27,6 +27,7 @@ from recollect.types.facts import (
     When,
     content_key,
 )
+from recollect.types.generations import RemovedBecause
 
 if TYPE_CHECKING:
     from recollect.store.protocol import MetadataValue, NewId
@@ -94,7 +95,7 @@ class RelationalFacts:
             if not delete(c, space, fact_id, FactEvent.DELETED, now, by=BY_USER):
                 return False
             assert before is not None, "it was there"
-            _retell(c, {"space": space, "id": fact_id, "key": before[0]}, before[1], now)
+            _render_sessions(c, space, _sessions_of(c, space, before[0]), now)
             note_change(c, space, now, is_urgent=True)
             return True
 
@@ -253,14 +254,15 @@ def _put(c: Connection, space: str, fact: Fact, now: datetime, *, is_named: bool
     if row is None:
         row = c.row("insert_fact", columns)
     assert row is not None
-    if before is not None:
-        _restate(c, {**names, "key": row[0]}, before, storable(fact.content), now)
+    sessions = _sessions_of(c, space, row[0])
     event = FactEvent.ADDED if before is None else FactEvent.EDITED
     replaced = None if before is None else _statement_key(before)
     by = fact.extractor or BY_USER
     note(c, names, event, storable(fact.content), now, by=by, before=replaced)
     c.run("delete_sources", {"space": space, "fact_key": row[0]})
     _put_sources(c, space, row[0], fact, now)
+    if before is not None and content_key(fact.content) != content_key(before[1]):
+        _render_sessions(c, space, sessions, now)
 
 
 def _edit(
@@ -281,23 +283,22 @@ def _edit(
     replaced = None if columns["content_key"] else _statement_key(before)
     names = {"space": space, "id": fact_id}
     note(c, names, event, columns["content"], now, by=BY_USER, before=replaced)
-    is_corrected = _restate(c, {**names, "key": before[0]}, before, columns["content"], now)
     # What memory says must not go on saying what somebody has corrected.
+    is_corrected = content_key(columns["content"]) != content_key(before[1])
+    if is_corrected:
+        _render_sessions(c, space, _sessions_of(c, space, before[0]), now)
     note_change(c, space, now, is_urgent=is_corrected)
 
 
-def _restate(c: Connection, fact: Params, before: Row, content: str, now: datetime) -> bool:
-    """Let what sessions came to say what a fact says now; whether it says something else."""
-    if content_key(content) == content_key(before[1]):
-        return False
-    _retell(c, fact, before[1], now, instead=content)
-    return True
+def _sessions_of(c: Connection, space: str, key: int) -> builtins.list[str]:
+    """The sessions a fact was learned from."""
+    return [row[0] for row in c.rows("sessions_of_fact", {"space": space, "fact_key": key})]
 
 
-def _retell(c: Connection, fact: Params, content: str, now: datetime, *, instead: str = "") -> None:
-    from recollect.store.relational.derived import restate_sessions  # who only reads needs none
+def _render_sessions(c: Connection, space: str, session_ids: Sequence[str], now: datetime) -> None:
+    from recollect.store.relational.derived import render_again  # who only reads needs none
 
-    restate_sessions(c, fact, content, now, instead=instead)
+    render_again(c, space, session_ids, now, RemovedBecause.EMPTIED)
 
 
 def _statement_key(before: Row) -> str:

@@ -7,7 +7,6 @@ it after the session and its own job, as where it is handed over.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -18,11 +17,10 @@ from typing import Any
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
 from recollect.messages import Role
-from recollect.restating import is_telling
 from recollect.store.audit_protocol import SPACE_FORGOTTEN
 from recollect.store.relational.cursor import record_rest
 from recollect.store.relational.database import Connection, Database, Params, Row
-from recollect.store.relational.derived import restate_sessions
+from recollect.store.relational.derived import Rerendered, render_again
 from recollect.store.relational.document_rows import note_purge, purge_documents
 from recollect.store.relational.fact_changes import (
     erase_sourceless,
@@ -165,15 +163,6 @@ def _bury(c: Connection, space: str, session_id: str, at: int) -> tuple[bool, bo
     return buried, c.row("delete_extraction", own) is not None
 
 
-def _bury_record(
-    c: Connection, space: str, session_id: str, seq: int, now: datetime
-) -> tuple[bool, bool]:
-    """The same, of what may say a record."""
-    own = {"space": space, "session_id": session_id}
-    extraction = c.row("delete_extraction", own) is not None
-    return _bury_piece(c, space, f"record {session_id} {seq}", to_micros(now)), extraction
-
-
 def _bury_piece(c: Connection, space: str, name: str, at: int) -> bool:
     """Have earlier versions of pages go, where there are any."""
     reason = RemovedBecause.FORGOTTEN.value
@@ -251,7 +240,10 @@ def _forget_record(
     c.run("lock_memory", {"space": space})
     make_due(c, "revoke_consolidation", {"space": space})
     facts, sources = _forget_record_facts(c, space, session_id, seq, now)
-    buried, extraction = _bury_record(c, space, session_id, seq, now) if is_read else (False, False)
+    texts, buried = Rerendered(), False
+    if is_read:
+        texts = render_again(c, space, [session_id], now, RemovedBecause.FORGOTTEN)
+        buried = _bury_piece(c, space, f"record {session_id} {seq}", to_micros(now))
     bury_keys(c, {**names, "first": seq, "last": seq}, now)
     _empty_record(c, space, session_id, seq, found)
     reach("forget.deleted")
@@ -264,7 +256,8 @@ def _forget_record(
     pages = _forget_pages(c, space, taken, now, all_pages=all_pages)
     if is_read:
         _request_pass(c, space, session_id, now)
-    if sources or extraction or buried:
+    reworded = len(texts.changed) + len(texts.emptied)
+    if sources or reworded or buried:
         note_change(c, space, now, is_urgent=True)
     return Receipt(
         space=space,
@@ -272,7 +265,7 @@ def _forget_record(
         records=1,
         facts=len(facts),
         sources=sources,
-        extractions=int(extraction),
+        extractions=reworded,
         summaries=summaries,
         **pages,
         at=now,
@@ -343,6 +336,11 @@ def _forget_fact(
     if found is None:
         return None
     sessions = c.rows("sessions_of_fact", {"space": space, "fact_key": found[0]})
+    for (session_id,) in sessions:  # a run may have got to it, and have staged it
+        run = {"space": space, "id": session_id}
+        c.run("lock_runs", run)
+        make_due(c, "revoke_runs", run)
+        c.run("drop_staged", run)
     # They may be about to write it on a page. Before the memory of the space, as in a turn.
     _revoke_told(c, space, [row[0] for row in sessions])
     c.run("lock_memory", {"space": space})
@@ -355,14 +353,15 @@ def _forget_fact(
     counted = c.row("foundation", own)
     assert counted is not None
     known = {content_key(content), *(row[0] for row in c.rows("statements_of_fact", names))}
-    restated = restate_sessions(
-        c, {**names, "key": key}, content, now, because=RemovedBecause.FORGOTTEN
-    )
     # Its sessions still say it, and would bring it back.
-    for session_id, said in _words_of_fact(c, own).items():
-        for statement in sorted(known | said):
-            grave = {"space": space, "content_key": statement, "session_id": session_id}
-            c.run("bury_statement", {**grave, "by": FORGOTTEN, "now": at})
+    graves = {
+        (session_id, statement)
+        for session_id, quote in c.rows("quotes_of_fact", own)
+        for statement in (*known, content_key(quote))
+    }
+    for session_id, statement in sorted(graves):
+        grave = {"space": space, "content_key": statement, "session_id": session_id}
+        c.run("bury_statement", {**grave, "by": FORGOTTEN, "now": at})
     c.run("erase_changes", names)
     c.run("erase_fact", own)
     c.run("forget_uses", {"space": space, "kind": "fact", "entry_id": fact_id})
@@ -372,10 +371,11 @@ def _forget_fact(
     reach("forget.deleted")
     if deleted_at is None:
         release_superseded(c, names, (successor[0], successor[1]), now, by=FORGOTTEN)
+    texts = render_again(c, space, own_sessions, now, RemovedBecause.FORGOTTEN)
     # An id may say something itself.
     digest = sha256(fact_id.encode(errors="surrogatepass")).hexdigest()
     _bury_piece(c, space, f"fact {digest[:32]}", at)
-    for session_id in restated.changed:  # whose pages said it
+    for session_id in texts.changed:  # whose pages said it
         _bury_piece(c, space, f"record {session_id} of a fact", at)
     note_change(c, space, now, is_urgent=True)
     return Receipt(
@@ -384,17 +384,9 @@ def _forget_fact(
         fact_id=fact_id,
         facts=1,
         sources=int(counted[2]),
-        extractions=len(restated.emptied),
+        extractions=len(texts.emptied),
         **pages,
     )
-
-
-def _words_of_fact(c: Connection, fact: Params) -> dict[str, set[str]]:
-    """The sessions a fact was learned from, and the words that say it there, as their keys."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for session_id, quote in c.rows("quotes_of_fact", fact):
-        found[session_id] |= {content_key(quote)} if is_telling(quote) else set()
-    return found
 
 
 def _forget_pages(
@@ -411,24 +403,9 @@ def _forget_pages(
     Those that stay do not name it any more. Not filed again are sessions that are named `besides`.
     """
     dropped = drop_pages(c, space, taken, now, is_erased=True, all_pages=all_pages)
-    _forget_steps(c, space)
     file_again(c, space, dropped.sessions.difference(besides), now)
     counted = {"documents": dropped.documents, "versions": dropped.versions}
     return {**counted, "left": tuple(dropped.left)}
-
-
-def _forget_steps(c: Connection, space: str) -> None:
-    """Remove what models read and wrote for memory-agents: also in turns about other sessions.
-
-    Nothing is made of it any more, and any of it may repeat a page that said what is gone.
-    """
-    steps = {"space": space, "steps": "step:%"}
-    for (key_id,) in c.rows("memory_agents", {"space": space}):
-        for (session_id,) in c.rows("sessions_with_steps", {**steps, "key_id": key_id}):
-            whole = {"space": space, "session_id": session_id, "first_seq": 1, "last_seq": _EVERY}
-            c.run("delete_told_retained", whole)
-            c.run("delete_steps", {**steps, "answers": "answer:%", "session_id": session_id})
-            c.rows("forget_summaries", {"space": space, "id": session_id})
 
 
 PIECE = 200  # rows that one transaction erases

@@ -20,7 +20,7 @@ from recollect.stemming import indexed_fact, indexed_summary
 from recollect.store.protocol import NewId
 from recollect.store.relational.cursor import has_lost_records
 from recollect.store.relational.database import Asked, Connection, Params, Row
-from recollect.store.relational.derived import Disputes, disputes_asked, without_disputed
+from recollect.store.relational.derived import following_facts
 from recollect.store.relational.fact_changes import (
     STRENGTH,
     SameFact,
@@ -74,15 +74,15 @@ def learn(c: Connection, lesson: Lesson, learned: Learned, upto: int) -> None:
     c.run("lock_memory", {"space": lesson.space})
     facts = [_as_of_now(fact, lesson) for fact in learned.draft.facts]
     statements = [_names(lesson, fact) for fact in facts]
-    earlier, disputed, disputes = _look_up(c, lesson, statements, is_whole=learned.is_whole)
+    earlier, disputed, taken_back = _look_up(c, lesson, statements, is_whole=learned.is_whole)
     unsaid = _suppressed(c, facts, statements, disputed)
-    draft = replace(learned.draft, facts=tuple(facts))
-    learned = replace(learned, draft=without_disputed(draft, disputes, unsaid))
-    changed = _put_extraction(c, lesson, learned, upto)
+    anew = c.rows("said_anew", lesson.session) if unsaid else []
+    changed = False
     for fact, names in zip(facts, statements, strict=True):
         if fact in unsaid:
             # An extractor may name the first of all places; it was said again in another.
-            earlier -= disputes.places(names["content_key"])
+            key = names["content_key"]
+            earlier -= {(row[1], row[2], row[3]) for row in anew if row[0] == key}
             continue
         key, is_news = _put_fact(c, lesson, fact, names)
         changed |= is_news
@@ -90,6 +90,8 @@ def learn(c: Connection, lesson: Lesson, learned: Learned, upto: int) -> None:
     if earlier:
         _take_back(c, lesson, earlier)
         changed = True
+    draft = following_facts(c, lesson.session, learned.draft, taken_back)
+    changed |= _put_extraction(c, lesson, replace(learned, draft=draft), upto)
     if changed:
         note_change(c, lesson.space, lesson.now)
 
@@ -101,12 +103,12 @@ def _as_of_now(fact: NewFact, lesson: Lesson) -> NewFact:
 
 def _look_up(
     c: Connection, lesson: Lesson, statements: Sequence[Params], *, is_whole: bool
-) -> tuple[set[Place], frozenset[str], Disputes]:
+) -> tuple[set[Place], frozenset[str], list[Row]]:
     """Where a session that is gone through as a whole said something, and what is disputed.
 
     A statement is disputed if somebody has changed or deleted it: few are, mostly none. Last, what
-    its texts must not say. What is known of each statement is kept in the lesson until it is made,
-    or something changes.
+    was taken back in this session. What is known of each statement is kept in the lesson until it
+    is made, or something changes.
     """
     first: dict[str, Params] = {}
     for names in statements:
@@ -117,13 +119,13 @@ def _look_up(
         asked.append(("disputed_statements", keys))
     if is_whole:
         asked.append(("session_sources", lesson.session))
-    asked += disputes_asked(lesson.session)
+    asked.append(("taken_back", lesson.session))
     found = c.rows_each(asked)
-    anew, buried, unsaid = found.pop(), found.pop(), found.pop()
+    taken_back = found.pop()
     places = {(row[0], row[1], row[2]) for row in found.pop()} if is_whole else set[Place]()
     disputed = frozenset(row[0] for row in found.pop()) if first else frozenset[str]()
     lesson.known.update(zip(first, found, strict=True))
-    return places, disputed, Disputes(facts=unsaid, buried=buried, anew=anew)
+    return places, disputed, taken_back
 
 
 def _suppressed(

@@ -38,7 +38,7 @@ from recollect.types.records import (
 
 T = TypeVar("T")
 
-_SESSION_COLUMNS = 21
+_SESSION_COLUMNS = 22
 UNSTORABLE = "\ufffd"  # stands in the content column for what no database can hold in text
 
 
@@ -80,6 +80,7 @@ def session_state(row: Row) -> SessionState:
         ended_at=moment(row[18]),
         ended_by=None if row[19] is None else MarkCause(row[19]),
         pass_number=row[20],
+        forgotten_at=moment(row[21]),
     )
 
 
@@ -252,6 +253,8 @@ _ENDS = {
 def progress(row: Row) -> SessionProgress:
     failures = (row[18] or 0) + (row[19] or 0) + (row[21] or 0)
     outcome = None if row[7] is None else _ENDS[Outcome(row[7])]
+    if row[24] is not None:  # with nothing in it since
+        outcome = SessionOutcome.FORGOTTEN
     return SessionProgress(
         session_id=row[0],
         space=row[1],
@@ -263,7 +266,7 @@ def progress(row: Row) -> SessionProgress:
         remembered=bool(row[22]),
         outcome=SessionOutcome.FAILED if failures else outcome,
         attempt=failures or row[8],
-        finished_at=moment(row[9]),
+        finished_at=moment(row[9] if row[24] is None else row[24]),
         extractor=row[14],
         facts=int(row[15]),
         spent=spent(row[10:14]),

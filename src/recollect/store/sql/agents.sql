@@ -203,15 +203,6 @@ DELETE FROM retained_records
 WHERE space = :space AND source_session_id = :session_id
     AND source_seq BETWEEN :first_seq AND :last_seq;
 
--- name: sessions_with_steps
--- Those in which a model has called tools for an agent.
-SELECT DISTINCT h.session_id FROM session_history h
-WHERE h.space = :space AND h.key_id = :key_id AND h.append_key LIKE :steps;
-
--- name: delete_steps
-DELETE FROM session_history WHERE space = :space AND session_id = :session_id
-    AND (append_key LIKE :steps OR append_key LIKE :answers);
-
 -- name: forget_told
 DELETE FROM told_records WHERE space = :space AND about_session = :id;
 

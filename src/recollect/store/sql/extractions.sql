@@ -231,7 +231,8 @@ s.id, s.space, k.key, s.last_activity_at, s.last_seq, s.processed_until, s.mode,
      WHERE f.space = s.space AND f.key = o.fact_key AND o.space = s.space AND o.session_id = s.id AND f.deleted_at IS NULL),
     j.state, j.due_at, j.failures, j.takeovers, j.last_error, j.pauses, s.remembered,
     (SELECT count(*) FROM inbox i
-     WHERE i.space = s.space AND i.about_session = s.id AND i.state <> 'done')
+     WHERE i.space = s.space AND i.about_session = s.id AND i.state <> 'done'),
+    s.forgotten_at
 
 -- fragment: progress_joins
 JOIN session_keys k ON k.space = s.space AND k.id = s.key_id

@@ -3,7 +3,7 @@
 -- fragment: session
 s.id, s.space, k.key, k.agent_id, s.rotation, s.source, s.project, s.parent, s.ephemeral, s.mode, s.remembered,
 s.last_seq, s.invalidated_at, s.processed_until, s.marked_at, s.marked_by, s.created_at,
-s.last_activity_at, s.ended_at, s.ended_by, s.pass
+s.last_activity_at, s.ended_at, s.ended_by, s.pass, s.forgotten_at
 
 -- fragment: record
 h.session_id, h.seq, h.role, h.content, h.name, h.body, h.said_at, h.created_at, h.append_key,

@@ -208,6 +208,10 @@ def test_a_session_is_forgotten_with_a_receipt(world: PagedWorld, admin: Visitor
     assert space.facts.list(session=gone, every=True) == []
     assert space.sessions.records(gone) == []
     assert "canary" not in admin.get(f"{SESSIONS}/{gone}").text
+    page = admin.get(f"{SESSIONS}/{gone}")
+    assert "Nothing else is kept of it" in page.text
+    assert "worth remembering" not in page.text
+    assert "forgotten on" in admin.get(SESSIONS).text
     assert admin.send(f"{SESSIONS}/none/forget").status_code == 404
 
 
