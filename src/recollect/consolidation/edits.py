@@ -474,14 +474,12 @@ def _is_as_known(
 
 
 def _sha256(folder: Folder, name: str, size: int) -> str:
-    *folders, last = name.split("/")
-    with contextlib.ExitStack() as stack:
-        for each in folders:
-            folder = stack.enter_context(folder.folder(each))
-        try:
-            return folder.digest(last, size)
-        except (OSError, InvalidValue):
-            return ""  # it is being changed at this very moment
+    above, _, last = name.rpartition("/")
+    try:
+        with folder.below(above) as inner:
+            return inner.digest(last, size)
+    except (OSError, InvalidValue):
+        return ""  # it is being changed at this very moment
 
 
 def _digest(pages: Mapping[str, Look | None]) -> str:

@@ -118,6 +118,17 @@ class Folder:
         """A directory in it; OSError if it is a link or none."""
         return Folder(os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=self._fd))
 
+    def below(self, path: str, *, makes: bool = False) -> Folder:
+        """A directory at any depth, or this one again; what is missing is made if that is asked."""
+        folder = Folder(os.open(".", _FOLDER, dir_fd=self._fd))
+        for name in filter(None, path.split("/")):
+            with folder:
+                if makes:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(name, FOLDER_MODE, dir_fd=folder._fd)
+                folder = folder.folder(name)
+        return folder
+
     def read(self, name: str, bytes_max: int) -> bytes:
         """A plain file in it. InvalidValue: it is none, or too large."""
         return b"".join(self._pieces(name, bytes_max))
@@ -171,17 +182,6 @@ class Folder:
         self.write(aside, data, None if found is None else found.st_mtime_ns)
         self.rename(aside, name)
         self.sync()
-
-    def write_below(self, path: str, data: bytes) -> None:
-        """A new file, and the directories that its path names."""
-        name, _, rest = path.partition("/")
-        if not rest:
-            self.write(name, data)
-            return
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(name, FOLDER_MODE, dir_fd=self._fd)
-        with self.folder(name) as inner:
-            inner.write_below(rest, data)
 
     def link(self, name: str, source: Folder, expected: Identity) -> bool:
         """The very file of another directory, here too; false if it cannot be that one."""
@@ -365,7 +365,9 @@ class PublishTarget:
         name = self._name_of_kept(self._name_beside(number))
         with self.parent.make(name) as folder:
             for path, data in texts.items():
-                folder.write_below(path, data)
+                above, _, last = path.rpartition("/")
+                with folder.below(above, makes=True) as inner:
+                    inner.write(last, data)
         self.parent.sync()
         return Path(self.shown).with_name(name)
 

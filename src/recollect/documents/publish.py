@@ -12,7 +12,6 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Union
 
 from recollect.documents import manifest as manifests
 from recollect.documents.files import UNFINISHED, Folder, PublishTarget, shown, target_of
@@ -41,7 +40,6 @@ from recollect.types.pages import Document, Node
 FILES_SHOWN = 10
 
 Progress = Callable[[int, int], None]  # how many documents are there, of how many
-Branch = dict[str, Union["Branch", Node]]  # a directory of a generation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +131,6 @@ class _Publishing:
     reusable: dict[str, FoundFile] = field(default_factory=dict)  # files that stay as they are
     entries: dict[str, ManifestEntry] = field(default_factory=dict)
     kept: int = 0
-    done: int = 0
 
     def run(self, *, discard_edits: bool) -> Publication:
         is_whole = self._look(discard_edits=discard_edits)
@@ -155,9 +152,8 @@ class _Publishing:
                 return self._publication(self.base, len(nodes))
             self.kept = 0
         generation = 1 if self.base is None else self.base.generation + 1
-        self.done = len(nodes) - len(layout)
         with self.target.aside(generation) as (name, aside):
-            self._grow(_branches(layout), aside, self.old, "", len(nodes))
+            self._write(aside, layout, len(nodes))
             manifest = self._finished(aside, generation)
             self.target.swap(name, aside, self.old)
             if self.old is not None and self._is_as_it_was(self.old):
@@ -226,40 +222,33 @@ class _Publishing:
 
     # what is to be there
 
-    def _grow(
-        self, branch: Branch, into: Folder, old: Folder | None, prefix: str, count: int
-    ) -> None:
-        for name, each in sorted(branch.items()):
-            if isinstance(each, Node):
-                self._place(name, f"{prefix}{name}", each, into, old)
-                self.done += 1
-                self.progress(self.done, count)
-                continue
-            with contextlib.ExitStack() as stack:
-                folder, before = stack.enter_context(into.make(name)), None
-                with contextlib.suppress(OSError):
-                    before = None if old is None else stack.enter_context(old.folder(name))
-                self._grow(each, folder, before, f"{prefix}{name}/", count)
-                is_empty = not folder.names()
-            if is_empty:
-                into.remove_folder(name)
-        into.sync()
+    def _write(self, aside: Folder, layout: dict[str, Node], count: int) -> None:
+        for done, (name, node) in enumerate(sorted(layout.items()), start=1):
+            self._place(name, node, aside)
+            self.progress(count - len(layout) + done, count)
+        folders = {each.path.rpartition("/")[0] for each in self.entries.values()}
+        folders |= {path[:end] for path in folders for end in range(len(path)) if path[end] == "/"}
+        for path in folders - {""}:
+            with aside.below(path) as folder:
+                folder.sync()
 
-    def _place(self, name: str, whole: str, node: Node, into: Folder, old: Folder | None) -> None:
-        found = self.reusable.pop(whole, None)
-        if found is not None and old is not None and into.link(name, old, found.identity):
+    def _place(self, name: str, node: Node, aside: Folder) -> None:
+        above, _, last = name.rpartition("/")
+        found = self.reusable.pop(name, None)
+        if found is not None and self._is_linked(above, last, found, aside):
             assert self.base is not None
-            self.entries[whole] = self.base.by_id[node.id]
-            self.reusable[whole] = found
+            self.entries[name] = self.base.by_id[node.id]
+            self.reusable[name] = found
             self.kept += 1
             return
         document = _listed(self.tree, node)
         if document is None:
             return  # it was purged since the tree was listed, with all its versions
         data = render(document)
-        into.write(name, data)
-        self.entries[whole] = ManifestEntry(
-            path=whole,
+        with aside.below(above, makes=True) as into:
+            into.write(last, data)
+        self.entries[name] = ManifestEntry(
+            path=name,
             id=node.id,
             version=node.version,
             at=moment_text(node.updated_at),
@@ -267,6 +256,14 @@ class _Publishing:
             size_bytes=len(data),
             has_sources=bool(document.sources),
         )
+
+    def _is_linked(self, above: str, name: str, found: FoundFile, aside: Folder) -> bool:
+        assert self.old is not None
+        try:
+            with self.old.below(above) as old, aside.below(above, makes=True) as into:
+                return into.link(name, old, found.identity)
+        except OSError:
+            return False
 
     def _finished(self, aside: Folder, generation: int) -> Manifest:
         """The list of it, which is written last."""
@@ -312,20 +309,6 @@ class _Publishing:
             return self.tree.survey(folder, base.root, base).is_as_known(base)
         except (OSError, RecollectError):
             return False
-
-
-def _branches(layout: dict[str, Node]) -> Branch:
-    """The files of a generation as a tree of directories."""
-    top: Branch = {}
-    for name, node in layout.items():
-        *folders, last = name.split("/")
-        branch = top
-        for folder in folders:
-            inner = branch.setdefault(folder, {})
-            assert isinstance(inner, dict)
-            branch = inner
-        branch[last] = node
-    return top
 
 
 def _listed(tree: HeldTree, node: Node) -> Document | None:

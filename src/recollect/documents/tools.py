@@ -10,6 +10,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,140 +33,95 @@ TREE_LIMIT_MAX = 500
 SEARCH_LIMIT_MAX = 50
 SEARCH_OFFSET_MAX = 500
 
-_PATH = {
-    "type": "string",
-    "description": "A path such as ~/memory/people/ana, or the id of a document.",
-}
-_NEW_PATH = {
-    "type": "string",
-    "description": "A path such as ~/memory/people/ana; pages above it are made if missing.",
-}
-_EXPECTED = {
-    "type": "integer",
-    "minimum": 0,
-    "description": "The version you have read; refused if there is a newer one. "
-    "0: there must be no document yet.",
-}
-_REASON = {"type": "string", "description": "Why, in a few words; kept with the version."}
+Schema = dict[str, Any]
 
 
-def _tool(
-    description: str, properties: Mapping[str, Mapping[str, Any]], required: Sequence[str] = ()
-) -> dict[str, Any]:
-    return {
-        "description": description,
-        "schema": {
-            "type": "object",
-            "properties": {name: dict(each) for name, each in properties.items()},
-            "required": list(required),
-            "additionalProperties": False,
-        },
+def _text(description: str) -> Schema:
+    return {"type": "string", "description": description}
+
+
+def _texts(description: str) -> Schema:
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+def _number(description: str, minimum: int, maximum: int | None = None) -> Schema:
+    upper = {} if maximum is None else {"maximum": maximum}
+    return {"type": "integer", "minimum": minimum, **upper, "description": description}
+
+
+def _tool(description: str, required: Sequence[str] = (), /, **properties: Schema) -> Schema:
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
     }
+    return {"description": description, "schema": schema}
 
 
-TOOLS: Mapping[str, Mapping[str, Any]] = {
+_PATH = _text("A path such as ~/memory/people/ana, or the id of a document.")
+_WHY = {
+    "expected_version": _number(
+        "The version you have read; refused if there is a newer one. "
+        "0: there must be no document yet.",
+        0,
+    ),
+    "reason": _text("Why, in a few words; kept with the version."),
+}
+
+TOOLS: Mapping[str, Schema] = {
     "document_read": _tool(
         "Read a document: what it says, its version, and what stands directly below it. The "
         "root of memory shows the tree instead. A long document comes in pages.",
-        {
-            "path": _PATH,
-            "version": {
-                "type": "integer",
-                "minimum": 1,
-                "description": "An earlier version instead of the newest.",
-            },
-            "from_line": {"type": "integer", "minimum": 1, "description": "The first line wanted."},
-            "to_line": {"type": "integer", "minimum": 1, "description": "The last line wanted."},
-            "from_column": {
-                "type": "integer",
-                "minimum": 1,
-                "description": "Where in the first line to begin; for a line longer than a page.",
-            },
-        },
         ["path"],
+        path=_PATH,
+        version=_number("An earlier version instead of the newest.", 1),
+        from_line=_number("The first line wanted.", 1),
+        to_line=_number("The last line wanted.", 1),
+        from_column=_number("Where in the first line to begin; for a line longer than a page.", 1),
     ),
     "document_write": _tool(
         "Make a document, or replace all it says by a new version. What is not given (title, "
         "description, tags, links) stays as it is. Other pages are linked as [[~/memory/path]].",
-        {
-            "path": _NEW_PATH,
-            "body": {"type": "string", "description": "The whole text, in Markdown."},
-            "title": {"type": "string", "description": "A short title."},
-            "description": {"type": "string", "description": "One sentence on what it is about."},
-            "tags": {"type": "array", "items": {"type": "string"}, "description": "Tags."},
-            "links": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "Paths of related documents.",
-            },
-            "expected_version": _EXPECTED,
-            "reason": _REASON,
-        },
         ["path", "body"],
+        path=_text("A path such as ~/memory/people/ana; pages above it are made if missing."),
+        body=_text("The whole text, in Markdown."),
+        title=_text("A short title."),
+        description=_text("One sentence on what it is about."),
+        tags=_texts("Tags."),
+        links=_texts("Paths of related documents."),
+        **_WHY,
     ),
     "document_append": _tool(
         "Add a paragraph to the end of a document that exists.",
-        {
-            "path": _PATH,
-            "text": {"type": "string", "description": "What to add."},
-            "expected_version": _EXPECTED,
-            "reason": _REASON,
-        },
         ["path", "text"],
+        path=_PATH,
+        text=_text("What to add."),
+        **_WHY,
     ),
     "document_patch": _tool(
         "Replace one passage of a document. The passage must stand in it exactly once, to the "
         "letter.",
-        {
-            "path": _PATH,
-            "old": {"type": "string", "description": "The passage as it stands there."},
-            "new": {"type": "string", "description": "What to put in its place; may be empty."},
-            "expected_version": _EXPECTED,
-            "reason": _REASON,
-        },
         ["path", "old", "new"],
+        path=_PATH,
+        old=_text("The passage as it stands there."),
+        new=_text("What to put in its place; may be empty."),
+        **_WHY,
     ),
     "document_tree": _tool(
         "List the documents below a path, each before what stands below it, a page at a time.",
-        {
-            "path": {
-                "type": "string",
-                "description": "A path or an id, where to begin; the root if left out.",
-            },
-            "depth": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": 16,
-                "description": "How many levels below it; all if left out.",
-            },
-            "limit": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": TREE_LIMIT_MAX,
-                "description": "Lines of one page, 100 if left out.",
-            },
-            "after": {"type": "string", "description": "The last path of the page before."},
-        },
+        path=_text("A path or an id, where to begin; the root if left out."),
+        depth=_number("How many levels below it; all if left out.", 0, 16),
+        limit=_number("Lines of one page, 100 if left out.", 1, TREE_LIMIT_MAX),
+        after=_text("The last path of the page before."),
     ),
     "document_search": _tool(
         "Find documents by words, the best first. Any text is a legal query.",
-        {
-            "query": {"type": "string", "description": "Words, or a question."},
-            "below": {"type": "string", "description": "Only below this path, or this id."},
-            "limit": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": SEARCH_LIMIT_MAX,
-                "description": "Hits of one page, 10 if left out.",
-            },
-            "offset": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": SEARCH_OFFSET_MAX,
-                "description": "How many hits to pass over.",
-            },
-        },
         ["query"],
+        query=_text("Words, or a question."),
+        below=_text("Only below this path, or this id."),
+        limit=_number("Hits of one page, 10 if left out.", 1, SEARCH_LIMIT_MAX),
+        offset=_number("How many hits to pass over.", 0, SEARCH_OFFSET_MAX),
     ),
 }
 
@@ -176,7 +132,7 @@ def tool_definitions(style: Literal["openai", "anthropic"] = "openai") -> list[d
         raise InvalidValue(f"a style is openai or anthropic: {style!r}")
     made = []
     for name, tool in TOOLS.items():
-        schema = json.loads(json.dumps(tool["schema"]))
+        schema = deepcopy(tool["schema"])
         if style == "anthropic":
             said = {"name": name, "description": tool["description"], "input_schema": schema}
         else:

@@ -157,11 +157,11 @@ def test_a_file_in_conflict_that_cannot_be_copied_stays_an_edit(
     edit(out / "work.md", "# Work", "# Play")
     docs.append("work", "more")
 
-    def fails(_self: Folder, _path: str, _data: bytes) -> None:
+    def fails(_self: Folder, _path: str, _data: bytes, _time: object = None) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Folder, "write_below", fails)
+        patch.setattr(Folder, "write", fails)
         loading = docs.load(out)
     assert [each.copy for each in loading.conflicts] == [""]
     assert "No space" in problems(loading)[".recollect.json"]

@@ -1,4 +1,4 @@
-"""D8: what a file was made from; the number of another document's version says nothing."""
+"""D8: files from another store or space, from one that was restored, or forgot the document."""
 
 from __future__ import annotations
 
