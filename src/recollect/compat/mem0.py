@@ -293,79 +293,6 @@ _ANY_TIME = datetime.min.replace(tzinfo=UTC)
 Scored = tuple[Fact, float, Mapping[str, float]]
 
 
-class Memories:
-    """All memories of a store, and whose each is."""
-
-    def __init__(self, memory: core.Memory) -> None:
-        self._memory = memory
-        self._said_about = lru_cache(maxsize=PAYLOADS_KEPT)(self._read_said_about)
-
-    def refresh(self) -> None:
-        """Keep nothing in mind of what may be gone."""
-        self._said_about.cache_clear()
-
-    def find(self, named: str) -> tuple[Space, Fact] | None:
-        fact_id, space_name = read_memory_id(named)
-        space = self._memory.space(space_name)
-        fact = space.facts.get(fact_id)
-        return None if fact is None else (space, fact)
-
-    def there(self, named: str) -> tuple[Space, Fact]:
-        found = self.find(named)
-        if found is None:
-            raise InvalidValue(f"there is no memory with the id {named!r}")
-        return found
-
-    def standing(self, space: Space, where: Where, *, show_expired: bool) -> Iterator[Fact]:
-        """Memories that hold, with those that have expired if they are wanted, newest first."""
-        for fact in pages(space, every=show_expired):
-            if fact.superseded_by is None and self.is_meant(space, fact, where):
-                yield fact
-
-    def is_meant(self, space: Space, fact: Fact, where: Where) -> bool:
-        """Whether it is asked for: for one of all who said it that is enough."""
-        return any(_has(payload, where) for payload in self._payloads(space, fact))
-
-    def shaped(self, space: Space, fact: Fact) -> dict[str, Any]:
-        return shape(fact, self.payload(space, fact), memory_id(fact.id, space.name))
-
-    def payload(self, space: Space, fact: Fact) -> dict[str, Any]:
-        """Whose a memory is and what else was said about it: by itself, or where it comes from."""
-        return next(self._payloads(space, fact))
-
-    def _payloads(self, space: Space, fact: Fact) -> Iterator[dict[str, Any]]:
-        """The same for each of its sources, the earliest first."""
-        user = {} if space.name == WITHOUT_USER else {"user_id": space.name}
-        places = [(source.session_id, source.seq) for source in fact.sources]
-        for place in places or [("", 0)]:
-            yield {**self._said_about(space.name, *place), **fact.metadata, **user}
-
-    def _read_said_about(self, space: str, session_id: str, seq: int) -> Mapping[str, Any]:
-        if seq < 1:
-            return {}
-        found = self._memory.space(space).sessions.records(session_id, seq - 1, 1)
-        said = found[0].metadata.get(TAG) if found and found[0].seq == seq else None
-        return said if isinstance(said, dict) else {}
-
-    def ranked(self, space: Space, hits: Iterable[Hit], where: Where) -> Iterator[Scored]:
-        for hit in hits:
-            fact = space.facts.get(hit.id)
-            if fact is not None and self.is_meant(space, fact, where):
-                yield fact, normal(hit.score), hit.why
-
-    def with_expired(
-        self, space: Space, query: str, where: Where, ranked: Iterable[Scored]
-    ) -> Iterator[Scored]:
-        """Also what recall leaves out, as it does not hold any more, by how many words it has."""
-        found = list(ranked)
-        asked, known = asked_stems(query).keys(), {fact.id for fact, _, _ in found}
-        for fact in self.standing(space, where, show_expired=True):
-            share = len(asked & set(stems(fact.content))) / max(len(asked), 1)
-            if share and fact.id not in known:
-                found.append((fact, normal(share), {"words": share}))
-        return iter(sorted(found, key=lambda each: -each[1]))
-
-
 def pages(space: Space, **asked: Any) -> Iterator[Fact]:
     """All facts that are asked for, newest first, in pages that grow."""
     before: Fact | None = None
@@ -433,7 +360,7 @@ class Memory:
         self._worker: Worker | None = None
         self._pause = threading.Event()  # set when it is closed
         self._learners = threading.BoundedSemaphore(learners_max)
-        self._memories = Memories(self._memory)
+        self._said_about = lru_cache(maxsize=PAYLOADS_KEPT)(self._read_said_about)
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
@@ -566,8 +493,8 @@ class Memory:
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
         """One memory; none: there is none."""
-        found = self._memories.find(memory_id)
-        return None if found is None else self._memories.shaped(*found) | {"score": None}
+        found = self._find(memory_id)
+        return None if found is None else self._shaped(*found) | {"score": None}
 
     def get_all(
         self,
@@ -584,10 +511,10 @@ class Memory:
         check_search(top_k)
         space = self._memory.space(scope.space)
         results: list[dict[str, Any]] = []
-        for fact in self._memories.standing(space, where, show_expired=show_expired):
+        for fact in self._standing(space, where, show_expired=show_expired):
             if len(results) >= top_k:
                 break
-            results.append(self._memories.shaped(space, fact))
+            results.append(self._shaped(space, fact))
         return {"results": results}
 
     def search(
@@ -618,15 +545,15 @@ class Memory:
         is_whole = where == AllOf((AllOf(), AllOf()))
         looked_at = max(4 * top_k, LOOKED_AT_MIN) if is_whole else LIST_MAX
         hits = space.recall(query, min(looked_at, LIST_MAX), kinds=[EntryKind.FACT])
-        ranked = self._memories.ranked(space, hits, where)
+        ranked = self._ranked(space, hits, where)
         if show_expired:
-            ranked = self._memories.with_expired(space, query, where, ranked)
+            ranked = self._with_expired(space, query, where, ranked)
         results: list[dict[str, Any]] = []
         for fact, score, why in ranked:
             if len(results) >= top_k or score < least:
                 break
             told = {"score_details": dict(why)} if explain else {}
-            results.append(self._memories.shaped(space, fact) | {"score": score} | told)
+            results.append(self._shaped(space, fact) | {"score": score} | told)
         return {"results": results}
 
     def history(self, memory_id: str) -> list[dict[str, Any]]:
@@ -634,7 +561,7 @@ class Memory:
         fact_id, space_name = read_memory_id(memory_id)
         space = self._memory.space(space_name)
         fact = space.facts.get(fact_id)
-        payload = {} if fact is None else self._memories.payload(space, fact)
+        payload = {} if fact is None else self._payload(space, fact)
         return events(space.facts.history(fact_id), payload, memory_id)
 
     # change
@@ -651,8 +578,8 @@ class Memory:
         text = data if text is None else text
         if text is None and metadata is None and expiration_date is _UNSET:
             raise InvalidValue("say what to change: text, metadata or expiration_date")
-        space, fact = self._memories.there(memory_id)
-        payload = self._memories.payload(space, fact)
+        space, fact = self._there(memory_id)
+        payload = self._payload(space, fact)
         if metadata is not None:
             own = own_metadata(metadata)
             payload |= own
@@ -675,7 +602,7 @@ class Memory:
 
     def delete(self, memory_id: str) -> dict[str, str]:
         """Delete a memory; its history stays."""
-        space, fact = self._memories.there(memory_id)
+        space, fact = self._there(memory_id)
         space.facts.delete(fact.id)
         return {"message": "Memory deleted successfully!"}
 
@@ -685,9 +612,7 @@ class Memory:
         """Delete every memory of a user, an agent or a run. Conversations stay: see `reset`."""
         scope, where = read_scope({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
         space = self._memory.space(scope.space)
-        for fact in [
-            f for f in pages(space, every=True) if self._memories.is_meant(space, f, where)
-        ]:
+        for fact in [f for f in pages(space, every=True) if self._is_meant(space, f, where)]:
             _delete(space, fact.id)
         return {"message": "Memories deleted successfully!"}
 
@@ -709,7 +634,70 @@ class Memory:
             before = states[-1]
         for fact in list(pages(space, every=True, tag=TAG)):
             _delete(space, fact.id)
-        self._memories.refresh()
+        self._said_about.cache_clear()  # what it holds may be gone
+
+    # which memories, and whose each is
+
+    def _find(self, named: str) -> tuple[Space, Fact] | None:
+        fact_id, space_name = read_memory_id(named)
+        space = self._memory.space(space_name)
+        fact = space.facts.get(fact_id)
+        return None if fact is None else (space, fact)
+
+    def _there(self, named: str) -> tuple[Space, Fact]:
+        found = self._find(named)
+        if found is None:
+            raise InvalidValue(f"there is no memory with the id {named!r}")
+        return found
+
+    def _standing(self, space: Space, where: Where, *, show_expired: bool) -> Iterator[Fact]:
+        """Memories that hold, with those that have expired if they are wanted, newest first."""
+        for fact in pages(space, every=show_expired):
+            if fact.superseded_by is None and self._is_meant(space, fact, where):
+                yield fact
+
+    def _is_meant(self, space: Space, fact: Fact, where: Where) -> bool:
+        """Whether it is asked for: for one of all who said it that is enough."""
+        return any(_has(payload, where) for payload in self._payloads(space, fact))
+
+    def _shaped(self, space: Space, fact: Fact) -> dict[str, Any]:
+        return shape(fact, self._payload(space, fact), memory_id(fact.id, space.name))
+
+    def _payload(self, space: Space, fact: Fact) -> dict[str, Any]:
+        """Whose a memory is and what else was said about it: by itself, or where it comes from."""
+        return next(self._payloads(space, fact))
+
+    def _payloads(self, space: Space, fact: Fact) -> Iterator[dict[str, Any]]:
+        """The same for each of its sources, the earliest first."""
+        user = {} if space.name == WITHOUT_USER else {"user_id": space.name}
+        places = [(source.session_id, source.seq) for source in fact.sources]
+        for place in places or [("", 0)]:
+            yield {**self._said_about(space.name, *place), **fact.metadata, **user}
+
+    def _read_said_about(self, space: str, session_id: str, seq: int) -> Mapping[str, Any]:
+        if seq < 1:
+            return {}
+        found = self._memory.space(space).sessions.records(session_id, seq - 1, 1)
+        said = found[0].metadata.get(TAG) if found and found[0].seq == seq else None
+        return said if isinstance(said, dict) else {}
+
+    def _ranked(self, space: Space, hits: Iterable[Hit], where: Where) -> Iterator[Scored]:
+        for hit in hits:
+            fact = space.facts.get(hit.id)
+            if fact is not None and self._is_meant(space, fact, where):
+                yield fact, normal(hit.score), hit.why
+
+    def _with_expired(
+        self, space: Space, query: str, where: Where, ranked: Iterable[Scored]
+    ) -> Iterator[Scored]:
+        """Also what recall leaves out, as it does not hold any more, by how many words it has."""
+        found = list(ranked)
+        asked, known = asked_stems(query).keys(), {fact.id for fact, _, _ in found}
+        for fact in self._standing(space, where, show_expired=True):
+            share = len(asked & set(stems(fact.content))) / max(len(asked), 1)
+            if share and fact.id not in known:
+                found.append((fact, normal(share), {"words": share}))
+        return iter(sorted(found, key=lambda each: -each[1]))
 
     # life
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -188,18 +188,19 @@ def _strangers(environ: Mapping[str, str]) -> list[str]:
 
 def _nearest(variable: str) -> str | None:
     """The setting that was meant, if there is hardly a doubt."""
+    names = [each.name for each in described()]
+    return _near(variable.removeprefix(PREFIX).lower(), names, NEARNESS_MIN)
+
+
+def _near(given: str, names: Sequence[str], cutoff: float) -> str | None:
     import difflib  # only for a typing error
 
-    names = [each.name for each in described()]
-    given = variable.removeprefix(PREFIX).lower()
-    near = difflib.get_close_matches(given, names, n=1, cutoff=NEARNESS_MIN)
-    return near[0] if near else None
+    return next(iter(difflib.get_close_matches(given, names, n=1, cutoff=cutoff)), None)
 
 
 def _from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], str]:
     for name in _strangers(environ):
-        near = _nearest(name)
-        if near is not None:
+        if near := _nearest(name):
             raise InvalidSetting(
                 f"there is no setting {name}; did you mean {PREFIX}{near.upper()}?"
             )
@@ -211,10 +212,8 @@ def _check_names(values: Mapping[str, Any], origin: str) -> None:
     names = [each.name for each in dataclasses.fields(Settings) if each.name not in _NOT_GIVEN]
     for name in values:
         if name not in names:
-            import difflib  # only for a typing error
-
-            near = difflib.get_close_matches(str(name), names, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            near = _near(str(name), names, 0.6)
+            hint = f"; did you mean {near!r}?" if near else ""
             raise InvalidSetting(f"{origin}: there is no setting {name!r}{hint}")
 
 

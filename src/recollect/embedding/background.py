@@ -49,16 +49,18 @@ class EmbeddingTill:
             return self._asked(embedder, texts)
         most = embedder.tokens_of(texts)
         call_id = self._reserve(embedder.name, space, most)
+
+        def settle(calls: int, tokens: int, outcome: CallOutcome) -> None:
+            spent = Spent(calls=calls, input_tokens=tokens)
+            self._ledger.settle(space, call_id, spent, outcome)
+
         try:
             embedded = self._asked(embedder, texts)
         except ModelError as error:
-            begun = error.tries_begun
-            spent = Spent(calls=min(begun, 1), input_tokens=most * begun)
-            self._ledger.settle(space, call_id, spent, CallOutcome.FAILED)
+            settle(min(error.tries_begun, 1), most * error.tries_begun, CallOutcome.FAILED)
             raise
         used = most if embedded.usage is None else embedded.usage.input_tokens
-        spent = Spent(calls=1, input_tokens=used + most * embedded.tries_lost)
-        self._ledger.settle(space, call_id, spent, CallOutcome.ANSWERED)
+        settle(1, used + most * embedded.tries_lost, CallOutcome.ANSWERED)
         return embedded
 
     def _asked(self, embedder: Embedder, texts: Sequence[str]) -> Embedded:

@@ -212,6 +212,7 @@ def _content(data: bytes | None, path: Path) -> dict[str, Any]:
     try:
         text = (data or b"").decode().removeprefix(BOM)
         content = json.loads(text, object_pairs_hook=_once) if text.strip() else {}
+        json.dumps(content, allow_nan=False, ensure_ascii=False).encode()  # it can be written again
     except (ValueError, RecursionError) as error:
         raise InvalidValue(f"{path} is not touched: it is not valid JSON: {error}") from error
     if not isinstance(content, dict):

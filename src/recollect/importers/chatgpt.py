@@ -12,22 +12,19 @@ from functools import partial
 from typing import Any
 
 from recollect.importers.items import (
-    CONVERSATION_FILES,
     Found,
     ImportedMessage,
     ImportedSession,
-    ImportSource,
     LeftOut,
     digest,
+    export,
     first,
     item_of,
-    known_by,
     label,
     listed,
     mapping,
     metadata_of,
     moment,
-    one_by_one,
     text,
     unknown,
     words,
@@ -226,12 +223,5 @@ def _attachments(about: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 # Conversations that somebody had with ChatGPT, as its export has them.
 ChatGPT = partial(
-    ImportSource,
-    name="chatgpt",
-    is_file=CONVERSATION_FILES,
-    names=("conversations",),
-    probe=known_by(
-        lambda said: isinstance(said.get("mapping"), dict), "conversations as trees of messages"
-    ),
-    reader=one_by_one(_conversation),
+    export, "chatgpt", "mapping", dict, "conversations as trees of messages", _conversation
 )

@@ -13,22 +13,19 @@ from itertools import groupby
 from typing import Any
 
 from recollect.importers.items import (
-    CONVERSATION_FILES,
     Found,
     ImportedMessage,
     ImportedSession,
-    ImportSource,
     LeftOut,
     digest,
+    export,
     first,
     item_of,
-    known_by,
     label,
     listed,
     mapping,
     metadata_of,
     moment,
-    one_by_one,
     text,
     unknown,
     words,
@@ -142,13 +139,5 @@ def _cut(content: str | None) -> str | None:
 
 # Conversations that somebody had on Claude.ai, as its export has them.
 ClaudeExport = partial(
-    ImportSource,
-    name="claude",
-    is_file=CONVERSATION_FILES,
-    names=("conversations",),
-    probe=known_by(
-        lambda said: isinstance(said.get("chat_messages"), list),
-        "conversations as lists of messages",
-    ),
-    reader=one_by_one(_conversation),
+    export, "claude", "chat_messages", list, "conversations as lists of messages", _conversation
 )

@@ -55,6 +55,15 @@ _ITEM_BOOKKEEPING = frozenset(
     {"ghost_snapshot", "compaction", "compaction_summary", "context_compaction"}
     | {"tool_search_output"}
 )
+# By type: which tool is called, if the call does not name it, and where what it is given stands.
+_CALLS: Mapping[str, tuple[str | None, str]] = {
+    "function_call": (None, "arguments"),
+    "custom_tool_call": (None, "input"),
+    "local_shell_call": ("local_shell", "action"),
+    "web_search_call": ("web_search", "action"),
+    "tool_search_call": ("tool_search", "arguments"),
+    "image_generation_call": ("image_generation", "revised_prompt"),
+}
 _TEXTS = ("input_text", "output_text", "text")
 _ESSENCE = (
     *("type", "role", "content", "message", "call_id", "name", "arguments", "input", "output"),
@@ -87,16 +96,9 @@ def read_item(entry: Mapping[str, Json], payload: Mapping[str, Json], *, is_host
     match kind:
         case "message":
             return _message(payload, is_hosts=is_hosts)
-        case "function_call" | "custom_tool_call":
-            return _call(payload, payload.get("name"), payload.get("arguments"))
-        case "local_shell_call":
-            return _call(payload, "local_shell", payload.get("action"))
-        case "web_search_call":
-            return _call(payload, "web_search", payload.get("action"))
-        case "tool_search_call":
-            return _call(payload, "tool_search", payload.get("arguments"))
-        case "image_generation_call":
-            return _call(payload, "image_generation", {"prompt": payload.get("revised_prompt")})
+        case str() if kind in _CALLS:
+            name, given = _CALLS[kind]
+            return _call(payload, name or payload.get("name"), payload.get(given))
         case "function_call_output" | "custom_tool_call_output" | "local_shell_call_output":
             return _output(payload)
         case "reasoning":
@@ -203,8 +205,6 @@ def _add(block: dict[str, Json], gathered: Gathered) -> None:
 def _call(payload: Mapping[str, Json], name: Json, arguments: Json) -> Meaning:
     if not isinstance(name, str) or not name:
         return broken("a call without a name")
-    if payload.get("type") == "custom_tool_call":
-        arguments = payload.get("input")
     allowance = Allowance()
     return LogMessage(
         message=metadata_of(
@@ -328,45 +328,38 @@ class _RolloutReader:
         if not isinstance(entry, dict):
             yield broken("not an object", line)
             return
-        kind, payload = entry.get("type"), entry.get("payload")
-        if "payload" in entry and not isinstance(payload, dict):
+        payload = entry.get("payload", entry)  # early rollouts have no envelopes
+        if not isinstance(payload, dict):
             yield broken("a payload of a wrong shape", line)
-        elif isinstance(payload, dict):
-            yield from self._enveloped(entry, payload, line)
-        elif kind is None:
-            yield from self._untyped(entry, line)
-        else:
-            yield from self._response(entry, entry, line)
+            return
+        meaning = self._meaning(entry, payload)
+        yield from found_in(meaning, line, lambda said: self._item(entry, payload, said))
 
-    def _enveloped(
-        self, entry: Mapping[str, Json], payload: Mapping[str, Json], line: int
-    ) -> Iterator[Found]:
+    def _meaning(self, entry: Mapping[str, Json], payload: Mapping[str, Json]) -> Meaning:
         kind = entry.get("type")
+        if payload is entry and kind is not None:
+            return self._response(entry, entry)
         match kind:
             case "session_meta":
                 self._begin(payload)
-                yield BOOKKEEPING
+                return BOOKKEEPING
             case "turn_context":
-                self._turn(payload)
-                yield BOOKKEEPING
+                self._known.model = label(payload.get("model")) or self._known.model
+                self._stand(known_directory(payload.get("cwd")))
+                return BOOKKEEPING
             case "response_item":
-                yield from self._response(entry, payload, line)
+                return self._response(entry, payload)
             case "event_msg":
-                yield from self._event(entry, payload, line)
+                return self._event(payload)
             case "compacted":
-                yield from self._found(read_compaction(payload), entry, payload, line)
+                return read_compaction(payload)
+            case None if _is_old_header(entry):
+                self._begin(entry)
+                return BOOKKEEPING
+            case None if "record_type" in entry:  # it only says how far it got
+                return BOOKKEEPING
             case _:
-                yield from self._found(not_known(entry, type_name(kind)), entry, entry, line)
-
-    def _untyped(self, entry: Mapping[str, Json], line: int) -> Iterator[Found]:
-        """The old form's header, and lines that only say how far it got."""
-        if _is_old_header(entry):
-            self._begin(entry)
-            yield BOOKKEEPING
-        elif "record_type" in entry:
-            yield BOOKKEEPING
-        else:
-            yield from self._found(not_known(entry, type_name(None)), entry, entry, line)
+                return not_known(entry, type_name(kind))
 
     def _begin(self, header: Mapping[str, Json]) -> None:
         """The first header is the file's own; those of a fork's forebears may follow it."""
@@ -388,43 +381,30 @@ class _RolloutReader:
         known.version = label(header.get("cli_version"))
         known.started = label(header.get("timestamp"))
 
-    def _turn(self, context: Mapping[str, Json]) -> None:
-        known = self._known
-        known.model = label(context.get("model")) or known.model
-        self._stand(known_directory(context.get("cwd")))
-
     def _stand(self, directory: str | None) -> None:
         known = self._known
         known.here = directory or known.here
         known.directory = known.directory or directory
 
-    def _response(
-        self, entry: Mapping[str, Json], payload: Mapping[str, Json], line: int
-    ) -> Iterator[Found]:
+    def _response(self, entry: Mapping[str, Json], payload: Mapping[str, Json]) -> Meaning:
         self._known.items += 1  # of every kind, so that no version counts otherwise
         meaning = read_item(entry, payload, is_hosts=self._known.is_sub_agent)
-        if isinstance(meaning, LogMessage) and payload.get("type") == "message":
-            self._stand(known_directory(directory_told(payload)))
-            if payload.get("role") in ("user", "assistant") and self._is_other_form(
-                "event", likeness(meaning, payload)
-            ):
-                yield SAME
-                return
-        yield from self._found(meaning, entry, payload, line)
+        if not isinstance(meaning, LogMessage) or payload.get("type") != "message":
+            return meaning
+        self._stand(known_directory(directory_told(payload)))
+        is_said = payload.get("role") in ("user", "assistant")
+        is_known = is_said and self._is_other_form("event", likeness(meaning, payload))
+        return SAME if is_known else meaning
 
-    def _event(
-        self, entry: Mapping[str, Json], payload: Mapping[str, Json], line: int
-    ) -> Iterator[Found]:
+    def _event(self, payload: Mapping[str, Json]) -> Meaning:
         """What a person or the agent said; of all else the user was shown, the items say more."""
         if payload.get("type") not in ("user_message", "agent_message"):
-            yield BOOKKEEPING
-            return
+            return BOOKKEEPING
         self._known.events += 1
         meaning = read_event(payload, is_hosts=self._known.is_sub_agent)
-        is_known = isinstance(meaning, LogMessage) and self._is_other_form(
-            "item", likeness(meaning, payload)
-        )
-        yield from [SAME] if is_known else self._found(meaning, entry, payload, line)
+        if not isinstance(meaning, LogMessage):
+            return meaning
+        return SAME if self._is_other_form("item", likeness(meaning, payload)) else meaning
 
     def _is_other_form(self, other: str, mark: str) -> bool:
         """Whether the other form of this message came before; if not, it is expected."""
@@ -435,15 +415,6 @@ class _RolloutReader:
         own = "item" if other == "event" else "event"
         known.open = [*known.open, f"{own}:{mark}"][-OPEN_MAX:]
         return False
-
-    def _found(
-        self,
-        meaning: Meaning,
-        entry: Mapping[str, Json],
-        payload: Mapping[str, Json],
-        line: int,
-    ) -> Iterator[Found]:
-        return found_in(meaning, line, lambda said: self._item(entry, payload, said))
 
     def _item(
         self, entry: Mapping[str, Json], payload: Mapping[str, Json], said: LogMessage

@@ -49,24 +49,33 @@ def _nobody(_path: Path, _odd: Odd) -> None:
     """Nobody wants to know."""
 
 
-def find_files(is_file: IsFile, paths: Iterable[Path], told: Told = _nobody) -> list[LogFile]:
+def find_files(is_file: IsFile, paths: Sequence[Path], told: Told = _nobody) -> list[LogFile]:
     """The files below these paths, the oldest first: what is copied from one into another belongs
     to the first.
 
     NotFound: a path is not there.
     """
-    found: dict[Path, LogFile] = {}
     for path in paths:
         if not is_there(path):
             raise NotFound(
                 f"there is no {place_of(path)}, or it may not be read: name the folder or the file"
             )
+    return _in_order(_found(is_file, paths, told).values())
+
+
+def _found(is_file: IsFile, paths: Iterable[Path], told: Told) -> dict[Path, LogFile]:
+    found: dict[Path, LogFile] = {}
+    for path in paths:
         for count, file in enumerate(_below(path, is_file, told)):
             if count >= FILES_MAX:
                 told(path, _MORE_FILES)
                 break
             found.setdefault(file.path, file)
-    return sorted(found.values(), key=lambda each: (_began(each), str(each.path)))
+    return found
+
+
+def _in_order(files: Iterable[LogFile]) -> list[LogFile]:
+    return sorted(files, key=lambda each: (_began(each), str(each.path)))
 
 
 def is_there(path: Path) -> bool:
@@ -105,10 +114,9 @@ class Lookout:
 
     def changed(self) -> list[LogFile]:
         """Files that are new or have changed since they were noted. A place may come later."""
-        there = find_files(self._is_file, existing(self._paths))
-        known = {file.path: self._seen.get(file.path) for file in there}
-        self._seen = {path: state for path, state in known.items() if state is not None}
-        return [file for file in there if known[file.path] != file.state]
+        there = _found(self._is_file, self._paths, _nobody)
+        self._seen = {path: self._seen[path] for path in there if path in self._seen}
+        return _in_order(file for path, file in there.items() if self._seen.get(path) != file.state)
 
     def note(self, file: LogFile) -> None:
         """It has been read, as it was when it was found."""
@@ -142,7 +150,7 @@ def _below(root: Path, is_file: IsFile, told: Told) -> Iterator[LogFile]:
         else:
             yield file
         return
-    waiting = [os.fspath(root)]
+    waiting, below = [os.fspath(root)], len(os.path.join(root, ""))  # noqa: PTH118
     while waiting:
         folder = waiting.pop()
         try:
@@ -156,9 +164,7 @@ def _below(root: Path, is_file: IsFile, told: Told) -> Iterator[LogFile]:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(entry.path)
-            elif entry.is_file(follow_symlinks=False) and is_file(
-                Path(entry.path).relative_to(root)
-            ):
+            elif entry.is_file(follow_symlinks=False) and is_file(Path(entry.path[below:])):
                 file = _log_file(entry, root)
                 if file is not None:
                     yield file

@@ -403,6 +403,19 @@ class OneByOne:
     memo: Mapping[str, Any] = field(default_factory=dict)
 
 
+def export(
+    name: str, key: str, kind: type, form: str, read: Callable[[object, int], Iterator[Found]]
+) -> ImportSource:
+    """A program's export, `conversations.json`: entries are known by what they have at `key`."""
+    return ImportSource(
+        name=name,
+        is_file=CONVERSATION_FILES,
+        names=("conversations",),
+        probe=known_by(lambda said: isinstance(said.get(key), kind), form),
+        reader=one_by_one(read),
+    )
+
+
 def one_by_one(
     read: Callable[[object, int], Iterator[Found]],
 ) -> Callable[[Origin, Mapping[str, Any]], FileReader]:

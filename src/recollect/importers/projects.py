@@ -7,10 +7,12 @@ its `.git` says counts only where the repository it names says the same.
 
 from __future__ import annotations
 
+import ntpath
 import os
+import posixpath
 import stat
 from functools import lru_cache
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PureWindowsPath
 
 DIRECTORY_BYTES_MAX = 400
 GIT_FILE_BYTES_MAX = 4096
@@ -35,23 +37,10 @@ def known_directory(value: object) -> str | None:
         return None
     if len(value) > DIRECTORY_BYTES_MAX or len(value.encode()) > DIRECTORY_BYTES_MAX:
         return None
+    # As text: the directory need not exist here.
     if value.startswith("/"):
-        return "/" + "/".join(_steps(PurePosixPath(value).parts[1:]))
-    windows = PureWindowsPath(value)
-    if not windows.is_absolute():
-        return None
-    return windows.anchor + "\\".join(_steps(windows.parts[1:]))
-
-
-def _steps(parts: tuple[str, ...]) -> list[str]:
-    """The parts of a path with every `..` walked, as text: the directory need not exist here."""
-    steps: list[str] = []
-    for part in parts:
-        if part != "..":
-            steps.append(part)
-        elif steps:
-            steps.pop()
-    return steps
+        return posixpath.normpath(f"/{value.lstrip('/')}")
+    return ntpath.normpath(value) if PureWindowsPath(value).is_absolute() else None
 
 
 @lru_cache(maxsize=1024)

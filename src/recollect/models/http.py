@@ -16,7 +16,7 @@ import socket
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -139,22 +139,6 @@ def _object(data: bytes) -> dict[str, Any]:
 CONNECT_SECONDS = 10.0
 FAULT_BYTES_MAX = 65_536  # of an error's body; its message is short
 
-ReadContent = Callable[[Mapping[str, Any], Gathering], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Post:
-    """What is sent, and the limits of what is taken back."""
-
-    url: str
-    host: str  # as errors name it
-    headers: Mapping[str, str] = field(repr=False)
-    body: bytes = field(repr=False)
-    seconds: float
-    answer_bytes_max: int  # of the answer's text
-    wire_bytes_max: int  # of everything, with the frames around each token
-    has_tools: bool = False  # that the answer may call
-
 
 def open_client(url: str) -> httpx2.Client:
     """A client for one server.
@@ -189,10 +173,22 @@ def _is_local(host: str) -> bool:
 class Exchange:
     """One question and its answer. `run` waits for it; `cut`, from any thread, ends the wait."""
 
-    def __init__(self, client: httpx2.Client, post: Post, read: ReadContent) -> None:
+    def __init__(
+        self,
+        client: httpx2.Client,
+        wire: Wire,
+        body: bytes,
+        gathering: Gathering,
+        *,
+        seconds: float,
+        wire_bytes_max: int,  # of everything, with the frames around each token
+    ) -> None:
         self._client = client
-        self._post = post
-        self._read_content = read
+        self._wire = wire
+        self._body = body
+        self._gathering = gathering
+        self._seconds = seconds
+        self._wire_bytes_max = wire_bytes_max
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._is_cut = False
@@ -203,12 +199,10 @@ class Exchange:
         try:
             with self._client.stream(
                 "POST",
-                self._post.url,
-                content=self._post.body,
+                self._wire.url,
+                content=self._body,
                 headers=self._headers(),
-                timeout=httpx2.Timeout(
-                    self._post.seconds, connect=min(CONNECT_SECONDS, self._post.seconds)
-                ),
+                timeout=httpx2.Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds)),
                 extensions={"trace": self._watch_connection},
             ) as response:
                 if not response.is_success:
@@ -216,7 +210,7 @@ class Exchange:
                     raise ProviderFault(_fault(response))
                 return self._read(response)
         except httpx2.RequestError as error:
-            broken = f"{self._post.host} {_explained(error)}"
+            broken = f"{urlsplit(self._wire.url).netloc} {_explained(error)}"
         raise ModelUnavailable(broken)  # without the client's error, which holds on to the key
 
     def cut(self) -> None:
@@ -230,7 +224,7 @@ class Exchange:
             "content-type": "application/json",
             "accept": "text/event-stream, application/json",
             "accept-encoding": "identity",  # a compressed answer could outgrow every limit
-            **self._post.headers,
+            **self._wire.headers(),
         }
 
     def _watch_connection(self, event: str, info: Mapping[str, Any]) -> None:
@@ -252,28 +246,27 @@ class Exchange:
     def _read(self, response: httpx2.Response) -> Answer:
         if response.headers.get("content-encoding", "identity") != "identity":
             raise ModelUnavailable("the server compressed its answer, which it was asked not to do")
-        gathering = Gathering(self._post.answer_bytes_max, has_tools=self._post.has_tools)
         body = BodyReader()
         size = 0
         for chunk in response.iter_raw():
             size += len(chunk)
-            if size > self._post.wire_bytes_max:
-                raise InvalidOutput(f"the answer is longer than {self._post.wire_bytes_max} bytes")
+            if size > self._wire_bytes_max:
+                raise InvalidOutput(f"the answer is longer than {self._wire_bytes_max} bytes")
             for content in body.feed(chunk):
-                self._take(content, gathering)
-            if body.is_done or gathering.is_over:
+                self._take(content)
+            if body.is_done or self._gathering.is_over:
                 break
         else:
             for content in body.end():
-                self._take(content, gathering)
+                self._take(content)
         if body.is_done:
-            gathering.end_stream()
-        return gathering.finish()
+            self._gathering.end_stream()
+        return self._gathering.finish()
 
-    def _take(self, content: Mapping[str, Any], gathering: Gathering) -> None:
+    def _take(self, content: Mapping[str, Any]) -> None:
         if fault := fault_within(content):
             raise ProviderFault(fault)
-        self._read_content(content, gathering)
+        self._wire.read(content, self._gathering)
 
 
 def _fault(response: httpx2.Response) -> Fault:
@@ -511,7 +504,18 @@ class HttpModel:
 
     def _asked(self, call: _Call, dialect: Dialect) -> Answer:
         """One exchange, watched while it lasts."""
-        exchange = Exchange(self._client, self._post(call, dialect), self._wire.read)
+        left, request = self._left(call), call.request
+        if left <= 0:
+            raise self._too_late()
+        answer_bytes_max = self._settings.model_answer_bytes_max
+        exchange = Exchange(
+            self._client,
+            self._wire,
+            json.dumps(self._wire.body(request, dialect), separators=(",", ":")).encode(),
+            Gathering(answer_bytes_max, has_tools=bool(request.tools)),
+            seconds=left,
+            wire_bytes_max=answer_bytes_max + FRAME_BYTES * request.output_tokens_max,
+        )
         try:
             future = self._threads.submit(exchange.run)
         except RuntimeError as error:  # the threads are gone
@@ -532,23 +536,6 @@ class HttpModel:
     def _too_late(self) -> ModelUnavailable:
         seconds = self._settings.model_timeout_seconds
         return ModelUnavailable(f"{self._host}: no whole answer within {seconds:g} s")
-
-    def _post(self, call: _Call, dialect: Dialect) -> Post:
-        left = self._left(call)
-        if left <= 0:
-            raise self._too_late()
-        body = self._wire.body(call.request, dialect)
-        answer_bytes_max = self._settings.model_answer_bytes_max
-        return Post(
-            url=self._wire.url,
-            host=self._host,
-            headers=self._wire.headers(),
-            body=json.dumps(body, separators=(",", ":")).encode(),
-            seconds=left,
-            answer_bytes_max=answer_bytes_max,
-            wire_bytes_max=answer_bytes_max + FRAME_BYTES * call.request.output_tokens_max,
-            has_tools=bool(call.request.tools),
-        )
 
     def _completion(self, call: _Call, answer: Answer) -> Completion:
         return Completion(

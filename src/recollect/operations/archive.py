@@ -13,7 +13,7 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
@@ -46,7 +46,6 @@ from recollect.progress import counted_rows, tell
 from recollect.store.relational.document_rows import document
 from recollect.store.schema import newest_version
 from recollect.store.whole import Access, Whole, WholeDatabase, first
-from recollect.types.pages import Document
 
 FORMAT = "recollect-archive"
 FORMAT_VERSION = 2
@@ -90,11 +89,19 @@ class ArchiveWriter:
         self._spaces: list[dict[str, Any]] = []
 
     @contextlib.contextmanager
-    def member(self, name: str) -> Iterator[_Member]:
+    def member(self, name: str) -> Iterator[Callable[[bytes], None]]:
+        """A member that is being written, by what puts some bytes into it."""
+        sha, size = hashlib.sha256(), 0
         with self._zip.open(_info(name), "w", force_zip64=True) as stream:
-            member = _Member(stream)
-            yield member
-        self._members[name] = {"bytes": member.size, "sha256": member.sha.hexdigest()}
+
+            def put(data: bytes) -> None:
+                nonlocal size
+                stream.write(data)
+                sha.update(data)
+                size += len(data)
+
+            yield put
+        self._members[name] = {"bytes": size, "sha256": sha.hexdigest()}
 
     def end_space(self, space: str, counts: Mapping[str, int]) -> None:
         entry = {"space": space, "directory": directory_of(space), "counts": dict(counts)}
@@ -123,20 +130,6 @@ class ArchiveWriter:
         self._zip.close()
 
 
-class _Member:
-    """A member that is being written."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self.sha = hashlib.sha256()
-        self.size = 0
-
-    def put(self, data: bytes) -> None:
-        self._stream.write(data)
-        self.sha.update(data)
-        self.size += len(data)
-
-
 class Archive:
     """An archive that is read. `check` it before anything of it is used."""
 
@@ -146,7 +139,10 @@ class Archive:
         manifest = self._manifest()
         is_earlier = manifest["format_version"] == EARLIER_FORMAT
         self.schema_version: int = 0 if is_earlier else manifest["schema_version"]
-        self.spaces = [_space_entry(each) for each in manifest["spaces"]]
+        self.spaces = [
+            SpaceEntry(space=each["space"], directory=each["directory"], counts=each["counts"])
+            for each in manifest["spaces"]
+        ]
         self._members: Mapping[str, Mapping[str, Any]] = manifest["members"]
 
     def check(self) -> None:
@@ -283,10 +279,6 @@ def _member_name(entry: SpaceEntry, table: str) -> str:
     return f"{entry.directory}/{table}.jsonl"
 
 
-def _space_entry(said: Mapping[str, Any]) -> SpaceEntry:
-    return SpaceEntry(space=said["space"], directory=said["directory"], counts=said["counts"])
-
-
 def _is_well_formed(manifest: Mapping[str, Any]) -> bool:
     match manifest:
         case {"schema_version": int(), "spaces": list(spaces), "members": dict(members)}:
@@ -399,10 +391,10 @@ def _put_space(archive: ArchiveWriter, whole: Whole, space: str) -> Mapping[str,
     for shape in shapes(whole):
         name = shape.table.name
         counts[name] = 0
-        with archive.member(f"{directory_of(space)}/{name}.jsonl") as member:
+        with archive.member(f"{directory_of(space)}/{name}.jsonl") as put:
             for line in shape.lines(space):
                 counts[name] += 1
-                member.put(encoded(line))
+                put(encoded(line))
     _put_documents(archive, whole, space)
     archive.end_space(space, counts)
     return counts
@@ -410,14 +402,10 @@ def _put_space(archive: ArchiveWriter, whole: Whole, space: str) -> Mapping[str,
 
 def _put_documents(archive: ArchiveWriter, whole: Whole, space: str) -> None:
     """For people to read: what is loaded is the tables."""
-    for row in whole.stream(_DOCUMENTS, {"space": space}):
-        found = document(row)
-        with archive.member(f"{directory_of(space)}/documents{_file_name(found)}.md") as member:
-            member.put(render(found))
-
-
-def _file_name(found: Document) -> str:
-    return found.path if found.path.startswith("/") else f"/{found.path}"
+    for found in map(document, whole.stream(_DOCUMENTS, {"space": space})):
+        name = found.path.removeprefix("/")
+        with archive.member(f"{directory_of(space)}/documents/{name}.md") as put:
+            put(render(found))
 
 
 def _check_name(name: str, path: Path) -> None:

@@ -109,34 +109,22 @@ class RuleSet:
         return tuple(i for i, rule in enumerate(self.rules) if rule.at is At.ANYWHERE)
 
     @cached_property
-    def by_keyword(self) -> Mapping[str, tuple[int, ...]]:
-        """The rules to try where a keyword stands. None of the keywords begins another."""
+    def by_keyword(self) -> Mapping[str, tuple[list[int], list[int]]]:
+        """The rules to try where a keyword stands. None of the keywords begins another.
+
+        First those whose match begins there, which are nearly all; then those that look in front
+        of it or in a region behind it.
+        """
         keyed = [(i, rule) for i, rule in enumerate(self.rules) if rule.at is At.KEYWORD]
         words = {word for _, rule in keyed for word in rule.keywords}
         shortest = {word: _shortest_beginning(word, words) for word in words}
-        found: dict[str, list[int]] = {word: [] for word in sorted(set(shortest.values()))}
+        found: dict[str, tuple[list[int], list[int]]]
+        found = {word: ([], []) for word in sorted(set(shortest.values()))}
         for i, rule in keyed:
+            is_roaming = bool(rule.before or rule.within_source is not None)
             for beginning in {shortest[word] for word in rule.keywords}:
-                found[beginning].append(i)
-        return {word: tuple(ranks) for word, ranks in found.items()}
-
-    @cached_property
-    def anchored(self) -> Mapping[str, tuple[int, ...]]:
-        """Of the rules at a keyword, those whose match begins there: nearly all."""
-        return self._by_keyword_if(lambda rule: not rule.before and rule.within_source is None)
-
-    @cached_property
-    def roaming(self) -> Mapping[str, tuple[int, ...]]:
-        """The others, which look in front of the keyword or in a region behind it."""
-        return self._by_keyword_if(lambda rule: rule.before or rule.within_source is not None)
-
-    def _by_keyword_if(
-        self, wanted: Callable[[SecretRule], object]
-    ) -> Mapping[str, tuple[int, ...]]:
-        return {
-            word: tuple(rank for rank in ranks if wanted(self.rules[rank]))
-            for word, ranks in self.by_keyword.items()
-        }
+                found[beginning][is_roaming].append(i)
+        return found
 
     @cached_property
     def keywords(self) -> re.Pattern[str]:

@@ -133,13 +133,14 @@ class Redactor:
                     yield from self._judged(rank, text, match, match.start())
         looked: dict[int, int] = {}  # up to where, by rule: nothing is matched twice
         for place, keyword in keyword_hits(self._rules, lowered, taken):
-            for rank in self._rules.anchored[keyword]:
+            anchored, roaming = self._rules.by_keyword[keyword]
+            for rank in anchored:
                 if place >= looked.get(rank, 0):
                     found = rules[rank].pattern.match(text, place)
                     if found is not None:
                         looked[rank] = found.end()
                         yield from self._judged(rank, text, found, place)
-            for rank in self._rules.roaming[keyword]:
+            for rank in roaming:
                 matches, end = _around(rules[rank], text, place, looked.get(rank, 0))
                 looked[rank] = max(end, place + len(keyword))
                 for found in matches:

@@ -129,6 +129,8 @@ def test_another_command_takes_the_place_of_ours(tmp_path: Path) -> None:
         b'{"hooks": []}',
         b'{"hooks": {"Stop": {"command": "x"}}}',
         b'{"hooks": null}',
+        b'{"a": 1e999}',
+        b'{"a": "\\ud800"}',
     ],
 )
 def test_settings_that_are_not_understood_are_not_touched(tmp_path: Path, content: bytes) -> None:

@@ -27,7 +27,9 @@ def test_every_keyword_leads_to_its_rules() -> None:
         if rule.at is At.KEYWORD:
             for keyword in rule.keywords:
                 hits = [word for place, word in keyword_hits(rules, keyword) if place == 0]
-                assert any(rank in rules.by_keyword[word] for word in hits), keyword
+                assert any(rank in each for word in hits for each in rules.by_keyword[word]), (
+                    keyword
+                )
 
 
 def test_keywords_may_overlap() -> None:
