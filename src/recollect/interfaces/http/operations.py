@@ -245,28 +245,24 @@ class MethodCall:
 def sent_type(hint: Any, bound: Any = None) -> Any:
     """What is sent for a parameter of this type: JSON has fewer."""
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    sent: list[Any] = [None for each in kinds if each is type(None)]
-    sent += [UnsetType for each in kinds if each is Unchanged]
+    absent = {type(None): None, Unchanged: UnsetType}
+    sent: list[Any] = [absent[each] for each in kinds if each in absent]
     if bound is not None:
-        sent.append(bound)
-    elif datetime in kinds:
-        sent.append(Moment)
-    else:
-        simple = [made for each in kinds if (made := _simple(each)) is not None]
-        is_text = str in kinds and not any(_is_kind_of(each, Enum) for each in kinds)
-        sent += [str, *simple] if is_text else simple
+        return Union[(*sent, bound)]
+    if datetime in kinds:
+        return Union[(*sent, Moment)]
+    is_named = any(_is_kind_of(each, Enum) for each in kinds)
+    for each in sorted(kinds, key=lambda kind: kind is not str):
+        origin = get_origin(each) or each
+        if each is str and not is_named:
+            sent.append(str)
+        elif each is int:
+            sent.append(Count)
+        elif each is bool or _is_kind_of(each, Enum):
+            sent.append(each)
+        elif each is not str and _is_kind_of(origin, Iterable):
+            sent.append(Json if issubclass(origin, Mapping) else Tags)
     return Union[tuple(sent)]  # noqa: UP007
-
-
-def _simple(kind: Any) -> Any:
-    origin = get_origin(kind) or kind
-    if kind is int:
-        return Count
-    if kind is bool or _is_kind_of(kind, Enum):
-        return kind
-    if kind is str or not _is_kind_of(origin, Iterable):
-        return None
-    return Json if issubclass(origin, Mapping) else Tags
 
 
 def _is_kind_of(kind: Any, of: type) -> bool:

@@ -162,17 +162,23 @@ _AGAIN: Mapping[type, Callable[..., Any]] = {
 }
 
 
+# What is answered where a method returns nothing: how what it is about stands now.
+_STATES: Mapping[str, tuple[type, Callable[..., Any]]] = {
+    "session": (SessionState, lambda space, given: session_state(space, given["session"])),
+    "sessions": (SessionState, lambda space, given: session_state(space, given["session"])),
+    "generations": (ConsolidationState, lambda space, _: space.generations.state()),
+}
+
+
 def _method(  # noqa: PLR0913 - what HTTP adds to a method
     verb_name: str,
+    field: str = "",
     *,
-    many: str = "",
-    as_field: str = "",
     answer: Any = None,
     then: Callable[..., Any] | None = None,
     missing: str = "",
     limit: int | None = None,
     pages: bool = True,
-    again: bool = False,
     names: Mapping[str, str] | None = None,
     bounds: Mapping[str, Any] | None = None,
     filled: Sequence[str] = (),
@@ -180,9 +186,9 @@ def _method(  # noqa: PLR0913 - what HTTP adds to a method
 ) -> Operation:
     """The operation that a verb's method is, taken from its signature.
 
-    A list is answered in the field `many`, a page at a time where the verb has pages; any other
-    value as it is, or in `as_field`. `then` makes an answer of the request, what was given and
-    what was returned; `missing` are the words where that is nothing.
+    What it returns is answered as it is, or in a field; a list a page at a time, where the verb has
+    pages. `then` makes an answer of the request, what was given and what was returned; `missing`
+    are the words where that is nothing. A POST that makes something can be repeated by its key.
     """
     verb = _BY_NAME[verb_name]
     owner = verb_name.partition(".")[0]
@@ -194,9 +200,10 @@ def _method(  # noqa: PLR0913 - what HTTP adds to a method
         limit=limit,
     )
     returned = call.hints["return"]
-    is_paged = bool(verb.pages and many and pages)
+    is_paged = bool(verb.pages and field and pages)
     mark = without(call.hints[verb.pages], type(None)) if is_paged else None
     is_conditional = "expected_version" in call.parameters
+    kind, state = _STATES.get(owner, (None, None)) if returned is type(None) else (returned, None)
 
     def handle(request: AdmittedRequest, **given: Any) -> Any:
         filled: Json = {"space": request.space.name} if "space" in call.parameters else {}
@@ -213,53 +220,34 @@ def _method(  # noqa: PLR0913 - what HTTP adds to a method
             raise NotFound(missing.format(**given))
         if then is not None:
             return then(request, given, value)
-        return page(many, value, given["limit"]) if is_paged else _shown(value, many, as_field)
+        if state is not None:
+            return state(request.space, given)
+        if is_paged:
+            return page(field, value, given["limit"])
+        return {field: view(value) if isinstance(value, list) else value} if field else value
 
     problems = frozenset({409, 412} if is_conditional else {409} if owner == "session" else ())
+    again = _AGAIN.get(returned) if verb.http[0].startswith("POST") else None
+    answered = ({field: kind} | ({"next": str | None} if is_paged else {})) if field else kind
     made = operation(
         verb.http[0],
-        answer=answer or _answer_of(returned, many, as_field, is_paged=is_paged),
-        again=_AGAIN[returned] if again else None,
+        answer=answer or answered,
         is_conditional=is_conditional,
-        **{"problems": problems, "taken": _taken(call, verb, is_paged=is_paged), **more},
+        taken=_taken(call, verb, is_paged=is_paged),
+        **{"problems": problems, "again": again, **more},
     )
     return made(handle)
 
 
 def _taken(call: MethodCall, verb: Verb, *, is_paged: bool) -> dict[str, tuple[Any, Any]]:
     """The parameters of a request; what stands in the path is always given."""
-    taken = call.taken
-    if verb.name.startswith("session."):
-        taken = {"session": (str, None), **taken}
+    taken: dict[str, tuple[Any, Any]]
+    taken = {"session": (str, None)} if verb.name.startswith("session.") else {}
+    taken |= call.taken
     for place in re.findall(r"{(\w+)}", verb.http[0]):
         if place in taken:
             taken[place] = (without(taken[place][0], type(None)), REQUIRED)
     return {**taken, "cursor": (Cursor | None, None)} if is_paged else taken
-
-
-def _shown(value: Any, many: str, as_field: str) -> Any:
-    if many:
-        return {many: view(value)}
-    return {as_field: value} if as_field else value
-
-
-def _answer_of(returned: Any, many: str, as_field: str, *, is_paged: bool) -> Any:
-    if not many:
-        return {as_field: returned} if as_field else returned
-    return {many: returned, "next": str | None} if is_paged else {many: returned}
-
-
-def _state(request: AdmittedRequest, given: Mapping[str, Any], _: object) -> SessionState:
-    return session_state(request.space, given["session"])
-
-
-def _appended_record(_: AdmittedRequest, __: object, record: Record) -> Record:
-    _check_there([record])
-    return record
-
-
-def _consolidation(request: AdmittedRequest, _: object, __: object) -> ConsolidationState:
-    return request.space.generations.state()
 
 
 # What finds or makes a session.
@@ -277,25 +265,24 @@ _SESSIONS = (
         bounds=_KEYED,
         answer=SessionState,
         then=lambda _, __, session: session.state,
-        again=True,
         problems=frozenset({409}),
     ),
     _method(
         "session.append",
         bounds={"parts": _PARTS, "tool_calls": _PARTS, "content": str | _PARTS},
         filled=("attachments",),
-        then=_appended_record,
+        then=lambda _, __, record: _there([record])[0],
         statuses=(201,),
         takes_append_key=True,
         problems=frozenset(),
     ),
-    _method("sessions.list", many="sessions"),
-    _method("sessions.find_invalidated", many="sessions"),
+    _method("sessions.list", "sessions"),
+    _method("sessions.find_invalidated", "sessions"),
     _method("sessions.get", missing="there is no session {session!r}"),
-    _method("sessions.ranges", many="ranges"),
-    _method("sessions.calls", many="calls", pages=False),
+    _method("sessions.ranges", "ranges"),
+    _method("sessions.calls", "calls", pages=False),
     _method("sessions.extraction", missing="nothing was learned from session {session!r}"),
-    _method("session.get_summary", as_field="summary"),
+    _method("session.get_summary", "summary"),
     _method(
         "session.set_summary",
         names={"text": "summary"},
@@ -304,13 +291,13 @@ _SESSIONS = (
             "summary": current_session(request.space, given["session"]).get_summary()
         },
     ),
-    _method("session.set_mode", then=_state, answer=SessionState),
-    _method("session.end", again=True),
-    _method("session.sleep", again=True),
-    _method("session.reset", again=True),
-    _method("session.compact", again=True),
-    _method("session.purge", then=_state, answer=SessionState),
-    _method("sessions.invalidate", then=_state, answer=SessionState),
+    _method("session.set_mode"),
+    _method("session.end"),
+    _method("session.sleep"),
+    _method("session.reset"),
+    _method("session.compact"),
+    _method("session.purge"),
+    _method("sessions.invalidate"),
     _method(
         "sessions.mark_processed",
         answer={"is_processed": bool, "session": SessionState},
@@ -322,9 +309,9 @@ _SESSIONS = (
 )
 
 _FACTS = (
-    _method("facts.add", names={"fact": "content"}, statuses=(201,), again=True),
-    _method("facts.list", many="facts"),
-    _method("facts.search", many="facts"),
+    _method("facts.add", names={"fact": "content"}, statuses=(201,)),
+    _method("facts.list", "facts"),
+    _method("facts.search", "facts"),
     _method("facts.update"),
     _method("facts.get", missing="this space has no fact {fact!r}"),
     _method(
@@ -332,9 +319,9 @@ _FACTS = (
         answer={"deleted": str},
         then=lambda _, given, __: {"deleted": given["fact"]},
     ),
-    _method("facts.history", many="changes", missing="this space has no fact {fact!r}"),
-    _method("facts.quarantined", many="facts"),
-    _method("facts.approve", problems=frozenset({409})),
+    _method("facts.history", "changes", missing="this space has no fact {fact!r}"),
+    _method("facts.quarantined", "facts"),
+    _method("facts.approve", problems=frozenset({409}), again=None),
     _method(
         "facts.reject",
         answer={"rejected": str},
@@ -344,33 +331,33 @@ _FACTS = (
 )
 
 _DOCUMENTS = (
-    _method("documents.tree", many="documents", limit=LONG_PAGE),
-    _method("documents.deleted", many="documents"),
-    _method("documents.search", many="documents", bounds={"below": Path}),
+    _method("documents.tree", "documents", limit=LONG_PAGE),
+    _method("documents.deleted", "documents"),
+    _method("documents.search", "documents", bounds={"below": Path}),
     _method("documents.read"),
     _method("documents.write", statuses=(200, 201)),
     _method("documents.patch"),
     _method("documents.delete"),
-    _method("documents.append", again=True),
-    _method("documents.move", again=True),
-    _method("documents.restore", again=True),
-    _method("documents.history", many="versions"),
-    _method("documents.diff", as_field="diff", names={"a": "older", "b": "newer"}),
+    _method("documents.append"),
+    _method("documents.move"),
+    _method("documents.restore"),
+    _method("documents.history", "versions"),
+    _method("documents.diff", "diff", names={"a": "older", "b": "newer"}),
     _method("documents.links", limit=LONG_PAGE),
 )
 
 _GENERATIONS = (
-    _method("generations.list", many="generations"),
+    _method("generations.list", "generations"),
     _method("generations.state"),
-    _method("generations.pause", answer=ConsolidationState, then=_consolidation),
-    _method("generations.resume", answer=ConsolidationState, then=_consolidation),
+    _method("generations.pause"),
+    _method("generations.resume"),
     _method("generations.get"),
-    _method("generations.diff", many="changes", names={"older": "number", "newer": "to"}),
-    _method("generations.rollback", statuses=(201,), again=True, problems=frozenset({409})),
+    _method("generations.diff", "changes", names={"older": "number", "newer": "to"}),
+    _method("generations.rollback", statuses=(201,), problems=frozenset({409})),
 )
 
 _RECALL = (
-    _method("space.recall", many="hits", names=_WHOLE_QUERY, bounds={"query": Question}),
+    _method("space.recall", "hits", names=_WHOLE_QUERY, bounds={"query": Question}),
     _method(
         "space.context",
         names=_WHOLE_QUERY,
@@ -383,7 +370,7 @@ _RECALL = (
 )
 
 _OPERATING = (
-    _method("memory.audit", many="audit", limit=LONG_PAGE),
+    _method("memory.audit", "audit", limit=LONG_PAGE),
     _method(
         "space.forget",
         bounds={
@@ -396,7 +383,7 @@ _OPERATING = (
         },
         then=lambda _, __, receipt: public_receipt(receipt),
     ),
-    _method("memory.retry", as_field="revived", names={"key": "session"}),
+    _method("memory.retry", "revived", names={"key": "session"}),
 )
 
 
@@ -412,17 +399,15 @@ def _appended(request: AdmittedRequest, session: Session, messages: list[Json]) 
     records = session.append_many(
         [_message(each) for each in messages], key=request.idempotency_key
     )
-    _check_there(records)
-    return {
-        "session_id": records[0].session_id if records else None,
-        "records": view(records),
-    }
+    session_id = _there(records)[0].session_id if records else None
+    return {"session_id": session_id, "records": view(records)}
 
 
-def _check_there(records: Sequence[Record]) -> None:
-    """Gone: all of it was appended under this key before, and forgotten since."""
-    if records and all(record.seq == NOWHERE for record in records):
+def _there(records: Sequence[Record]) -> Sequence[Record]:
+    """The same. Gone: all of it was appended under this key before, and forgotten since."""
+    if all(record.seq == NOWHERE for record in records):
         raise Gone("what was appended under this Idempotency-Key was forgotten since")
+    return records
 
 
 def _message(given: Mapping[str, Any]) -> Message | Mapping[str, Any]:

@@ -582,17 +582,21 @@ def _whole(memory: Hit | Fact | Record | Extraction | Document | Node) -> WholeM
                 date=day(memory.updated_at),
             )
         case Hit():
-            is_titled = memory.kind is EntryKind.DOCUMENT and memory.title
-            return WholeMemory(
-                id=memory.id,
-                kind=memory.kind.value,
-                text=f"{memory.title}: {memory.text}" if is_titled else memory.text,
-                date=day(memory.at),
-                by=memory.speaker or memory.trust.value,
-                caution=_caution(f"{memory.title}\n{memory.text}", memory.trust, memory.speaker),
-            )
+            return _whole_hit(memory)
         case _:
             assert_never(memory)
+
+
+def _whole_hit(hit: Hit) -> WholeMemory:
+    is_titled = hit.kind is EntryKind.DOCUMENT and hit.title
+    return WholeMemory(
+        id=hit.id,
+        kind=hit.kind.value,
+        text=f"{hit.title}: {hit.text}" if is_titled else hit.text,
+        date=day(hit.at),
+        by=hit.speaker or hit.trust.value,
+        caution=_caution(f"{hit.title}\n{hit.text}", hit.trust, hit.speaker),
+    )
 
 
 def _caution(text: str, trust: Trust, by: str = "") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, assert_never
 
 from recollect import collection
@@ -26,7 +26,6 @@ from recollect.messages import (
     Opaque,
     Part,
     Reasoning,
-    Role,
     Text,
     ToolCall,
     ToolResult,
@@ -53,35 +52,17 @@ PARTS_SHOWN = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordPart:
-    """A part of a record: its text, under a label where it is more than words."""
-
-    label: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgressLine:
-    """What is drawn between two records: everything up to there was dealt with, or is to be."""
-
-    upto: int
-    kind: str  # done, processed or marked
-    words: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownRecord:
-    """A record as it is shown, and the lines below it."""
+    """A record as it is shown: its parts under their labels, and the lines drawn below it."""
 
     record: Record
-    pieces: Sequence[RecordPart]
+    pieces: Sequence[tuple[str, str]]
     is_short: bool  # there is more of it than is shown
-    is_forgotten: bool
-    lines: Sequence[ProgressLine]
+    lines: Sequence[tuple[str, str]]  # kind and words
 
 
 def shown_records(
-    records: Sequence[Record], lines: Sequence[ProgressLine], whole: int
+    records: Sequence[Record], lines: Sequence[tuple[int, str, str]], whole: int
 ) -> Iterator[ShownRecord]:
     """Records with the lines that belong below each; `whole` is the one that is not shortened.
 
@@ -91,27 +72,25 @@ def shown_records(
         is_last = place + 1 == len(records)
         end = record.seq + 1 if is_last else records[place + 1].seq
         parts = [_piece(part) for part in record.parts]
-        short = parts if record.seq == whole else [_short(each) for each in parts[:PARTS_SHOWN]]
+        short = parts if record.seq == whole else [_short(*each) for each in parts[:PARTS_SHOWN]]
         yield ShownRecord(
             record=record,
             pieces=short,
             is_short=short != parts,
-            is_forgotten=record.role is Role.NOTE and record.metadata.get("forgotten") is True,
-            lines=[line for line in lines if record.seq <= line.upto < end],
+            lines=[(kind, words) for upto, kind, words in lines if record.seq <= upto < end],
         )
 
 
-def lines_of(state: SessionState, ranges: Sequence[Range]) -> Iterator[ProgressLine]:
+def lines_of(state: SessionState, ranges: Sequence[Range]) -> Iterator[tuple[int, str, str]]:
     """Where stretches end, up to where it is processed, and up to where it is marked."""
     for each in ranges:
-        yield ProgressLine(upto=each.last_seq, kind="done", words=_told(each))
+        yield each.last_seq, "done", _told(each)
     if state.processed_until is not None:
-        words = f"Processed until record {state.processed_until}"
-        yield ProgressLine(upto=state.processed_until, kind="processed", words=words)
+        yield state.processed_until, "processed", f"Processed until record {state.processed_until}"
     if state.invalidated_at is not None:
         cause = "" if state.marked_by is None else f" ({state.marked_by.value})"
         words = f"Marked until record {state.invalidated_at}{cause}: to be distilled"
-        yield ProgressLine(upto=state.invalidated_at, kind="marked", words=words)
+        yield state.invalidated_at, "marked", words
 
 
 def _told(each: Range) -> str:
@@ -129,30 +108,29 @@ def _told(each: Range) -> str:
     return ", ".join(part for part in said if part)
 
 
-def _short(piece: RecordPart) -> RecordPart:
-    lines = piece.text[:CHARS_SHOWN].split("\n")[:LINES_SHOWN]
-    return replace(piece, text="\n".join(lines))
+def _short(label: str, text: str) -> tuple[str, str]:
+    return label, "\n".join(text[:CHARS_SHOWN].split("\n")[:LINES_SHOWN])
 
 
-def _piece(part: Part) -> RecordPart:
+def _piece(part: Part) -> tuple[str, str]:
+    """The text of a part, behind a label where it is more than words."""
     match part:
         case Text(text=text):
-            return RecordPart(label="", text=text)
+            return "", text
         case Reasoning(text=text):
-            return RecordPart(label="Thought aloud", text=text)
+            return "Thought aloud", text
+        case ToolCall(name=name, arguments=str() as text):
+            return f"Calls {name}", text
         case ToolCall(name=name, arguments=given):
-            # As it came, or as JSON.
-            written = (
-                given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, indent=2)
-            )
-            return RecordPart(label=f"Calls {name}", text="" if given is None else written)
+            written = json.dumps(given, ensure_ascii=False, indent=2)
+            return f"Calls {name}", "" if given is None else written
         case ToolResult(text=text, is_error=is_error):
-            return RecordPart(label="A tool failed" if is_error else "A tool answers", text=text)
+            return "A tool failed" if is_error else "A tool answers", text
         case Attachment():
             about = filter(None, (part.name, part.media_type, part.uri))
-            return RecordPart(label=f"Attached: {part.kind}", text=" · ".join(about))
+            return f"Attached: {part.kind}", " · ".join(about)
         case Opaque(type=kind):
-            return RecordPart(label=f"Something else: {kind}", text="")
+            return f"Something else: {kind}", ""
         case _:
             assert_never(part)
 
