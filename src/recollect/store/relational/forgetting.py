@@ -33,6 +33,7 @@ from recollect.store.relational.page_inputs import (
     Taken,
     all_of,
     drop_pages,
+    drop_pages_on_fact,
     file_again,
     revoke_agent,
     revoke_memory_agents,
@@ -335,28 +336,27 @@ def _forget_fact(
     found = c.row("find_any_fact", names)
     if found is None:
         return None
-    sessions = c.rows("sessions_of_fact", {"space": space, "fact_key": found[0]})
-    for (session_id,) in sessions:  # a run may have got to it, and have staged it
+    own = {"space": space, "fact_key": found[0]}
+    own_sessions = sorted({row[0] for row in c.rows("sources_of_fact", own)})
+    for session_id in own_sessions:  # a run may have got to it, and have staged it
         run = {"space": space, "id": session_id}
         c.run("lock_runs", run)
         make_due(c, "revoke_runs", run)
         c.run("drop_staged", run)
     # They may be about to write it on a page. Before the memory of the space, as in a turn.
-    _revoke_told(c, space, [row[0] for row in sessions])
+    _revoke_told(c, space, own_sessions)
     c.run("lock_memory", {"space": space})
     found = c.row("find_any_fact", names)
     if found is None:
         return None
     make_due(c, "revoke_consolidation", {"space": space})
     key, content, *successor, deleted_at = found
-    own = {"space": space, "fact_key": key}
-    counted = c.row("foundation", own)
-    assert counted is not None
+    sources = c.rows("sources_of_fact", {**own, "fact_key": key})
     known = {content_key(content), *(row[0] for row in c.rows("statements_of_fact", names))}
     # Its sessions still say it, and would bring it back.
     graves = {
         (session_id, statement)
-        for session_id, quote in c.rows("quotes_of_fact", own)
+        for session_id, _, _, quote in sources
         for statement in (*known, content_key(quote))
     }
     for session_id, statement in sorted(graves):
@@ -366,8 +366,11 @@ def _forget_fact(
     c.run("erase_fact", own)
     c.run("forget_uses", {"space": space, "kind": "fact", "entry_id": fact_id})
     taken = Taken(names=frozenset({fact_id}), is_gone=lambda _: False)
-    own_sessions = {row[0] for row in sessions}  # which still say it
+    # Its own sessions, which still say it, are not filed again.
     pages = _forget_pages(c, space, taken, now, all_pages=all_pages, besides=own_sessions)
+    written = drop_pages_on_fact(c, space, fact_id, sources, now)
+    pages["documents"] += written.documents
+    pages["versions"] += written.versions
     reach("forget.deleted")
     if deleted_at is None:
         release_superseded(c, names, (successor[0], successor[1]), now, by=FORGOTTEN)
@@ -383,7 +386,7 @@ def _forget_fact(
         at=now,
         fact_id=fact_id,
         facts=1,
-        sources=int(counted[2]),
+        sources=len(sources),
         extractions=len(texts.emptied),
         **pages,
     )

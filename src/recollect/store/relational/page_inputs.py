@@ -93,10 +93,12 @@ def drop_pages(
     *,
     is_erased: bool = False,
     all_pages: bool = False,
+    spares_rendered: bool = False,
 ) -> DroppedPages:
     """Drop the pages that rest on something; with `all_pages` also those that people wrote on.
 
-    With `is_erased` those that stay do not name it any more, nor what was quoted of it.
+    With `is_erased` those that stay do not name it any more, nor what was quoted of it. With
+    `spares_rendered` pages that follow their facts are left to do so.
     """
     # Whoever writes a version at this moment is before us or after.
     c.row("lock_tree", {"space": space})
@@ -110,6 +112,8 @@ def drop_pages(
         key = page[0]
         versions = c.rows("grounds_of_document", {"space": space, "key": key})
         match _fate(versions, touched[key], all_pages=all_pages):
+            case _Fate.RENDERED if spares_rendered:
+                continue
             case _Fate.RENDERED:
                 unfile_page(c, space, key)
                 _drop(c, space, page, now, done, len(versions))
@@ -126,6 +130,33 @@ def drop_pages(
     unfile_session(c, space, done.sessions)  # until a model has read them again
     done.left.sort()
     return done
+
+
+def drop_pages_on_fact(
+    c: Connection, space: str, fact_id: str, sources: Sequence[Row], now: datetime
+) -> DroppedPages:
+    """Drop what models wrote of a fact that was taken back: from it, or from records that say it.
+
+    Facts stand there instead. Its own sessions are not filed again: they still say it.
+    """
+    stretches = [(row[0], row[1], row[2]) for row in sources]
+    sessions = {row[0] for row in sources}
+    taken = Taken(
+        names=frozenset({fact_id, *sessions}),
+        is_gone=lambda source: any(_meet(source, *each) for each in stretches),
+    )
+    dropped = drop_pages(c, space, taken, now, spares_rendered=True)
+    if dropped.documents:
+        unfile_session(c, space, sessions)
+        file_again(c, space, dropped.sessions, now)
+    return dropped
+
+
+def _meet(source: Source, session_id: str, first: int, last: int) -> bool:
+    """Whether a source is of some records of a session; 0 stands for any of them."""
+    if source.session_id != session_id:
+        return False
+    return not source.seq_to or not last or (source.seq <= last and first <= source.seq_to)
 
 
 class _Fate(Enum):
