@@ -7,6 +7,7 @@ is named. In the transaction that takes the input back: no reader finds one with
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -102,16 +103,16 @@ def drop_pages(
     """
     # Whoever writes a version at this moment is before us or after.
     c.row("lock_tree", {"space": space})
-    done, touched = DroppedPages(), dict[int, list[Row]]()
-    for key in _made_from(c, space, taken):
-        versions = c.rows("grounds_of_document", {"space": space, "key": key})
-        touched[key] = [row for row in versions if taken.touches(*read_provenance(row[2]))]
-    pages = [c.row("get_document_by_key", {"space": space, "key": key}) for key in touched]
+    done, pages = DroppedPages(), list[Row]()
+    made_from = {"space": space, "ids": json.dumps(sorted(taken.names))}
+    for (key,) in c.rows("documents_made_from", made_from):
+        pages += c.rows("get_document_by_key", {"space": space, "key": key})
     # What stands below a page goes before it.
-    for page in sorted(filter(None, pages), key=lambda row: str(row[4]), reverse=True):
+    for page in sorted(pages, key=lambda row: str(row[4]), reverse=True):
         key = page[0]
         versions = c.rows("grounds_of_document", {"space": space, "key": key})
-        match _fate(versions, touched[key], all_pages=all_pages):
+        touched = [row for row in versions if taken.touches(*read_provenance(row[2]))]
+        match _fate(versions, touched, all_pages=all_pages):
             case _Fate.RENDERED if spares_rendered:
                 continue
             case _Fate.RENDERED:
@@ -125,7 +126,7 @@ def drop_pages(
             case _:
                 pass
         if is_erased:
-            _strip(c, space, taken, key, touched[key])
+            _strip(c, space, taken, key, touched)
     done.sessions -= taken.names
     unfile_session(c, space, done.sessions)  # until a model has read them again
     done.left.sort()
@@ -193,16 +194,6 @@ def _strip(c: Connection, space: str, taken: Taken, key: int, versions: Iterable
     c.run("drop_inputs", own)
     for row in c.rows("grounds_of_document", own):
         put_inputs(c, own, inputs_of(*read_provenance(row[2])))
-
-
-def _made_from(c: Connection, space: str, taken: Taken) -> list[int]:
-    """The documents that were made from something that is taken back, by their keys."""
-    found: set[int] = set()
-    for name in sorted(taken.names):
-        for kind in ("fact", "record"):
-            names = {"space": space, "input_kind": kind, "input_id": name}
-            found |= {row[0] for row in c.rows("documents_made_from", names)}
-    return sorted(found)
 
 
 def _author(row: Row) -> Author:
