@@ -143,7 +143,7 @@ def test_a_page_that_a_model_wrote_goes_with_a_fact_that_is_taken_back(
     here: Hosted, tmp_path: Path, change: str
 ) -> None:
     """P-1: it was written from the records that say it; facts stand there until it is rewritten."""
-    told(here, "one", SECRET)
+    told(here, "one", SECRET, "I love lemurs.")
     told(here, "two", OTHER)
     [fact] = here.space.facts.search(SECRET)
     here.clock.advance(60)
@@ -152,6 +152,8 @@ def test_a_page_that_a_model_wrote_goes_with_a_fact_that_is_taken_back(
         assert not [path for path, body in here.pages().items() if SECRET in body]
         assert SECRET not in here.space.context(SECRET, kinds=["document"]).text
         assert f"Alice loves {OTHER}." in here.pages()[ALICE]
+        topics = [body for path, body in here.pages().items() if path.startswith("~/memory/people")]
+        assert "Alice loves lemurs." in " ".join(topics), "what else its session says"
         here.memory.work()
     said = [body for body in here.pages().values() if "otters" in body]
     assert bool(said) is (change in ("corrected", "replaced"))
