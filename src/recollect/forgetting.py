@@ -286,14 +286,18 @@ class _Said:
         self, store: Store, space: str, now: datetime, besides: Collection[str]
     ) -> tuple[str, ...]:
         """What has most of the words of something forgotten in one passage, by paths and ids."""
-        kinds = frozenset(EntryKind) - {EntryKind.SUMMARY}
+        kinds = Filters(kinds=frozenset(EntryKind) - {EntryKind.SUMMARY})
         found: dict[str, None] = {}
+        said: dict[str, list[set[str]]] = {}  # by entry, the words of each passage
         for wanted, sought in self._statements.items():
-            looked = store.search.candidates(
-                space, Sought(stems=sought), Filters(kinds=kinds), now, _REACH
-            )
+            enough = SHARE_MIN * len(wanted)
+            looked = store.search.candidates(space, Sought(stems=sought), kinds, now, _REACH)
             for entry in looked.entries:
-                if entry.id not in besides and _says(entry.text, wanted):
+                if entry.id in besides or entry.id in found:
+                    continue
+                if entry.id not in said:
+                    said[entry.id] = [set(stems(each)) for each in _passages(entry.text)]
+                if any(len(wanted & passage) >= enough for passage in said[entry.id]):
                     found[entry.id] = None
             if len(found) >= REMAINING_MAX:
                 break
@@ -302,8 +306,3 @@ class _Said:
 
 def _passages(text: str) -> list[str]:
     return [each for each in _PASSAGE.split(text) if each.strip()]
-
-
-def _says(text: str, wanted: frozenset[str]) -> bool:
-    enough = SHARE_MIN * len(wanted)
-    return any(len(wanted.intersection(stems(each))) >= enough for each in _passages(text))

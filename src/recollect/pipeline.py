@@ -387,11 +387,7 @@ class Pipeline:
             self.consolidator().amend(space, fact_id)
 
     def leave_out(self, space: str) -> None:
-        """Render the pages without what a session said whose mode forbids it.
-
-        Rules publish a generation without it with the next work; what a model wrote does not wait
-        for the model.
-        """
+        """Render the pages, and a generation, without what a session said whose mode forbids it."""
         self.render_pages(space)
         files = self._memory_files()
         directory = files.directory(space)

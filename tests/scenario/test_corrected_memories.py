@@ -144,6 +144,22 @@ def test_nor_does_what_a_model_wrote(store_url: str, tmp_path: Path, change: Cha
             assert len(server.requests) > 1, "it was asked again, and said the same"
 
 
+@CHANGES
+def test_a_page_of_other_facts_of_the_session_is_left_as_it_is(
+    store_url: str, tmp_path: Path, change: Change
+) -> None:
+    with opened(store_url, tmp_path) as memory:
+        space = memory.space("ana")
+        session = space.session("chat")
+        session.append("user", SAID, name="Ana")
+        session.append("user", "I live in Porto.", name="Ben")
+        session.sleep()
+        memory.work()
+        before = space.documents.read("~/memory/people/ben")
+        change(space, known(space, "Lisbon").id)
+        assert space.documents.read("~/memory/people/ben") == before
+
+
 def test_a_correction_of_a_correction_is_what_is_said(store_url: str, tmp_path: Path) -> None:
     with opened(store_url, tmp_path) as memory:
         space = memory.space("ana")

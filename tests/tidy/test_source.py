@@ -83,6 +83,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.store.opening", "recollect.store.observed"),  # where somebody looks
         ("recollect.store.relational.store", "<dynamic>"),  # each aggregate when it is asked for
         ("recollect.store.relational.facts", "recollect.store.relational.derived"),  # for edits
+        ("recollect.store.relational.facts", "recollect.store.relational.page_inputs"),
         ("recollect.store.relational.sessions", "recollect.store.relational.modes"),  # changed
         ("recollect.observing.traces", "opentelemetry"),  # an extra
         ("recollect.observing.traces", "opentelemetry.trace"),

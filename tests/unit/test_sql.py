@@ -123,6 +123,7 @@ def test_only_what_must_differ_differs() -> None:
             "note_purge",
             "raise_versions",
             "seen_before",
+            "documents_made_from",
             "overtaken_documents",
             "extent_inside",
         ),
@@ -133,6 +134,18 @@ def test_only_what_must_differ_differs() -> None:
         "insert_usages",
         *("count_facts", "reworded_facts", "left_out", "latest_facts"),
     }
+
+
+def test_what_rests_on_something_is_found_by_its_inputs() -> None:
+    connection = apsw.Connection(":memory:")
+    for migration in migrations("sqlite"):
+        for each in migration.statements:
+            connection.execute(each)
+    plan = connection.execute(
+        f"EXPLAIN QUERY PLAN {SQLITE['documents_made_from']}", {"space": "s", "ids": "[]"}
+    ).fetchall()
+    steps = " ".join(str(row[3]) for row in plan)
+    assert "idx_derived_inputs_input (space=? AND input_kind=? AND input_id=?" in steps
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from recollect.types.facts import Draft, Extraction, Fact
+from recollect.types.facts import Draft, Extraction, Fact, Source
+from recollect.types.pages import WRITTEN_BY_MODEL, Author, AuthorKind, Because
 from recollect.types.recall import EntryKind, Filters, NewVector
 from recollect_conformance.case import case
 from recollect_conformance.findings import found
@@ -27,7 +28,7 @@ from recollect_conformance.lessons import (
     revision,
     statement,
 )
-from recollect_conformance.pages import page
+from recollect_conformance.pages import apply, find, page, writing
 
 OLD, NEW, OTHER = "Ana lives in Lisbon.", "Ana lives in Faro.", "Ana likes figs."
 QUOTE = "I live in Lisbon."
@@ -207,6 +208,26 @@ def a_lost_record_leaves_what_others_say(store: Harness) -> None:
     assert receipt is not None
     assert (receipt.facts, receipt.extractions) == (1, 1)
     assert _texts(extraction(store, session)) == f"- {OTHER} [#2, user]\n- {OTHER} [#2, user]"
+
+
+@case("P11 A7", "what a model wrote from a fact's records goes with it, and no other page")
+def a_models_page_goes_with_a_fact(store: Harness) -> None:
+    for change in (_correct, _delete, _forget):
+        key = change.__name__
+        said = statement(OLD, 1, quote=QUOTE), statement(OTHER, 2, quote="I like figs.")
+        session = learn(store, lesson(draft(*said, memory=MEMORY, summary=SUMMARY)), key)
+        agent = Author(AuthorKind.AGENT, "/memory-agent/assistant")
+        person = Author(AuthorKind.PERSON, "ana")
+        for path, author, last in (("a", agent, 1), ("b", agent, 2), ("c", person, 1)):
+            source = Source(session_id=session, seq=last, seq_to=last)
+            reason = WRITTEN_BY_MODEL if author is agent else "mine"
+            because = Because(author=author, reason=reason, sources=(source,))
+            apply(store, writing(f"{key}/{path}", OLD), because=because)
+        change(store, fact_named(store, OLD, every=False))
+        left = [path for path in "abc" if find(store, f"{key}/{path}") is not None]
+        assert left == ["b", "c"], change.__name__
+        store.handle.facts.delete(SPACE, fact_named(store, OTHER, every=False).id, store.now())
+        assert find(store, f"{key}/b") is None
 
 
 @case("T4 R4", "a text that says something else gets another vector")

@@ -212,12 +212,7 @@ class Consolidator:
         return {fact for each in own for fact in held.version(each.document_id, each.version).facts}
 
     def leave_out(self, space: str) -> None:
-        """Take a session that was switched off out of what a model wrote, as if it were forgotten.
-
-        Rules do that with the next work; nobody knows when a model will.
-        """
-        if self.agent is None:
-            return
+        """Take a session that was switched off out of its pages, as if it were forgotten."""
         policy = self.settings.selection_policy
         selection = self.store.generations.select(space, policy, self.clock.now())
         if any(each.because in _AT_ONCE for each in selection.removed):

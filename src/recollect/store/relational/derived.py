@@ -14,6 +14,7 @@ from datetime import datetime
 from recollect.clock import to_micros
 from recollect.stemming import indexed_summary
 from recollect.store.relational.database import Connection, Params, Row
+from recollect.store.relational.page_inputs import drop_pages_on_fact
 from recollect.types.facts import Draft, content_key
 from recollect.types.generations import RemovedBecause
 
@@ -68,6 +69,18 @@ def render_again(
         if c.row("delete_extraction", names) is not None:
             emptied.append(session_id)
     return Rerendered(changed=tuple(changed), emptied=tuple(emptied))
+
+
+def take_back(
+    c: Connection, space: str, fact_id: str, sources: Sequence[Row], now: datetime
+) -> None:
+    """Let nothing go on saying what a fact said that somebody has corrected or deleted.
+
+    `sources` are those it had. Whoever comes here has revoked the memory-agents before the space's
+    memory was locked: one of them may be at work on a page.
+    """
+    render_again(c, space, {row[0] for row in sources}, now, RemovedBecause.EMPTIED)
+    drop_pages_on_fact(c, space, fact_id, sources, now)
 
 
 def following_facts(

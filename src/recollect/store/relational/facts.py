@@ -27,7 +27,6 @@ from recollect.types.facts import (
     When,
     content_key,
 )
-from recollect.types.generations import RemovedBecause
 
 if TYPE_CHECKING:
     from recollect.store.protocol import MetadataValue, NewId
@@ -50,7 +49,7 @@ class RelationalFacts:
     def add(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Fact:
         def job(c: Connection) -> Fact:
             c.run("insert_space", {"space": space, "now": to_micros(now)})
-            c.run("lock_memory", {"space": space})
+            _lock(c, space, is_corrected=bool(fact.id))
             known, is_news = (None, True) if fact.id else _say_again(c, space, fact, now)
             if known is None:
                 given = fact if fact.id else dataclasses.replace(fact, id=new_id())
@@ -67,7 +66,7 @@ class RelationalFacts:
 
     def update(self, space: str, fact_id: str, edit: FactEdit, now: datetime) -> Fact | None:
         def job(c: Connection) -> Fact | None:
-            c.run("lock_memory", {"space": space})
+            _lock(c, space, is_corrected=not isinstance(edit.content, Unchanged))
             before = c.row("find_fact", {"space": space, "id": fact_id})
             if before is None:
                 return None
@@ -90,12 +89,12 @@ class RelationalFacts:
 
     def delete(self, space: str, fact_id: str, now: datetime) -> bool:
         def job(c: Connection) -> bool:
-            c.run("lock_memory", {"space": space})
+            _lock(c, space, is_corrected=True)
             before = c.row("find_fact", {"space": space, "id": fact_id})
             if not delete(c, space, fact_id, FactEvent.DELETED, now, by=BY_USER):
                 return False
             assert before is not None, "it was there"
-            _render_sessions(c, space, _sessions_of(c, space, before[0]), now)
+            _take_back(c, space, fact_id, _sources_of(c, space, before[0]), now)
             note_change(c, space, now, is_urgent=True)
             return True
 
@@ -254,7 +253,7 @@ def _put(c: Connection, space: str, fact: Fact, now: datetime, *, is_named: bool
     if row is None:
         row = c.row("insert_fact", columns)
     assert row is not None
-    sessions = _sessions_of(c, space, row[0])
+    sources = _sources_of(c, space, row[0])
     event = FactEvent.ADDED if before is None else FactEvent.EDITED
     replaced = None if before is None else _statement_key(before)
     by = fact.extractor or BY_USER
@@ -262,7 +261,7 @@ def _put(c: Connection, space: str, fact: Fact, now: datetime, *, is_named: bool
     c.run("delete_sources", {"space": space, "fact_key": row[0]})
     _put_sources(c, space, row[0], fact, now)
     if before is not None and content_key(fact.content) != content_key(before[1]):
-        _render_sessions(c, space, sessions, now)
+        _take_back(c, space, fact.id, sources, now)
 
 
 def _edit(
@@ -286,19 +285,29 @@ def _edit(
     # What memory says must not go on saying what somebody has corrected.
     is_corrected = content_key(columns["content"]) != content_key(before[1])
     if is_corrected:
-        _render_sessions(c, space, _sessions_of(c, space, before[0]), now)
+        _take_back(c, space, fact_id, _sources_of(c, space, before[0]), now)
     note_change(c, space, now, is_urgent=is_corrected)
 
 
-def _sessions_of(c: Connection, space: str, key: int) -> builtins.list[str]:
-    """The sessions a fact was learned from."""
-    return [row[0] for row in c.rows("sessions_of_fact", {"space": space, "fact_key": key})]
+def _lock(c: Connection, space: str, *, is_corrected: bool) -> None:
+    """Hold the memory of a space; what may say something that is corrected is held before."""
+    if is_corrected:
+        from recollect.store.relational.page_inputs import revoke_memory_agents  # for edits alone
+
+        revoke_memory_agents(c, space)
+    c.run("lock_memory", {"space": space})
 
 
-def _render_sessions(c: Connection, space: str, session_ids: Sequence[str], now: datetime) -> None:
-    from recollect.store.relational.derived import render_again  # who only reads needs none
+def _sources_of(c: Connection, space: str, key: int) -> builtins.list[Row]:
+    return c.rows("sources_of_fact", {"space": space, "fact_key": key})
 
-    render_again(c, space, session_ids, now, RemovedBecause.EMPTIED)
+
+def _take_back(
+    c: Connection, space: str, fact_id: str, sources: Sequence[Row], now: datetime
+) -> None:
+    from recollect.store.relational.derived import take_back  # who only reads needs none
+
+    take_back(c, space, fact_id, sources, now)
 
 
 def _statement_key(before: Row) -> str:

@@ -7,7 +7,7 @@ it after the session and its own job, as where it is handed over.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -33,6 +33,7 @@ from recollect.store.relational.page_inputs import (
     Taken,
     all_of,
     drop_pages,
+    drop_pages_on_fact,
     file_again,
     revoke_agent,
     revoke_memory_agents,
@@ -45,10 +46,13 @@ from recollect.types.records import MarkCause, Outcome
 _EVERY = 2**62
 FORGOTTEN = "forgotten"
 _EMPTIED = '{"forgotten": true}'  # the metadata of a record that was
+PIECE = 200  # rows that one transaction erases
+_FIRST = -1  # below every key
+_NAMED = ("ledger", "audit", "keys", "vectors")  # where the name of a forgotten space may stay
 
 
-class RelationalForgetting:
-    """The part of `recollect.store.protocol.Erasure` that is about one thing."""
+class RelationalErasure:
+    """Implements `recollect.store.protocol.Erasure`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -56,39 +60,119 @@ class RelationalForgetting:
     def forget_session(
         self, space: str, session_id: str, now: datetime, *, all_pages: bool = False
     ) -> Receipt | None:
-        receipt = self._erase_session(space, session_id, now, all_pages=all_pages)
-        return None if receipt is None else self._scrubbed(receipt)
-
-    def _erase_session(
-        self, space: str, session_id: str, now: datetime, *, all_pages: bool
-    ) -> Receipt | None:
         job = partial(_forget_session, space=space, session_id=session_id, now=now)
-        return self._database.erase(space, partial(job, all_pages=all_pages))
+        return self._erased(space, partial(job, all_pages=all_pages))
 
     def forget_record(
         self, space: str, session_id: str, seq: int, now: datetime, *, all_pages: bool = False
     ) -> Receipt | None:
-        receipt = self._database.erase(
-            space,
-            lambda c: _forget_record(c, space, session_id, seq, now, all_pages=all_pages),
-        )
-        return None if receipt is None else self._scrubbed(receipt)
+        job = partial(_forget_record, space=space, session_id=session_id, seq=seq, now=now)
+        return self._erased(space, partial(job, all_pages=all_pages))
 
     def forget_fact(
         self, space: str, fact_id: str, now: datetime, *, all_pages: bool = False
     ) -> Receipt | None:
-        receipt = self._database.erase(
-            space, lambda c: _forget_fact(c, space, fact_id, now, all_pages=all_pages)
-        )
-        # Also of one that is gone: whoever forgot it may have died before this.
-        is_complete = self._database.scrub()
+        job = partial(_forget_fact, space=space, fact_id=fact_id, now=now)
+        receipt = self._erased(space, partial(job, all_pages=all_pages))
+        if receipt is None:  # also then: whoever forgot it may have died before this
+            self._database.scrub()
+        return receipt
+
+    def _erased(self, space: str, job: Callable[[Connection], Receipt | None]) -> Receipt | None:
+        """What a transaction came to, when nothing that it deleted is in a file any more."""
+        receipt = self._database.erase(space, job)
         if receipt is None:
             return None
-        return replace(receipt, is_complete=is_complete and not receipt.left)
+        return replace(receipt, is_complete=self._database.scrub() and not receipt.left)
 
-    def _scrubbed(self, receipt: Receipt) -> Receipt:
-        is_complete = self._database.scrub() and not receipt.left
-        return replace(receipt, is_complete=is_complete)
+    def moment(self, space: str, now: datetime) -> datetime:
+        row = self._database.read(space, lambda c: c.row("newest_moment", {"space": space}))
+        return now if row is None or row[0] is None else max(now, from_micros(row[0]))
+
+    def forgettable(
+        self,
+        space: str,
+        meant: SessionsMeant,
+        before: datetime,
+        after: ForgettableSession | None,
+        limit: int,
+    ) -> list[ForgettableSession]:
+        page = {
+            "space": space,
+            "before": to_micros(before),
+            "any_agent": meant.agent_id is None,
+            "agent_id": meant.agent_id or "",
+            "any_source": meant.source is None,
+            "source": meant.source or "",
+            "after": -1 if after is None else to_micros(after.created_at),
+            "after_id": "" if after is None else after.id,
+            "limit": limit,
+        }
+        found = self._database.read(space, lambda c: c.rows("forgettable_sessions", page))
+        return [
+            ForgettableSession(created_at=from_micros(row[0]), id=row[1], is_forgotten=bool(row[2]))
+            for row in found
+        ]
+
+    def forget_sessions(
+        self, space: str, session_ids: Sequence[str], now: datetime, *, all_pages: bool = False
+    ) -> Receipt:
+        total = Receipt(space=space, at=now)
+        for session_id in session_ids:
+            job = partial(_forget_session, space=space, session_id=session_id, now=now)
+            receipt = self._database.erase(space, partial(job, all_pages=all_pages))
+            total = total if receipt is None else total.plus(receipt)
+        return replace(total, is_complete=self._database.scrub() and not total.left)
+
+    def forget_agent(self, space: str, agent_id: str, before: datetime) -> int:
+        names = {"space": space, "agent_id": agent_id}
+        keys = self._database.read(space, lambda c: c.rows("keys_of_agent", names))
+        items = sum(
+            self._database.erase(
+                space, partial(_forget_life, space=space, key=row[0], before=before)
+            )
+            for row in keys
+        )
+        self._database.scrub()
+        return items
+
+    def forget_facts(self, space: str, before: datetime, now: datetime) -> int:
+        facts, after = 0, _FIRST
+        while found := self._database.erase(
+            space, partial(_erase_facts, space=space, before=before, now=now, after=after)
+        ):
+            facts, after = facts + len(found), found[-1]
+        return facts
+
+    def forget_space(self, space: str, before: datetime, now: datetime) -> Receipt:
+        documents, versions = self._forget_documents(space, before)
+        items, after = 0, _FIRST
+        while found := self._database.erase(
+            space, partial(_clear_next, space=space, before=before, after=after)
+        ):
+            items, after = items + found[1], found[0]
+        name_in = self._database.erase(space, lambda c: _drop_rest(c, space, now))
+        return Receipt(
+            space=space,
+            at=now,
+            documents=documents,
+            versions=versions,
+            items=items,
+            name_in=name_in,
+            is_complete=self._database.scrub(),
+        )
+
+    def _forget_documents(self, space: str, before: datetime) -> tuple[int, int]:
+        documents, versions, after = 0, 0, _FIRST
+        while found := self._database.erase(
+            space, partial(_erase_documents, space=space, before=before, after=after)
+        ):
+            documents, after = documents + len(found), found[-1][0]
+            versions += sum(row[3] for row in found)
+        return documents, versions
+
+
+# a session
 
 
 def _forget_session(
@@ -335,28 +419,27 @@ def _forget_fact(
     found = c.row("find_any_fact", names)
     if found is None:
         return None
-    sessions = c.rows("sessions_of_fact", {"space": space, "fact_key": found[0]})
-    for (session_id,) in sessions:  # a run may have got to it, and have staged it
+    own = {"space": space, "fact_key": found[0]}
+    own_sessions = sorted({row[0] for row in c.rows("sources_of_fact", own)})
+    for session_id in own_sessions:  # a run may have got to it, and have staged it
         run = {"space": space, "id": session_id}
         c.run("lock_runs", run)
         make_due(c, "revoke_runs", run)
         c.run("drop_staged", run)
     # They may be about to write it on a page. Before the memory of the space, as in a turn.
-    _revoke_told(c, space, [row[0] for row in sessions])
+    _revoke_told(c, space, own_sessions)
     c.run("lock_memory", {"space": space})
     found = c.row("find_any_fact", names)
     if found is None:
         return None
     make_due(c, "revoke_consolidation", {"space": space})
     key, content, *successor, deleted_at = found
-    own = {"space": space, "fact_key": key}
-    counted = c.row("foundation", own)
-    assert counted is not None
+    sources = c.rows("sources_of_fact", {**own, "fact_key": key})
     known = {content_key(content), *(row[0] for row in c.rows("statements_of_fact", names))}
     # Its sessions still say it, and would bring it back.
     graves = {
         (session_id, statement)
-        for session_id, quote in c.rows("quotes_of_fact", own)
+        for session_id, _, _, quote in sources
         for statement in (*known, content_key(quote))
     }
     for session_id, statement in sorted(graves):
@@ -366,8 +449,11 @@ def _forget_fact(
     c.run("erase_fact", own)
     c.run("forget_uses", {"space": space, "kind": "fact", "entry_id": fact_id})
     taken = Taken(names=frozenset({fact_id}), is_gone=lambda _: False)
-    own_sessions = {row[0] for row in sessions}  # which still say it
+    # Its own sessions, which still say it, are not filed again.
     pages = _forget_pages(c, space, taken, now, all_pages=all_pages, besides=own_sessions)
+    written = drop_pages_on_fact(c, space, fact_id, sources, now)
+    pages["documents"] += written.documents
+    pages["versions"] += written.versions
     reach("forget.deleted")
     if deleted_at is None:
         release_superseded(c, names, (successor[0], successor[1]), now, by=FORGOTTEN)
@@ -383,7 +469,7 @@ def _forget_fact(
         at=now,
         fact_id=fact_id,
         facts=1,
-        sources=int(counted[2]),
+        sources=len(sources),
         extractions=len(texts.emptied),
         **pages,
     )
@@ -408,99 +494,7 @@ def _forget_pages(
     return {**counted, "left": tuple(dropped.left)}
 
 
-PIECE = 200  # rows that one transaction erases
-_FIRST = -1  # below every key
-_NAMED = ("ledger", "audit", "keys", "vectors")  # where the name of a forgotten space may stay
-
-
-class RelationalErasure(RelationalForgetting):
-    """Implements `recollect.store.protocol.Erasure`."""
-
-    def moment(self, space: str, now: datetime) -> datetime:
-        row = self._database.read(space, lambda c: c.row("newest_moment", {"space": space}))
-        return now if row is None or row[0] is None else max(now, from_micros(row[0]))
-
-    def forgettable(
-        self,
-        space: str,
-        meant: SessionsMeant,
-        before: datetime,
-        after: ForgettableSession | None,
-        limit: int,
-    ) -> list[ForgettableSession]:
-        page = {
-            "space": space,
-            "before": to_micros(before),
-            "any_agent": meant.agent_id is None,
-            "agent_id": meant.agent_id or "",
-            "any_source": meant.source is None,
-            "source": meant.source or "",
-            "after": -1 if after is None else to_micros(after.created_at),
-            "after_id": "" if after is None else after.id,
-            "limit": limit,
-        }
-        found = self._database.read(space, lambda c: c.rows("forgettable_sessions", page))
-        return [
-            ForgettableSession(created_at=from_micros(row[0]), id=row[1], is_forgotten=bool(row[2]))
-            for row in found
-        ]
-
-    def forget_sessions(
-        self, space: str, session_ids: Sequence[str], now: datetime, *, all_pages: bool = False
-    ) -> Receipt:
-        total = Receipt(space=space, at=now)
-        for session_id in session_ids:
-            receipt = self._erase_session(space, session_id, now, all_pages=all_pages)
-            if receipt is not None:
-                total = total.plus(receipt)
-        return self._scrubbed(total)
-
-    def forget_agent(self, space: str, agent_id: str, before: datetime) -> int:
-        names = {"space": space, "agent_id": agent_id}
-        keys = self._database.read(space, lambda c: c.rows("keys_of_agent", names))
-        items = sum(
-            self._database.erase(
-                space, partial(_forget_life, space=space, key=row[0], before=before)
-            )
-            for row in keys
-        )
-        self._database.scrub()
-        return items
-
-    def forget_facts(self, space: str, before: datetime, now: datetime) -> int:
-        facts, after = 0, _FIRST
-        while found := self._database.erase(
-            space, partial(_erase_facts, space=space, before=before, now=now, after=after)
-        ):
-            facts, after = facts + len(found), found[-1]
-        return facts
-
-    def forget_space(self, space: str, before: datetime, now: datetime) -> Receipt:
-        documents, versions = self._forget_documents(space, before)
-        items, after = 0, _FIRST
-        while found := self._database.erase(
-            space, partial(_clear_next, space=space, before=before, after=after)
-        ):
-            items, after = items + found[1], found[0]
-        name_in = self._database.erase(space, lambda c: _drop_rest(c, space, now))
-        return Receipt(
-            space=space,
-            at=now,
-            documents=documents,
-            versions=versions,
-            items=items,
-            name_in=name_in,
-            is_complete=self._database.scrub(),
-        )
-
-    def _forget_documents(self, space: str, before: datetime) -> tuple[int, int]:
-        documents, versions, after = 0, 0, _FIRST
-        while found := self._database.erase(
-            space, partial(_erase_documents, space=space, before=before, after=after)
-        ):
-            documents, after = documents + len(found), found[-1][0]
-            versions += sum(row[3] for row in found)
-        return documents, versions
+# all of a space
 
 
 def _erase_facts(

@@ -7,6 +7,7 @@ is named. In the transaction that takes the input back: no reader finds one with
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -93,23 +94,27 @@ def drop_pages(
     *,
     is_erased: bool = False,
     all_pages: bool = False,
+    spares_rendered: bool = False,
 ) -> DroppedPages:
     """Drop the pages that rest on something; with `all_pages` also those that people wrote on.
 
-    With `is_erased` those that stay do not name it any more, nor what was quoted of it.
+    With `is_erased` those that stay do not name it any more, nor what was quoted of it. With
+    `spares_rendered` pages that follow their facts are left to do so.
     """
     # Whoever writes a version at this moment is before us or after.
     c.row("lock_tree", {"space": space})
-    done, touched = DroppedPages(), dict[int, list[Row]]()
-    for key in _made_from(c, space, taken):
-        versions = c.rows("grounds_of_document", {"space": space, "key": key})
-        touched[key] = [row for row in versions if taken.touches(*read_provenance(row[2]))]
-    pages = [c.row("get_document_by_key", {"space": space, "key": key}) for key in touched]
+    done, pages = DroppedPages(), list[Row]()
+    made_from = {"space": space, "ids": json.dumps(sorted(taken.names))}
+    for (key,) in c.rows("documents_made_from", made_from):
+        pages += c.rows("get_document_by_key", {"space": space, "key": key})
     # What stands below a page goes before it.
-    for page in sorted(filter(None, pages), key=lambda row: str(row[4]), reverse=True):
+    for page in sorted(pages, key=lambda row: str(row[4]), reverse=True):
         key = page[0]
         versions = c.rows("grounds_of_document", {"space": space, "key": key})
-        match _fate(versions, touched[key], all_pages=all_pages):
+        touched = [row for row in versions if taken.touches(*read_provenance(row[2]))]
+        match _fate(versions, touched, all_pages=all_pages):
+            case _Fate.RENDERED if spares_rendered:
+                continue
             case _Fate.RENDERED:
                 unfile_page(c, space, key)
                 _drop(c, space, page, now, done, len(versions))
@@ -121,11 +126,38 @@ def drop_pages(
             case _:
                 pass
         if is_erased:
-            _strip(c, space, taken, key, touched[key])
+            _strip(c, space, taken, key, touched)
     done.sessions -= taken.names
     unfile_session(c, space, done.sessions)  # until a model has read them again
     done.left.sort()
     return done
+
+
+def drop_pages_on_fact(
+    c: Connection, space: str, fact_id: str, sources: Sequence[Row], now: datetime
+) -> DroppedPages:
+    """Drop what models wrote of a fact that was taken back: from it, or from records that say it.
+
+    Facts stand there instead. Its own sessions are not filed again: they still say it.
+    """
+    stretches = [(row[0], row[1], row[2]) for row in sources]
+    sessions = {row[0] for row in sources}
+    taken = Taken(
+        names=frozenset({fact_id, *sessions}),
+        is_gone=lambda source: any(_meet(source, *each) for each in stretches),
+    )
+    dropped = drop_pages(c, space, taken, now, spares_rendered=True)
+    if dropped.documents:
+        unfile_session(c, space, sessions)
+        file_again(c, space, dropped.sessions, now)
+    return dropped
+
+
+def _meet(source: Source, session_id: str, first: int, last: int) -> bool:
+    """Whether a source is of some records of a session; 0 stands for any of them."""
+    if source.session_id != session_id:
+        return False
+    return not source.seq_to or not last or (source.seq <= last and first <= source.seq_to)
 
 
 class _Fate(Enum):
@@ -162,16 +194,6 @@ def _strip(c: Connection, space: str, taken: Taken, key: int, versions: Iterable
     c.run("drop_inputs", own)
     for row in c.rows("grounds_of_document", own):
         put_inputs(c, own, inputs_of(*read_provenance(row[2])))
-
-
-def _made_from(c: Connection, space: str, taken: Taken) -> list[int]:
-    """The documents that were made from something that is taken back, by their keys."""
-    found: set[int] = set()
-    for name in sorted(taken.names):
-        for kind in ("fact", "record"):
-            names = {"space": space, "input_kind": kind, "input_id": name}
-            found |= {row[0] for row in c.rows("documents_made_from", names)}
-    return sorted(found)
 
 
 def _author(row: Row) -> Author:

@@ -1,9 +1,9 @@
 -- What sessions came to, where somebody took back something that was learned from them.
 
--- name: quotes_of_fact
--- The sessions that a fact was learned from, in the order of their ids, and the words.
-SELECT DISTINCT o.session_id, o.quote FROM fact_sources o
-WHERE o.space = :space AND o.fact_key = :fact_key ORDER BY o.session_id, o.quote;
+-- name: sources_of_fact
+-- The records that a fact was learned from, by session, and their words.
+SELECT o.session_id, o.seq, o.seq_to, o.quote FROM fact_sources o
+WHERE o.space = :space AND o.fact_key = :fact_key ORDER BY o.session_id, o.seq, o.seq_to;
 
 -- name: session_statements
 -- What holds of all that was learned from a session. The sources are looked up again by their whole

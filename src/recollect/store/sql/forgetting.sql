@@ -84,10 +84,6 @@ WHERE f.space = :space AND f.id = :id;
 SELECT DISTINCT h.content_key FROM fact_history h
 WHERE h.space = :space AND h.fact_id = :id AND h.content_key IS NOT NULL AND h.upto IS NULL ORDER BY 1;
 
--- name: sessions_of_fact
-SELECT DISTINCT o.session_id FROM fact_sources o
-WHERE o.space = :space AND o.fact_key = :fact_key ORDER BY 1;
-
 -- name: bury_statement
 -- No word of it: a digest, and the session that must not bring it back.
 INSERT INTO fact_history (

@@ -36,10 +36,11 @@ DELETE FROM derived_inputs WHERE space = :space AND kind = 'document' AND id = (
 DELETE FROM derived_inputs WHERE space = :space;
 
 -- name: documents_made_from
--- Also deleted ones.
-SELECT DISTINCT d.key FROM derived_inputs i JOIN documents d ON d.id = i.id
-WHERE i.space = :space AND d.space = :space AND i.kind = 'document' AND i.input_kind = :input_kind
-    AND i.input_id = :input_id
+-- Those that rest on any of some facts and sessions; also deleted ones. From the inputs on: SQLite
+-- would go through all documents of the space.
+SELECT DISTINCT d.key FROM {ids} w CROSS JOIN derived_inputs i CROSS JOIN documents d
+WHERE i.space = :space AND i.input_kind IN ('fact', 'record') AND i.input_id = w.id
+    AND i.kind = 'document' AND d.space = :space AND d.id = i.id
 ORDER BY d.key;
 
 -- name: pages_of_fact
