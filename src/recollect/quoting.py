@@ -100,6 +100,8 @@ _PAUSES = (".", "!", "?", ":", ";", ",", "…", "。", "！", "？", "：", "，
 
 def quoted(text: str) -> str:
     """A text as one line that is nothing but text."""
+    if text.isascii() and text.isprintable() and text[:1].isalnum() and ":" not in text:
+        return harmless(text.rstrip())  # mostly: a line already, and of nobody's turn
     line, before = "", ""
     for mark, words in _lines(text):
         line += _between(line, before, mark) + words

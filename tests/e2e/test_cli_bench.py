@@ -1,4 +1,4 @@
-"""The recall benchmark on the command line: tables, JSON, a chart, splits, and what it refuses."""
+"""The recall benchmark on the command line: tables, JSON, and what it refuses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import recollect
 from tests.e2e.command_line import ENTRY_POINT, run, run_json
@@ -21,10 +20,8 @@ def test_each_file_has_a_table_of_methods_and_one_of_categories(tmp_path: Path) 
     result = run("bench", "recall", "--data", str(tmp_path))
     assert (result.exit_code, result.stderr) == (0, "")
     first, _, second = result.stdout.partition("\n\nlongmemeval-held-out.json")
-    assert first.startswith(
-        "locomo-dev.json (LoCoMo, development): 1 space, 5 turns, 2 questions\n"
-    )
-    assert second.startswith(" (LongMemEval, held-out): 1 space, 6 turns, 2 questions\n")
+    assert first.startswith("locomo-dev.json (LoCoMo): 1 space, 5 turns, 2 questions\n")
+    assert second.startswith(" (LongMemEval): 1 space, 6 turns, 2 questions\n")
     lines = first.splitlines()
     assert lines[1].split()[:4] == ["R@5", "R@10", "nDCG@10", "MRR"]
     ours = next(line for line in lines if line.startswith("recall, words  "))
@@ -43,16 +40,16 @@ def test_json_has_every_method_and_category(durable_store_url: str, tmp_path: Pa
     told = run_json("bench", "recall", "--data", str(path), "--store", durable_store_url)
     assert (told["version"], told["embedder"]) == (recollect.__version__, "none")
     (file,) = told["files"]
-    assert (file["file"], file["task"], file["split"]) == (path.name, "LoCoMo", "development")
+    assert (file["file"], file["task"]) == (path.name, "LoCoMo")
     ours = file["methods"][-1]
     assert ours["name"] == "recall, words"
     assert ours["mean"]["R@10"] == 1.0
     assert ours["by_category"]["temporal"]["questions"] == 1
-    assert set(ours["cpu_ms"]) == {"p50", "p95"}
+    assert 0 < ours["cpu_ms_p50"] <= ours["cpu_ms_p95"]
     block = file["blocks"]["methods"][-1]
     assert (block["name"], block["mean"]["told@1000"]) == ("block", 1.0)
     assert file["blocks"]["differences"][0]["by_budget"]["500"].keys() == {"mean", "low", "high"}
-    assert file["blocks"]["budget_used_elsewhere"] is None
+    assert file["blocks"]["elsewhere"] is None
     with recollect.open(durable_store_url) as memory:
         assert memory.spaces() == ["bench:locomo-dev.json:conv-1"]
 
@@ -81,29 +78,10 @@ def test_without_a_store_nothing_is_left_behind(tmp_path: Path) -> None:
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_a_split_leaves_the_other_files_out(tmp_path: Path) -> None:
-    write_locomo(tmp_path)
-    write_longmemeval(tmp_path)
-    told = run_json("bench", "recall", "--data", str(tmp_path), "--split", "held-out")
-    assert [file["file"] for file in told["files"]] == ["longmemeval-held-out.json"]
-    result = run("bench", "recall", "--data", str(tmp_path), "--split", "unnamed")
-    assert result.exit_code == 1
-    assert "of the unnamed split" in result.stderr
-
-
 def test_fewer_questions_can_be_asked(tmp_path: Path) -> None:
     data = str(write_locomo(tmp_path))
     told = run_json("bench", "recall", "--data", data, "--limit-questions", "1", "--space", "mine")
     assert told["files"][0]["questions"] == 1
-
-
-def test_a_chart_is_drawn_where_it_is_wanted(tmp_path: Path) -> None:
-    data, chart = str(write_locomo(tmp_path)), tmp_path / "chart.svg"
-    assert run("bench", "recall", "--data", data, "--plot", str(chart)).exit_code == 0
-    assert ET.parse(chart).getroot().tag.endswith("svg")
-    result = run("bench", "recall", "--data", data, "--plot", str(tmp_path / "no" / "chart.svg"))
-    assert result.exit_code == 1
-    assert "cannot be written" in result.stderr
 
 
 def test_wrong_usage_is_said_before_anything_is_measured(tmp_path: Path) -> None:

@@ -244,7 +244,7 @@ def test_names_say_what_things_are(tree: SourceTree) -> None:
 
 @every_tree
 def test_only_the_clock_reads_the_time(tree: SourceTree) -> None:
-    allowed = {"recollect.clock", "recollect.benchmarks.stopwatch"}
+    allowed = {"recollect.clock", "recollect.benchmarks.figures"}
     assert rules.time_readers(tree, allowed) == []
 
 

@@ -116,15 +116,11 @@ class AnswersOutcome:
 class AnswersPlan:
     """What a run would take: what is kept already, what would be sent, and at most answered."""
 
-    trials: int
+    answers: int
     answers_kept: int
     verdicts_kept: int
-    answerer: Spent
-    judge: Spent
-
-    @property
-    def spent(self) -> Spent:
-        return self.answerer.plus(self.judge)
+    answerer_at_most: Spent
+    judge_at_most: Spent
 
 
 class AnswerBenchmark:
@@ -164,11 +160,11 @@ class AnswerBenchmark:
             else:
                 asked[_key(self._judge, judging)] = self._judge, judging
         return AnswersPlan(
-            trials=sum(map(len, trials)),
+            answers=sum(map(len, trials)),
             answers_kept=kept[0],
             verdicts_kept=kept[1],
-            answerer=_total(asked.values(), self._answerer),
-            judge=_total(asked.values(), self._judge),
+            answerer_at_most=_total(asked.values(), self._answerer),
+            judge_at_most=_total(asked.values(), self._judge),
         )
 
     def run(

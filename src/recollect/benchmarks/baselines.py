@@ -1,4 +1,4 @@
-"""What recall is compared with: plain FTS5, counting words as grep would, vectors alone.
+"""What recall is compared with: plain FTS5, and counting words as grep would.
 
 And what a block is compared with: the turns that FTS5 finds, with and without their neighbours.
 """
@@ -6,18 +6,11 @@ And what a block is compared with: the turns that FTS5 finds, with and without t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 import apsw
 
 from recollect.benchmarks.tasks import Pool, Query, TaskTurn
-from recollect.recall.question import ask, speakers_asked, without_names
 from recollect.stemming import search_terms, words
-from recollect.store.protocol import Store
-from recollect.types.recall import EntryKind, Filters
-
-if TYPE_CHECKING:
-    from recollect.recall.meaning import Meaning
 
 DEPTH = 300  # of a ranking: sessions count by their first turn, and ten of them are wanted
 CHARS_PER_TOKEN = 4
@@ -56,36 +49,6 @@ class WordCount:
         counts = {name: len(sought & have) for name, have in self._words.items()}
         found = [name for name, count in counts.items() if count]
         return sorted(found, key=lambda name: -counts[name])[:DEPTH]
-
-
-class VectorsAlone:
-    """The nearest by cosine among the vectors that the store has made of its records.
-
-    Names of speakers are left out of a question, because they mislead vectors. `turns` are the
-    turns of records, by `session:seq`.
-    """
-
-    def __init__(
-        self, meaning: Meaning, store: Store, space: str, pool: Pool, turns: Mapping[str, str]
-    ) -> None:
-        self._meaning = meaning
-        self._store = store
-        self._space = space
-        self._speakers = {words(turn.speaker) for turn in pool.turns if turn.speaker}
-        self._turns = turns
-
-    def order(self, query: Query) -> list[str]:
-        named = speakers_asked(ask(query.text, query.asked_at).terms, self._speakers)
-        likeness = self._meaning.of(self._space, without_names(query.text, named))
-        if likeness is None:
-            return []
-        nearest = likeness.nearest({EntryKind.RECORD}, DEPTH, least=-1.0)
-        keys = nearest.get(EntryKind.RECORD, ())
-        entries = self._store.search.load(
-            self._space, {EntryKind.RECORD: keys}, Filters(), query.asked_at
-        )
-        ids = {entry.key: entry.id for entry in entries}
-        return [self._turns[ids[key]] for key in keys if key in ids]
 
 
 class FtsBlock:

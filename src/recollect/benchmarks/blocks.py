@@ -13,10 +13,15 @@ from statistics import median
 
 from recollect.benchmarks.baselines import FtsBlock
 from recollect.benchmarks.evidence import Evidence
+from recollect.benchmarks.figures import (
+    Answered,
+    PairedDifference,
+    Row,
+    paired_bootstrap,
+    row_of,
+    timed,
+)
 from recollect.benchmarks.ingest import LoadedPool, Progress, SetClock
-from recollect.benchmarks.rows import Answered, Row, row_of
-from recollect.benchmarks.significance import PairedDifference, paired_bootstrap
-from recollect.benchmarks.stopwatch import timed
 from recollect.benchmarks.tasks import Query
 from recollect.models.protocol import estimate_tokens
 from recollect.types.recall import Citation
@@ -57,9 +62,9 @@ class Unanswered:
 class Blocks:
     """What stood in the blocks of one file: by method, recall's last."""
 
-    rows: tuple[Row, ...]
-    compared: tuple[Compared, ...]
-    unanswered: Unanswered | None  # none: there was no other data set to ask from
+    methods: tuple[Row, ...]
+    differences: tuple[Compared, ...]
+    elsewhere: Unanswered | None  # none: there was no other data set to ask from
 
 
 def summed_up(
@@ -68,8 +73,10 @@ def summed_up(
     """All pools of a file together; differences are by pool, or by question where there is one."""
     names = list(by_pool[0])
     return Blocks(
-        rows=tuple(row_of(name, [each for one in by_pool for each in one[name]]) for name in names),
-        compared=tuple(
+        methods=tuple(
+            row_of(name, [each for one in by_pool for each in one[name]]) for name in names
+        ),
+        differences=tuple(
             Compared(
                 against=name,
                 by_budget={
@@ -79,7 +86,7 @@ def summed_up(
             )
             for name in names[:-1]
         ),
-        unanswered=unanswered,
+        elsewhere=unanswered,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,16 +22,19 @@ from recollect.benchmarks.answers import (
 )
 from recollect.benchmarks.arms import Arm, Trial, trials
 from recollect.benchmarks.blocks import BUDGETS, STANDING, TOKENS, TOLD, Blocks, figure
+from recollect.benchmarks.figures import (
+    SESSION_FIGURES,
+    TURN_FIGURES,
+    Figures,
+    PairedDifference,
+    Row,
+)
 from recollect.benchmarks.ingest import Ingest, Progress, SetClock
-from recollect.benchmarks.metrics import SESSION_FIGURES, TURN_FIGURES, Figures
-from recollect.benchmarks.plot import Panel, bar_chart, panels_of_recall
+from recollect.benchmarks.plot import draw
 from recollect.benchmarks.recall import RecallBenchmark, Result
-from recollect.benchmarks.rows import Row
-from recollect.benchmarks.significance import PairedDifference
 from recollect.benchmarks.spending import CallBudget, Respondent
 from recollect.benchmarks.tasks import (
     DataSet,
-    Split,
     find_files,
     limited,
     load,
@@ -78,7 +81,7 @@ def bench() -> None:
 
     Examples:
       recollect bench recall --data locomo-dev.json
-      recollect bench recall --data datasets --embedder local --plot recall.svg
+      recollect bench recall --data datasets --embedder local
       recollect bench answers --data data/ --answerer gpt-5 --judge o3 --output a.jsonl
     """
 
@@ -95,14 +98,6 @@ class ChosenData:
             exists=True,
         ),
     ]
-    split: Annotated[
-        str | None,
-        Opt(
-            "Only files of this part of the data, by their names: …-dev is development,"
-            " …-held-out or …-test is held-out.",
-            choices=tuple(Split),
-        ),
-    ] = None
     second_speaker: Annotated[
         Literal["user", "assistant"],
         Opt("The role of the second person of a LoCoMo conversation; both keep their names."),
@@ -114,27 +109,14 @@ class ChosenData:
     limit_questions: Annotated[
         int | None, Opt("At most N questions of each file, from all over it.", "N", at_least=1)
     ] = None
-    plot: Annotated[
-        Path | None, Opt("Also draw the most important figures.", "FILE.svg", is_file=True)
-    ] = None
 
     def read(self, *, has_unanswerable: bool = False) -> list[DataSet]:
-        files = find_files(self.data, None if self.split is None else Split(self.split))
-        sets = [load(path, self.second_speaker) for path in files]
+        sets = [load(path, self.second_speaker) for path in find_files(self.data)]
         if has_unanswerable:
             sets = [with_unanswerable(each) for each in sets]
         if self.limit_questions is not None:
             sets = [limited(each, self.limit_questions) for each in sets]
         return sets
-
-    def draw(self, panels: Iterable[Panel]) -> None:
-        """The chart, where one is wanted."""
-        if self.plot is None:
-            return
-        try:
-            self.plot.write_text(bar_chart(panels), encoding="utf-8")
-        except OSError as error:
-            raise InvalidValue(f"{self.plot} cannot be written: {error.strerror}") from error
 
     def settings(self, at: Target) -> recollect.Settings:
         """The settings of the user without a model: rules learn, so that nothing is paid for."""
@@ -179,8 +161,21 @@ def _progress(at: Target) -> Iterator[Progress]:
         yield lambda what, done, total: show(f"{what} {done:,} of {total:,}", done, total)
 
 
-def _rounded(figures: Any) -> dict[str, float]:
-    return {str(name): round(value, 4) for name, value in figures.items()}
+def _plain(value: Any) -> Any:
+    """Results as JSON has them, rounded."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+    match value:
+        case float():
+            return round(value, 4)
+        case Mapping():
+            return {str(name): _plain(each) for name, each in value.items()}
+        case tuple() | list():
+            return [_plain(each) for each in value]
+        case str():
+            return str(value)
+        case _:
+            return value
 
 
 # Recall
@@ -210,7 +205,7 @@ def recall(at: Target, *, chosen: ChosenData) -> Output:
 
     Examples:
       recollect bench recall --data locomo10.json
-      recollect bench recall --data data/ --split development --embedder local --plot recall.svg
+      recollect bench recall --data data/ --embedder local
       recollect bench recall --data data/ --limit-questions 50 --json
     """
     at.ignores_space("every conversation has a space of its own")
@@ -220,13 +215,12 @@ def recall(at: Target, *, chosen: ChosenData) -> Output:
             RecallBenchmark(memory, clock, show).measure(data, _elsewhere(sets, data))
             for data, memory, clock in _memories(at, sets, settings)
         ]
-    chosen.draw(panels_of_recall(results))
     value = {
         "version": recollect.__version__,
         "store": "temporary" if at.store is None else without_password(at.store),
         "embedder": settings.embedder,
         "second_speaker": chosen.second_speaker,
-        "files": [_result_view(result) for result in results],
+        "files": _plain(results),
     }
     lines = (
         line
@@ -244,7 +238,7 @@ def _elsewhere(sets: Sequence[DataSet], data: DataSet) -> list[Any]:
 
 def _result_lines(result: Result) -> Iterator[str]:
     """A table of the rankings and one of their categories, then the same of blocks."""
-    title = f"{one_line(result.file)} ({result.task}, {result.split})"
+    title = f"{one_line(result.file)} ({result.task})"
     size = (
         f"{counted(result.spaces, 'space')}, {counted(result.turns, 'turn')},"
         f" {counted(result.questions, 'question')}"
@@ -254,10 +248,10 @@ def _result_lines(result: Result) -> Iterator[str]:
         ("", *HEADERS, "CPU p50", "p95"),
         [
             (row.name, *_cells(row.mean), f"{row.cpu_ms_p50:.1f}", f"{row.cpu_ms_p95:.1f}")
-            for row in result.rows
+            for row in result.methods
         ],
     )
-    best = result.rows[-1]
+    best = result.methods[-1]
     yield ""
     yield from table(
         (best.name, "questions", *HEADERS),
@@ -271,18 +265,18 @@ def _result_lines(result: Result) -> Iterator[str]:
 
 
 def _block_lines(blocks: Blocks) -> Iterator[str]:
-    ours = blocks.rows[-1]
-    rows = [(row.name, *_budget_cells(row.mean, TOLD)) for row in blocks.rows]
+    ours = blocks.methods[-1]
+    rows = [(row.name, *_budget_cells(row.mean, TOLD)) for row in blocks.methods]
     rows.append((f"{ours.name}, as it was said", *_budget_cells(ours.mean, STANDING)))
     rows += [
         (f"{ours.name} − {each.against}", *map(_interval, each.by_budget.values()))
-        for each in blocks.compared
+        for each in blocks.differences
     ]
     tokens = (f"{ours.mean[figure(TOKENS, budget)]:,.0f}" for budget in BUDGETS)
     rows.append((f"tokens of a {ours.name}", *tokens))
-    if blocks.unanswered is not None:
-        shares = (f"{share:.0%}" for share in blocks.unanswered.by_budget.values())
-        asked = counted(blocks.unanswered.questions, "question")
+    if blocks.elsewhere is not None:
+        shares = (f"{share:.0%}" for share in blocks.elsewhere.by_budget.values())
+        asked = counted(blocks.elsewhere.questions, "question")
         rows.append((f"budget used, {asked} from elsewhere", *shares))
     yield from table(("evidence in a block of … tokens", *BUDGET_HEADERS), rows)
     yield ""
@@ -291,7 +285,7 @@ def _block_lines(blocks: Blocks) -> Iterator[str]:
         [
             (*_category(row, category, is_first=number == 0), row.name, *cells)
             for category in ours.by_category
-            for number, row in enumerate(blocks.rows)
+            for number, row in enumerate(blocks.methods)
             for cells in [_budget_cells(row.by_category[category].mean, TOLD)]
         ],
     )
@@ -313,54 +307,6 @@ def _cells(figures: Figures) -> Iterator[str]:
     for name in FIGURES:
         value = figures.get(name)
         yield NONE if value is None else f"{value:.3f}"
-
-
-def _result_view(result: Result) -> dict[str, Any]:
-    return {
-        "file": result.file,
-        "task": str(result.task),
-        "split": str(result.split),
-        "spaces": result.spaces,
-        "turns": result.turns,
-        "questions": result.questions,
-        "methods": [_row_view(row) for row in result.rows],
-        "blocks": _blocks_view(result.blocks),
-    }
-
-
-def _blocks_view(blocks: Blocks) -> dict[str, Any]:
-    unanswered = blocks.unanswered
-    return {
-        "methods": [_row_view(row) for row in blocks.rows],
-        "differences": [
-            {"against": each.against, "by_budget": _differences(each.by_budget)}
-            for each in blocks.compared
-        ],
-        "budget_used_elsewhere": unanswered
-        and {
-            "questions": unanswered.questions,
-            "median_share": _rounded(unanswered.by_budget),
-        },
-    }
-
-
-def _differences(by_budget: Mapping[int, PairedDifference]) -> dict[str, Any]:
-    return {
-        str(budget): _rounded({"mean": each.mean, "low": each.low, "high": each.high})
-        for budget, each in by_budget.items()
-    }
-
-
-def _row_view(row: Row) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "mean": _rounded(row.mean),
-        "cpu_ms": {"p50": round(row.cpu_ms_p50, 2), "p95": round(row.cpu_ms_p95, 2)},
-        "by_category": {
-            category: {"questions": group.questions, "mean": _rounded(group.mean)}
-            for category, group in row.by_category.items()
-        },
-    }
 
 
 # Answers
@@ -418,6 +364,9 @@ class AnswerOptions:
         Opt("What this run may cost, in the currency of the prices.", "AMOUNT", at_least=0),
     ] = None
     dry_run: Annotated[bool, Opt("Show what it would cost, and ask no model.")] = False
+    plot: Annotated[
+        Path | None, Opt("Also draw the shares of right answers.", "FILE.svg", is_file=True)
+    ] = None
 
 
 @command(bench)
@@ -466,14 +415,26 @@ def answers(at: Target, *, chosen: ChosenData, run: AnswerOptions) -> None:
             (write if run.dry_run else note)(line)
     if run.dry_run:
         if at.as_json:
-            write_json(_plan_view(plan))
+            write_json(_plain(plan))
         return
     spending = CallBudget(run.max_tokens, run.max_cost)
     with closing(one), closing(two), file, _progress(at) as show:
         outcome = benchmark.run(asked, spending, concurrency=run.concurrency, progress=show)
     results = results_of(outcome.judged, arms)
-    chosen.draw(panels_of_answers(results))
-    value = _answers_view(results, outcome, plan, spending.spent)
+    if run.plot is not None:
+        draw(run.plot, panels_of_answers(results))
+    value = {
+        "version": recollect.__version__,
+        "plan": _plain(plan),
+        "spent": _plain(spending.spent),
+        "judged": len(outcome.judged),
+        "failed": [
+            {"question": each.trial.query.id, "arm": str(each.trial.arm), "reason": each.reason}
+            for each in outcome.failed
+        ],
+        "is_complete": len(outcome.judged) == plan.answers,
+        "files": _plain(results),
+    }
     say(at, Output(value, _answers_lines(results, outcome, plan, spending.spent)))
     if outcome.stopped_by is not None:
         raise outcome.stopped_by
@@ -496,10 +457,10 @@ def _respondent(
 
 def _plan_lines(plan: AnswersPlan) -> Iterator[str]:
     yield (
-        f"{counted(plan.trials, 'answer')} to be had: {plan.answers_kept:,} kept from before,"
+        f"{counted(plan.answers, 'answer')} to be had: {plan.answers_kept:,} kept from before,"
         f" {plan.verdicts_kept:,} of them judged"
     )
-    for who, spent in (("answerer", plan.answerer), ("judge", plan.judge)):
+    for who, spent in (("answerer", plan.answerer_at_most), ("judge", plan.judge_at_most)):
         most = " at most" if spent.cost_micros is not None else ""
         yield (
             f"{who}: {counted(spent.calls, 'request')}, {counted(spent.input_tokens, 'token')}"
@@ -535,14 +496,14 @@ def _answers_lines(
                     f"{pair.questions:,}",
                     f"{pair.only_first:,}",
                     f"{pair.only_second:,}",
-                    f"{pair.chance:.3f}",
+                    f"{pair.p:.3f}",
                 )
                 for pair in result.pairs
             ]
             yield from table(PAIR_HEADERS, pairs)
             yield ""
     yield (
-        f"{len(outcome.judged):,} of {counted(plan.trials, 'answer')} judged;"
+        f"{len(outcome.judged):,} of {counted(plan.answers, 'answer')} judged;"
         f" this run: {spent_in_words(spent)}"
     )
     for failure in outcome.failed[:FAILURES_SHOWN]:
@@ -550,54 +511,3 @@ def _answers_lines(
         yield one_line(f"failed: {trial.query.id}, {trial.arm}: {failure.reason}")
     if len(outcome.failed) > FAILURES_SHOWN:
         yield f"and {len(outcome.failed) - FAILURES_SHOWN:,} more; run again to ask them again"
-
-
-def _plan_view(plan: AnswersPlan) -> dict[str, Any]:
-    return {
-        "answers": plan.trials,
-        "answers_kept": plan.answers_kept,
-        "verdicts_kept": plan.verdicts_kept,
-        "answerer_at_most": dataclasses.asdict(plan.answerer),
-        "judge_at_most": dataclasses.asdict(plan.judge),
-    }
-
-
-def _answers_view(
-    results: Sequence[AnswersResult], outcome: AnswersOutcome, plan: AnswersPlan, spent: Spent
-) -> dict[str, Any]:
-    def groups_view(groups: Any) -> dict[str, Any]:
-        return {
-            label: {"questions": group.questions, **_rounded(group.mean)}
-            for label, group in groups.items()
-        }
-
-    return {
-        "version": recollect.__version__,
-        "plan": _plan_view(plan),
-        "spent": dataclasses.asdict(spent),
-        "judged": len(outcome.judged),
-        "failed": [
-            {"question": each.trial.query.id, "arm": str(each.trial.arm), "reason": each.reason}
-            for each in outcome.failed
-        ],
-        "is_complete": len(outcome.judged) == plan.trials,
-        "files": [
-            {
-                "file": result.file,
-                "arms": {str(arm): groups_view(groups) for arm, groups in result.arms.items()},
-                "pairs": [
-                    {
-                        "first": str(pair.first),
-                        "second": str(pair.second),
-                        "verdict": pair.verdict,
-                        "questions": pair.questions,
-                        "only_first": pair.only_first,
-                        "only_second": pair.only_second,
-                        "p": round(pair.chance, 6),
-                    }
-                    for pair in result.pairs
-                ],
-            }
-            for result in results
-        ],
-    }

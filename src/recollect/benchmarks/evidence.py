@@ -4,8 +4,9 @@ A turn stands in a block if its sentences whose words stand there, in a row and 
 least half of its words, or forty of them: of a long turn a block shows the sentences that fit.
 Words are letters and digits without case and accents, so that quotation, marks and line breaks
 count for nothing. A turn is told if it stands there, or if a line has its record as the only source
-and at least four fifths of the line's telling words from it. Names of those who speak, dates that
-the line adds in round brackets, and the question that it says somebody was asked do not count.
+and at least four fifths of the line's telling words from it. A record with the same text is no
+other source: LongMemEval has some sessions twice. Names of those who speak, dates that the line
+adds in round brackets, and the question that it says somebody was asked do not count.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class Evidence:
 
     def __init__(self, pool: Pool) -> None:
         self._texts = {turn.id: turn.text for turn in pool.turns}
+        first = {turn.text: turn.id for turn in reversed(pool.turns)}
+        self._copied = {turn.id: first[turn.text] for turn in pool.turns}
         self._names = frozenset(
             stem for turn in pool.turns for stem in stems(f"{turn.speaker} {turn.role}")
         )
@@ -53,13 +56,25 @@ class Evidence:
         """How much of the wanted turns is there; `turns` are those of records by `session:seq`."""
         lines = "\n".join(f" {words(line)} " for line in block.splitlines())
         standing = {turn for turn in wanted if _stands(self._texts[turn], lines)}
-        told = standing | {
+        grounded = {
             turn
             for citation in citations
-            if (turn := _only_turn(citation, turns or {})) in wanted
+            if (turn := self._only_turn(citation, turns or {}))
             and self._is_grounded(citation.hit.text, turn)
         }
+        told = standing | {turn for turn in wanted if self._copied[turn] in grounded}
         return EvidenceFound(standing=len(standing) / len(wanted), told=len(told) / len(wanted))
+
+    def _only_turn(self, citation: Citation, turns: Mapping[str, str]) -> str:
+        """The turn of a fact that comes from it alone; a record stands for itself, or does not."""
+        if citation.hit.kind is EntryKind.RECORD:
+            return ""
+        found = {
+            self._copied.get(turns.get(f"{source.session_id}:{seq}", ""), "")
+            for source in citation.sources
+            for seq in range(source.seq, source.seq_to + 1)
+        }
+        return found.pop() if len(found) == 1 else ""
 
     def _is_grounded(self, line: str, turn: str) -> bool:
         said = stems(_ADDED.sub(" ", line)) - self._names
@@ -73,15 +88,3 @@ def _stands(turn: str, lines: str) -> bool:
         size for sentence, size in zip(sentences, sizes, strict=True) if f" {sentence} " in lines
     )
     return there >= min(STANDING_MIN * sum(sizes), STANDING_WORDS) > 0
-
-
-def _only_turn(citation: Citation, turns: Mapping[str, str]) -> str:
-    """The turn of a fact that comes from it alone; a record stands for itself, or does not."""
-    if citation.hit.kind is EntryKind.RECORD:
-        return ""
-    records = {
-        f"{source.session_id}:{seq}"
-        for source in citation.sources
-        for seq in range(source.seq, source.seq_to + 1)
-    }
-    return turns.get(records.pop(), "") if len(records) == 1 else ""

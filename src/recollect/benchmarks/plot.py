@@ -5,14 +5,12 @@ What is measured is blue, what it is compared with grey.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
-from recollect.benchmarks.blocks import BLOCK, BUDGETS, TOLD, figure
-from recollect.benchmarks.metrics import SESSION_FIGURES, TURN_FIGURES
-from recollect.benchmarks.recall import RECALLS, Result
-from recollect.benchmarks.tasks import BenchTask
+from recollect.errors import InvalidValue
 
 WIDTH = 860
 PANEL_HEIGHT = 300
@@ -23,12 +21,6 @@ LEGEND_LINE = 18
 BAR_GAP = 2
 BASELINE_COLOURS = ("#b9c0c8", "#98a1ab", "#788390", "#5c6773")
 RECALL_COLOURS = ("#2f7fc1", "#12508a")
-
-# What a file is about comes first in what is said of it.
-HEADLINES = {
-    BenchTask.LOCOMO: TURN_FIGURES[:3],
-    BenchTask.LONGMEMEVAL: SESSION_FIGURES,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,30 +42,11 @@ class Panel:
         return {name: left[name in self.ours].pop(0) for name in self.series}
 
 
-def panels_of_recall(results: Sequence[Result]) -> Iterator[Panel]:
-    """The headline figures of each file, and the evidence in its blocks."""
-    for result in results:
-        title = f"{result.file} ({result.split}): {result.questions:,} questions"
-        yield Panel(
-            title=title,
-            groups={
-                name: {row.name: row.mean[name] for row in result.rows if name in row.mean}
-                for name in HEADLINES[result.task]
-            },
-            series=tuple(row.name for row in result.rows),
-            ours=RECALLS,
-        )
-        yield Panel(
-            title=f"{result.file} ({result.split}): evidence in a block",
-            groups={
-                f"{budget:,} tokens": {
-                    row.name: row.mean[figure(TOLD, budget)] for row in result.blocks.rows
-                }
-                for budget in BUDGETS
-            },
-            series=tuple(row.name for row in result.blocks.rows),
-            ours=frozenset({BLOCK}),
-        )
+def draw(path: Path, panels: Iterable[Panel]) -> None:
+    try:
+        path.write_text(bar_chart(panels), encoding="utf-8")
+    except OSError as error:
+        raise InvalidValue(f"{path} cannot be written: {error.strerror}") from error
 
 
 def bar_chart(panels: Iterable[Panel]) -> str:

@@ -13,17 +13,22 @@ from dataclasses import dataclass
 
 from recollect.benchmarks.baselines import (
     PlainFts,
-    VectorsAlone,
     WordCount,
     spoken,
     told_by_users,
 )
 from recollect.benchmarks.blocks import BlockBenchmark, Blocks, medians, summed_up
+from recollect.benchmarks.figures import (
+    Answered,
+    Figures,
+    Row,
+    of_sessions,
+    of_turns,
+    row_of,
+    timed,
+)
 from recollect.benchmarks.ingest import Ingest, LoadedPool, Progress, SetClock
-from recollect.benchmarks.metrics import Figures, of_sessions, of_turns
-from recollect.benchmarks.rows import Answered, Row, row_of
-from recollect.benchmarks.stopwatch import timed
-from recollect.benchmarks.tasks import BenchTask, DataSet, Query, Split
+from recollect.benchmarks.tasks import BenchTask, DataSet, Query
 from recollect.memory import Memory
 from recollect.types.recall import EntryKind
 
@@ -32,7 +37,6 @@ BY_WORDS_AND_VECTORS = "recall, words and vectors"
 FTS_TURNS = "FTS5, turns"
 FTS_SESSIONS = "FTS5, sessions of user turns"
 GREP = "grep, turns"
-VECTORS = "vectors alone, turns"
 RECALLS = frozenset({BY_WORDS, BY_WORDS_AND_VECTORS})
 
 HITS = 10  # of a recall whose time is taken
@@ -46,11 +50,10 @@ class Result:
 
     file: str
     task: BenchTask
-    split: Split
     spaces: int
     turns: int
     questions: int
-    rows: tuple[Row, ...]
+    methods: tuple[Row, ...]
     blocks: Blocks
 
 
@@ -79,11 +82,10 @@ class RecallBenchmark:
         return Result(
             file=data.file,
             task=data.task,
-            split=data.split,
             spaces=len(data.pools),
             turns=data.turns,
             questions=data.questions,
-            rows=tuple(row_of(name, rankings[name]) for name in _ordered(rankings)),
+            methods=tuple(row_of(name, rankings[name]) for name in _ordered(rankings)),
             blocks=summed_up(blocks, medians(used)),
         )
 
@@ -100,15 +102,7 @@ class RecallBenchmark:
         yield BY_WORDS, self._asked(BY_WORDS, loaded)
         if self._memory.runtime.has_embedder:
             self._ingest.embed(pool)
-            yield VECTORS, self._by_vectors(loaded)
             yield BY_WORDS_AND_VECTORS, self._asked(BY_WORDS_AND_VECTORS, loaded)
-
-    def _by_vectors(self, loaded: LoadedPool) -> list[Answered]:
-        meaning = self._memory._recallers.meaning()
-        assert meaning is not None
-        pool, store = loaded.pool, self._memory.store
-        alone = VectorsAlone(meaning, store, loaded.space.name, pool, loaded.turns)
-        return [_answered(query, alone.order, of_turns) for query in pool.queries]
 
     def _asked(self, name: str, loaded: LoadedPool) -> list[Answered]:
         pool = loaded.pool

@@ -30,23 +30,6 @@ class BenchTask(StrEnum):
     LONGMEMEVAL = "LongMemEval"
 
 
-class Split(StrEnum):
-    """Which part of the data a file is, by its name: what was tuned on, or what only checks."""
-
-    DEVELOPMENT = "development"
-    HELD_OUT = "held-out"
-    UNNAMED = "unnamed"
-
-
-_SPLIT_WORDS = {
-    "dev": Split.DEVELOPMENT,
-    "development": Split.DEVELOPMENT,
-    "held": Split.HELD_OUT,
-    "heldout": Split.HELD_OUT,
-    "test": Split.HELD_OUT,
-}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskTurn:
     """One turn of a conversation as it is appended. Its id is `session:number`."""
@@ -96,7 +79,6 @@ class DataSet:
 
     file: str
     task: BenchTask
-    split: Split
     pools: tuple[Pool, ...]
 
     @property
@@ -108,7 +90,7 @@ class DataSet:
         return sum(len(pool.queries) for pool in self.pools)
 
 
-def find_files(paths: Iterable[Path], split: Split | None = None) -> list[Path]:
+def find_files(paths: Iterable[Path]) -> list[Path]:
     """The files that are named, and the LoCoMo and LongMemEval files of directories."""
     found: list[Path] = []
     for path in paths:
@@ -116,17 +98,9 @@ def find_files(paths: Iterable[Path], split: Split | None = None) -> list[Path]:
             found += [each for each in sorted(path.glob("*.json")) if _is_known(each.name)]
         else:
             found.append(path)
-    chosen = [path for path in dict.fromkeys(found) if split in (None, split_of(path.name))]
-    if not chosen:
-        of_split = "" if split is None else f" of the {split} split"
-        raise InvalidValue(f"no locomo*.json or longmemeval*.json{of_split} among the data")
-    return chosen
-
-
-def split_of(file: str) -> Split:
-    """The split that a word of a file's name tells."""
-    words = re.findall(r"[a-z]+", file.lower())
-    return next((_SPLIT_WORDS[word] for word in words if word in _SPLIT_WORDS), Split.UNNAMED)
+    if not found:
+        raise InvalidValue("no locomo*.json or longmemeval*.json among the data")
+    return list(dict.fromkeys(found))
 
 
 def load(path: Path, second_speaker: str = "user") -> DataSet:
@@ -152,7 +126,6 @@ def load(path: Path, second_speaker: str = "user") -> DataSet:
     return DataSet(
         file=path.name,
         task=BenchTask.LOCOMO if is_locomo else BenchTask.LONGMEMEVAL,
-        split=split_of(path.name),
         pools=pools,
     )
 

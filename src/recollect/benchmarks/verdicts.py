@@ -11,10 +11,8 @@ from itertools import combinations
 
 from recollect.benchmarks.answers import Judged, Ruling
 from recollect.benchmarks.arms import Arm
-from recollect.benchmarks.metrics import average
+from recollect.benchmarks.figures import Group, average, mcnemar
 from recollect.benchmarks.plot import Panel
-from recollect.benchmarks.rows import Group
-from recollect.benchmarks.significance import mcnemar
 from recollect.models.protocol import estimate_tokens
 
 ANSWERABLE, UNANSWERABLE = "answerable", "unanswerable"
@@ -30,7 +28,8 @@ _COUNTS: Mapping[str, Callable[[Ruling], bool]] = {
 class ArmPair:
     """Two arms on the answerable questions that both have a verdict on.
 
-    `only_first` and `only_second` are how many just one of them got right.
+    `only_first` and `only_second` are how many just one of them got right, and `p` is how likely
+    so uneven a split is by chance.
     """
 
     first: Arm
@@ -39,11 +38,7 @@ class ArmPair:
     questions: int
     only_first: int
     only_second: int
-
-    @property
-    def chance(self) -> float:
-        """How likely so uneven a split is by chance."""
-        return mcnemar(self.only_first, self.only_second)
+    p: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,13 +98,15 @@ def _pair(
     is_right = [_right(judged, _COUNTS[verdict]) for _, judged in (first, second)]
     both = is_right[0].keys() & is_right[1].keys()
     split = [(is_right[0][each], is_right[1][each]) for each in both]
+    only_first, only_second = split.count((True, False)), split.count((False, True))
     return ArmPair(
         first=first[0],
         second=second[0],
         verdict=verdict,
         questions=len(both),
-        only_first=split.count((True, False)),
-        only_second=split.count((False, True)),
+        only_first=only_first,
+        only_second=only_second,
+        p=mcnemar(only_first, only_second),
     )
 
 

@@ -13,7 +13,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from operator import add, sub
+from typing import Any, NamedTuple, Protocol
 
 from recollect.config import Settings
 from recollect.errors import InvalidValue
@@ -149,10 +150,31 @@ LEARNED_FROM_TOKENS_MIN = 200  # below, what a provider wraps around a prompt ou
 
 def estimate_tokens(text: str) -> int:
     """The tokens of a text, roughly; never 0 for a text that is not empty."""
-    data = text.encode("utf-8", "surrogatepass")
-    marks = len(data) - len(data.translate(None, CODE_MARKS))
-    is_code = marks > CODE_MARKS_SHARE * len(text)
-    return math.ceil(len(data) / (BYTES_PER_TOKEN_OF_CODE if is_code else BYTES_PER_TOKEN))
+    return TextSize.of(text).tokens
+
+
+class TextSize(NamedTuple):
+    """What the tokens of a text are estimated by. Sizes of parts add up to that of the whole."""
+
+    chars: int
+    length: int  # in bytes
+    marks: int  # of code
+
+    @classmethod
+    def of(cls, text: str) -> TextSize:
+        data = text.encode("utf-8", "surrogatepass")
+        return cls(len(text), len(data), len(data) - len(data.translate(None, CODE_MARKS)))
+
+    def plus(self, other: TextSize) -> TextSize:
+        return TextSize(*map(add, self, other))
+
+    def minus(self, other: TextSize) -> TextSize:
+        return TextSize(*map(sub, self, other))
+
+    @property
+    def tokens(self) -> int:
+        is_code = self.marks > CODE_MARKS_SHARE * self.chars
+        return math.ceil(self.length / (BYTES_PER_TOKEN_OF_CODE if is_code else BYTES_PER_TOKEN))
 
 
 def estimate_request(request: Request) -> int:

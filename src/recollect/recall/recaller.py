@@ -87,11 +87,11 @@ REACH = Reach()
 QUERY_CHARS_MAX = 20_000  # of a question; what follows is not read
 CONTEXT_HITS = 24  # from which a context is packed at least
 CONTEXT_HITS_MAX = 400
+REACH_TOKENS = 12  # of a budget, for each hit it may be packed from
 LINE_TOKENS_MIN = 8  # that a line of a context takes, at least nearly always
 CONTEXT_CHARS = 2500  # of a record, in which a context looks for what to show
 ANSWER_CHARS = 12_000  # of what the agent said, where that is asked for
-EXCERPT_CHARS = 400  # of a record that a context shows a part of
-EXCERPT_CHARS_OTHERS = 280  # of what an agent or a tool said
+EXCERPT_CHARS = 280  # of a record that a context shows a part of
 EARNED_SHARE = 0.3  # of a budget for the best record, if its word counts in full
 EARNING_SCORE = 0.5  # of the best; below, a record earns no more than others
 RELEVANCE_MIN = 0.2  # below, a line of a context has nothing to do with the question
@@ -102,7 +102,7 @@ COMPARED_CHARS = 1000  # longer texts are never quite the same; those that begin
 PIECES_CHARS = 400  # of what a machine wrote: the lines that bear on a question
 SAID_LAST = 50  # records of a session, of which one has the name of who asks
 CHARS_PER_TOKEN = 4
-SPARE = 1.25  # so much more than fits is looked at: some of it says the same as the rest
+SPARE = 1.4  # so much more than fits is looked at: some of it says the same, or is cut
 MARGIN_CHARS = 1500  # read further than is shown, so that no secret is cut in two and missed
 _LAST_WORD = re.compile(r"\w{1,40}\Z")  # which a cut may have left a part of
 _HAVE_SOURCES = (EntryKind.FACT, EntryKind.DOCUMENT)
@@ -309,7 +309,7 @@ class Recaller:
             # Who speaks and what a thing is called comes again and again: redacted once.
             redact=self._redact or cache(self._runtime.redactor().keyed(self._space).redact),
             at=answers.question.asked_at,
-            facts=[each.text for each in answers.entries if each.kind is EntryKind.FACT],
+            facts=[entry.text for _, entry in held if entry.kind is EntryKind.FACT],
         )
         hits = [self._without_orders(_hit(entry, each, view), now) for each, entry in held]
         return Recalled(
@@ -428,7 +428,7 @@ class Recallers:
 
 def _reach_of(max_tokens: int) -> int:
     """How many hits a context may be packed from."""
-    return max(CONTEXT_HITS, min(max_tokens // LINE_TOKENS_MIN, CONTEXT_HITS_MAX))
+    return max(CONTEXT_HITS, min(max_tokens // REACH_TOKENS, CONTEXT_HITS_MAX))
 
 
 def _telling_first(answers: _Answers) -> _Answers:
@@ -474,12 +474,10 @@ class _View:
 
     def chars_of(self, entry: Entry, score: float) -> int:
         """How much of a record a block shows: the more, the better it answers."""
-        is_persons = entry.trust is Trust.USER
-        least = EXCERPT_CHARS if is_persons else EXCERPT_CHARS_OTHERS
-        if not (is_persons or self.asks_agent) or self.best <= 0:
-            return least
+        if not (entry.trust is Trust.USER or self.asks_agent) or self.best <= 0:
+            return EXCERPT_CHARS
         share = (score / self.best - EARNING_SCORE) / (1 - EARNING_SCORE)
-        return max(least, int(share * EARNED_SHARE * self.max_tokens * CHARS_PER_TOKEN))
+        return max(EXCERPT_CHARS, int(share * EARNED_SHARE * self.max_tokens * CHARS_PER_TOKEN))
 
 
 def _hit(entry: Entry, ranked: Ranked, view: _View) -> Hit:
@@ -523,7 +521,7 @@ def _text(entry: Entry, score: float, view: _View) -> str:
         said = _said(entry)
         text = _beginning(said, chars, redact)
         if entry.role == Role.USER:
-            text = without_small_talk(text, worth, view.names, is_to_agent=not entry.speaker)
+            text = without_small_talk(text, worth, view.names)
         shown = excerpt(text, worth, view.chars_of(entry, score))
         is_marked = not shown or len(said) <= chars or shown.endswith(CUT)
         return shown if is_marked else f"{shown.rstrip()} {CUT}"
@@ -586,10 +584,13 @@ def _varied(answers: _Answers, limit: int) -> list[Ranked]:
 
 
 def _reach(limit: int) -> Reach:
-    """How far to look: further when more is wanted."""
+    """How far to look: further when more is wanted. Of what was written, few lines are shown."""
     if limit <= min(REACH.loaded.values()):
         return REACH
-    loaded = {kind: max(count, limit) for kind, count in REACH.loaded.items()}
+    loaded = {
+        kind: count if kind in _WRITTEN else max(count, limit)
+        for kind, count in REACH.loaded.items()
+    }
     return replace(REACH, loaded=loaded, postings=max(REACH.postings, 8 * limit))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -21,36 +21,32 @@ from recollect.errors import InvalidValue
 from recollect.extraction.scope import named, place_of
 from recollect.models.protocol import estimate_tokens
 from recollect.quarantine import bare, commands, safe_for_models
-from recollect.quoting import FENCE, harmless, quoted, quoted_lines
+from recollect.quoting import harmless, quoted, quoted_lines
 from recollect.recall.filters import read_filters
 from recollect.recall.pack import (
     CHARS_PER_TOKEN_MAX,
     CUT,
     FACTS_MAX,
-    INTRODUCTION,
     ITEM_TOKENS_MIN,
     LINES_MAX,
-    PLAIN_INTRODUCTION,
     REFUSED_MAX,
-    CountTokens,
+    BlockLine,
+    Packing,
     Reason,
     day_of,
     extract,
     longest,
 )
 from recollect.recall.passages import LISTED_SESSIONS, without_notes
-from recollect.recall.statements import Likeness, Wording, lines_beyond, says_nothing, without_links
-from recollect.recall.usage import mark_of
+from recollect.recall.statements import Wording, lines_beyond, says_nothing, without_links
 from recollect.stemming import search_terms, stem
 from recollect.types.facts import FactTag, Source, Trust
 from recollect.types.recall import (
-    Citation,
     Context,
     Entry,
     EntryKind,
     Filters,
     Hit,
-    Omission,
     PastSession,
 )
 
@@ -246,84 +242,84 @@ def _words(text: str) -> frozenset[str]:
 
 # the block
 
-
-@dataclass(frozen=True, slots=True)
-class _RecapLine:
-    hit: Hit
-    text: str
-    is_open: bool = False  # of a session: left out where a line about the session says it
-
-    def shown(self, mark: str) -> str:
-        return f"- {self.text} [{mark}] ({day_of(self.hit.at)})"
+PARTS = ("## Standing instructions", "## Last sessions", "## Open", "## Known")
+SHARES = (0.4, 0.85, 1.0, 1.0)  # of the budget that a part and those above it have at first
 
 
-@dataclass(slots=True)
-class _Section:
-    """A part of the recap: what may stand in it, and what does."""
-
-    heading: str
-    share: float  # of the budget that it and those above it have before what is below
-    lines: Sequence[_RecapLine]
-    most: int = LINES_MAX
-    taken: list[int] = field(default_factory=list)
-
-
-def pack_recap(
-    recap: Recap,
-    *,
-    max_tokens: int,
-    max_facts: int,
-    first: int = 1,
-    count_tokens: CountTokens = estimate_tokens,
-) -> Context:
+def pack_recap(recap: Recap, *, max_tokens: int, max_facts: int, first: int = 1) -> Context:
     """The block of a recap; nothing where there is nothing to say. Its first mark has that number.
 
     Instructions come first and leave room for the sessions, these for what is open; what has
     no room at first has what is left over.
     """
-    packing = _RecapPacking(recap, max_tokens, max_facts, first, count_tokens)
-    packing.fill()
-    return packing.context()
+    packing = _RecapPacking(recap, max_tokens, first)
+    packing.fill((max_facts, LINES_MAX, max_facts, max_facts))
+    return packing.context(packing.with_summary())
 
 
-class _RecapPacking:
+class _RecapPacking(Packing):
     """A recap in the making."""
 
-    def __init__(
-        self, recap: Recap, max_tokens: int, max_facts: int, first: int, count: CountTokens
-    ) -> None:
+    def __init__(self, recap: Recap, max_tokens: int, first: int) -> None:
+        title = f"# Project {quoted(recap.project)}" if recap.project else ""
+        headings = [*PARTS[:-1], f"{PARTS[-1]} here"] if recap.project else PARTS
+        super().__init__(headings, max_tokens, first=first, title=title)
         self._recap = recap
-        self._tokens, self._first, self._count = max_tokens, first, count
-        item = max(ITEM_TOKENS_MIN, min(SESSION_TOKENS, max_tokens // SESSION_SHARE))
+        self._tokens = max_tokens
+        self._item_tokens = max(ITEM_TOKENS_MIN, min(SESSION_TOKENS, max_tokens // SESSION_SHARE))
+        # Of a session, each left out where the line about the session says it.
+        self._unfinished: set[int] = set()
 
-        def lines(hits: Iterable[Hit]) -> list[_RecapLine]:
-            return _each_once(_RecapLine(hit, self._quoted(hit.text)) for hit in hits)
+    def fill(self, most: Sequence[int]) -> None:
+        """Take what fits: each part within its share, then of what is left whatever has room."""
+        waiting = list(self._made())
+        for is_first in (True, False):
+            left: list[BlockLine] = []
+            refused = [0] * len(PARTS)  # in a row
+            for line in waiting:
+                part = line.part
+                if line.rank in self._unfinished and self._has_session(line.hit):
+                    continue
+                limit = int(self._tokens * SHARES[part]) if is_first else self._tokens
+                if sum(each.part == part for each in self.lines) >= most[part]:
+                    self.leave_out(line.rank, line.hit, Reason.TOO_MANY)
+                elif refused[part] >= REFUSED_MAX:
+                    left.append(line)
+                    self.leave_out(line.rank, line.hit, Reason.NO_ROOM)
+                elif not self.join(line):
+                    is_taken = self.add(line, limit)
+                    refused[part] = 0 if is_taken else refused[part] + 1
+                    left += [] if is_taken else [line]
+            waiting = left
 
-        standing = _standing(recap.sessions)
-        sessions = [
-            _RecapLine(past.hit, extract(self._here(_account_of(past, still)), item, count))
-            for past, still in zip(recap.sessions[:SESSIONS_MAX], standing, strict=False)
+    def _made(self) -> Iterator[BlockLine]:
+        """All that may be told, the parts in their order."""
+        recap, standing = self._recap, _standing(self._recap.sessions)
+        sessions = zip(recap.sessions[:SESSIONS_MAX], standing, strict=False)
+        told: list[tuple[int, Hit, str]] = [
+            *((0, hit, quoted(self._here(hit.text))) for hit in recap.instructions),
+            *((1, past.hit, self._cut(_account_of(past, still))) for past, still in sessions),
         ]
-        self._sections = (
-            _Section("Standing instructions", 0.4, lines(recap.instructions), max_facts),
-            _Section("Last sessions", 0.85, [line for line in sessions if line.text]),
-            _Section("Open", 1.0, [*self._open(standing, item), *lines(recap.plans)], max_facts),
-            _Section(
-                "Known here" if recap.project else "Known", 1.0, lines(recap.known), max_facts
-            ),
-        )
-
-    def _open(self, standing: Sequence[Sequence[Task]], item: int) -> Iterator[_RecapLine]:
         later: list[frozenset[str]] = []
-        for past, tasks in zip(self._recap.sessions, standing, strict=True):
-            for left in past.left:
-                if not any(_is_alike(_words(left), words) for words in later):
-                    yield _RecapLine(past.hit, extract(self._here(left), item, self._count))
+        for past, tasks in zip(recap.sessions, standing, strict=True):
+            told += [
+                (2, past.hit, self._cut(left))
+                for left in past.left
+                if not any(_is_alike(_words(left), words) for words in later)
+            ]
             for task in tasks:
                 ended = _ENDED[task.outcome].lower()
-                text = extract(self._here(task.title), item, self._count)
-                yield _RecapLine(past.hit, f"{text.rstrip('.')} ({ended})", is_open=True)
+                self._unfinished.add(len(told))
+                told.append((2, past.hit, f"{self._cut(task.title).rstrip('.')} ({ended})"))
             later += [task.words for task in past.tasks]
+        told += [(2, hit, quoted(self._here(hit.text))) for hit in recap.plans]
+        told += [(3, hit, quoted(self._here(hit.text))) for hit in recap.known]
+        for rank, (part, hit, text) in enumerate(told):
+            if text:
+                behind, wording = day_of(hit.at), Wording.of(text)
+                yield BlockLine(
+                    rank=rank, part=part, hit=hit, text=text, wording=wording, behind=behind
+                )
 
     def _here(self, text: str) -> str:
         """A text as it reads under the name of its project."""
@@ -332,104 +328,28 @@ class _RecapPacking:
             return text
         for opening in (f"In {recap.project}, ", f"In {recap.project}: "):
             if text.startswith(opening):
-                text = text.removeprefix(opening)
-                text = _capital(text)
+                text = _capital(text.removeprefix(opening))
         root = f"{recap.place.rstrip('/')}/"
         return text.replace(root, "") if len(root) > 1 else text
 
-    def _quoted(self, text: str) -> str:
-        return quoted(self._here(text))
-
-    def fill(self) -> None:
-        """Take what fits: each part within its share, then of what is left whatever has room."""
-        for is_first in (True, False):
-            for section in self._sections:
-                limit = int(self._tokens * section.share) if is_first else self._tokens
-                refused = 0  # in a row
-                for at, line in enumerate(section.lines):
-                    if at in section.taken or len(section.taken) >= section.most:
-                        continue
-                    if line.is_open and self._has_session(line.hit):
-                        continue
-                    refused = 0 if self._take(section, at, limit) else refused + 1
-                    if refused >= REFUSED_MAX:
-                        break
-
-    def _take(self, section: _Section, at: int, limit: int) -> bool:
-        """Take a line if there is room for it."""
-        before = section.taken
-        section.taken = sorted([*before, at])
-        if self._count(self._text()) > limit:
-            section.taken = before
-        return section.taken is not before
+    def _cut(self, text: str) -> str:
+        return extract(self._here(text), self._item_tokens)
 
     def _has_session(self, hit: Hit) -> bool:
-        section = self._sections[1]
-        return any(section.lines[at].hit.id == hit.id for at in section.taken)
+        return any(line.part == 1 and line.hit.id == hit.id for line in self.lines)
 
-    def _taken(self) -> list[_RecapLine]:
-        return [section.lines[at] for section in self._sections for at in section.taken]
-
-    def _text(self, summary: str = "") -> str:
-        parts: list[str] = []
-        number = self._first
-        for section in self._sections:
-            if section.taken:
-                marks = map(mark_of, range(number, number + len(section.taken)))
-                lines = (section.lines[at] for at in section.taken)
-                shown = (line.shown(mark) for line, mark in zip(lines, marks, strict=True))
-                parts.append("\n".join([f"## {section.heading}\n", *shown]))
-                number += len(section.taken)
-        introduction = INTRODUCTION if parts else PLAIN_INTRODUCTION
-        if summary:
-            parts.append(f"## Summary\n\n{summary}")
-        name = f"\n\n# Project {quoted(self._recap.project)}" if self._recap.project else ""
-        return "\n\n".join([f"<{FENCE}>\n{introduction}{name}", *parts]) + f"\n</{FENCE}>"
-
-    def context(self) -> Context:
-        lines = self._taken()
-        text = self._with_summary() or (self._text() if lines else "")
-        return Context(
-            text=text,
-            citations=tuple(
-                Citation(mark=mark_of(number), hit=line.hit, sources=line.hit.sources)
-                for number, line in enumerate(lines, start=self._first)
-            ),
-            omitted=tuple(self._omitted()),
-            token_count=self._count(text) if text else 0,
-        )
-
-    def _omitted(self) -> Iterator[Omission]:
-        for section in self._sections:
-            reason = Reason.TOO_MANY if len(section.taken) >= section.most else Reason.NO_ROOM
-            for at, line in enumerate(section.lines):
-                if at not in section.taken and not line.is_open:
-                    yield Omission(hit=line.hit, reason=reason)
-
-    def _with_summary(self) -> str:
-        """The block with as much of the summary as there is room for; nothing without room."""
-        summary = lines_beyond(self._recap.summary, [line.text for line in self._taken()])
+    def with_summary(self) -> str | None:
+        """The block with as much of the summary as there is room for; none without room."""
+        summary = lines_beyond(self._recap.summary, [line.text for line in self.lines])
         if not summary.strip():
-            return ""
-        room = self._tokens - self._count(self._text())
+            return None
+        room = self._tokens - estimate_tokens(self.text())
         for share in range(room, 0, -max(1, room // SUMMARY_TRIES)):
-            shown = _within(summary, share, self._count)
-            text = self._text(shown)
-            if shown and self._count(text) <= self._tokens:
+            shown = _within(summary, share)
+            text = self.text(f"## Summary\n\n{shown}")
+            if shown and estimate_tokens(text) <= self._tokens:
                 return text
-        return ""
-
-
-def _each_once(lines: Iterable[_RecapLine]) -> list[_RecapLine]:
-    """The lines without those that say the same as one before."""
-    kept: list[_RecapLine] = []
-    wordings: list[Wording] = []
-    for line in lines:
-        wording = Wording.of(line.text)
-        if line.text and all(wording.compared(each) is not Likeness.SAME for each in wordings):
-            kept.append(line)
-            wordings.append(wording)
-    return kept
+        return None
 
 
 def _standing(sessions: Sequence[Past]) -> list[list[Task]]:
@@ -470,18 +390,18 @@ def _sentence(text: str) -> str:
     return text if not text or text.endswith((".", "!", "?", "…", "。")) else f"{text}."
 
 
-def _within(summary: str, share: int, count: CountTokens) -> str:
+def _within(summary: str, share: int) -> str:
     """The summary's lines that fit into its share, and a sign where it goes on."""
     window = summary[: CHARS_PER_TOKEN_MAX * share]
     lines = quoted_lines(window)
-    if len(window) == len(summary) and count("\n".join(lines)) <= share:
+    if len(window) == len(summary) and estimate_tokens("\n".join(lines)) <= share:
         return "\n".join(lines)
 
     def up_to(line_count: int) -> str:
         return harmless("\n".join([*lines[:line_count], CUT]))
 
-    kept = longest(range(1, len(lines)), lambda end: count(up_to(end)) <= share)
-    return up_to(kept) if kept else extract(summary, share, count)
+    kept = longest(range(1, len(lines)), up_to, share)
+    return up_to(kept) if kept else extract(summary, share)
 
 
 def joined(found: Context, recap: Context) -> Context:

@@ -56,16 +56,18 @@ class Wording:
     line: str  # with a blank at either end, so that words are found whole
     words: frozenset[str]
     numbers: frozenset[str]
+    longest: frozenset[str]  # the words that tell most about a text, if any do
 
     @classmethod
     def of(cls, text: str) -> Wording:
         line = words(text)
-        return cls(f" {line} ", frozenset(line.split()), frozenset(_NUMBER.findall(text)))
+        each = frozenset(line.split())
+        longest = frozenset(sorted(each, key=len)[-LONGEST:])
+        return cls(f" {line} ", each, frozenset(_NUMBER.findall(text)), longest)
 
-    @property
-    def longest(self) -> Sequence[str]:
-        """The words that tell most about a text, if any do."""
-        return sorted(self.words, key=len)[-LONGEST:]
+    def may_be(self, other: Wording) -> bool:
+        """Whether the two may say the same: one of two such has the longest words of the other."""
+        return not (self.longest.isdisjoint(other.words) and other.longest.isdisjoint(self.words))
 
     def compared(self, earlier: Wording) -> Likeness:
         """What this is to one that came earlier. A text without words is like no other."""
@@ -121,12 +123,14 @@ _LINK = re.compile(r"\s*[-*+] \[\[[^\]\n]*\]\](?::[^\n]*)?\s*|See also: [^\n]*")
 _LABEL_LEVEL = 7  # of a line that ends in a colon, below all headings
 _PERSON = frozenset({"user"})  # "I" in a record, "the user" in what was made of it
 
-# A question that is a wish, and tells nothing about who has it: "Do you have any ideas?"
-_REQUEST = re.compile(
-    r"\W*(?:(?:also|and|but|by the way|meanwhile|now|okay|ok|so|well)\b,?\s+)*"
-    r"(?:(?:are|can|could|do|will|would)\s+you|what\s+(?:do|would)\s+you"
-    r"|any\s+(?:other\s+)?(?:advice|ideas?|recommendations?|suggestions?|thoughts?|tips?))\b"
-    r"[^?]*\?\s*\Z",
+# A wish that tells little about who has it, besides questions: "I'm looking for some tips."
+_WISH = re.compile(
+    r"\W*(?:(?:also|and|but|by the way|hey|hi|now|okay|ok|so|well)\b,?\s+)*I(?:"
+    r"(?:(?:\s+am|['’]m|\s+was)\s+(?:\w+ly\s+|also\s+|just\s+)?(?:hoping|looking)\s+(?:for|to\s+get)"
+    r"|(?:['’]d|\s+would)\s+like(?:\s+to\s+get)?|\s+(?:\w+ly\s+|also\s+|just\s+)?(?:need|want))"
+    r"\s+(?:\w+\s+){0,3}(?:advice|assistance|guidance|help|ideas?|info(?:rmation)?|inspiration|input"
+    r"|insights?|recommendations?|resources?|suggestions?|tips?)\b"
+    r"|\s+was\s+wondering\s+(?:if|whether)\s+you\b)[^.!?]*[.!?]\s*\Z",
     re.IGNORECASE,
 )
 
@@ -239,8 +243,7 @@ def says_nothing(text: str, names: Collection[str] = ()) -> bool:
     if len(text) > PLEASANTRY_CHARS:
         return False
     return all(
-        word in STOP_WORDS or word in names or stem(word) in _PLEASANTRIES
-        for word in words(text).split()
+        word in names or stem(word) in _PLEASANTRIES for word in {*words(text).split()} - STOP_WORDS
     )
 
 
@@ -252,23 +255,22 @@ def only_asks(text: str) -> bool:
     )
 
 
-def without_small_talk(
-    text: str, asked: Collection[str], names: Collection[str], *, is_to_agent: bool
-) -> str:
-    """What somebody said without greetings, thanks and nods, whomever they name.
+def without_small_talk(text: str, asked: Collection[str], names: Collection[str]) -> str:
+    """What somebody said without greetings, thanks and nods, whomever they name, and without
+    questions and wishes that have none of the stems that are asked for, unless it is mostly that.
 
-    Of a message to an agent also without requests that have none of the stems that are asked for,
-    unless it is mostly that. A text of nothing but small talk stays as it is.
+    A text of nothing but small talk stays as it is.
     """
     sentences = SENTENCE.findall(text)
     kept = [sentence for sentence in sentences if not says_nothing(sentence, names)] or sentences
     text = text if len(kept) == len(sentences) else "".join(kept).strip()
-    if not is_to_agent:
-        return text
-    rest = "".join(
-        sentence for sentence in kept if not _REQUEST.match(sentence) or _has_any(sentence, asked)
-    ).strip()
+    telling = [each for each in kept if not _only_wants(each) or _has_any(each, asked)]
+    rest = "".join(telling).strip()
     return rest if len(rest) >= MATTER_MIN * len(text) else text
+
+
+def _only_wants(sentence: str) -> bool:
+    return sentence.rstrip().endswith("?") or _WISH.match(sentence) is not None
 
 
 def _has_any(sentence: str, asked: Collection[str]) -> bool:

@@ -145,46 +145,6 @@ def words_for(dimensions: int) -> int:
     return -(-dimensions // WORD_BITS)
 
 
-class Room:
-    """A chunk that is being filled. Rows that were handed out are never written again."""
-
-    def __init__(self, capacity: int, dimensions: int) -> None:
-        # Zeros, since what memory held before may be a vector that was to be gone.
-        self._vectors = np.zeros((capacity, dimensions), dtype=np.float32)
-        self._codes = np.empty(capacity, dtype=np.int64)
-        self._signs = np.zeros((words_for(dimensions), capacity), dtype=np.uint64)
-        self._used = 0
-
-    @property
-    def capacity(self) -> int:
-        return len(self._codes)
-
-    @property
-    def left(self) -> int:
-        return self.capacity - self._used
-
-    @property
-    def spare_bytes(self) -> int:
-        held = self._vectors.nbytes + self._codes.nbytes + self._signs.nbytes
-        return held * self.left // self.capacity
-
-    def filled(self, vectors: Floats, codes: Codes) -> Chunk:
-        """The chunk with more rows, for which there is room."""
-        start, self._used = self._used, self._used + len(codes)
-        self._vectors[start : self._used] = vectors
-        self._codes[start : self._used] = codes
-        self._signs[:, start : self._used] = signs_of(vectors)
-        return chunk_of(
-            self._vectors[: self._used], self._codes[: self._used], self._signs[:, : self._used]
-        )
-
-    def take(self, codes: Codes) -> None:
-        """Remember which rows of the chunk hold what, after some were emptied."""
-        kept = self._codes.copy()  # readers hold on to the old ones
-        kept[: self._used] = codes
-        self._codes = kept
-
-
 EntryKey = tuple[str, int]  # its kind, and its key among those of the kind
 
 EXACT_ROWS = 20_000  # below, comparing every vector takes two milliseconds at most
@@ -328,8 +288,6 @@ VectorRow = tuple[int, str, int, bytes]  # the vector's own key, kind, entry key
 
 BATCH_ROWS = 8192
 CHUNK_BYTES = 16_777_216
-CHUNK_ROWS_MIN = 64
-SPARE_SHARE = 12  # a chunk is begun with room for one in so many of all there are
 GAPS_SHARE = 20  # a chunk is copied when more than one in so many of its rows are gone
 USUAL_ROWS = 256  # that are compared with each other
 USUAL_CHANGE = 8  # one in so many has to be new or gone
@@ -344,7 +302,6 @@ class SpaceVectors:
         self.dimensions = dimensions
         self._last_key = 0
         self._chunks: tuple[Chunk, ...] = ()
-        self._room: Room | None = None  # behind the last chunk, unless that is complete
         self._kinds: tuple[str, ...] = ()
         self._usual = (0, (0.0, 0.0))  # and of how many it was found
         self._writing = threading.Lock()
@@ -359,10 +316,8 @@ class SpaceVectors:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory, with the room that is kept for more."""
-        room = self._room
-        held = sum(chunk.nbytes for chunk in self._chunks)
-        return held + (room.spare_bytes if room is not None else 0)
+        """Bytes of memory."""
+        return sum(chunk.nbytes for chunk in self._chunks)
 
     def extend(self, rows: Iterable[VectorRow]) -> None:
         """Take vectors, in the order of their keys. An entry's older vector goes.
@@ -375,7 +330,7 @@ class SpaceVectors:
     def drop(self, entries: Iterable[EntryKey]) -> None:
         """Let go of the vectors of entries; of those that have none, too."""
         with self._writing:
-            self._chunks = tuple(self._without(self._codes(entries)))
+            self._chunks = self._merged(self._without(self._codes(entries)))
 
     def compared(self, query: bytes) -> Comparison:
         """A query among all there are now."""
@@ -406,49 +361,37 @@ class SpaceVectors:
             if not np.isin(sizes, (0, 4 * self.dimensions)).all():
                 raise InvalidValue(f"a vector here has {self.dimensions} numbers of four bytes")
             content = b"".join(newest.values())
-            vectors = np.frombuffer(content, dtype="<f4").astype(np.float32, copy=False)
+            vectors = np.frombuffer(content, dtype="<f4").astype(np.float32)
             chunks = self._without(np.sort(codes))
-            codes = codes[sizes > 0]
-            self._append(chunks, vectors.reshape(-1, self.dimensions), codes)
-            self._chunks = tuple(chunks)
+            vectors = vectors.reshape(-1, self.dimensions)
+            chunks.append(chunk_of(vectors, codes[sizes > 0], signs_of(vectors)))
+            self._chunks = self._merged(chunks)
             self._last_key = max(self._last_key, batch[-1][0])
-
-    def _append(self, chunks: list[Chunk], vectors: Floats, codes: Codes) -> None:
-        while len(codes):
-            if self._room is not None:
-                chunks.pop()  # it is the beginning of the next
-            else:
-                self._room = Room(self._capacity(chunks, len(codes)), self.dimensions)
-            count = min(self._room.left, len(codes))
-            chunks.append(self._room.filled(vectors[:count], codes[:count]))
-            vectors, codes = vectors[count:], codes[count:]
-            if not self._room.left:
-                self._room = None
-                _put(chunks, chunks.pop(), self._capacity(chunks))
-
-    def _capacity(self, chunks: Sequence[Chunk], coming: int = 0) -> int:
-        """How many rows the next chunk has: those that come at once, or a part of all there are."""
-        rows = max((_count(chunks) + coming) // SPARE_SHARE, coming)
-        return max(min(rows, CHUNK_BYTES // (4 * self.dimensions)), CHUNK_ROWS_MIN)
 
     def _without(self, wanted: Codes) -> list[Chunk]:
         """The chunks without these entries."""
-        left = [
+        return [
             chunk.emptied(gone) if len(gone := chunk.rows_of(wanted)) else chunk
             for chunk in self._chunks
         ]
-        capacity = self._capacity(left)
-        last = None
-        if self._room is not None and self._room.capacity > 2 * capacity:
-            self._room = None  # it was made for many more than there are now
-            left[-1] = left[-1].compacted()
-        elif self._room is not None:
-            last = left.pop()
-            self._room.take(last.codes)
-        chunks: list[Chunk] = []
-        for chunk in left:
-            _put(chunks, chunk, capacity)
-        return chunks if last is None else [*chunks, last]
+
+    def _merged(self, chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
+        """The chunks, few and without many gaps: each that is not full is more than twice as long
+        as the next, so that a row is copied a few times, however many come one by one."""
+        rows_max = CHUNK_BYTES // (4 * self.dimensions)
+        merged: list[Chunk] = []
+        for chunk in chunks:
+            if chunk.gone * GAPS_SHARE > chunk.rows:
+                chunk = chunk.compacted()
+            while (
+                merged
+                and merged[-1].rows <= 2 * chunk.rows
+                and merged[-1].rows + chunk.rows <= rows_max
+            ):
+                chunk = joined([merged.pop(), chunk])
+            if chunk.rows:
+                merged.append(chunk)
+        return tuple(merged)
 
     def _learn_kinds(self, rows: Sequence[VectorRow]) -> None:
         new = {kind: None for _, kind, _, _ in rows if kind not in self._kinds}
@@ -467,18 +410,6 @@ class SpaceVectors:
 
 def _count(chunks: Iterable[Chunk]) -> int:
     return sum(chunk.rows - chunk.gone for chunk in chunks)
-
-
-def _put(chunks: list[Chunk], chunk: Chunk, capacity: int) -> None:
-    """Add a complete chunk: one with many gaps is copied without, or joins the one before it."""
-    if chunk.gone == chunk.rows:
-        return
-    if chunk.gone * GAPS_SHARE <= chunk.rows:
-        chunks.append(chunk)
-    elif chunks and _count([chunks[-1], chunk]) <= capacity:
-        chunks[-1] = joined([chunks[-1].compacted(), chunk.compacted()])
-    else:
-        chunks.append(chunk.compacted())
 
 
 def _usual(chunks: Sequence[Chunk], count: int) -> tuple[float, float]:

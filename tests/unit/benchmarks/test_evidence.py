@@ -12,7 +12,7 @@ from recollect.types.facts import Source, Trust
 from recollect.types.recall import Citation, EntryKind, Hit
 
 NOW = datetime(2023, 5, 8, tzinfo=UTC)
-TURNS = {"s:1": "D1:1", "s:2": "D1:2"}
+TURNS = {"s:1": "D1:1", "s:2": "D1:2", "s:3": "D1:3"}
 
 
 def turn(name: str, text: str) -> TaskTurn:
@@ -25,6 +25,7 @@ EVIDENCE = Evidence(
         turns=(
             turn("D1:1", "Hi Ben! I adopted a greyhound on Monday, and she sleeps all day."),
             turn("D1:2", "Her name is Comet."),
+            turn("D1:3", "Her name is Comet."),
         ),
         queries=(),
     )
@@ -102,6 +103,13 @@ def test_a_fact_of_several_turns_or_of_other_words_does_not_tell_it() -> None:
     assert shares(f"- {said}", fact(said, 1, 2)) == [0.0, 0.0]
     assert shares(f"- {said}", fact(said, 2)) == [0.0, 0.0]
     assert shares("- Ana likes long walks.", fact("Ana likes long walks.", 1)) == [0.0, 0.0]
+
+
+def test_a_copy_of_a_turn_is_no_other_source() -> None:
+    for records in ((2, 3), (3,)):
+        found = EVIDENCE.found({"D1:2"}, "", [fact("The name is Comet", *records)], TURNS)
+        assert found.told == 1.0
+    assert EVIDENCE.found({"D1:2"}, "", [fact("The name is Comet", 1, 2)], TURNS).told == 0.0
 
 
 def test_each_turn_that_is_wanted_counts_for_its_share() -> None:

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.benchmarks.metrics import average, of_sessions, of_turns
-from recollect.benchmarks.stopwatch import percentile, timed
+from recollect.benchmarks.figures import average, of_sessions, of_turns, percentile, timed
 from recollect.benchmarks.tasks import Query, session_of
 
 OTHERS = [f"z:{number}" for number in range(20)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.benchmarks.significance import mcnemar, paired_bootstrap
+from recollect.benchmarks.figures import mcnemar, paired_bootstrap
 
 
 def test_an_interval_is_the_same_every_time_and_has_the_mean_in_it() -> None:

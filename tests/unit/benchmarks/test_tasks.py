@@ -11,11 +11,9 @@ from recollect.benchmarks.tasks import (
     ABSTENTION,
     ADVERSARIAL,
     BenchTask,
-    Split,
     find_files,
     limited,
     load,
-    split_of,
     with_unanswerable,
 )
 from recollect.errors import InvalidValue
@@ -24,9 +22,8 @@ from tests.unit.benchmarks.conversations import write_locomo, write_longmemeval
 
 def test_a_locomo_conversation_is_a_space_of_dated_turns(tmp_path: Path) -> None:
     data = load(write_locomo(tmp_path))
-    assert (data.task, data.split, data.file) == (
+    assert (data.task, data.file) == (
         BenchTask.LOCOMO,
-        Split.DEVELOPMENT,
         "locomo-dev.json",
     )
     (pool,) = data.pools
@@ -84,7 +81,7 @@ def test_the_sessions_of_a_longmemeval_file_are_pooled_once_each_oldest_first(
     tmp_path: Path,
 ) -> None:
     data = load(write_longmemeval(tmp_path))
-    assert (data.task, data.split) == (BenchTask.LONGMEMEVAL, Split.HELD_OUT)
+    assert data.task is BenchTask.LONGMEMEVAL
     (pool,) = data.pools
     assert [turn.id for turn in pool.turns] == [
         *("filler:0", "filler:1"),
@@ -104,28 +101,13 @@ def test_longmemeval_questions_without_an_answer_stay_out(tmp_path: Path) -> Non
     assert pool.queries[0].asked_at == datetime(2023, 5, 30, 23, 40, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("name", "split"),
-    [
-        ("locomo-dev.json", Split.DEVELOPMENT),
-        ("LoCoMo_Development.json", Split.DEVELOPMENT),
-        ("locomo-held-out.json", Split.HELD_OUT),
-        ("longmemeval-test.json", Split.HELD_OUT),
-        ("locomo10.json", Split.UNNAMED),
-        ("devoted.json", Split.UNNAMED),
-    ],
-)
-def test_a_files_name_says_which_split_it_is(name: str, split: Split) -> None:
-    assert split_of(name) is split
-
-
 def test_a_directory_gives_its_data_files_each_once_and_nothing_else(tmp_path: Path) -> None:
     locomo, longmemeval = write_locomo(tmp_path), write_longmemeval(tmp_path)
     (tmp_path / "package.json").write_text("{}")
     assert find_files([tmp_path, locomo]) == [locomo, longmemeval]
-    assert find_files([tmp_path], Split.HELD_OUT) == [longmemeval]
-    with pytest.raises(InvalidValue, match=r"no locomo.* of the unnamed split"):
-        find_files([tmp_path], Split.UNNAMED)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidValue, match=r"no locomo.* among the data"):
+        find_files([tmp_path / "empty"])
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", "not json", '[{"question": 1}]', "[1]", "\udcff"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
@@ -139,35 +138,6 @@ def test_what_does_not_fit_does_not_count_as_shown() -> None:
     long = hit("A long fact " * 100, name="long")
     block = packed(long, TEA, OSLO, max_tokens=70, max_facts=2)
     assert [each.hit.id for each in block.citations] == ["tea", "oslo"]
-
-
-WIDE = hit("A fact of some fifty characters, and then a few more", name="wide")
-
-
-def in_fifties(text: str) -> int:
-    """Line by line it finds no room for what the whole has room for, since it rounds up."""
-    return -(-len(text) // 50)
-
-
-def test_what_is_left_in_the_end_is_used_in_rank_order() -> None:
-    hits = [TEA, WIDE, OSLO]
-    whole = pack(hits, max_tokens=99, now=NOW, count_tokens=in_fifties)
-    assert in_fifties(whole.text) < in_fifties(whole.text.partition(TEA.text)[0]) + 1 + 2 + 1
-    block = pack(hits, max_tokens=whole.token_count, now=NOW, count_tokens=in_fifties)
-    assert [each.hit.id for each in block.citations] == ["tea", "wide", "oslo"]
-
-
-def test_what_stands_for_others_is_dropped_with_them() -> None:
-    """By a counter for which the whole is dearer than its lines."""
-
-    def squared(text: str) -> int:
-        return len(text) ** 2
-
-    again = hit("The user likes tea!", name="again")
-    room = squared(packed(OSLO).text)
-    block = pack([OSLO, TEA, again], max_tokens=room, now=NOW, count_tokens=squared)
-    assert [each.hit.id for each in block.citations] == ["oslo"]
-    assert reasons(block) == {"tea": Reason.NO_ROOM, "again": Reason.NO_ROOM}
 
 
 def test_the_budget_is_used_to_the_last_token() -> None:
@@ -493,13 +463,6 @@ def test_what_a_tool_found_out_is_shown() -> None:
 
 # Any hits, any budget
 
-COUNTERS: list[Callable[[str], int]] = [
-    estimate_tokens,
-    len,
-    lambda text: len(text.split()),
-    lambda text: len(text) ** 2 // 50,
-    lambda text: 7,
-]
 hits_of_any_kind = st.builds(
     hit,
     any_text | st.sampled_from(HOSTILE) | st.text("ab .\n[m1]<#-", max_size=200),
@@ -516,22 +479,14 @@ hits_of_any_kind = st.builds(
     st.lists(hits_of_any_kind, max_size=14),
     st.integers(-2, 400),
     st.integers(-1, 12),
-    st.sampled_from(COUNTERS),
 )
 def test_a_block_is_never_over_its_budget_and_always_whole(
-    hits: list[Hit], max_tokens: int, max_facts: int, count: Callable[[str], int]
+    hits: list[Hit], max_tokens: int, max_facts: int
 ) -> None:
-    """T6: counted to the last mark, by whatever counts."""
-    block = pack(
-        hits,
-        max_tokens=max_tokens,
-        max_facts=max_facts,
-        per_item_tokens=20,
-        now=NOW,
-        count_tokens=count,
-    )
+    """T6: counted to the last mark."""
+    block = packed(*hits, max_tokens=max_tokens, max_facts=max_facts)
     if block:
-        assert block.token_count == count(block.text) <= max_tokens
+        assert block.token_count == estimate_tokens(block.text) <= max_tokens
         facts = [each for each in block.citations if each.hit.kind is EntryKind.FACT]
         assert len(facts) <= max(max_facts, 0)
         assert_sound(block)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -19,7 +18,6 @@ from tests.unit.recall.test_pack import HOSTILE
 from tests.unit.strategies import any_text
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
-COUNTERS: list[Callable[[str], int]] = [estimate_tokens, len]
 
 
 def past(text: str, memory: str = "", name: str = "s") -> Past:
@@ -39,8 +37,8 @@ def past(text: str, memory: str = "", name: str = "s") -> Past:
     return found
 
 
-def packed(recap: Recap, max_tokens: int = 2000, count: Callable[[str], int] = len) -> Context:
-    return pack_recap(recap, max_tokens=max_tokens, max_facts=10, count_tokens=count)
+def packed(recap: Recap, max_tokens: int = 2000) -> Context:
+    return pack_recap(recap, max_tokens=max_tokens, max_facts=10)
 
 
 def made_of(text: str) -> Recap:
@@ -59,12 +57,10 @@ def made_of(text: str) -> Recap:
 texts = any_text | st.text("ab ./#-[m1]<\n", max_size=200) | st.sampled_from(HOSTILE)
 
 
-@given(texts, st.integers(-1, 400), st.sampled_from(COUNTERS))
-def test_it_is_never_over_its_budget(
-    text: str, max_tokens: int, count: Callable[[str], int]
-) -> None:
-    block = packed(made_of(text), max_tokens, count)
-    assert block.token_count == (count(block.text) if block else 0)
+@given(texts, st.integers(-1, 400))
+def test_it_is_never_over_its_budget(text: str, max_tokens: int) -> None:
+    block = packed(made_of(text), max_tokens)
+    assert block.token_count == (estimate_tokens(block.text) if block else 0)
     assert block.token_count <= max(max_tokens, 0)
 
 
@@ -130,7 +126,7 @@ def test_a_later_part_has_what_is_left_over_and_rules_leave_room() -> None:
         hit(f"Keep rule {number} of the house always", name=str(number)) for number in range(9)
     ]
     sessions = [past(f"Session {number} was long", name=str(number)) for number in range(5)]
-    block = packed(Recap(instructions=rules, sessions=sessions), 700)
+    block = packed(Recap(instructions=rules, sessions=sessions), 175)
     assert 1 < block.text.count("Keep rule") < len(rules)
     assert block.text.count("was long") > 1
     assert {omission.reason.value for omission in block.omitted} == {"does not fit into the budget"}  # type: ignore[attr-defined]

@@ -127,20 +127,16 @@ def test_a_page_says_only_what_the_facts_above_it_do_not() -> None:
     [
         ("Hey Mel! How're ya doin'? I took up pottery in May.", "I took up pottery in May."),
         ("I repaired the old bicycle. Do you have any tips?", "I repaired the old bicycle."),
-        ("We row on Mondays. Could you find a boat?", "We row on Mondays. Could you find a boat?"),
+        ("It rained for a whole week. I am looking for tips.", "It rained for a whole week."),
+        ("We row on Mondays. Could you find a boat?", None),
         ("Rain. Can you recommend any restaurants that are open late?", None),
         ("Thanks! Great!", None),
         ("What a storm that was! The roof is gone.", None),
     ],
 )
 def test_small_talk_is_left_out_of_what_says_more(text: str, left: str | None) -> None:
-    kept = without_small_talk(text, {"boat"}, {"mel"}, is_to_agent=True)
+    kept = without_small_talk(text, {"boat"}, {"mel"})
     assert kept == (text if left is None else left)
-
-
-def test_a_request_to_a_person_is_no_small_talk() -> None:
-    text = "I repaired the old bicycle. Do you have any tips?"
-    assert without_small_talk(text, (), (), is_to_agent=False) == text
 
 
 def test_an_index_of_links_is_left_out_with_its_heading() -> None:

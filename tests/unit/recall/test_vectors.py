@@ -350,7 +350,7 @@ def test_memory_goes_with_what_is_dropped(left: int) -> None:
     vector = unit_bytes([1.0] * 256)
     # The least of a few: what others in this process allocate meanwhile is counted, too.
     held = min(allocated_after_dropping(vector, left) for _ in range(3))
-    assert held <= len(vector) * (1.2 * left + 2 * vectors_module.CHUNK_ROWS_MIN) + 32_768
+    assert held <= len(vector) * (1.2 * left + 128) + 32_768
 
 
 def allocated_after_dropping(vector: bytes, left: int) -> int:
