@@ -284,7 +284,6 @@ MUTED_DOCUMENTS: dict[str, str] = {
     "note_forgotten": "a_forgotten_session_is_never_a_ground_again",
     "forgotten_sessions": "a_forgotten_session_is_never_a_ground_again",
     "deleted_documents": "what_was_deleted_is_listed",
-    "references_naming": "what_names_a_path_is_known",
     "insert_document_version": "a_new_document_is_version_one",
     "insert_deleted_versions": "a_page_is_deleted_with_what_is_below",
     "insert_restored_versions": "a_restored_page_is_as_it_was",

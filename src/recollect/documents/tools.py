@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from recollect.documents.changeset import Changeset
 from recollect.documents.editing import Editor
 from recollect.documents.paths import read_path
 from recollect.documents.reading import is_id
@@ -376,7 +375,7 @@ class DocumentTools:
     ) -> None:
         self._documents = documents
         self._shown = shown
-        self._done = "Prepared" if isinstance(documents, Changeset) else "Saved"
+        self._done = "Prepared" if documents.is_aside else "Saved"
         self._handlers = {
             "document_read": self._read,
             "document_write": self._write,

@@ -217,11 +217,6 @@ class NewReference:
     place: Place
     alias: str = ""
 
-    @property
-    def name(self) -> tuple[ReferenceKind, str]:
-        """What a document has it under, once."""
-        return self.kind, self.place.key
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:

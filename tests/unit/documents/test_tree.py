@@ -16,6 +16,7 @@ from recollect.adapters.anthropic_memory import MemoryTool
 from recollect.clock import ManualClock
 from recollect.documents.paths import read_path
 from recollect.documents.scope import Holder
+from recollect.documents.staged import StagedPages
 from recollect.documents.tree import Documents, OnReferences
 from recollect.errors import (
     DocumentExists,
@@ -388,7 +389,7 @@ def test_links_to_what_is_deleted_can_be_left_broken(tree: Documents) -> None:
 
 
 def test_unlinking_reaches_what_refers_to_any_of_many_pages(tree: Documents) -> None:
-    changes = tree.changeset()
+    changes = StagedPages(tree, "many at once")
     for number in range(1200):
         changes.write(f"big/{number:04}", "x")
     changes.write("last", "see [[big/1199]]")
