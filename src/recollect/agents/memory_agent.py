@@ -18,7 +18,7 @@ from typing import Any
 from recollect.agents.compacting import Compactor
 from recollect.agents.loop import Loop, LoopLimits, Stop
 from recollect.agents.runner import ANSWER_KEY, Done, Errand, LostClaimError
-from recollect.agents.toolbox import Tool, Toolbox
+from recollect.agents.toolbox import Tool, Toolbox, document_definitions
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.context.assembly import WindowLimits as Room
@@ -27,7 +27,7 @@ from recollect.descriptors import is_background
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
 from recollect.documents.staged import StagedPages
-from recollect.documents.tools import DocumentTools, tool_definitions
+from recollect.documents.tools import DocumentTools
 from recollect.documents.tree import Documents
 from recollect.errors import InvalidOutput, ModelRejected, NotFound, Postponed, StoreError
 from recollect.extraction.run import PieceReader
@@ -36,7 +36,7 @@ from recollect.extraction.transcript import chunk, render
 from recollect.ids import Ids
 from recollect.messages import Role
 from recollect.models.prompts import load_prompt
-from recollect.models.protocol import Model, ToolDefinition
+from recollect.models.protocol import Model
 from recollect.models.tokens import estimate_tokens
 from recollect.observing.log_text import loggable
 from recollect.pages.filing import filing
@@ -359,7 +359,7 @@ class MemoryAgents:
 
     def _room(self) -> int:
         """Tokens that what is read and what is done with it may take together."""
-        budget = self._limits.budget(system=self._system(), tools=_definitions())
+        budget = self._limits.budget(system=self._system(), tools=document_definitions(ALLOWED))
         return budget.history_tokens
 
     def _system(self) -> str:
@@ -455,21 +455,11 @@ def _reported(errand: Errand, report: str, documents: DocumentChanges | Filing |
     return Done(records=(answer,), documents=documents)
 
 
-def _definitions() -> tuple[ToolDefinition, ...]:
-    return tuple(
-        ToolDefinition(
-            name=each["name"], description=each["description"], parameters=each["input_schema"]
-        )
-        for each in tool_definitions("anthropic")
-        if each["name"] in ALLOWED
-    )
-
-
 def _tools(
     pages: StagedPages, opened: _Opened, is_persons: Callable[[str], bool]
 ) -> Iterator[Tool]:
     tools = DocumentTools(pages, lambda document: opened.setdefault(document.id))
-    for definition in _definitions():
+    for definition in document_definitions(ALLOWED):
 
         def run(arguments: Mapping[str, Any], name: str = definition.name) -> str:
             arguments, left_out = without_orders(arguments, is_persons)

@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 
 from recollect.agents.loop import Loop, LoopLimits, LoopResult, Stop
 from recollect.agents.memory_agent import without_orders
-from recollect.agents.toolbox import Tool, Toolbox
+from recollect.agents.toolbox import Tool, Toolbox, document_definitions
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, shown, skill_path
+from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, skill_path
 from recollect.consolidation.validation import (
     LIMITS,
     TEMPLATE_LINK,
@@ -39,7 +39,7 @@ from recollect.documents.editing import OnReferences
 from recollect.documents.paths import DocumentPath, memory_root, read_path, stored_path
 from recollect.documents.reading import is_id
 from recollect.documents.staged import StagedPages
-from recollect.documents.tools import DocumentTools, fenced, tool_definitions
+from recollect.documents.tools import DocumentTools, fenced
 from recollect.errors import InvalidOutput, InvalidPath, InvalidValue, NotAllowed
 from recollect.extraction.spend import Budget, Purpose, Till
 from recollect.extraction.transcript import one_line
@@ -48,6 +48,7 @@ from recollect.messages import Role
 from recollect.models.prompts import Prompt, load_prompt
 from recollect.models.protocol import Completion, Model, Request, ToolDefinition
 from recollect.models.tokens import estimate_tokens
+from recollect.pages.markdown import shown
 from recollect.redaction import Redactor
 from recollect.session import LIST_MAX
 from recollect.store.protocol import Ledger
@@ -526,14 +527,7 @@ def _removed_line(removed: Removed) -> str:
 
 def definitions() -> tuple[ToolDefinition, ...]:
     """The tools as they are described to a model."""
-    documents = (
-        ToolDefinition(
-            name=each["name"], description=each["description"], parameters=each["input_schema"]
-        )
-        for each in tool_definitions("anthropic")
-        if each["name"] in ALLOWED
-    )
-    return (*documents, _DELETE)
+    return (*document_definitions(ALLOWED), _DELETE)
 
 
 def tools_over(

@@ -25,9 +25,6 @@ from recollect.consolidation.pages import (
     RenderLimits,
     distinct_facts,
     distinct_sources,
-    label,
-    link,
-    shown,
     skill_path,
 )
 from recollect.consolidation.statements import (
@@ -39,6 +36,7 @@ from recollect.consolidation.statements import (
     project_place,
     without_place,
 )
+from recollect.pages.markdown import label, link, shown
 from recollect.quarantine import commands
 from recollect.stemming import search_terms
 from recollect.topics.directory import Entity, TopicKind

@@ -20,13 +20,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 
-from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, shown
+from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY
 from recollect.documents.links import find_links, unlinked
 from recollect.documents.paths import DocumentPath, read_path, stored_path
 from recollect.documents.reading import TreeReader
 from recollect.documents.scope import is_of_consolidation
 from recollect.documents.staged import StagedPages
 from recollect.extraction.transcript import one_line
+from recollect.pages.markdown import shown
 from recollect.session import LIST_MAX
 from recollect.stemming import words
 from recollect.types.generations import Removed

@@ -34,6 +34,7 @@ from recollect.errors import (
 )
 from recollect.types.facts import Source
 from recollect.types.pages import (
+    AuthorKind,
     Because,
     Content,
     Delete,
@@ -412,7 +413,14 @@ class Editor(TreeReader):
             ) from error
 
     def _limits(self) -> TreeLimits:
-        return TreeLimits(documents_max=self._runtime.settings.documents_max, depth_max=DEPTH_MAX)
+        settings = self._runtime.settings
+        # What consolidation wrote is kept as long as the generations that have it.
+        is_in_generations = self.holder.author.kind is AuthorKind.CONSOLIDATION
+        return TreeLimits(
+            documents_max=settings.documents_max,
+            depth_max=DEPTH_MAX,
+            versions_kept=None if is_in_generations else settings.document_versions_kept,
+        )
 
     def _because(
         self, reason: str, sources: Sequence[Source] = (), facts: Sequence[str] = ()

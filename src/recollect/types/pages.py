@@ -315,10 +315,11 @@ class Purged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeLimits:
-    """How large a tree may grow."""
+    """How large a tree may grow; none of `versions_kept`: with every version of its pages."""
 
     documents_max: int
     depth_max: int
+    versions_kept: int | None = None
     path_bytes_max: int = PATH_BYTES_MAX
 
 

@@ -119,6 +119,10 @@ class Editing:
         self._note(row[0], DocumentEvent.RESTORED if edit.is_restore else DocumentEvent.WRITTEN)
         if is_taken_over:
             self.c.run("erase_earlier_versions", {"space": self.space, "key": row[0]})
+        oldest = row[10] + 2 - (self.limits.versions_kept or row[10] + 1)
+        if oldest > 1:
+            names = {"space": self.space, "key": row[0], "version": oldest}
+            self.c.run("trim_versions", names)
         return int(row[0])
 
     def _unfile(self, key: int) -> None:

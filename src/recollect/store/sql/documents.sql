@@ -387,6 +387,14 @@ SELECT {grounds} FROM document_versions v WHERE v.space = :space AND v.document_
 DELETE FROM document_versions
 WHERE space = :space AND document_key = :key AND version < :version;
 
+-- name: trim_versions
+-- What a person wrote last is kept: no model may take it off the page later.
+DELETE FROM document_versions
+WHERE space = :space AND document_key = :key AND version < :version AND version NOT IN (
+    SELECT v.version FROM document_versions v
+    WHERE v.space = :space AND v.document_key = :key AND v.author_kind = 'person'
+    ORDER BY v.version DESC LIMIT 1);
+
 -- name: set_provenance
 UPDATE document_versions SET provenance = :provenance
 WHERE space = :space AND document_key = :key AND version = :version;
