@@ -140,13 +140,6 @@ class UncountingDocuments(TwistedDocuments):
         return replace(edit, count_expected=None) if isinstance(edit, Delete) else edit
 
 
-class WholesaleDocuments(TwistedDocuments):
-    """Brings everything back."""
-
-    def twist(self, edit: Edit) -> Edit:
-        return replace(edit, alone=False) if isinstance(edit, Restore) else edit
-
-
 class LinklessDocuments(TwistedDocuments):
     def twist(self, edit: Edit) -> Edit:
         return replace(edit, references=()) if isinstance(edit, Write) else edit
@@ -266,7 +259,6 @@ BROKEN_DOCUMENTS: dict[str, tuple[type[RelationalDocuments], str]] = {
         UncountingDocuments,
         "a_deletion_of_what_was_not_seen_is_refused",
     ),
-    "more restored than was asked": (WholesaleDocuments, "a_page_can_come_back_alone"),
     "pages of other spaces": (NeighbourlyDocuments, "no_page_of_another_space_is_found"),
 }
 

@@ -395,13 +395,7 @@ class MemoryAgents:
                 redact=redact,
             ),
             toolbox=toolbox,
-            limits=LoopLimits(
-                turns=settings.agent_turns_max,
-                tokens=settings.agent_tokens_max,
-                seconds=settings.agent_seconds_max,
-                tool_bytes=settings.agent_tool_bytes_max,
-                reply_tokens=settings.model_output_tokens_max,
-            ),
+            limits=LoopLimits.of(settings, reply_tokens=settings.model_output_tokens_max),
             clock=self.clock,
             keep=errand.keep,
             # A turn that is tried again is done from the beginning: its pages were lost.

@@ -2,7 +2,8 @@
 
 A page is in the dict as it would be, with the version it was based on when it was first touched;
 everything else is as the store has it. In the end there is one edit of each page that says
-something else than before. Nothing is moved, so that nothing stands in two places.
+something else than before, on the grounds of who wrote it last. Nothing is moved, so that nothing
+stands in two places.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import builtins
 import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from itertools import islice
-from typing import Any, assert_never
+from itertools import islice, takewhile
+from typing import Any, assert_never, cast
 
 from recollect.documents.editing import Editor
 from recollect.documents.paths import KEY_SEPARATOR, read_path, stored_path
@@ -25,16 +26,13 @@ from recollect.types.pages import (
     Because,
     Content,
     Delete,
-    DeletedDocument,
     Document,
     Edit,
     Move,
     Node,
     Place,
-    Reference,
     Restore,
     Rewrite,
-    Version,
     Write,
 )
 
@@ -121,34 +119,9 @@ class _StagedTree:
     def _live(self) -> Iterator[Document]:
         return (each.document for each in self.pages.values() if each.document is not None)
 
-    # as the store has it
-
-    def find_deleted(self, space: str, place: Place) -> Document | None:
-        return self.under.find_deleted(space, place)
-
-    def history(
-        self, space: str, document_id: str, before: int | None, limit: int
-    ) -> builtins.list[Version]:
-        return self.under.history(space, document_id, before, limit)
-
-    def deleted(
-        self, space: str, root: Place, after: str | None, limit: int
-    ) -> builtins.list[DeletedDocument]:
-        return self.under.deleted(space, root, after, limit)
-
-    def references_from(self, space: str, document_id: str) -> builtins.list[Reference]:
-        return self.under.references_from(space, document_id)
-
-    def references_to(
-        self,
-        space: str,
-        document_id: str,
-        *,
-        root: Place | None = None,
-        after: str = "",
-        limit: int | None = None,
-    ) -> builtins.list[Reference]:
-        return self.under.references_to(space, document_id, root=root, after=after, limit=limit)
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is as the store has it: history, what was deleted, references."""
+        return getattr(self.under, name)
 
 
 class StagedPages(Editor):
@@ -157,7 +130,7 @@ class StagedPages(Editor):
     def __init__(self, documents: Editor, reason: str) -> None:
         self._staged, self._commit = _StagedTree(under=documents._tree), documents._apply
         space, holder = documents._space, documents.holder
-        super().__init__(documents._runtime, self._staged, space, holder)
+        super().__init__(documents._runtime, cast(Tree, self._staged), space, holder)
         self._reason = reason
 
     @property
@@ -217,10 +190,10 @@ class StagedPages(Editor):
         staged, known = self._at(edit.place)
         if known is not None and known.content == edit.content:
             return known
-        for place in edit.parents:
-            if self._at(place)[1] is None:
-                title = Content(title=place.text.rpartition("/")[2])
-                self._put(_Staged(place=place, document=self._new(place, title), base=None))
+        above = reversed(edit.parents) if known is None else ()
+        for place in takewhile(lambda place: self._at(place)[1] is None, above):
+            title = Content(title=place.text.rpartition("/")[2])
+            self._put(_Staged(place=place, document=self._new(place, title), base=None))
         base, back = (known, None) if staged is None else (staged.base, staged.back)
         if base is None:
             page = self._new(edit.place, edit.content) if known is None else known

@@ -284,14 +284,13 @@ class Delete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restore:
-    """Bring back a deleted document, with what was deleted together with it, or `alone`.
+    """Bring back a deleted document, with what was deleted together with it.
 
     A parent that is missing comes back as it was, if it was deleted with it or after it.
     """
 
     place: Place
     parents: tuple[Place, ...] = ()
-    alone: bool = False
     expected: int | None = None
     document_id: str | None = None
     because: Because | None = None

@@ -340,7 +340,7 @@ class Editing:
         if edit.expected not in (None, row[10]):
             raise _stale(edit.place, row)
         self._make_parents(edit.parents, since=row[13])
-        return self._bring_back(row, edit.place, alone=edit.alone)
+        return self._bring_back(row, edit.place, alone=False)
 
     def _bring_back(self, row: Row, place: Place, *, alone: bool) -> int:
         where = inside(self.space, place.key)
