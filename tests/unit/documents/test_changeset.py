@@ -416,6 +416,15 @@ def test_what_is_not_allowed_is_refused_when_it_is_prepared(
     assert edits.edits == ()
 
 
+def test_what_a_commit_would_refuse_is_refused_when_it_is_prepared(mine: Documents) -> None:
+    """Also what only the store knows: here, how long the paths below would become."""
+    mine.write("a/" + "/".join(["é" * 100] * 7), "x")
+    edits = mine.changeset()
+    with pytest.raises(InvalidPath, match="bytes"):
+        edits.move("a", "é" * 100)
+    assert edits.edits == ()
+
+
 def test_nothing_prepared_holds_a_secret(mine: Documents) -> None:
     edits = mine.changeset(f"the key is {SECRET}")
     edits.write("tea", f"The key is {SECRET}.", title=SECRET, tags=[SECRET])
