@@ -280,13 +280,7 @@ class Pipeline:
             model=model,
             ledger=self._runtime.store.ledger,
             budget=budget,
-            limits=LoopLimits(
-                turns=settings.agent_turns_max,
-                tokens=settings.agent_tokens_max,
-                seconds=settings.agent_seconds_max,
-                tool_bytes=settings.agent_tool_bytes_max,
-                reply_tokens=settings.model_output_tokens_max,
-            ),
+            limits=LoopLimits.of(settings, reply_tokens=settings.model_output_tokens_max),
         )
 
     def _memory_files(self) -> MemoryFiles:

@@ -140,13 +140,6 @@ class UncountingDocuments(TwistedDocuments):
         return replace(edit, count_expected=None) if isinstance(edit, Delete) else edit
 
 
-class WholesaleDocuments(TwistedDocuments):
-    """Brings everything back."""
-
-    def twist(self, edit: Edit) -> Edit:
-        return replace(edit, alone=False) if isinstance(edit, Restore) else edit
-
-
 class LinklessDocuments(TwistedDocuments):
     def twist(self, edit: Edit) -> Edit:
         return replace(edit, references=()) if isinstance(edit, Write) else edit
@@ -266,7 +259,6 @@ BROKEN_DOCUMENTS: dict[str, tuple[type[RelationalDocuments], str]] = {
         UncountingDocuments,
         "a_deletion_of_what_was_not_seen_is_refused",
     ),
-    "more restored than was asked": (WholesaleDocuments, "a_page_can_come_back_alone"),
     "pages of other spaces": (NeighbourlyDocuments, "no_page_of_another_space_is_found"),
 }
 
@@ -284,7 +276,6 @@ MUTED_DOCUMENTS: dict[str, str] = {
     "note_forgotten": "a_forgotten_session_is_never_a_ground_again",
     "forgotten_sessions": "a_forgotten_session_is_never_a_ground_again",
     "deleted_documents": "what_was_deleted_is_listed",
-    "references_naming": "what_names_a_path_is_known",
     "insert_document_version": "a_new_document_is_version_one",
     "insert_deleted_versions": "a_page_is_deleted_with_what_is_below",
     "insert_restored_versions": "a_restored_page_is_as_it_was",

@@ -17,6 +17,7 @@ import pytest
 from recollect.consolidation.files import MemoryFiles
 from recollect.consolidation.pages import MEMORY, RAW
 from recollect.consolidation.run import FORGETTING
+from recollect.documents.staged import StagedPages
 from recollect.leases import Leaseholder
 from recollect.models.protocol import ChatRole
 from recollect.store.relational.generations import RelationalGenerations
@@ -72,9 +73,9 @@ def left_by_the_dead(here: Here) -> object:
     )
     shown = files.staged(SPACE, 4_000)
     show = shown.__enter__()
-    changeset = here.memory.pipeline.consolidator().held(SPACE).changeset("killed")
-    changeset.write(RAW, HOME)
-    show(changeset, ())
+    staged = StagedPages(here.memory.pipeline.consolidator().held(SPACE), "killed")
+    staged.write(RAW, HOME)
+    show(staged, ())
     return shown
 
 

@@ -28,6 +28,7 @@ PART = "~/memory/agents/a"
 CANARY = "canary"
 UNKNOWN_ID = "01999999-9999-7999-8999-999999999999"
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_VERSION = re.compile(r"version[= ]\d+")
 
 
 class World:
@@ -267,9 +268,13 @@ TWINS: Mapping[str, tuple[Kind, Kind]] = {
 
 
 def anonymous(said: str, argument: str) -> str:
-    """An answer without the name that was asked for, and without ids that were made for it."""
+    """An answer without the name that was asked for, and without ids that were made for it.
+
+    What is made where something stood before, inside, has a higher version: no secret of others.
+    """
     slug = argument.rpartition("/")[2]
-    return _UUID.sub("<id>", said.replace(argument, "<it>").replace(slug, "<slug>"))
+    said = _VERSION.sub("version", said.replace(argument, "<it>").replace(slug, "<slug>"))
+    return _UUID.sub("<id>", said)
 
 
 def assert_twins_are_answered_alike(memory: recollect.Memory, ask: Call) -> None:

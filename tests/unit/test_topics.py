@@ -11,11 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recollect.documents.paths import read_path
-from recollect.topics.claims import TopicClaim, claims_of, merged
+from recollect.topics.claims import TopicClaim, claim_of, merged
 from recollect.topics.directory import TopicKind, directory_of
 from recollect.topics.grouping import Topic, group
 from recollect.topics.subjects import KnownPages, page_slug
-from recollect.types.facts import Fact, FactTag, NewFact, Source, Trust
+from recollect.types.facts import Fact, FactTag, Source, Trust
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -131,7 +131,7 @@ def test_a_tool_describes_nobody_and_decides_nothing() -> None:
 
 def test_a_topic_says_who_somebody_is() -> None:
     (topic,) = group([claim("My friend Bob loves hiking.", "relation")])
-    assert (topic.title, topic.about) == ("Bob", "The user's friend")
+    assert (topic.name, topic.about) == ("Bob", "The user's friend")
 
 
 def test_the_same_statement_is_one_claim_with_the_sources_of_all() -> None:
@@ -148,18 +148,12 @@ def test_the_same_statement_is_one_claim_with_the_sources_of_all() -> None:
     assert not one.is_inferred
 
 
-def test_facts_and_drafts_become_claims_and_superseded_facts_do_not() -> None:
+def test_a_fact_becomes_a_claim() -> None:
     source = Source(session_id="s", seq=4, seq_to=5, quote="I like tea")
     fact = Fact("Likes tea.", id="f", sources=(source,), valid_from=NOON, tags=("inferred",))
-    draft = NewFact(
-        content="Likes rum.", seq=4, seq_to=5, valid_from=NOON, trust=Trust.AGENT, quote="rum"
-    )
-    superseded = replace(fact, id="old", superseded_by="f")
-    stored, drafted = claims_of([fact, superseded, draft], session_id="s", project="p")
-    assert (stored.fact_id, stored.sources, stored.project) == ("f", (source,), "p")
-    assert (stored.is_inferred, drafted.is_inferred) == (True, False)
-    assert (drafted.fact_id, drafted.sources[0].quote) == (None, "rum")
-    assert drafted.trust is Trust.AGENT
+    made = claim_of(fact, "p")
+    assert (made.fact_id, made.sources, made.project) == ("f", (source,), "p")
+    assert (made.is_inferred, claim_of(replace(fact, tags=()), None).is_inferred) == (True, False)
 
 
 @pytest.mark.parametrize("name", ["🦊", "Ω" * 200, "\U00020000" * 60, "con", "a/b", "..", "", "½"])
@@ -192,7 +186,7 @@ CLAIMS = st.lists(
 
 def summary(topics: list[Topic]) -> list[tuple[str, str, str, tuple[str, ...]]]:
     return [
-        (topic.kind, topic.slug, topic.title, tuple(each.text for each in topic.claims))
+        (topic.kind, topic.slug, topic.name, tuple(each.text for each in topic.claims))
         for topic in topics
     ]
 
@@ -214,7 +208,7 @@ def test_every_claim_has_one_home_whatever_the_order(claims: list[TopicClaim], o
 @given(CLAIMS)
 def test_a_topic_of_a_person_or_a_project_has_a_page_that_can_be(claims: list[TopicClaim]) -> None:
     for topic in group(claims):
-        assert topic.title.strip()
+        assert topic.name.strip()
         if topic.kind in (TopicKind.PEOPLE, TopicKind.PROJECTS):
             read_path(f"~/memory/{topic.kind}/{topic.slug}")
 

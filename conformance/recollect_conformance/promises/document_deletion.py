@@ -210,17 +210,6 @@ def a_parent_deleted_later_comes_back(store: Harness) -> None:
     assert_sound(store, "a", "d", "g")
 
 
-@case("D6", "a page can be brought back without what was deleted together with it")
-def a_page_can_come_back_alone(store: Harness) -> None:
-    grow(store, "a/b", "a/c")
-    delete(store, "a")
-    apply(store, replace(restoring("a"), alone=True))
-    assert paths(store, "a") == ["a"]
-    restore(store, "a/b")
-    assert paths(store, "a") == ["a", "a/b"]
-    assert assert_sound(store, "a") == 2
-
-
 @case("D6", "what was deleted is listed below a root, the last first, in pages")
 def what_was_deleted_is_listed(store: Harness) -> None:
     grow(store, "a/b", "a/c", "ab", "d")

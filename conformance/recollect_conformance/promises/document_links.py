@@ -307,26 +307,6 @@ def what_refers_comes_in_pages(store: Harness) -> None:
     assert sources(root=place("x")) == sources(after=place("d").key) == []
 
 
-@case("D2", "what names a path is known, whether it leads there, elsewhere or nowhere")
-def what_names_a_path_is_known(store: Harness) -> None:
-    grow(store, "a", "b")
-    write(store, "c", links=["a", "x"])
-    write(store, "d", mentions=["a", "x"])
-    write(store, "e", links=["x"], space="another space")
-    move(store, "a", "z")
-    delete(store, "b")
-
-    def naming(path: str) -> list[tuple[str, bool]]:
-        found = store.handle.documents.references_naming(SPACE, place(path))
-        return [(each.source.removeprefix("~/"), each.is_broken) for each in found]
-
-    assert naming("a") == [("c", False), ("d", False)]
-    assert naming("x") == [("c", True), ("d", True)]
-    assert naming("z") == naming("b") == []
-    delete(store, "d")
-    assert naming("X") == [("c", True)]
-
-
 @case("D2", "pages that no other page mentions are reported, but for the top of a tree")
 def orphans_are_reported(store: Harness) -> None:
     grow(store, "a/b/c", "a/b/d", "a/b/e", "x/y/z")

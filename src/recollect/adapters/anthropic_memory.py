@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recollect.documents.changeset import Changeset
-from recollect.documents.editing import OnReferences
+from recollect.documents.editing import Editor, OnReferences
 from recollect.documents.paths import (
     EXTENSION,
     PATH_CHARS_MAX,
@@ -239,15 +239,16 @@ class MemoryTool:
         if found is None:
             raise _Refused(f"Error: The path {path} does not exist")
         document = found.document
-        edits = self._documents.changeset(f"deleted {path[:PATH_CHARS_SHOWN]}")
+        reason, leave = f"deleted {path[:PATH_CHARS_SHOWN]}", OnReferences.LEAVE
         if found.is_directory and document.body:  # the file beside it was not named
+            edits = self._documents.changeset(reason)
             for child in self._children(target):
-                edits.delete(child.path, below=True, references=OnReferences.LEAVE)
+                edits.delete(child.path, below=True, references=leave)
+            edits.commit()
         elif found.is_directory or not self._has_children(target):
-            edits.delete(target.text, below=True, references=OnReferences.LEAVE)
+            self._documents.delete(target.text, below=True, references=leave, reason=reason)
         else:
-            _empty(edits, document)
-        edits.commit()
+            _empty(self._documents, document, reason)
         return f"Successfully deleted {path}"
 
     def _rename(self, command: Mapping[str, Any]) -> str:
@@ -263,15 +264,18 @@ class MemoryTool:
             raise _Refused(f"Error: The destination {new} already exists")
         if target.key != source.key and target.is_within(source):
             raise _Refused(f"Error: {old} cannot be moved into itself")
-        edits = self._documents.changeset(f"renamed from {old[:PATH_CHARS_SHOWN]}")
-        document = found.document
-        if target.key == source.key:
-            edits.move(document.path, target.text, expected_version=document.version)
-        elif found.is_directory and document.body:
+        reason = f"renamed from {old[:PATH_CHARS_SHOWN]}"
+        edits = self._documents.changeset(reason)
+        document, version = found.document, found.document.version
+        is_same = target.key == source.key
+        is_whole = found.is_directory or not self._has_children(source)
+        if found.is_directory and document.body and not is_same:
             for child in self._children(source):
                 edits.move(child.path, f"{target.text}/{child.path.rpartition('/')[2]}")
-        elif self._page(target) is None and (found.is_directory or not self._has_children(source)):
-            edits.move(document.path, target.text, expected_version=document.version)
+        elif is_same or (self._page(target) is None and is_whole):
+            self._documents.move(
+                document.path, target.text, expected_version=version, reason=reason
+            )
         else:
             self._carry(edits, document, target)
         edits.commit()
@@ -333,7 +337,7 @@ class MemoryTool:
         return len(nodes) > 1
 
 
-def _empty(edits: Changeset, document: Document) -> None:
+def _empty(edits: Editor, document: Document, reason: str = "") -> None:
     """What is left of a page when its file goes and its directory stays: the name."""
     edits.write(
         document.path,
@@ -343,6 +347,7 @@ def _empty(edits: Changeset, document: Document) -> None:
         tags=(),
         links=(),
         expected_version=document.version,
+        reason=reason,
     )
 
 

@@ -35,10 +35,10 @@ from langgraph.store.base import (
 )
 from langgraph.store.base.embed import get_text_at_path
 
-from recollect.documents.changeset import Changeset
 from recollect.documents.editing import OnReferences
 from recollect.documents.paths import read_path
 from recollect.documents.scope import Holder
+from recollect.documents.staged import StagedPages
 from recollect.documents.tree import Documents
 from recollect.errors import DocumentExists, InvalidValue, NotFound, StaleVersion, TooLarge
 from recollect.messages import storable_json
@@ -313,7 +313,7 @@ class RecollectStore(BaseStore):
         """Make all changes in one transaction; who changes the same items meanwhile goes first."""
         with self._committing:
             for attempt in range(1, TRIES_MAX + 1):
-                edits = self._documents.changeset("put by a graph")
+                edits = StagedPages(self._documents, "put by a graph")
                 try:
                     for page, body in pages:
                         self._write(edits, page, body)
@@ -328,7 +328,7 @@ class RecollectStore(BaseStore):
                 else:
                     return
 
-    def _write(self, edits: Changeset, page: ItemPage, body: str) -> None:
+    def _write(self, edits: StagedPages, page: ItemPage, body: str) -> None:
         path = self._path(page.namespace, page.key)
         title = page.key[:TITLE_CHARS_MAX]
         stored = edits.write(path, body, title=title, tags=tags_of(page.namespace))

@@ -16,6 +16,7 @@ from enum import StrEnum
 from recollect.agents.toolbox import Toolbox
 from recollect.clock import Clock
 from recollect.collection import Message, prepare
+from recollect.config import Settings
 from recollect.context.assembly import Assembled
 from recollect.errors import CallCancelled, OutputCut
 from recollect.messages import Role, ToolCall
@@ -44,6 +45,16 @@ class LoopLimits:
     seconds: float
     tool_bytes: int
     reply_tokens: int
+
+    @classmethod
+    def of(cls, settings: Settings, *, reply_tokens: int) -> LoopLimits:
+        return cls(
+            turns=settings.agent_turns_max,
+            tokens=settings.agent_tokens_max,
+            seconds=settings.agent_seconds_max,
+            tool_bytes=settings.agent_tool_bytes_max,
+            reply_tokens=reply_tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,16 +17,16 @@ from typing import Any
 
 from recollect.agents.loop import Loop, LoopLimits, Stop, shown_record
 from recollect.agents.runner import ANSWER_KEY, Done, Errand
-from recollect.agents.toolbox import Tool, Toolbox
+from recollect.agents.toolbox import Tool, Toolbox, document_definitions
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.context.assembly import WindowLimits as Room
 from recollect.context.assembly import assemble
 from recollect.descriptors import is_background
-from recollect.documents.changeset import Changeset
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
-from recollect.documents.tools import DocumentTools, tool_definitions
+from recollect.documents.staged import StagedPages
+from recollect.documents.tools import DocumentTools
 from recollect.documents.tree import Documents
 from recollect.errors import InvalidOutput, ModelRejected, NotFound, Postponed, StoreError
 from recollect.extraction.run import PieceReader
@@ -35,7 +35,7 @@ from recollect.extraction.transcript import chunk, render
 from recollect.ids import Ids
 from recollect.messages import Role
 from recollect.models.prompts import load_prompt
-from recollect.models.protocol import Model, ToolDefinition, estimate_tokens
+from recollect.models.protocol import Model, estimate_tokens
 from recollect.observing.log_text import loggable
 from recollect.pages.filing import filing
 from recollect.quarantine import safe_for_models
@@ -64,22 +64,22 @@ LEFT_OUT = (
 _WRITTEN = ("body", "text", "new", "title", "description")  # arguments of the tools that write
 
 
-def objection(changeset: Changeset, name: str, arguments: Mapping[str, Any]) -> str | None:
+def objection(pages: StagedPages, name: str, arguments: Mapping[str, Any]) -> str | None:
     """Why a call of a document tool is not carried out; none: it may be."""
     path = arguments.get("path")
     if name not in ("document_write", "document_patch") or not isinstance(path, str):
         return None
     try:
-        known = changeset.read(path)
+        known = pages.read(path)
     except NotFound:
         return None
     after = _after(name, known, arguments)
-    newest = next(_stored(changeset, known), None)
+    newest = next(_stored(pages, known), None)
     if after is None or newest is None:  # nobody knows yet what was begun in this turn
         return None
     left, before = set(_lines(after)), _lines(newest.body)
     lost = [line for line in before if line not in left]
-    peoples = _by_people(changeset, known)
+    peoples = _by_people(pages, known)
     by_people = set() if peoples is None else set(_lines(peoples.body)).intersection(lost)
     if by_people:
         return (
@@ -118,12 +118,12 @@ def _after(name: str, known: Document, arguments: Mapping[str, Any]) -> str | No
     return known.body.replace(old, new, 1)
 
 
-def _stored(changeset: Changeset, known: Document) -> Iterator[Version]:
+def _stored(pages: StagedPages, known: Document) -> Iterator[Version]:
     """The versions of a page that are stored, the newest first; none of one that is new here."""
     before: int | None = None
     while True:
         try:
-            versions = changeset.history(known.path, limit=PAGE, before=before)
+            versions = pages.history(known.path, limit=PAGE, before=before)
         except NotFound:
             return
         yield from versions
@@ -132,9 +132,9 @@ def _stored(changeset: Changeset, known: Document) -> Iterator[Version]:
         before = versions[-1].number
 
 
-def _by_people(changeset: Changeset, known: Document) -> Version | None:
+def _by_people(pages: StagedPages, known: Document) -> Version | None:
     """The page as a person wrote it last."""
-    versions = islice(_stored(changeset, known), VERSIONS_MAX)
+    versions = islice(_stored(pages, known), VERSIONS_MAX)
     return next((each for each in versions if each.author.kind is AuthorKind.PERSON), None)
 
 
@@ -212,12 +212,12 @@ class MemoryAgents:
     def _done(self, errand: Errand) -> Done:
         if self.model is None:
             return self._rendered(errand)
-        changeset, opened = self._changeset(errand.ref), _Opened()
+        pages, opened = self._staged(errand.ref), _Opened()
         reports = [
-            self._filed(errand, each, changeset, opened, self.model) for each in errand.turn.items
+            self._filed(errand, each, pages, opened, self.model) for each in errand.turn.items
         ]
         sources, facts = self._inputs(errand, opened)
-        changes = changeset.prepared(sources, facts)
+        changes = pages.changes(sources, facts)
         # What rules have rendered of the stretch meanwhile is the model's now.
         taken = None if not changes.edits else self._stretch(errand)
         return _reported(errand, " ".join(reports), replace(changes, instead_of=taken))
@@ -283,7 +283,7 @@ class MemoryAgents:
     # by a model, one stretch of a session after the other
 
     def _filed(
-        self, errand: Errand, item: Item, changeset: Changeset, opened: _Opened, model: Model
+        self, errand: Errand, item: Item, pages: StagedPages, opened: _Opened, model: Model
     ) -> str:
         session = None
         if item.about is not None:
@@ -291,7 +291,7 @@ class MemoryAgents:
         if item.about is not None and (session is None or not session.remembered):
             return NOTHING_TO_DO  # forgotten with all of its space, or left out
         return self._by_model(
-            errand, item, session, partial(self._loop, errand, changeset, model, opened)
+            errand, item, session, partial(self._loop, errand, pages, model, opened)
         )
 
     def _stretches(self, session: SessionState, about: Span) -> Iterator[Sequence[Record]]:
@@ -347,7 +347,7 @@ class MemoryAgents:
 
     def _room(self) -> int:
         """Tokens that what is read and what is done with it may take together."""
-        budget = self._limits.budget(system=self._system(), tools=_definitions())
+        budget = self._limits.budget(system=self._system(), tools=document_definitions(ALLOWED))
         return budget.history_tokens
 
     def _system(self) -> str:
@@ -366,14 +366,14 @@ class MemoryAgents:
             max_history_len=self.settings.max_history_len,
         )
 
-    def _loop(self, errand: Errand, changeset: Changeset, model: Model, opened: _Opened) -> Loop:
+    def _loop(self, errand: Errand, pages: StagedPages, model: Model, opened: _Opened) -> Loop:
         settings, turn = self.settings, errand.turn
         ref = errand.ref
         till = self._till(ref, model, turn.session.id, attempt=turn.items[0].attempts + 1)
         redact = self._redact(ref.space)
         now, seqs = self.clock.now(), count(turn.session.last_seq + 2)
         is_persons = voucher(self.store, ref.space, now)
-        toolbox = Toolbox(_tools(changeset, opened, is_persons), allowed=ALLOWED, redact=redact)
+        toolbox = Toolbox(_tools(pages, opened, is_persons), allowed=ALLOWED, redact=redact)
         return Loop(
             ask=lambda request: till.ask(request, "memory-agent"),
             assemble=partial(
@@ -384,17 +384,11 @@ class MemoryAgents:
                 redact=redact,
             ),
             toolbox=toolbox,
-            limits=LoopLimits(
-                turns=settings.agent_turns_max,
-                tokens=settings.agent_tokens_max,
-                seconds=settings.agent_seconds_max,
-                tool_bytes=settings.agent_tool_bytes_max,
-                reply_tokens=settings.model_output_tokens_max,
-            ),
+            limits=LoopLimits.of(settings, reply_tokens=settings.model_output_tokens_max),
             clock=self.clock,
             # What it reads and writes meanwhile is kept nowhere: it may say anything.
             keep=lambda records: [shown_record(each, now, seq=next(seqs)) for each in records],
-            # A turn that is tried again is done from the beginning: its changeset was lost.
+            # A turn that is tried again is done from the beginning: its pages were lost.
             turn_id=f"{turn.id}:{self.ids.new()}",
             is_cancelled=errand.is_lost,
         )
@@ -405,10 +399,10 @@ class MemoryAgents:
     def _reader(self) -> PieceReader:
         return PieceReader(store=self.store, redactor=self.redactor(), known_max=0)
 
-    def _changeset(self, ref: KeyRef) -> Changeset:
+    def _staged(self, ref: KeyRef) -> StagedPages:
         author = Author(kind=AuthorKind.AGENT, name=ref.agent_id)
         holder = Holder(author=author, root=memory_root())
-        return self.documents(ref.space).held_by(holder).changeset(WRITTEN_BY_MODEL)
+        return StagedPages(self.documents(ref.space).held_by(holder), WRITTEN_BY_MODEL)
 
     def _till(self, ref: KeyRef, model: Model, session_id: str, attempt: int = 1) -> Till:
         purpose = Purpose(space=ref.space, session_id=session_id, attempt=attempt)
@@ -445,25 +439,15 @@ def _reported(errand: Errand, report: str, documents: DocumentChanges | Filing |
     return Done(records=(answer,), documents=documents)
 
 
-def _definitions() -> tuple[ToolDefinition, ...]:
-    return tuple(
-        ToolDefinition(
-            name=each["name"], description=each["description"], parameters=each["input_schema"]
-        )
-        for each in tool_definitions("anthropic")
-        if each["name"] in ALLOWED
-    )
-
-
 def _tools(
-    changeset: Changeset, opened: _Opened, is_persons: Callable[[str], bool]
+    pages: StagedPages, opened: _Opened, is_persons: Callable[[str], bool]
 ) -> Iterator[Tool]:
-    tools = DocumentTools(changeset, lambda document: opened.setdefault(document.id))
-    for definition in _definitions():
+    tools = DocumentTools(pages, lambda document: opened.setdefault(document.id))
+    for definition in document_definitions(ALLOWED):
 
         def run(arguments: Mapping[str, Any], name: str = definition.name) -> str:
             arguments, left_out = without_orders(arguments, is_persons)
-            refused = objection(changeset, name, arguments)
+            refused = objection(pages, name, arguments)
             return (
                 tools.call(name, arguments) + left_out if refused is None else f"Error: {refused}"
             )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from recollect.documents.tools import tool_definitions
 from recollect.errors import RecollectError, StoreClosed, StoreError, UsageError
 from recollect.messages import ToolCall
 from recollect.models.protocol import ToolDefinition
@@ -32,6 +33,17 @@ class Tool:
     @property
     def name(self) -> str:
         return self.definition.name
+
+
+def document_definitions(names: Collection[str]) -> tuple[ToolDefinition, ...]:
+    """Some of the document tools, as they are described to a model."""
+    return tuple(
+        ToolDefinition(
+            name=each["name"], description=each["description"], parameters=each["input_schema"]
+        )
+        for each in tool_definitions("anthropic")
+        if each["name"] in names
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -347,6 +347,12 @@ class Settings:
     documents_max: int = setting(
         1_000_000, "The most documents a space may have.", (1, 100_000_000)
     )
+    document_versions_kept: int = setting(
+        100,
+        "Versions that are kept of a page that people or agents write, beside a person's last one.",
+        minimum=1,
+        maximum=1_000_000,
+    )
     record_bytes_max: int = setting(
         1_048_576,
         "The largest record, as UTF-8 or JSON; also the largest summary.",

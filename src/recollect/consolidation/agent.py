@@ -1,10 +1,10 @@
 """The consolidation agent: a model that brings a staged handbook up to date, within hard budgets.
 
-Owns G8: it works on a changeset and nothing else, nothing of its run is remembered, and what it
+Owns G8: it works on staged pages and nothing else, nothing of its run is remembered, and what it
 leaves is valid or the run has failed. It is shown what is new in parts that fit its window, each
 with a budget of its own, so that how much is selected does not decide whether a run can finish.
 What is wrong with its pages goes back to it twice; a run that reaches a bound, or is still invalid
-then, is InvalidOutput; its changeset is to be dropped.
+then, is InvalidOutput; its pages are to be dropped.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 
 from recollect.agents.loop import Loop, LoopLimits, LoopResult, Stop
 from recollect.agents.memory_agent import without_orders
-from recollect.agents.toolbox import Tool, Toolbox
+from recollect.agents.toolbox import Tool, Toolbox, document_definitions
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, shown, skill_path
+from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, skill_path
 from recollect.consolidation.validation import (
     LIMITS,
     TEMPLATE_LINK,
@@ -35,11 +35,11 @@ from recollect.consolidation.validation import (
 )
 from recollect.context.assembly import WindowLimits as Room
 from recollect.context.assembly import assemble
-from recollect.documents.changeset import Changeset
 from recollect.documents.editing import OnReferences
 from recollect.documents.paths import DocumentPath, memory_root, read_path, stored_path
 from recollect.documents.reading import is_id
-from recollect.documents.tools import DocumentTools, fenced, tool_definitions
+from recollect.documents.staged import StagedPages
+from recollect.documents.tools import DocumentTools, fenced
 from recollect.errors import InvalidOutput, InvalidPath, InvalidValue, NotAllowed
 from recollect.extraction.spend import Budget, Purpose, Till
 from recollect.extraction.transcript import one_line
@@ -47,6 +47,7 @@ from recollect.ids import Ids
 from recollect.messages import Role
 from recollect.models.prompts import Prompt, load_prompt
 from recollect.models.protocol import Completion, Model, Request, ToolDefinition, estimate_tokens
+from recollect.pages.markdown import shown
 from recollect.redaction import Redactor
 from recollect.session import LIST_MAX
 from recollect.store.protocol import Ledger
@@ -104,7 +105,7 @@ _log = logging.getLogger(__name__)
 class AgentBrief:
     """What one run is about.
 
-    The changeset it goes with holds the evidence already: the summaries of all that is selected or
+    The pages it goes with hold the evidence already: the summaries of all that is selected or
     was removed, and the raw memories of both. What is `added` is what the handbook does not say
     yet, in the order in which it is to be read. `pages` is where the summaries stand, by session;
     `evidence` gives what sessions came to; `is_lost` says that the claim is held by nobody here any
@@ -149,14 +150,14 @@ class ModelConsolidator:
         """Who makes generations here: the model and the version of its prompt."""
         return f"{self.model.name}/consolidation-{self._prompt('consolidation').version}"
 
-    def run(self, changeset: Changeset, brief: AgentBrief) -> AgentReport:
-        """Bring the changeset's pages up to date; valid, or InvalidOutput.
+    def run(self, pages: StagedPages, brief: AgentBrief) -> AgentReport:
+        """Bring the staged pages up to date; valid, or InvalidOutput.
 
-        CallCancelled: the claim was lost. The caller drops the changeset after any error.
+        CallCancelled: the claim was lost. The caller drops the pages after any error.
         """
         run = _Run(
             agent=self,
-            changeset=changeset,
+            pages=pages,
             brief=brief,
             till=self._till(brief),
             redact=self.redactor().keyed(brief.selection.space).redact,
@@ -252,7 +253,7 @@ class _Run:
     """One run: what it works on, and what its part has used of the budgets. For one thread."""
 
     agent: ModelConsolidator
-    changeset: Changeset
+    pages: StagedPages
     brief: AgentBrief
     till: Till
     redact: Callable[[str], str]
@@ -267,7 +268,7 @@ class _Run:
     tool_bytes: int = 0
 
     def __post_init__(self) -> None:
-        pages = map(self.changeset.find, (MEMORY, SUMMARY))
+        pages = map(self.pages.find, (MEMORY, SUMMARY))
         self.is_first = any(page is None or not page.body.strip() for page in pages)
         agent = self.agent
         budget = agent.room.budget(system=agent.system(), tools=definitions())
@@ -329,12 +330,12 @@ class _Run:
         self._keep_added()
         grounds = self.brief.grounds
         limits = self.agent.page_limits
-        found = problems(self.changeset, grounds, redact=self.redact, limits=limits)
-        return found if self.is_first else [*found, *losses(self.changeset, grounds)]
+        found = problems(self.pages, grounds, redact=self.redact, limits=limits)
+        return found if self.is_first else [*found, *losses(self.pages, grounds)]
 
     def _keep_added(self) -> None:
         """Put what people added back into the handbook where the model left it out, if it fits."""
-        page = self.changeset.find(MEMORY)
+        page = self.pages.find(MEMORY)
         if page is None or not page.body.strip():
             return
         added = map(shown, self.brief.grounds.by_hand[:LINES_MAX])
@@ -345,7 +346,7 @@ class _Run:
             lines = "\n".join(missing[:count])
             body = f"{head.rstrip()}\n\n{heading}\n\n{lines}\n{rest}"
             if len(body.encode()) <= self.agent.page_limits.memory_bytes:
-                self.changeset.write(MEMORY, body)
+                self.pages.write(MEMORY, body)
                 self.brief.changed()
                 return
 
@@ -381,7 +382,7 @@ class _Run:
 
     def _page(self, path: str) -> str:
         """A page as it stands, or its headings where it would take too much of the window."""
-        found = self.changeset.find(path)
+        found = self.pages.find(path)
         if found is None or not found.body.strip():
             return f"{path} says nothing yet."
         if estimate_tokens(found.body) <= self.part_tokens:
@@ -395,7 +396,7 @@ class _Run:
 
     def _size(self, path: str) -> str:
         """How much a page says, and how much it may."""
-        found, limits = self.changeset.find(path), self.agent.page_limits
+        found, limits = self.pages.find(path), self.agent.page_limits
         body = "" if found is None else found.body
         if path == SUMMARY:
             return f"{len(body):,} of {limits.summary_chars:,} characters"
@@ -412,7 +413,7 @@ class _Run:
         )
         if self.part.is_last:
             return text
-        page, most = self.changeset.find(MEMORY), self.agent.page_limits.memory_bytes
+        page, most = self.pages.find(MEMORY), self.agent.page_limits.memory_bytes
         room = ROOM_SHARE * most - (0 if page is None else len(page.body.encode()))
         grows = max(0, int(room * self.part.share))
         return f"{text} In this part {MEMORY} may grow by {grows:,} bytes."
@@ -426,7 +427,7 @@ class _Run:
         agent, limits = self.agent, self.agent.limits
         brief = self.brief
         tools = tools_over(
-            self.changeset,
+            self.pages,
             brief.changed,
             brief.is_persons,
             after=lambda path: f"It has {self._size(path)}. {self._left()}",
@@ -520,23 +521,16 @@ def _removed_line(removed: Removed) -> str:
     return f"- [removed] {where} ({removed.because})"
 
 
-# the tools: it reads memory, writes its own few pages in the changeset, and no more
+# the tools: it reads memory, writes its own few staged pages, and no more
 
 
 def definitions() -> tuple[ToolDefinition, ...]:
     """The tools as they are described to a model."""
-    documents = (
-        ToolDefinition(
-            name=each["name"], description=each["description"], parameters=each["input_schema"]
-        )
-        for each in tool_definitions("anthropic")
-        if each["name"] in ALLOWED
-    )
-    return (*documents, _DELETE)
+    return (*document_definitions(ALLOWED), _DELETE)
 
 
 def tools_over(
-    changeset: Changeset,
+    pages: StagedPages,
     changed: Callable[[], None],
     is_persons: Callable[[str], bool],
     after: Callable[[str], str],
@@ -546,33 +540,33 @@ def tools_over(
     Orders that `is_persons` does not know to be a person's are not written. `after` is what is said
     of a page behind the result of a call that wrote it.
     """
-    documents = DocumentTools(changeset)
+    documents = DocumentTools(pages)
     for definition in definitions():
 
         def run(arguments: Mapping[str, Any], name: str = definition.name) -> str:
             if name in READING:
                 return documents.call(name, arguments)
-            refused = _objection(changeset, name, arguments)
+            refused = _objection(pages, name, arguments)
             if refused is not None:
                 return f"Error: {refused}"
             given, left_out = without_orders(arguments, is_persons)
-            done = _deleted(changeset, given) if name == DELETING else documents.call(name, given)
+            done = _deleted(pages, given) if name == DELETING else documents.call(name, given)
             changed()
             if name == DELETING or done.startswith("Error: "):
                 return done + left_out
-            page = _target(changeset, name, arguments["path"])
+            page = _target(pages, name, arguments["path"])
             return f"{done}{left_out} {after(page.text)}"
 
         yield Tool(definition=definition, run=run)
 
 
-def _objection(changeset: Changeset, name: str, arguments: Mapping[str, Any]) -> str | None:
+def _objection(pages: StagedPages, name: str, arguments: Mapping[str, Any]) -> str | None:
     """Why a call is not carried out; none: it may be, or is checked further in."""
     path = arguments.get("path")
     if name not in WRITING or not isinstance(path, str):
         return None
     try:
-        target = _target(changeset, name, path)
+        target = _target(pages, name, path)
     except (InvalidPath, NotAllowed):
         return None  # which says so itself
     if target.key in _WRITABLE or _is_skill(target):
@@ -583,11 +577,11 @@ def _objection(changeset: Changeset, name: str, arguments: Mapping[str, Any]) ->
     )
 
 
-def _target(changeset: Changeset, name: str, path: str) -> DocumentPath:
+def _target(pages: StagedPages, name: str, path: str) -> DocumentPath:
     """Where a call would write: an id and, unless it writes anew, an old path are followed."""
     if name == "document_write" and not is_id(path):
         return read_path(path)
-    found = changeset.find(path)
+    found = pages.find(path)
     return read_path(path) if found is None else stored_path(found.path)
 
 
@@ -596,17 +590,17 @@ def _is_skill(path: DocumentPath) -> bool:
     return path.is_within(_SKILLS) and len(below) == 2 and below[1] == "SKILL"
 
 
-def _deleted(changeset: Changeset, arguments: Mapping[str, Any]) -> str:
+def _deleted(pages: StagedPages, arguments: Mapping[str, Any]) -> str:
     path = arguments.get("path")
     if not isinstance(path, str) or len(arguments) != 1:
         raise InvalidValue(f"{DELETING} takes a path and nothing else")
-    found = changeset.read(path)
+    found = pages.read(path)
     where = stored_path(found.path)
     if not where.is_within(_SKILLS) or where.key == _SKILLS.key:
         raise NotAllowed(f"{where} is no skill, and only skills can be deleted")
     folder = DocumentPath(where.slugs[: len(_SKILLS.slugs) + 1])
     # One by one, what is below first: a generation notes of each page that it is gone. What people
     # link to it must not keep a skill alive.
-    for node in reversed(changeset.tree(folder.text, limit=LIST_MAX)):
-        changeset.delete(node.path, references=OnReferences.LEAVE)
+    for node in reversed(pages.tree(folder.text, limit=LIST_MAX)):
+        pages.delete(node.path, references=OnReferences.LEAVE)
     return f"Prepared: {folder} is deleted, with what stood below it."

@@ -20,7 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from recollect.config.settings import folder_of
-from recollect.consolidation.pages import MEMORY, SUMMARY, shown
+from recollect.consolidation.pages import MEMORY, SUMMARY
 from recollect.consolidation.statements import Section
 from recollect.consolidation.validation import without_remarks
 from recollect.documents import manifest as manifests
@@ -40,6 +40,7 @@ from recollect.errors import (
     UnusableDirectory,
 )
 from recollect.facts import Facts
+from recollect.pages.markdown import shown
 from recollect.stemming import words
 from recollect.types.facts import Fact, FactTag
 from recollect.types.pages import Content

@@ -11,23 +11,14 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from hashlib import sha256
 
-from recollect.consolidation.pages import (
-    RAW,
-    RAW_BYTES_MAX,
-    SUMMARIES,
-    Page,
-    distinct_sources,
-    evidence,
-    label,
-    link,
-    shown,
-)
+from recollect.consolidation.pages import RAW, RAW_BYTES_MAX, SUMMARIES, Page, distinct_sources
 from recollect.documents.checking import TITLE_CHARS_MAX
 from recollect.documents.front_matter import heading
 from recollect.documents.paths import memory_root
 from recollect.errors import InvalidPath
 from recollect.extraction.rules.texts import read_outline
 from recollect.extraction.rules.wording import slug
+from recollect.pages.markdown import evidence, label, link, shown
 from recollect.quarantine import commands
 from recollect.types.facts import Source
 from recollect.types.generations import Memo

@@ -24,12 +24,12 @@ from recollect.config import Settings
 from recollect.config.settings import folder_of
 from recollect.consolidation.edits import NOTHING, Absorbed, Watch, absorb
 from recollect.consolidation.pages import RAW, SUMMARIES
-from recollect.documents.changeset import Changeset
 from recollect.documents.files import FILE_MODE, FOLDER_MODE, Folder
 from recollect.documents.front_matter import render
 from recollect.documents.load import Problem
 from recollect.documents.paths import EXTENSION, memory_root, read_path
 from recollect.documents.publish import Publication
+from recollect.documents.staged import StagedPages
 from recollect.documents.tree import Documents
 from recollect.errors import NotFound, RecollectError, StoreClosed
 from recollect.facts import Facts
@@ -47,7 +47,7 @@ _GONE = "-gone"
 
 _log = logging.getLogger(__name__)
 
-Show = Callable[[Changeset, Iterable[str]], None]  # what was staged, and other pages to look at
+Show = Callable[[StagedPages, Iterable[str]], None]  # what was staged, and other pages to look at
 
 
 def root_of(settings: Settings, store: StoreDescription) -> Path | None:
@@ -236,7 +236,7 @@ def _report_left(space: str, left: Sequence[Problem], made: Publication) -> None
 
 def nowhere(_space: str, _token: int) -> contextlib.AbstractContextManager[Show]:
     """Where nothing is published, nothing is shown."""
-    return contextlib.nullcontext(lambda _changeset, _others: None)
+    return contextlib.nullcontext(lambda _pages, _others: None)
 
 
 def take_away(directory: Path) -> tuple[Path, ...]:
@@ -257,17 +257,17 @@ def take_away(directory: Path) -> tuple[Path, ...]:
 
 @contextlib.contextmanager
 def shown_in(directory: Path, token: int) -> Iterator[Show]:
-    """Show changesets beside a published directory, under a name with the token of the run."""
+    """Show what is staged beside a published directory, under a name with the token of the run."""
     place = directory.with_name(f"{_prefix(directory)}{token}")
     shown: set[str] = set()
 
-    def show(changeset: Changeset, others: Iterable[str]) -> None:
+    def show(staged_pages: StagedPages, others: Iterable[str]) -> None:
         """All of it the first time; then what a model can have written since."""
-        staged = {edit.path for edit in changeset.edits}
+        staged = staged_pages.touched
         paths = {path for path in staged if path not in shown or not _is_evidence(path)}
         try:
             for path in sorted(paths.union(others)):
-                _write(changeset, path, place)
+                _write(staged_pages, path, place)
         except OSError as error:
             if place.is_dir():  # else somebody has taken it away
                 _log.warning("what is staged is not shown: %s", error)
@@ -279,7 +279,7 @@ def shown_in(directory: Path, token: int) -> Iterator[Show]:
         place.mkdir(mode=FOLDER_MODE)
     except OSError as error:
         _log.warning("what is staged cannot be shown: %s", error)
-        yield lambda _changeset, _others: None
+        yield lambda _pages, _others: None
         return
     try:
         yield show
@@ -295,11 +295,11 @@ def _is_evidence(path: str) -> bool:
     return path == RAW or path.startswith(f"{SUMMARIES}/")
 
 
-def _write(changeset: Changeset, path: str, place: Path) -> None:
+def _write(staged_pages: StagedPages, path: str, place: Path) -> None:
     """A page as it is staged, as a file; none, if it is deleted."""
     slugs = read_path(path).slugs[len(memory_root().slugs) :]
     file = place.joinpath(*slugs[:-1], f"{slugs[-1]}{EXTENSION}")
-    found = changeset.find(path)
+    found = staged_pages.find(path)
     if found is None:
         file.unlink(missing_ok=True)
         return

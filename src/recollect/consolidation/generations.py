@@ -10,9 +10,8 @@ from recollect import collection
 from recollect.consolidation.pages import SKILLS
 from recollect.consolidation.run import REASON, Consolidator, Preview
 from recollect.consolidation.stage import Inputs, Stage
-from recollect.documents.changeset import Changeset
-from recollect.documents.editing import OnReferences
 from recollect.documents.paths import DocumentPath, read_path
+from recollect.documents.staged import StagedPages
 from recollect.documents.tree import Documents
 from recollect.errors import NotFound, UsageError
 from recollect.processing import WorkReport
@@ -140,13 +139,13 @@ class Generations:
         inputs = Inputs.read(self._store.generations, self._space, settings, now)
         target, current = self._of(wanted), self._of(self.get(None))
         note = f"generation {number} restored"
-        stage = Stage(changeset=self._documents.changeset(note), inputs=inputs.of(target))
+        stage = Stage(pages=StagedPages(self._documents, note), inputs=inputs.of(target))
         if any(self._is_void(each, wanted.made_at) for each in target):
             note = f"{note}, without what does not hold any more"
             stage.render()
         else:
             self._restore(stage, target, current)
-        changes = stage.changeset.prepared()
+        changes = stage.pages.changes()
         if not changes.edits:
             raise UsageError(f"generation {number} is what there is")
         draft = GenerationDraft(
@@ -155,7 +154,7 @@ class Generations:
             changes=changes,
             digest=inputs.selection.digest or REASON,
             note=note,
-            summaries=tuple(stage.written),
+            summaries=stage.written,
             unconsumed=_not_in(target, current),
             cooldown_seconds=settings.consolidation_cooldown_seconds,
             kept=settings.generations_kept,
@@ -182,19 +181,17 @@ class Generations:
         current: builtins.list[GenerationDocument],
     ) -> None:
         """Prepare what makes the current generation the wanted one."""
-        changeset = stage.changeset
         versions = {each.document_id: each.version for each in current}
         for each in target:
             if versions.pop(each.document_id, None) == each.version:
                 continue
-            document = changeset.restore(each.document_id, each.version)
+            document = stage.pages.restore(each.document_id, each.version)
             if each.session_id is not None:
-                stage.written.append((each.session_id, document.path))
-        for document_id in sorted(versions):
-            gone = changeset.find(document_id)
-            if gone is not None:
-                changeset.delete(gone.path, below=True, references=OnReferences.LEAVE)
-                _drop_folder(changeset, read_path(gone.path).parent)
+                stage.written += ((each.session_id, document.path),)
+        over = [page.path for each in versions if (page := stage.pages.find(each)) is not None]
+        stage.drop(over)
+        for path in over:
+            _drop_folder(stage, read_path(path).parent)
 
 
 def _has_stood(fact: Fact, since: datetime) -> bool:
@@ -212,10 +209,10 @@ def _not_in(
     return tuple(sorted(id_ for id_, version in sessions.items() if versions.get(id_) != version))
 
 
-def _drop_folder(changeset: Changeset, folder: DocumentPath | None) -> None:
+def _drop_folder(stage: Stage, folder: DocumentPath | None) -> None:
     """Delete the folder of a skill that is gone: an empty one is no skill."""
     skills = read_path(SKILLS)
     if folder is None or not folder.is_within(skills) or folder.key == skills.key:
         return
-    if len(changeset.tree(folder.text, limit=2)) == 1:
-        changeset.delete(folder.text, references=OnReferences.LEAVE)
+    if len(stage.pages.tree(folder.text, limit=2)) == 1:
+        stage.drop([folder.text])

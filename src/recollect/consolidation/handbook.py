@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from hashlib import sha256
 
-from recollect.consolidation.evidence import SummarizedSession, raw_memories
+from recollect.consolidation.evidence import SummarizedSession
 from recollect.consolidation.pages import (
     LIMITS,
     MEMORY,
@@ -25,9 +25,6 @@ from recollect.consolidation.pages import (
     RenderLimits,
     distinct_facts,
     distinct_sources,
-    label,
-    link,
-    shown,
     skill_path,
 )
 from recollect.consolidation.statements import (
@@ -39,6 +36,7 @@ from recollect.consolidation.statements import (
     project_place,
     without_place,
 )
+from recollect.pages.markdown import label, link, shown
 from recollect.quarantine import commands
 from recollect.stemming import search_terms
 from recollect.topics.directory import Entity, TopicKind
@@ -134,11 +132,6 @@ def handbook(
     known = _Known(statements=statements, skills=skills, sessions=newest, limits=limits)
     trusted = replace(known, statements=believed(statements))
     return (_memory(known), _summary(trusted), *(each.page for each in skills))
-
-
-def emptied() -> tuple[Page, ...]:
-    """What the pages say when there is nothing: the summary is empty, so that none is injected."""
-    return (*handbook((), ()), raw_memories((), places={}))
 
 
 def _page(

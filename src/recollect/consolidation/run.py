@@ -25,6 +25,7 @@ from recollect.consolidation.validation import GenerationGrounds, problems
 from recollect.documents.changeset import PreparedEdit
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
+from recollect.documents.staged import StagedPages
 from recollect.documents.tree import Documents
 from recollect.errors import (
     CallCancelled,
@@ -253,7 +254,7 @@ class Consolidator:
             selection=inputs.selection,
             made_by=self.made_by,
             is_unchanged=is_unchanged,
-            edits=stage.changeset.edits,
+            edits=tuple(map(PreparedEdit.of, stage.pages.edits)),
         )
 
     # how a generation is made
@@ -295,10 +296,10 @@ class Consolidator:
         return GenerationDraft(
             made_by=made_by,
             selection=inputs.selection if made_by == self.made_by and self.agent else inputs.dated,
-            changes=stage.changeset.prepared(*inputs.grounds),
+            changes=stage.pages.changes(*inputs.grounds),
             digest=digest,
             note=note,
-            summaries=tuple(stage.written),
+            summaries=stage.written,
             spent=spent,
             cooldown_seconds=self.settings.consolidation_cooldown_seconds,
             kept=self.settings.generations_kept,
@@ -316,7 +317,6 @@ class Consolidator:
         """A generation by rules; a model is asked for the next one at `again_at`."""
         stage = self._stage(inputs)
         stage.render()
-        self._check(stage, is_rendered=True)
         draft = self._drafted(
             stage, made_by=made_by, digest=digest or inputs.digest(BY_RULES), note=note
         )
@@ -378,7 +378,7 @@ class Consolidator:
 
     def _stage(self, inputs: Inputs) -> Stage:
         space = inputs.selection.space
-        return Stage(changeset=self.held(space).changeset(REASON), inputs=inputs)
+        return Stage(pages=StagedPages(self.held(space), REASON), inputs=inputs)
 
     def held(self, space: str) -> Documents:
         """A space's documents, as consolidation holds them."""
@@ -415,7 +415,7 @@ class Consolidator:
         stage.put_summaries()
         stage.put_raw(also=stage.removed_memos())
         leaving = {each.session_id: each.path for each in selection.removed if each.path}
-        show(stage.changeset, (MEMORY, SUMMARY, *leaving.values()))
+        show(stage.pages, (MEMORY, SUMMARY, *leaving.values()))
         brief = AgentBrief(
             selection=replace(selection, added=inputs.by_subject(added), retained=retained),
             pages={**leaving, **stage.places},
@@ -423,32 +423,30 @@ class Consolidator:
             evidence=inputs.evidence,
             attempt=claim.attempt,
             is_lost=lost.is_set,
-            changed=lambda: show(stage.changeset, ()),
+            changed=lambda: show(stage.pages, ()),
             is_persons=voucher(self.store, selection.space, self.clock.now()),
         )
-        report = agent.run(stage.changeset, brief)
+        report = agent.run(stage.pages, brief)
         stage.put_raw()
         stage.prune()
         self._check(stage)
         return report.note, report.spent
 
-    def _grounds(self, stage: Stage, *, is_rendered: bool = False) -> GenerationGrounds:
+    def _grounds(self, stage: Stage) -> GenerationGrounds:
         inputs = stage.inputs
         return GenerationGrounds(
             selected=len(inputs.selection.picks),
             before=self.held(inputs.selection.space),
-            is_rendered=is_rendered,
-            removed=() if is_rendered else inputs.selection.removed,
+            removed=inputs.selection.removed,
             kept=inputs.texts,
             by_hand=inputs.added_by_hand,
         )
 
-    def _check(self, stage: Stage, *, is_rendered: bool = False) -> None:
+    def _check(self, stage: Stage) -> None:
         """Nothing is published that is not whole; what is wrong is named without its words."""
         space = stage.inputs.selection.space
         redact = self.redactor().keyed(space).redact
-        grounds = self._grounds(stage, is_rendered=is_rendered)
-        found = problems(stage.changeset, grounds, redact=redact)
+        found = problems(stage.pages, self._grounds(stage), redact=redact)
         if found:
             listed = "; ".join(problem.text for problem in found[:PROBLEMS_NAMED])
             raise InvalidOutput(f"the generation cannot be published: {listed}")

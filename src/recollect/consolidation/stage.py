@@ -1,9 +1,10 @@
-"""What a run of consolidation reads, and the pages that it prepares in a changeset.
+"""What a run of consolidation reads, and the pages that come of it, staged.
 
 Reads the selection, the facts it supports, and memories in full only where a page needs them: what
-it costs is bounded by what is selected and by the settings. Evidence is staged first, and what is
-over goes last: while it is staged, the pages of what is removed are still there to be read. Nobody
-else sees any of it before it is published.
+it costs is bounded by what is selected and by the settings. Pages are rendered by pure functions;
+those that say what they said are not written. Evidence is staged first, and what is over goes last:
+until then, the pages of what is removed are there to be read. Nobody else sees any of it before it
+is published.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from recollect.consolidation.evidence import (
     summary_page,
     summary_path,
 )
-from recollect.consolidation.handbook import emptied, handbook
+from recollect.consolidation.handbook import handbook
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARY, Page
-from recollect.documents.changeset import Changeset
 from recollect.documents.editing import OnReferences
 from recollect.documents.paths import read_path
+from recollect.documents.staged import StagedPages
 from recollect.session import LIST_MAX
 from recollect.store.protocol import GenerationStore
 from recollect.topics.claims import due_on
@@ -42,7 +43,6 @@ from recollect.types.generations import (
     Selection,
     Standing,
 )
-from recollect.types.pages import Node
 
 MEMOS_PAGE = 200
 RAW_MEMOS_MAX = 256  # that are read for the page of raw memories, and listed as sessions
@@ -190,57 +190,56 @@ def _fingerprint(standing: Standing) -> tuple[str, ...]:
 class Stage:
     """One generation while it is made. For one thread."""
 
-    changeset: Changeset
+    pages: StagedPages
     inputs: Inputs
     places: dict[str, str] = field(default_factory=dict)  # of summaries, by session
-    written: list[tuple[str, str]] = field(default_factory=list)  # session and path, new ones
+    written: tuple[tuple[str, str], ...] = ()  # session and path, new ones
 
     @property
     def is_whole(self) -> bool:
         """Whether every page that has to be there is."""
         paths, picks = (MEMORY, SUMMARY, RAW), self.inputs.selection.picks
-        is_there = all(self.changeset.find(path) is not None for path in paths)
+        is_there = all(self.pages.find(path) is not None for path in paths)
         return is_there and all(pick.path is not None for pick in picks)
 
     def render(self) -> None:
-        """Write every page by rules."""
-        if self.inputs.is_empty:
-            self._put_handbook(emptied())
-        else:
-            self.put_summaries()
-            memos = self.put_raw()
-            sessions = [summarized(each, self.places[each.extraction.session_id]) for each in memos]
-            inputs = self.inputs
-            self._put_handbook(
-                handbook(inputs.standings, self.places, sessions, today=inputs.today)
-            )
+        """Write every page by rules; skills that do not come of them are over."""
+        self.put_summaries()
+        memos = self.put_raw()
+        sessions = [summarized(each, self.places[each.extraction.session_id]) for each in memos]
+        inputs = self.inputs
+        pages = handbook(inputs.standings, self.places, sessions, today=inputs.today)
+        self.put(*pages)
+        kept = [read_path(page.path) for page in pages]
+        nodes = self.pages.tree(SKILLS, limit=LIST_MAX)[1:]
+        self.drop(
+            node.path
+            for node in nodes
+            if not any(path.is_within(read_path(node.path)) for path in kept)
+        )
         self.prune()
 
     def put_summaries(self) -> None:
         """Write the pages of sessions that are new or changed, and those that are missing."""
         selection = self.inputs.selection
-        self.places |= {pick.session_id: pick.path for pick in selection.picks if pick.path}
+        self.places = {pick.session_id: pick.path for pick in selection.picks if pick.path}
         missing = (pick for pick in selection.retained if pick.path is None)
-        for memo in self.inputs.memos([*selection.added, *missing]):
-            path = self._place(memo)
-            self.put(summary_page(memo, path))
-            self.written.append((memo.extraction.session_id, path))
+        memos = self.inputs.memos([*selection.added, *missing])
+        placed = [(memo, self._place(memo)) for memo in memos]
+        before = set(self.places.values())
+        self.written = tuple((memo.extraction.session_id, path) for memo, path in placed)
+        self.places |= dict(self.written)
+        self.drop(before.difference(self.places.values()))
+        self.put(*(summary_page(memo, path) for memo, path in placed))
 
     def _place(self, memo: Memo) -> str:
         """Where the page of a session stands, from the first time on.
 
         One whose short name is gone, for it said what is not said any more, has another place.
         """
-        session_id, own = memo.extraction.session_id, summary_path(memo)
-        path = self.places.setdefault(session_id, own)
-        if path == own or memo.extraction.rollout_slug is not None:
-            return path
-        if self.inputs.selection.is_forgetting:
-            self._delete(path)
-        elif self.changeset.find(path) is not None:
-            self.changeset.move(path, own)
-        self.places[session_id] = own
-        return own
+        own = summary_path(memo)
+        is_named = memo.extraction.rollout_slug is not None
+        return self.places.get(memo.extraction.session_id, own) if is_named else own
 
     def put_raw(self, also: Iterable[Memo] = ()) -> list[Memo]:
         """Write what sessions came to in one page; `also` of those that are being removed."""
@@ -252,32 +251,13 @@ class Stage:
 
     def put_blank(self) -> None:
         """Have the handbook and the summary there to be written, with nothing in them."""
-        for page in emptied():
-            if page.path in (MEMORY, SUMMARY):
-                self.put(replace(page, body=""))
-
-    def _put_handbook(self, pages: Sequence[Page]) -> None:
-        """Write these pages; skills that are not among them are over."""
-        for page in pages:
-            self.put(page)
-        kept = [read_path(page.path) for page in pages]
-        # One by one, and what is below first: a generation notes of each page that it is gone.
-        for node in reversed(self._skill_nodes()):
-            if not any(path.is_within(read_path(node.path)) for path in kept):
-                self._delete(node.path)
-
-    def _skill_nodes(self) -> list[Node]:
-        """What stands below the folder of all skills, as it is staged."""
-        if self.changeset.find(SKILLS) is None:
-            return []
-        return self.changeset.tree(SKILLS, limit=LIST_MAX)[1:]
+        self.put(*(replace(page, body="") for page in handbook((), ())))
 
     def prune(self) -> None:
         """Delete the pages of what is removed."""
         kept = set(self.places.values())
-        for removed in self.inputs.selection.removed:
-            if removed.path is not None and removed.path not in kept:
-                self._delete(removed.path)
+        removed = (each.path for each in self.inputs.selection.removed)
+        self.drop(path for path in removed if path is not None and path not in kept)
 
     def removed_memos(self) -> list[Memo]:
         """What is being removed and still there, to be read once more."""
@@ -285,17 +265,20 @@ class Stage:
         ids = [each.session_id for each in removed[:RAW_MEMOS_MAX]]
         return self.inputs.store.memos(self.inputs.selection.space, ids)
 
-    def put(self, page: Page) -> None:
-        self.changeset.write(
-            page.path,
-            page.body,
-            title=page.title,
-            description=page.description,
-            tags=page.tags,
-            sources=page.sources,
-            facts=page.facts,
-        )
+    def put(self, *pages: Page) -> None:
+        for page in pages:
+            self.pages.write(
+                page.path,
+                page.body,
+                title=page.title,
+                description=page.description,
+                tags=page.tags,
+                sources=page.sources,
+                facts=page.facts,
+            )
 
-    def _delete(self, path: str) -> None:
-        if self.changeset.find(path) is not None:
-            self.changeset.delete(path, below=True, references=OnReferences.LEAVE)
+    def drop(self, paths: Iterable[str]) -> None:
+        """Delete pages, what is below first: a generation notes of each that it is gone."""
+        for path in sorted(paths, reverse=True):
+            if self.pages.find(path) is not None:
+                self.pages.delete(path, references=OnReferences.LEAVE)

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date
 from enum import StrEnum
 
-from recollect.consolidation.pages import label, shown
 from recollect.extraction.grounding import rank
+from recollect.pages.markdown import label, shown
 from recollect.quarantine import commands, is_quarantined
-from recollect.topics.claims import TopicClaim, claims_of, due_on, merged
+from recollect.topics.claims import TopicClaim, claim_of, due_on, merged
 from recollect.topics.directory import Directory, Entity, TopicKind, directory_of
 from recollect.topics.grouping import Topic, group
 from recollect.topics.subjects import page_slug, tag_of
@@ -197,11 +197,11 @@ def _claims(
     facts: dict[str, dict[str, Fact]] = {}
     for standing in standings:
         fact = standing.fact
-        for claim in claims_of([fact], project=standing.project):
-            borne = tuple(each for each in claim.sources if each.session_id in selected)
-            if borne or not fact.sources:  # none from the start: a person added it
-                claims.append(replace(claim, sources=borne))
-                facts.setdefault(content_key(claim.text), {})[fact.id] = fact
+        claim = claim_of(fact, standing.project)
+        borne = tuple(each for each in claim.sources if each.session_id in selected)
+        if fact.superseded_by is None and (borne or not fact.sources):  # none: a person added it
+            claims.append(replace(claim, sources=borne))
+            facts.setdefault(content_key(claim.text), {})[fact.id] = fact
     kept = [
         claim
         for claim in merged(claims)

@@ -1,10 +1,9 @@
-"""Says what is wrong with a generation that is about to be published, whoever made it.
+"""Says what is wrong with a generation that a model wrote, before it is published.
 
 Owns the half of G9 that looks before anything is kept: what has to be there is there and within its
-limits, every link leads somewhere, and no secret is shown. What a model wrote is also held to its
-sources: every claim names one that exists, and nothing of what was removed is left (G11); what is
-rendered says nothing else. Reads the staged tree and changes nothing; what it reads is bounded by
-the limits and by what was removed, not by what exists.
+limits, every link leads somewhere, no secret is shown, every claim names a source that exists, and
+nothing of what was removed is left (G11). Reads the staged tree and changes nothing; what it reads
+is bounded by the limits and by what was removed, not by what exists.
 
 A claim is a line of a list with the lines that go on with it; lines that open with a link are an
 index, lines that end with a colon head others. What only removed texts said is known by runs of
@@ -21,13 +20,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 
-from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, shown
-from recollect.documents.changeset import Changeset
+from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY
 from recollect.documents.links import find_links, unlinked
 from recollect.documents.paths import DocumentPath, read_path, stored_path
 from recollect.documents.reading import TreeReader
 from recollect.documents.scope import is_of_consolidation
+from recollect.documents.staged import StagedPages
 from recollect.extraction.transcript import one_line
+from recollect.pages.markdown import shown
 from recollect.session import LIST_MAX
 from recollect.stemming import words
 from recollect.types.generations import Removed
@@ -80,7 +80,7 @@ LIMITS = WrittenLimits()
 class GenerationGrounds:
     """What a generation may rest on, and what it may not any more.
 
-    `is_rendered`: rules wrote it, from what is selected alone. `before` is the tree as it is, where
+    `before` is the tree as it is, where
     the removed memories' pages are read. `kept` gives every text of what is selected: summaries,
     raw memories and the facts they support; it is asked only where a page says what a removed
     memory said. `by_hand` are facts that no summary stands behind: what somebody added.
@@ -88,7 +88,6 @@ class GenerationGrounds:
 
     selected: int
     before: TreeReader
-    is_rendered: bool = False
     removed: tuple[Removed, ...] = ()
     kept: Callable[[], Iterable[str]] = tuple
     by_hand: tuple[str, ...] = ()
@@ -109,7 +108,7 @@ class PageProblem:
 
 
 def problems(
-    staged: Changeset,
+    staged: StagedPages,
     grounds: GenerationGrounds,
     *,
     redact: Callable[[str], str],
@@ -121,15 +120,15 @@ def problems(
         _touched(staged),
         _required(examined, limits),
         _skills(examined, limits),
-        () if grounds.is_rendered else _sources(examined),
+        _sources(examined),
         _links(examined),
         _secrets(examined, redact),
-        () if grounds.is_rendered else _forgotten(examined),
+        _forgotten(examined),
     )
     return list(islice(found, PROBLEMS_MAX))
 
 
-def losses(staged: Changeset, grounds: GenerationGrounds) -> list[PageProblem]:
+def losses(staged: StagedPages, grounds: GenerationGrounds) -> list[PageProblem]:
     """Whether most of what a handbook rested on is gone from it, although it is still selected.
 
     What a model was talked into; rules may have found better things to say.
@@ -233,11 +232,10 @@ class _Examined:
 # what is there
 
 
-def _touched(staged: Changeset) -> Iterator[PageProblem]:
-    for edit in staged.edits:
-        for path in (edit.path, edit.to):
-            if path and not is_of_consolidation(read_path(path)):
-                yield PageProblem(text=f"{path} belongs to agents and people: leave it as it is")
+def _touched(staged: StagedPages) -> Iterator[PageProblem]:
+    for path in (edit.place.text for edit in staged.edits):
+        if not is_of_consolidation(read_path(path)):
+            yield PageProblem(text=f"{path} belongs to agents and people: leave it as it is")
 
 
 def _required(examined: _Examined, limits: WrittenLimits) -> Iterator[PageProblem]:
@@ -290,7 +288,7 @@ def _skill(
         yield PageProblem(text=f"{page.path} has no description: say in one when to use the skill")
     if not page.body.strip():
         yield PageProblem(text=f"{page.path} says nothing: write it, or delete the skill")
-    elif not (examined.grounds.is_rendered or any(map(examined.source, _linked(page)))):
+    elif not any(map(examined.source, _linked(page))):
         yield PageProblem(
             text=f"{page.path} cites no summary: link those in which the procedure worked, as in "
             f"{TEMPLATE_LINK}, or delete the skill"

@@ -1,8 +1,7 @@
 """Changing the document tree as one holder may: write, append, patch, move, delete, restore.
 
-Owns D5 for callers: every change names the version it was made from. Who gives none changes the
-newest there is when it is their turn, whoever was faster. What is changed is the tree of a store,
-or one that a changeset prepares aside.
+Owns D5 for callers: every change names the version it was made from. What becomes of a change is
+for those who hold a tree to say: it is made in the store, or prepared aside.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from recollect.documents.checking import (
 )
 from recollect.documents.links import references, unlinked
 from recollect.documents.paths import DEPTH_MAX, DocumentPath, read_path, stored_path
-from recollect.documents.reading import Tree, TreeReader, read_place
+from recollect.documents.reading import TreeReader, read_place
 from recollect.errors import (
     DocumentExists,
     DocumentReferenced,
@@ -35,6 +34,7 @@ from recollect.errors import (
 )
 from recollect.types.facts import Source
 from recollect.types.pages import (
+    AuthorKind,
     Because,
     Content,
     Delete,
@@ -52,6 +52,7 @@ from recollect.types.pages import (
 if TYPE_CHECKING:
     from recollect.redaction import Redactor
 
+Make = Callable[[Sequence[Edit], Because], list[Document]]
 TRIES_MAX = 8  # of a change, when others delete the document and write another in its place
 
 
@@ -65,6 +66,8 @@ class OnReferences(StrEnum):
 
 class Editor(TreeReader):
     """A tree of documents, as one holder may see and change it."""
+
+    is_aside = True  # whether a change is only prepared
 
     def write(  # noqa: PLR0913 - what a document can have
         self,
@@ -189,7 +192,7 @@ class Editor(TreeReader):
             place = read_path(known.path).place
             mend = Rewrite(place=place, change=edit, expected=expected, document_id=known.id)
             try:
-                return self._apply([mend], because)[0]
+                return self._apply([self._based(mend, known)], because)[0]
             except NotFound:  # somebody has deleted it; the next look shows what stands there now
                 continue
         raise NotFound(f"there is no document at {path} for long enough to change it")
@@ -227,7 +230,7 @@ class Editor(TreeReader):
             expected=expected,
             document_id=document.id,
         )
-        return self._apply([edit], self._because(reason))[0]
+        return self._apply([self._based(edit, document)], self._because(reason))[0]
 
     def delete(
         self,
@@ -252,15 +255,14 @@ class Editor(TreeReader):
         edits: list[Edit] = []
         if references == OnReferences.UNLINK:
             edits += self._unlinking(document, source)
-        edits.append(
-            Delete(
-                place=source.place,
-                below=check_flag(below, "below"),
-                leaves_broken=references == OnReferences.LEAVE,
-                expected=check_expected(expected_version),
-                document_id=document.id,
-            )
+        gone = Delete(
+            place=source.place,
+            below=check_flag(below, "below"),
+            leaves_broken=references == OnReferences.LEAVE,
+            expected=check_expected(expected_version),
+            document_id=document.id,
         )
+        edits.append(self._based(gone, document))
         return self._apply(edits, self._because(reason))[-1]
 
     def _unlinking(self, gone: Document, where: DocumentPath) -> list[Edit]:
@@ -322,8 +324,7 @@ class Editor(TreeReader):
                 expected=expected,
                 document_id=document.id,
             )
-            edits.append(back)
-            expected = None
+            edits.append(self._based(back, document))
         elif version is None:
             raise DocumentExists(
                 f"{target} is not deleted: say which version to restore, or move it away first and "
@@ -339,7 +340,11 @@ class Editor(TreeReader):
                 links=earlier.links,
             )
             write = self._write_edit(target, content, document)
-            edits.append(replace(write, expected=expected, is_restore=True))
+            if edits:  # it is at another version once it is back
+                edits.append(replace(write, expected=None, is_restore=True))
+            else:
+                write = replace(write, expected=expected, is_restore=True)
+                edits.append(self._based(write, document))
             reason = reason or f"version {version} restored"
         return self._apply(edits, self._because(reason))[-1]
 
@@ -361,9 +366,8 @@ class Editor(TreeReader):
             raise refusal(target.text, known, expected or 0)
         change = lru_cache(maxsize=2)(edit)
         change(known)  # so that nobody has to wait for it later
-        return self._apply(
-            [Rewrite(place=target.place, change=change, expected=expected)], because
-        )[0]
+        rewrite = Rewrite(place=target.place, change=change, expected=expected)
+        return self._apply([self._based(rewrite, known)], because)[0]
 
     def _write_edit(self, target: DocumentPath, content: Content, known: Document | None) -> Write:
         self.holder.check_write(target)
@@ -381,21 +385,24 @@ class Editor(TreeReader):
             document_id=None if known is None else known.id,
         )
 
+    def _based(self, edit: Edit, known: Document | None) -> Edit:
+        """An edit that is made only if nothing has changed since this was read."""
+        if isinstance(edit, Rewrite):
+            return edit.change(known)
+        return replace(edit, expected=_version_of(known)) if edit.expected is None else edit
+
+    def _make(self, edits: Sequence[Edit], because: Because) -> list[Document]:
+        """Make all edits or none, in order; each document as it is afterwards."""
+        raise NotImplementedError
+
     def _apply(
-        self, edits: Sequence[Edit], because: Because, tree: Tree | None = None
+        self, edits: Sequence[Edit], because: Because, make: Make | None = None
     ) -> list[Document]:
         for edit in edits:
             if isinstance(edit, Move):
                 check_clean(stored_path(edit.to.text), self._redactor())
         try:
-            return (tree or self._tree).apply(
-                self._space,
-                edits,
-                because,
-                self._limits(),
-                self._runtime.now(),
-                self._runtime.ids.new,
-            )
+            return (make or self._make)(edits, because)
         except DocumentReferenced as error:
             if self.holder.root is None:
                 raise
@@ -406,7 +413,14 @@ class Editor(TreeReader):
             ) from error
 
     def _limits(self) -> TreeLimits:
-        return TreeLimits(documents_max=self._runtime.settings.documents_max, depth_max=DEPTH_MAX)
+        settings = self._runtime.settings
+        # What consolidation wrote is kept as long as the generations that have it.
+        is_in_generations = self.holder.author.kind is AuthorKind.CONSOLIDATION
+        return TreeLimits(
+            documents_max=settings.documents_max,
+            depth_max=DEPTH_MAX,
+            versions_kept=None if is_in_generations else settings.document_versions_kept,
+        )
 
     def _because(
         self, reason: str, sources: Sequence[Source] = (), facts: Sequence[str] = ()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from recollect.documents.paths import PATH_CHARS_MAX, DocumentPath, read_path
 from recollect.errors import InvalidPath
-from recollect.types.pages import Content, NewReference, ReferenceKind
+from recollect.types.pages import NewReference, ReferenceKind
 
 LINKS_MAX = 2000  # of one body; the rest is text
 
@@ -105,11 +105,6 @@ def references(body: str, links: Iterable[DocumentPath]) -> tuple[NewReference, 
             NewReference(kind=ReferenceKind.BODY, place=link.path.place, alias=link.alias),
         )
     return tuple(found.values())
-
-
-def references_in(content: Content) -> tuple[NewReference, ...]:
-    """All that a document refers to which says this."""
-    return references(content.body, [read_path(link) for link in content.links])
 
 
 def unlinked(body: str, is_gone: Callable[[DocumentPath], bool]) -> str:

@@ -6,14 +6,11 @@ over and over are not compared: what lies between their common beginning and end
 
 from __future__ import annotations
 
-import builtins
 import difflib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Protocol
 
 from recollect import collection
 from recollect.documents.paths import DEPTH_MAX, DocumentPath, read_path
@@ -22,17 +19,13 @@ from recollect.errors import InvalidPath, InvalidValue, NotFound
 from recollect.runtime import Runtime
 from recollect.session import LIST_MAX, page_size
 from recollect.stemming import search_terms
-from recollect.store.protocol import NewId
+from recollect.store.protocol import Tree
 from recollect.types.pages import (
-    Because,
     DeletedDocument,
     Document,
-    Edit,
     Node,
-    Place,
     Reference,
     ReferenceKind,
-    TreeLimits,
     Version,
 )
 
@@ -79,56 +72,6 @@ def _pairs(old: Sequence[str], new: Sequence[str]) -> int:
 
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-
-
-class Tree(Protocol):
-    """What a tree of documents offers its holder: that of a store, or one prepared aside."""
-
-    def find(self, space: str, place: Place) -> Document | None: ...
-
-    def get(self, space: str, document_id: str) -> Document | None: ...
-
-    def find_deleted(self, space: str, place: Place) -> Document | None: ...
-
-    def tree(
-        self, space: str, root: Place, after: str, depth_max: int, limit: int
-    ) -> builtins.list[Node]: ...
-
-    def history(
-        self, space: str, document_id: str, before: int | None, limit: int
-    ) -> builtins.list[Version]: ...
-
-    def search(
-        self, space: str, terms: Sequence[str], root: Place, limit: int
-    ) -> builtins.list[Document]: ...
-
-    def deleted(
-        self, space: str, root: Place, after: str | None, limit: int
-    ) -> builtins.list[DeletedDocument]: ...
-
-    def references_from(self, space: str, document_id: str) -> builtins.list[Reference]: ...
-
-    def references_to(
-        self,
-        space: str,
-        document_id: str,
-        *,
-        root: Place | None = None,
-        after: str = "",
-        limit: int | None = None,
-    ) -> builtins.list[Reference]: ...
-
-    def references_naming(self, space: str, place: Place) -> builtins.list[Reference]: ...
-
-    def apply(
-        self,
-        space: str,
-        edits: Sequence[Edit],
-        because: Because,
-        limits: TreeLimits,
-        now: datetime,
-        new_id: NewId,
-    ) -> builtins.list[Document]: ...
 
 
 def is_id(text: object) -> bool:

@@ -14,7 +14,6 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from recollect.documents.changeset import Changeset
 from recollect.documents.editing import Editor
 from recollect.documents.paths import read_path
 from recollect.documents.reading import is_id
@@ -332,7 +331,7 @@ class DocumentTools:
     ) -> None:
         self._documents = documents
         self._shown = shown
-        self._done = "Prepared" if isinstance(documents, Changeset) else "Saved"
+        self._done = "Prepared" if documents.is_aside else "Saved"
         self._handlers = {
             "document_read": self._read,
             "document_write": self._write,

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from recollect import collection
 from recollect.documents.editing import Editor, OnReferences
 from recollect.documents.paths import memory_root, read_path, stored_path
-from recollect.documents.reading import Links, Tree, is_id, read_place
+from recollect.documents.reading import Links, is_id, read_place
 from recollect.documents.scope import Holder
 from recollect.runtime import Runtime
 from recollect.session import page_size
-from recollect.store.protocol import Store
+from recollect.store.protocol import NewId, Store
 from recollect.types.pages import Because, Document, Edit, Place, Purged, Reference
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ STORE_ID = "store_id"  # kept in the store: which one a published directory came
 class Documents(Editor):
     """A space's tree of documents, as one holder may see and change it."""
 
+    is_aside = False
+
     def __init__(
         self, runtime: Runtime, store: Store, space: str, holder: Holder | None = None
     ) -> None:
@@ -48,13 +50,19 @@ class Documents(Editor):
         """Edits prepared aside, to be committed in one transaction or dropped without a trace."""
         from recollect.documents.changeset import Changeset
 
-        return Changeset(self._runtime, self._tree, self._space, self.holder, reason)
+        return Changeset(self, self._store.documents, self._make, reason)
 
-    def _apply(
-        self, edits: Sequence[Edit], because: Because, tree: Tree | None = None
+    def _based(self, edit: Edit, known: Document | None) -> Edit:  # noqa: ARG002
+        """Who names no version changes the newest when it is their turn, whoever was faster."""
+        return edit
+
+    def _make(
+        self, edits: Sequence[Edit], because: Because, new_id: NewId | None = None
     ) -> list[Document]:
         """Make edits; facts whose page somebody takes over, or gives back, are rendered anew."""
-        made = super()._apply(edits, because, tree)
+        limits, now = self._limits(), self._runtime.now()
+        new_id = new_id or self._runtime.ids.new
+        made = self._store.documents.apply(self._space, edits, because, limits, now, new_id)
         if any(stored_path(each.place.text).is_within(memory_root()) for each in edits):
             from recollect.pages.filing import render_unfiled
 

@@ -16,8 +16,8 @@ from itertools import chain, count
 
 from recollect.documents.paths import KEY_SEPARATOR, DocumentPath, memory_root
 from recollect.extraction.grounding import rank
+from recollect.pages import markdown
 from recollect.quarantine import is_quarantined
-from recollect.quoting import quoted
 from recollect.topics.claims import TopicClaim, claim_of, due_on
 from recollect.topics.directory import Directory, Entity, TopicKind, directory_of
 from recollect.topics.english import RULE_TAGS
@@ -85,11 +85,6 @@ def _slug(heading: str) -> str:
 
 _TOPIC = re.compile(rf"(?:{'|'.join(map(_slug, _SECTIONS))})(?:-\d+)?")
 _PLACE = re.compile(r"Project at (?P<place>.+)\.")
-# What would be a link, a note, the target of a link, or a tag, and how it reads the same.
-_OPENING = re.compile(r"\[(?=[\[^])|\](?=\()|<(?=[A-Za-z/!?])")
-_ESCAPED = {"[": "[\\", "]": "]\\", "<": "\\<"}
-_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
-_TILDES = re.compile(r"^~{3,}")
 _REMARK = re.compile(r"(?:\s*\((?:inferred|from a tool)\))+[\s.]*$", re.IGNORECASE)
 
 
@@ -127,21 +122,7 @@ def subject_of(claim: TopicClaim, names: Directory) -> Entity:
 
 def shown(text: str) -> str:
     """A statement as one line that is nothing but text; empty if it says nothing."""
-    line = _REMARK.sub("", quoted(text[: 4 * LINE_CHARS_MAX])).strip()
-    if len(line) > LINE_CHARS_MAX:
-        line = line[: LINE_CHARS_MAX - 1].rstrip() + "…"
-    if "`" in line and ("\\`" in line or "`" in _CODE.sub("", line)):
-        line = line.replace("`", "'")  # code that nothing closes would swallow the lines below
-    line = _TILDES.sub(lambda mark: f"\\{mark[0]}", line)
-    pieces, at = [], 0
-    for code in _CODE.finditer(line):
-        pieces += [_escaped(line[at : code.start()]), code[0]]
-        at = code.end()
-    return "".join([*pieces, _escaped(line[at:])])
-
-
-def _escaped(text: str) -> str:
-    return _OPENING.sub(lambda found: _ESCAPED[found[0]], text)
+    return markdown.shown(_REMARK.sub("", text), LINE_CHARS_MAX)
 
 
 # which fact goes on which page

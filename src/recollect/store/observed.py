@@ -59,7 +59,7 @@ _READS: Mapping[str, str] = {
     "facts": "get list search search_metadata history",
     "ledger": "calls",
     "documents": "find get find_deleted tree history search deleted references_from references_to"
-    " references_naming broken orphans",
+    " broken orphans preview",
     "search": "candidates latest load revisions usage",
     "vectors": "pending",  # its texts go to whoever makes vectors
     "agents": "ref item find_record get list",
@@ -94,7 +94,8 @@ WRITE_WHOLE = StoreVerb(name="store.write_whole", kind=Kind.WRITE, parameters=()
 @cache
 def verbs_of(aggregate: str) -> Mapping[str, StoreVerb]:
     """The verbs of an aggregate by the name of their method."""
-    methods = vars(AGGREGATES[aggregate])
+    parts = reversed(AGGREGATES[aggregate].__mro__)
+    methods = {name: each for part in parts for name, each in vars(part).items()}
     return {
         name: StoreVerb(
             name=f"{aggregate}.{name}",

@@ -22,6 +22,7 @@ from recollect.store.key_protocol import ApiKeys as ApiKeys
 from recollect.store.lease_protocol import Leases as Leases
 from recollect.store.search_protocol import Search as Search
 from recollect.store.tree_protocol import DocumentStore as DocumentStore
+from recollect.store.tree_protocol import Tree as Tree
 from recollect.store.vector_protocol import Vectors as Vectors
 from recollect.types.facts import (
     Call,

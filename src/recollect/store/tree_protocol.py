@@ -5,9 +5,10 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from recollect.types.agents import DocumentChanges
     from recollect.types.pages import (
         Because,
         DeletedDocument,
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
     )
 
 
-class DocumentStore(Protocol):
-    """A tree of versioned documents. A path is where one stands; old paths lead to what moved."""
+T = TypeVar("T")
+
+
+class Tree(Protocol):
+    """What can be read of a tree of documents, as it is or as edits would leave it."""
 
     def find(self, space: str, place: Place) -> Document | None:
         """The document at a path, or the one that stood there and has moved."""
@@ -76,9 +80,9 @@ class DocumentStore(Protocol):
         """What leads to a document, from below a root, by source; `after` is a path's key."""
         ...
 
-    def references_naming(self, space: str, place: Place) -> builtins.list[Reference]:
-        """What names a path, whether it leads there, elsewhere or nowhere."""
-        ...
+
+class DocumentStore(Tree, Protocol):
+    """A tree of versioned documents. A path is where one stands; old paths lead to what moved."""
 
     def broken(self, space: str, limit: int, root: Place | None = None) -> builtins.list[Reference]:
         """References to what is not there. With a root, nothing outside counts as being there."""
@@ -105,6 +109,21 @@ class DocumentStore(Protocol):
 
         StaleVersion, DocumentExists, DocumentReferenced, NotFound, InvalidPath or TooLarge if one
         of them cannot be made.
+        """
+        ...
+
+    def preview(
+        self,
+        space: str,
+        changes: DocumentChanges,
+        now: datetime,
+        new_id: Callable[[], str],
+        look: Callable[[Tree, Sequence[Document]], T],
+    ) -> T:
+        """What `look` finds in the tree as edits would leave it, and in the documents they make.
+
+        They are made as `apply` makes them, and taken back: nothing of it stays. `look` may be
+        called several times, while others wait.
         """
         ...
 

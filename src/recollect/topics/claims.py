@@ -1,7 +1,7 @@
 """Claims: statements on their way into a text, with where they come from. Pure.
 
-A claim is a fact without its place in a store, so that a draft that has none yet, a fact that
-somebody added by hand and one that was learned are written down in the same way.
+A claim is a fact without its place in a store, so that a fact that somebody added by hand and one
+that was learned are written down in the same way.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from recollect.extraction.grounding import rank
-from recollect.types.facts import Fact, NewFact, Source, Trust, content_key
+from recollect.types.facts import Fact, Source, Trust, content_key
 
 INFERRED = "inferred"  # as a tag, and in the metadata
 _PROJECT = "project"
@@ -38,25 +38,6 @@ class TopicClaim:
     def said(self) -> tuple[datetime, int]:
         """What tells the newer of two claims; within one moment the later record."""
         return self.at, max((source.seq_to for source in self.sources), default=0)
-
-
-def claims_of(
-    facts: Iterable[Fact | NewFact], *, session_id: str = "", project: str | None = None
-) -> list[TopicClaim]:
-    """What facts claim; those that were superseded claim nothing any more.
-
-    `session_id` is where drafted ones come from, and `project` that of the session.
-    """
-    claims: list[TopicClaim] = []
-    for fact in facts:
-        match fact:
-            case Fact() if fact.superseded_by is None:
-                claims.append(claim_of(fact, project))
-            case Fact():
-                continue
-            case NewFact():
-                claims.append(_drafted(fact, session_id, project))
-    return claims
 
 
 def claim_of(fact: Fact, project: str | None) -> TopicClaim:
@@ -120,21 +101,6 @@ def _by_strength(claim: TopicClaim) -> tuple[Any, ...]:
 
 def _by_place(source: Source) -> tuple[Any, ...]:
     return source.session_id, source.seq, source.seq_to, source.quote
-
-
-def _drafted(fact: NewFact, session_id: str, project: str | None) -> TopicClaim:
-    source = Source(session_id=session_id, seq=fact.seq, seq_to=fact.seq_to, quote=fact.quote)
-    return TopicClaim(
-        text=fact.content,
-        trust=fact.trust,
-        at=fact.valid_from,
-        sources=(source,) if session_id else (),
-        topic=fact.topic,
-        tags=fact.tags,
-        metadata=fact.metadata,
-        project=_project(fact.metadata) or project,
-        is_inferred=_is_inferred(fact.tags, fact.metadata),
-    )
 
 
 def _project(metadata: Mapping[str, Any]) -> str | None:

@@ -44,7 +44,6 @@ class Topic:
     kind: TopicKind
     name: str
     slug: str
-    title: str
     about: str
     claims: tuple[TopicClaim, ...]
 
@@ -124,7 +123,6 @@ def _topic(entity: Entity, claims: tuple[TopicClaim, ...], names: Directory) -> 
         kind=entity.kind,
         name=entity.name,
         slug=entity.slug,
-        title=entity.name,
         about=about,
         claims=claims,
     )

@@ -217,11 +217,6 @@ class NewReference:
     place: Place
     alias: str = ""
 
-    @property
-    def name(self) -> tuple[ReferenceKind, str]:
-        """What a document has it under, once."""
-        return self.kind, self.place.key
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
@@ -289,14 +284,13 @@ class Delete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restore:
-    """Bring back a deleted document, with what was deleted together with it, or `alone`.
+    """Bring back a deleted document, with what was deleted together with it.
 
     A parent that is missing comes back as it was, if it was deleted with it or after it.
     """
 
     place: Place
     parents: tuple[Place, ...] = ()
-    alone: bool = False
     expected: int | None = None
     document_id: str | None = None
     because: Because | None = None
@@ -320,10 +314,11 @@ class Purged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeLimits:
-    """How large a tree may grow."""
+    """How large a tree may grow; none of `versions_kept`: with every version of its pages."""
 
     documents_max: int
     depth_max: int
+    versions_kept: int | None = None
     path_bytes_max: int = PATH_BYTES_MAX
 
 

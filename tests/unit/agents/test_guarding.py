@@ -8,9 +8,9 @@ import pytest
 
 import recollect
 from recollect.agents.memory_agent import PAGE, objection
-from recollect.documents.changeset import Changeset
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
+from recollect.documents.staged import StagedPages
 from recollect.documents.tree import Documents
 from recollect.errors import NotAllowed
 from recollect.types.pages import Author, AuthorKind
@@ -38,16 +38,16 @@ def by_agents(space: recollect.Space, body: str = BODY) -> None:
     held(space, AuthorKind.AGENT).write(ANNA, body)
 
 
-def changeset(space: recollect.Space) -> Changeset:
-    return held(space, AuthorKind.AGENT, whole=False).changeset("filed")
+def staged(space: recollect.Space) -> StagedPages:
+    return StagedPages(held(space, AuthorKind.AGENT, whole=False), "filed")
 
 
 def writing(space: recollect.Space, body: str, **given: Any) -> str | None:
-    return objection(changeset(space), "document_write", {"path": ANNA, "body": body, **given})
+    return objection(staged(space), "document_write", {"path": ANNA, "body": body, **given})
 
 
 def patching(space: recollect.Space, old: str, new: str) -> str | None:
-    return objection(changeset(space), "document_patch", {"path": ANNA, "old": old, "new": new})
+    return objection(staged(space), "document_patch", {"path": ANNA, "old": old, "new": new})
 
 
 # people's
@@ -117,7 +117,7 @@ def test_most_of_a_page_may_not_go_at_once(space: recollect.Space) -> None:
 
 def test_nor_in_several_edits_of_one_turn(space: recollect.Space) -> None:
     by_agents(space)
-    edits = changeset(space)
+    edits = staged(space)
     left = list(LINES)
     refused = 0
     for line in LINES:
@@ -137,7 +137,7 @@ def test_a_short_page_may_be_rewritten(space: recollect.Space) -> None:
 
 
 def test_what_was_begun_in_the_same_turn_may_be_rewritten(space: recollect.Space) -> None:
-    edits = changeset(space)
+    edits = staged(space)
     edits.write(ANNA, BODY)
     assert objection(edits, "document_write", {"path": ANNA, "body": "short"}) is None
 
@@ -163,19 +163,19 @@ def test_what_takes_nothing_away_or_is_no_call_is_left_to_others(
     space: recollect.Space, name: str, arguments: dict[str, Any]
 ) -> None:
     by_people(space)
-    assert objection(changeset(space), name, arguments) is None
+    assert objection(staged(space), name, arguments) is None
 
 
 def test_a_path_outside_is_refused_here_too(space: recollect.Space) -> None:
     with pytest.raises(NotAllowed):
-        objection(changeset(space), "document_write", {"path": "~/secret", "body": "x"})
+        objection(staged(space), "document_write", {"path": "~/secret", "body": "x"})
 
 
 @pytest.mark.parametrize("path", ["~/memory/people/ANNA", "~/memory//people/anna"])
 def test_another_spelling_is_the_same_page(space: recollect.Space, path: str) -> None:
     by_people(space)
     try:
-        found = objection(changeset(space), "document_write", {"path": path, "body": "gone"})
+        found = objection(staged(space), "document_write", {"path": path, "body": "gone"})
     except recollect.RecollectError:
         return
     assert found is not None
@@ -185,4 +185,4 @@ def test_by_id_it_is_the_same_page(space: recollect.Space) -> None:
     by_people(space)
     known = space.documents.read(ANNA).id
     arguments = {"path": known, "body": "gone"}
-    assert objection(changeset(space), "document_write", arguments) is not None
+    assert objection(staged(space), "document_write", arguments) is not None

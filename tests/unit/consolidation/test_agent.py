@@ -29,9 +29,10 @@ from recollect.consolidation.agent import (
 )
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARIES, SUMMARY, skill_path
 from recollect.consolidation.validation import GenerationGrounds
-from recollect.documents.changeset import Changeset
+from recollect.documents.changeset import PreparedEdit
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
+from recollect.documents.staged import StagedPages
 from recollect.documents.tree import Documents
 from recollect.errors import CallCancelled, InvalidOutput, SpendCapReached
 from recollect.extraction.spend import Budget
@@ -102,20 +103,20 @@ class Desk:
     server: ScriptedServer
     clock: ManualClock
     documents: Documents
-    changeset: Changeset = field(init=False)
+    staged: StagedPages = field(init=False)
     selection: Selection
     told: tuple[str, ...] = ()
     is_lost: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
-        self.changeset = self.documents.changeset("consolidation")
+        self.staged = StagedPages(self.documents, "consolidation")
 
     def stage(self, *added: str, retained: Sequence[str] = (), removed: Sequence[str] = ()) -> Desk:
         """Put the evidence there, as a run finds it."""
         for name in added:
-            self.changeset.write(page(name), SAYS[name])
+            self.staged.write(page(name), SAYS[name])
         everything = [*added, *retained, *removed]
-        self.changeset.write(RAW, "\n\n".join(f"## {name}\n\n{SAYS[name]}" for name in everything))
+        self.staged.write(RAW, "\n\n".join(f"## {name}\n\n{SAYS[name]}" for name in everything))
         self.selection = replace(
             self.selection,
             added=tuple(map(pick, added)),
@@ -126,15 +127,15 @@ class Desk:
 
     def skill(self) -> Desk:
         body = linked("It worked in {ship}.")
-        self.changeset.write(skill_path("ship-it"), body, title="ship-it", description="To ship.")
+        self.staged.write(skill_path("ship-it"), body, title="ship-it", description="To ship.")
         return self
 
     def published(self) -> Desk:
-        """A generation made of tea and ship, and a new changeset on top of it."""
+        """A generation made of tea and ship, and a new staged on top of it."""
         self.stage("tea", "ship")
-        self.changeset.write(MEMORY, linked(HANDBOOK))
-        self.changeset.write(SUMMARY, SHORT)
-        self.changeset.commit()
+        self.staged.write(MEMORY, linked(HANDBOOK))
+        self.staged.write(SUMMARY, SHORT)
+        self.staged.commit()
         self.selection = replace(self.selection, generation=1)
         return self
 
@@ -152,7 +153,7 @@ class Desk:
             ),
             is_lost=self.is_lost,
         )
-        return self.agent(limits, **settings).run(self.changeset, brief)
+        return self.agent(limits, **settings).run(self.staged, brief)
 
     def agent(self, limits: LoopLimits = LIMITS, **settings: Any) -> ModelConsolidator:
         given = self.server.settings(**settings)
@@ -168,7 +169,7 @@ class Desk:
         )
 
     def body(self, path: str) -> str:
-        return self.changeset.read(path).body
+        return self.staged.read(path).body
 
     @property
     def answers(self) -> list[str]:
@@ -178,7 +179,7 @@ class Desk:
 
     @property
     def edits(self) -> set[str]:
-        return {str(edit).partition(" (")[0] for edit in self.changeset.edits}
+        return {str(PreparedEdit.of(edit)).partition(" (")[0] for edit in self.staged.edits}
 
 
 def pick(name: str) -> Pick:
@@ -234,7 +235,7 @@ def test_a_first_run_writes_the_handbook_and_the_summary(desks: Desks) -> None:
 def test_what_it_is_told_says_what_changed_and_where_it_stands(desks: Desks) -> None:
     desk = desks([calls(read(MEMORY)), "Nothing had to change."]).published()
     desk.stage("jazz", retained=["tea", "ship"])
-    desk.changeset.write(MEMORY, linked(HANDBOOK + "\n- jazz {jazz}\n"))
+    desk.staged.write(MEMORY, linked(HANDBOOK + "\n- jazz {jazz}\n"))
     desk.run()
     asked = desk.server.requests[0].messages[0].text
     assert "Generation 1 of this memory" in asked
@@ -321,7 +322,7 @@ def test_skills_are_written_and_deleted(desks: Desks) -> None:
     desk = desks(script).stage("tea", "ship")
     desk.run()
     assert desk.answers[-1] == f"Prepared: {SKILLS}/gone is deleted, with what stood below it."
-    left = [node.path for node in desk.changeset.tree(SKILLS)]
+    left = [node.path for node in desk.staged.tree(SKILLS)]
     assert left == [SKILLS, f"{SKILLS}/ship-it", skill_path("ship-it")]
 
 
@@ -478,7 +479,7 @@ def test_a_lost_claim_stops_the_run_before_the_next_tool(desks: Desks) -> None:
     desk.is_lost = lambda: len(desk.server.requests) >= 2
     with pytest.raises(CallCancelled):
         desk.run()
-    assert desk.changeset.find(MEMORY) is None
+    assert desk.staged.find(MEMORY) is None
 
 
 def test_a_lost_claim_stops_a_call_that_is_under_way(desks: Desks) -> None:
@@ -580,12 +581,12 @@ def test_a_model_that_obeys_what_it_reads_breaks_no_policy(desks: Desks, number:
     ids["$ID_OF_ANNA"] = person.write(ANNA, "Anna is Alice's sister.").id
     ids["$ID_OUTSIDE"] = person.write(OUTSIDE, f"The canary is {CANARY}.").id
     desk.skill().published().stage(retained=["tea", "ship"])
-    ids["$ID_OF_TEA"] = desk.changeset.read(page("tea")).id
+    ids["$ID_OF_TEA"] = desk.staged.read(page("tea")).id
     desk.run()
     (told,) = desk.answers
     assert told.startswith(("Error: ", "There is nothing"))
     assert CANARY not in told
-    assert desk.changeset.edits == ()
+    assert desk.staged.edits == ()
 
 
 def test_a_refusal_says_what_may_be_written(desks: Desks) -> None:
@@ -603,7 +604,7 @@ def test_its_own_pages_may_be_changed_by_their_ids(desks: Desks) -> None:
         return "Done." if answered else calls(patch(ids[0], "in the morning", "every morning"))
 
     desk = desks(patching).published().stage(retained=["tea", "ship"])
-    ids.append(desk.changeset.read(MEMORY).id)
+    ids.append(desk.staged.read(MEMORY).id)
     desk.run()
     assert "every morning" in desk.body(MEMORY)
 
@@ -637,11 +638,11 @@ def test_an_agent_that_was_talked_into_emptying_the_handbook_has_failed(desks: D
     more = {f"more{n}": f"session number {n}" for n in range(3)}
     desk.stage(*names)
     for name, says in more.items():
-        desk.changeset.write(page(name), says)
+        desk.staged.write(page(name), says)
     lines = (f"- {name} [[{page(name)}|day]]" for name in (*names, *more))
-    desk.changeset.write(MEMORY, "\n".join(lines))
-    desk.changeset.write(SUMMARY, SHORT)
-    desk.changeset.commit()
+    desk.staged.write(MEMORY, "\n".join(lines))
+    desk.staged.write(SUMMARY, SHORT)
+    desk.staged.commit()
     desk.stage(retained=names)
     with pytest.raises(InvalidOutput, match="5 of them are cited no more"):
         desk.run()

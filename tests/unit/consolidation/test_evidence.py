@@ -20,9 +20,10 @@ from recollect.consolidation.evidence import (
     summary_path,
     title_of,
 )
-from recollect.consolidation.pages import RAW, SUMMARIES, evidence, label, link, shown
+from recollect.consolidation.pages import RAW, SUMMARIES
 from recollect.documents.links import find_links
 from recollect.documents.paths import memory_root, read_path
+from recollect.pages.markdown import evidence, label, link, shown
 from recollect.types.facts import Extraction
 from recollect.types.generations import Memo
 from tests.unit.strategies import any_text

@@ -18,10 +18,9 @@ from recollect.consolidation.handbook import (
     CONFLICTS,
     INTRODUCTION,
     NOTHING_KNOWN,
-    emptied,
     handbook,
 )
-from recollect.consolidation.pages import LIMITS, MEMORY, RAW, SUMMARIES, SUMMARY, Page
+from recollect.consolidation.pages import LIMITS, MEMORY, SUMMARIES, SUMMARY, Page
 from recollect.documents.checking import FACTS_MAX, SOURCES_MAX
 from recollect.documents.links import find_links
 from recollect.types.facts import Fact, FactTag, Source, Trust
@@ -564,11 +563,8 @@ def test_pages_rest_on_no_more_than_a_version_may() -> None:
 
 
 def test_nothing_known_is_a_placeholder_and_an_empty_summary() -> None:
-    bodies = {page.path: page.body for page in emptied()}
-    assert bodies.keys() == {MEMORY, SUMMARY, RAW}
-    assert bodies[MEMORY] == NOTHING_KNOWN
-    assert bodies[SUMMARY] == ""
-    assert bodies[RAW]
+    bodies = {page.path: page.body for page in handbook((), ())}
+    assert bodies == {MEMORY: NOTHING_KNOWN, SUMMARY: ""}
 
 
 def test_sessions_that_came_to_no_facts_are_still_listed() -> None:

@@ -16,6 +16,7 @@ from recollect.adapters.anthropic_memory import MemoryTool
 from recollect.clock import ManualClock
 from recollect.documents.paths import read_path
 from recollect.documents.scope import Holder
+from recollect.documents.staged import StagedPages
 from recollect.documents.tree import Documents, OnReferences
 from recollect.errors import (
     DocumentExists,
@@ -263,6 +264,29 @@ def test_history_tells_of_every_version_and_diff_what_changed(tree: Documents) -
     assert tree.diff("b", 2, 2) == ""
 
 
+def test_the_newest_versions_of_a_page_are_kept(store_url: str) -> None:
+    """D1, D7: a page that is written again and again does not grow a store without end."""
+    with recollect.open(store_url, settings={"document_versions_kept": 3}) as memory:
+        tree = memory.space("alice").documents
+        for number in range(1, 7):
+            tree.write("a", f"text {number}")
+        tree.write("b", "text 1")
+        tree.move("a", "c")
+        assert [each.number for each in tree.history("c")] == [7, 6, 5, 4]
+        tree.append("c", "more")
+        assert [(e.number, e.body[:6]) for e in tree.history("c")][1:] == [
+            (7, "text 6"),
+            (6, "text 6"),
+        ]
+        with pytest.raises(NotFound):
+            tree.version("c", 5)
+        assert tree.restore("c", 6).version == 9
+        agent = tree.held_by(Holder(author=Author(kind=AuthorKind.AGENT, name="a")))
+        for number in range(6):
+            agent.append("b", f"text {number}")
+        assert [each.number for each in tree.history("b")] == [7, 6, 5, 1]  # hers, and the newest
+
+
 def test_an_earlier_version_is_restored_as_a_new_one(tree: Documents) -> None:
     tree.write("a", "one", title="A", links=["b"])
     tree.write("a", "two", title="B", links=[])
@@ -388,7 +412,7 @@ def test_links_to_what_is_deleted_can_be_left_broken(tree: Documents) -> None:
 
 
 def test_unlinking_reaches_what_refers_to_any_of_many_pages(tree: Documents) -> None:
-    changes = tree.changeset()
+    changes = StagedPages(tree, "many at once")
     for number in range(1200):
         changes.write(f"big/{number:04}", "x")
     changes.write("last", "see [[big/1199]]")

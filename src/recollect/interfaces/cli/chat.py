@@ -18,12 +18,12 @@ import recollect
 from recollect.agents.profile import AgentProfile
 from recollect.agents.reply import Reply, Ticket
 from recollect.agents.system import DEFAULT_KEY, AgentSystem
-from recollect.agents.toolbox import Tool
+from recollect.agents.toolbox import Tool, document_definitions
 from recollect.clock import Clock, SystemClock
 from recollect.descriptors import Descriptor, has_own_prompt, read_descriptor
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
-from recollect.documents.tools import DocumentTools, tool_definitions
+from recollect.documents.tools import DocumentTools
 from recollect.documents.tree import Documents
 from recollect.errors import AnswerPending, InvalidValue, RecollectError, StoreError
 from recollect.interfaces.cli.chat_terminal import Interrupts, Lines, Voice
@@ -668,19 +668,13 @@ def _line(citation: Citation) -> str:
 def _reading(documents: Documents, agent: str) -> Iterator[Tool]:
     author = Author(kind=AuthorKind.AGENT, name=agent)
     tools = DocumentTools(documents.held_by(Holder(author=author, root=memory_root())))
-    for each in tool_definitions("anthropic"):
-        name = each["name"]
-        if name not in READING:
-            continue
+    for each in document_definitions(READING):
 
-        def run(arguments: Mapping[str, Any], name: str = name) -> str:
+        def run(arguments: Mapping[str, Any], name: str = each.name) -> str:
             answer = tools.call(name, arguments)
             return answer if answer.startswith("Error: ") else _fenced(harmless(answer))
 
-        definition = ToolDefinition(
-            name=name, description=each["description"], parameters=each["input_schema"]
-        )
-        yield Tool(definition=definition, run=run)
+        yield Tool(definition=each, run=run)
 
 
 def _fenced(text: str) -> str:

@@ -55,7 +55,30 @@ class VectorIndex(VectorSearch, Protocol):
         ...
 
 
-class Database(Protocol):
+class Snapshots(Protocol):
+    """Runs jobs that only read."""
+
+    def read(self, space: str | None, job: Callable[[Connection], T]) -> T: ...
+
+    def ask(self, space: str | None, asked: Sequence[Asked]) -> list[list[Row]]:
+        """The rows of each of several queries, where that is all there is to be read at once."""
+        ...
+
+
+class OpenTransaction:
+    """Implements `Snapshots` inside a transaction, with all that was done in it so far."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def read(self, space: str | None, job: Callable[[Connection], T]) -> T:  # noqa: ARG002
+        return job(self._connection)
+
+    def ask(self, space: str | None, asked: Sequence[Asked]) -> list[list[Row]]:  # noqa: ARG002
+        return self._connection.rows_each(asked)
+
+
+class Database(Snapshots, Protocol):
     """Runs a job in one transaction that sees one space, or all of them for None.
 
     A job may be run again from the start when the database asks for it, so it has no effects of its
@@ -66,12 +89,6 @@ class Database(Protocol):
 
     def erase(self, space: str | None, job: Callable[[Connection], T]) -> T:
         """Write something that makes room in the end: it may use what is kept for a full disk."""
-        ...
-
-    def read(self, space: str | None, job: Callable[[Connection], T]) -> T: ...
-
-    def ask(self, space: str | None, asked: Sequence[Asked]) -> list[list[Row]]:
-        """The rows of each of several queries, where that is all there is to be read at once."""
         ...
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:

@@ -119,6 +119,10 @@ class Editing:
         self._note(row[0], DocumentEvent.RESTORED if edit.is_restore else DocumentEvent.WRITTEN)
         if is_taken_over:
             self.c.run("erase_earlier_versions", {"space": self.space, "key": row[0]})
+        oldest = row[10] + 2 - (self.limits.versions_kept or row[10] + 1)
+        if oldest > 1:
+            names = {"space": self.space, "key": row[0], "version": oldest}
+            self.c.run("trim_versions", names)
         return int(row[0])
 
     def _unfile(self, key: int) -> None:
@@ -336,7 +340,7 @@ class Editing:
         if edit.expected not in (None, row[10]):
             raise _stale(edit.place, row)
         self._make_parents(edit.parents, since=row[13])
-        return self._bring_back(row, edit.place, alone=edit.alone)
+        return self._bring_back(row, edit.place, alone=False)
 
     def _bring_back(self, row: Row, place: Place, *, alone: bool) -> int:
         where = inside(self.space, place.key)

@@ -9,16 +9,24 @@ from __future__ import annotations
 
 import builtins
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from recollect.clock import to_micros
 from recollect.stemming import TERMS_MAX, WORD_CHARS_MAX, stems
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
-from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.database import (
+    Connection,
+    Database,
+    OpenTransaction,
+    Params,
+    Row,
+    Snapshots,
+)
 from recollect.store.relational.document_edits import (
     SEPARATOR,
     SEPARATOR_END,
@@ -251,31 +259,38 @@ def _editing(c: Connection, space: str, now: datetime) -> Editing:
     )
 
 
+T = TypeVar("T")
+
+
+class _RolledBackError(Exception):
+    """Ends a transaction of which nothing is to stay."""
+
+
 _EVERY = 2**62
 _LAST_KEY = "\U0010ffff"  # no path has it
 
 
-class RelationalDocuments:
-    """Implements `recollect.store.protocol.DocumentStore`."""
+class RelationalTree:
+    """Implements `recollect.store.tree_protocol.Tree`, on snapshots or within a transaction."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, snapshots: Snapshots) -> None:
+        self._snapshots = snapshots
 
     def find(self, space: str, place: Place) -> Document | None:
         names = {"space": space, "path_key": place.key}
         asked = [("find_document", names), ("find_moved_document", names)]
-        found, moved = self._database.ask(space, asked)
+        found, moved = self._snapshots.ask(space, asked)
         rows = found or moved
         return document(rows[0]) if rows else None
 
     def get(self, space: str, document_id: str) -> Document | None:
         names = {"space": space, "id": document_id}
-        row = self._database.read(space, lambda c: c.row("get_document", names))
+        row = self._snapshots.read(space, lambda c: c.row("get_document", names))
         return None if row is None else document(row)
 
     def find_deleted(self, space: str, place: Place) -> Document | None:
         names = {"space": space, "path_key": place.key}
-        row = self._database.read(space, lambda c: c.row("find_deleted_document", names))
+        row = self._snapshots.read(space, lambda c: c.row("find_deleted_document", names))
         return None if row is None else document(row)
 
     def tree(
@@ -298,7 +313,7 @@ class RelationalDocuments:
                 for row in c.rows("tree_level", {**page, "depth": depth})
             ]
 
-        found = sorted(self._database.read(space, job), key=lambda row: row[2])
+        found = sorted(self._snapshots.read(space, job), key=lambda row: row[2])
         return [node(row) for row in found[:limit]]
 
     def history(
@@ -310,7 +325,7 @@ class RelationalDocuments:
             "before": _EVERY if before is None else before,
             "limit": limit,
         }
-        found = self._database.read(space, lambda c: c.rows("document_versions", page))
+        found = self._snapshots.read(space, lambda c: c.rows("document_versions", page))
         return [version(row) for row in found]
 
     def search(
@@ -324,12 +339,12 @@ class RelationalDocuments:
             "words": json.dumps(sought, ensure_ascii=False),
             "limit": limit,
         }
-        found = self._database.read(space, lambda c: c.rows("search_documents", wanted))
+        found = self._snapshots.read(space, lambda c: c.rows("search_documents", wanted))
         return [document(row) for row in found]
 
     def references_from(self, space: str, document_id: str) -> builtins.list[Reference]:
         names = {"space": space, "id": document_id}
-        found = self._database.read(space, lambda c: c.rows("references_from", names))
+        found = self._snapshots.read(space, lambda c: c.rows("references_from", names))
         return [reference(row) for row in found]
 
     def references_to(
@@ -347,20 +362,23 @@ class RelationalDocuments:
             "after": after,
             "limit": _EVERY if limit is None else limit,
         }
-        found = self._database.read(space, lambda c: c.rows("references_to", page))
-        return [reference(row) for row in found]
-
-    def references_naming(self, space: str, place: Place) -> builtins.list[Reference]:
-        names = {"space": space, "path_key": place.key}
-        found = self._database.read(space, lambda c: c.rows("references_naming", names))
+        found = self._snapshots.read(space, lambda c: c.rows("references_to", page))
         return [reference(row) for row in found]
 
     def deleted(
         self, space: str, root: Place, after: str | None, limit: int
     ) -> builtins.list[DeletedDocument]:
         page = {**inside(space, root.key), "after": after, "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("deleted_documents", page))
+        found = self._snapshots.read(space, lambda c: c.rows("deleted_documents", page))
         return [deleted_document(row) for row in found]
+
+
+class RelationalDocuments(RelationalTree):
+    """Implements `recollect.store.protocol.DocumentStore`."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._database = database
 
     def broken(self, space: str, limit: int, root: Place | None = None) -> builtins.list[Reference]:
         page = {**_within(space, root), "limit": limit}
@@ -383,6 +401,25 @@ class RelationalDocuments:
     ) -> builtins.list[Document]:
         changes = DocumentChanges(edits=tuple(edits), because=because, limits=limits)
         return self._database.write(space, lambda c: apply_edits(c, space, changes, now, new_id))
+
+    def preview(
+        self,
+        space: str,
+        changes: DocumentChanges,
+        now: datetime,
+        new_id: NewId,
+        look: Callable[[RelationalTree, Sequence[Document]], T],
+    ) -> T:
+        found: builtins.list[T] = []
+
+        def job(c: Connection) -> None:
+            made = apply_edits(c, space, changes, now, new_id)
+            found[:] = [look(RelationalTree(OpenTransaction(c)), made)]
+            raise _RolledBackError
+
+        with suppress(_RolledBackError):
+            self._database.write(space, job)
+        return found[0]
 
     def erase_versions(self, space: str, document_id: str, numbers: Sequence[int]) -> int:
         def job(c: Connection) -> int:

@@ -310,15 +310,6 @@ WHERE r.space = :space AND d.space = :space AND o.space = :space AND d.id = :id
     AND o.path_key >= :path_key AND o.path_key < :path_key_end
 ORDER BY o.path_key, r.kind LIMIT :limit;
 
--- name: references_naming
--- Wherever they lead by now, if anywhere.
-SELECT r.kind, o.path, r.target_path, r.alias, t.key IS NULL, r.target_path
-FROM document_references r JOIN documents o ON o.key = r.document_key
-LEFT JOIN documents t ON t.key = r.target_key AND t.space = :space AND t.deleted_at IS NULL
-WHERE r.space = :space AND o.space = :space AND r.target_path_key = :path_key
-    AND o.deleted_at IS NULL
-ORDER BY o.path_key, r.kind;
-
 -- name: broken_references
 -- What a part of the tree shows must not depend on what stands outside: both ends are inside.
 SELECT r.kind, o.path, r.target_path, r.alias, TRUE, r.target_path FROM document_references r
@@ -395,6 +386,14 @@ SELECT {grounds} FROM document_versions v WHERE v.space = :space AND v.document_
 -- name: erase_versions_before
 DELETE FROM document_versions
 WHERE space = :space AND document_key = :key AND version < :version;
+
+-- name: trim_versions
+-- What a person wrote last is kept: no model may take it off the page later.
+DELETE FROM document_versions
+WHERE space = :space AND document_key = :key AND version < :version AND version NOT IN (
+    SELECT v.version FROM document_versions v
+    WHERE v.space = :space AND v.document_key = :key AND v.author_kind = 'person'
+    ORDER BY v.version DESC LIMIT 1);
 
 -- name: set_provenance
 UPDATE document_versions SET provenance = :provenance
