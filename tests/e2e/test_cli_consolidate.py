@@ -16,6 +16,7 @@ from recollect.clock import SystemClock
 from recollect.consolidation.pages import MEMORY
 from recollect.leases import Leaseholder
 from recollect.models.protocol import ChatRole
+from recollect.types.records import Mode
 from recollect_conformance.scripted import KEY, Script, Scripted, ScriptedServer, calls
 from recollect_conformance.scripted_frames import Received
 from tests.consolidated_spaces import keeper
@@ -127,7 +128,9 @@ def test_what_a_dry_run_tells_is_what_comes_of_it(durable_store_url: str) -> Non
     gone = learn("gone", PENICILLIN, *store)
     said("consolidate", *store)
     with recollect.open(durable_store_url) as memory:
-        memory.space().session("gone").mode = "disabled"
+        # Its process ends before it comes to the pages.
+        ref = memory.space().session("gone").ref
+        memory.store.sessions.set_mode(ref, Mode.DISABLED, memory.runtime.now())
     new = learn("new", "I prefer tea to coffee.", *store)
 
     told = said("consolidate", "--dry-run", *store)
