@@ -350,8 +350,7 @@ class Settings:
     document_versions_kept: int = setting(
         100,
         "Versions that are kept of a page that people or agents write, beside a person's last one.",
-        minimum=1,
-        maximum=1_000_000,
+        (1, 1_000_000),
     )
     record_bytes_max: int = setting(
         1_048_576,
