@@ -27,7 +27,7 @@ from recollect.importers.items import (
 from recollect.importers.markdown import ImportingNotes
 from recollect.importers.running import Importing
 from recollect.importers.watching import INTERVAL_SECONDS, Watching
-from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, say
+from recollect.interfaces.cli.commands import Opt, Output, Target, command, say
 from recollect.interfaces.cli.output import counted, json_line, note, one_line, progress_bar, write
 from recollect.interfaces.cli.running import logged, stop_signals, terminated_like_interrupted
 from recollect.interfaces.cli.work import plan_totals, plan_view
@@ -40,19 +40,17 @@ WATCHED = ("claude-code", "codex", "jsonl")  # those that write lines as they go
 PLACES_SHOWN = 5
 _UNITS = ((2**30, "GB"), (2**20, "MB"), (2**10, "KB"))
 
-Paths = Annotated[tuple[Path, ...], Arg("[PATH]...")]
+Paths = Annotated[tuple[Path, ...], Opt(metavar="[PATH]...")]
 
 
 @command(makes_store=True)
 def import_(
     at: Target,
-    source: Annotated[str, Arg("SOURCE", choices=NAMES)],
+    source: Annotated[str, Opt(metavar="SOURCE", choices=NAMES)],
     paths: Paths = (),
     *,
-    dry_run: Annotated[
-        bool, Opt("Only show what would be imported, and what learning may cost.")
-    ] = False,
-    work: Annotated[bool, Opt("Learn from it at once, as recollect work does.")] = False,
+    dry_run: bool = False,
+    work: bool = False,
 ) -> None:
     """Import other programs' logs, exports and notes; each message is imported once.
 
@@ -68,16 +66,14 @@ def import_(
     that this version does not know are kept, counted and named. Sessions know their project, the
     directory that the agent worked in; recall and context can be narrowed to it.
 
-    Nothing is sent anywhere while reading. What was imported is learned from by a worker, by
-    recollect work, or with --work at once; --dry-run shows beforehand what that may cost with a
-    model.
+    Options:
+      dry_run: Only show what would be imported, and what learning may cost. Nothing is sent.
+      work: Learn from it at once, as recollect work does. Otherwise a worker does.
 
     Examples:
-      recollect import claude-code
       recollect import claude-code --dry-run
       recollect import codex ~/.codex/sessions/2026 --work
       recollect import chatgpt ~/Downloads/export.zip --space alice
-      recollect import markdown ~/notes
     """
     if dry_run and work:
         raise click.UsageError("Give --dry-run or --work, not both.")
@@ -183,19 +179,13 @@ def _shown(at: Target) -> Iterator[Callable[[ImportProgress], None]]:
 @command()
 def watch(
     at: Target,
-    source: Annotated[str, Arg("SOURCE", choices=WATCHED)],
+    source: Annotated[str, Opt(metavar="SOURCE", choices=WATCHED)],
     paths: Paths = (),
     *,
     interval: Annotated[
-        float, Opt("How often to look.", "SECONDS", at_least=0.05, at_most=3600)
+        float, Opt(metavar="SECONDS", at_least=0.05, at_most=3600)
     ] = INTERVAL_SECONDS,
-    work: Annotated[
-        bool,
-        Opt(
-            "Also run a worker here, which learns from sessions that have become quiet.",
-            name="--work/--no-work",
-        ),
-    ] = True,
+    work: bool = True,
 ) -> None:
     """Follow a coding agent's logs: what is written to them is in memory seconds later.
 
@@ -207,9 +197,13 @@ def watch(
     SIGTERM and Ctrl-C stop it. It reports what was imported on standard error; with --json each
     report is an object.
 
+    Options:
+      interval: How often to look.
+      work, --work/--no-work: Also run a worker here, which learns from sessions that have become
+        quiet.
+
     Examples:
       recollect watch claude-code
-      recollect watch codex --no-work --interval 10
       recollect watch jsonl ~/logs/assistant.jsonl --space work
     """
     reader = source_named(source)
