@@ -99,17 +99,14 @@ class ChatOptions:
 def chat(at: Target, *, options: ChatOptions) -> None:
     """Talk to an agent that has this memory: it remembers, across sessions and restarts.
 
-    At a terminal it reads line by line, and what begins with a slash is a command: /help lists
-    them. In a pipe each line is a message, and only answers go to standard output; with --json each
-    is an object on a line. The end of input ends the session: what was said becomes memory, at once
-    as far as that is possible within worker_grace_seconds.
+    At a terminal what begins with a slash is a command: /help lists them. In a pipe each line is a
+    message, and only answers go to standard output; with --json each is an object on a line. The
+    end of input ends the session: what was said becomes memory. Ctrl-C stops waiting for an answer,
+    which may still come; twice it leaves, and the session stays open.
 
-    Ctrl-C stops waiting for an answer, which may still come; twice it leaves, and the session stays
-    open. Without a model the agent answers from memory alone, and says so. With one it has tools to
-    search memory and to read its pages; it cannot change them.
-
-    What is said is stored before it is answered: if the process dies, the next one answers. The
-    exit code is 1 if something got no answer in a pipe or with --once.
+    Without a model the agent answers from memory alone, and says so. What is said is stored before
+    it is answered: if the process dies, the next one answers. The exit code is 1 if something got
+    no answer in a pipe or with --once.
 
     Examples:
       recollect chat --agent coder --session project:atlas --model anthropic:claude-sonnet-4-5
@@ -123,11 +120,7 @@ def chat(at: Target, *, options: ChatOptions) -> None:
     if has_own_prompt(agent):
         raise InvalidValue(f"{options.agent!r} works on memory, and talks to nobody")
     level = logging.INFO if options.verbose else logging.CRITICAL
-    with (
-        logged(level, as_json=at.as_json),
-        _opened(at, options) as memory,
-        line_reader() as lines,
-    ):
+    with logged(level, as_json=at.as_json), _opened(at, options) as memory, line_reader() as lines:
         is_fine = Talk(at=at, memory=memory, agent=agent, options=options, lines=lines).hold()
     if not is_fine:
         click.get_current_context().exit(1)

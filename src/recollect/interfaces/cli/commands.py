@@ -37,12 +37,7 @@ import click
 import recollect
 from recollect import config
 from recollect.errors import InvalidSetting, InvalidValue, NotFound, RecollectError
-from recollect.interfaces.cli.groups import (
-    LINE,
-    TARGET_NAMES,
-    CommandGroup,
-    target_options,
-)
+from recollect.interfaces.cli.groups import LINE, TARGET_NAMES, CommandGroup, target_options
 from recollect.interfaces.cli.output import json_line, note, one_line, write, write_json
 from recollect.observing.actors import acting
 from recollect.store.address import path_of, without_password
@@ -139,11 +134,7 @@ def _parameter(
     is_many = get_origin(kind) is tuple and get_args(kind)[-1] is Ellipsis
     if is_many:
         kind, inner = _unwrapped(get_args(kind)[0])
-        spec = replace(
-            spec,
-            read=spec.read or inner.read,
-            metavar=spec.metavar or inner.metavar,
-        )
+        spec = replace(spec, read=spec.read or inner.read, metavar=spec.metavar or inner.metavar)
     read = spec.read or (kind if isinstance(kind, type) and issubclass(kind, Enum) else None)
     given: dict[str, Any] = {
         "type": _type(kind, spec),

@@ -30,12 +30,7 @@ NEXT = (
 
 
 @command()
-def demo(
-    at: Target,
-    *,
-    full: bool = False,
-    keep: str | None = None,
-) -> None:
+def demo(at: Target, *, full: bool = False, keep: str | None = None) -> None:
     """Play sample conversations into a temporary store, kill a worker in the middle of its work,
     ask what was learned, correct it, and forget a session with a receipt.
 

@@ -18,6 +18,7 @@ from recollect.interfaces.cli.facts import source_in_words
 from recollect.interfaces.cli.output import (
     Fields,
     counted,
+    fields,
     harmless,
     indented,
     labelled,
@@ -153,34 +154,29 @@ def read(
 def _document_fields(at: Target, document: Document) -> Fields:
     keys = session_keys(at.space, [document])
     children = at.space.documents.tree(document.path, depth=1, limit=CHILDREN)[1:]
-    return {
-        "Document": "path",
-        "Id": "id",
-        "Version": lambda page: f"{page.version}, {shown(page.updated_at)}",
-        **_PAGE,
-        "Sources": lambda _: "; ".join(source_in_words(each, keys) for each in document.sources),
-        "Facts": "facts",
-        "Below": lambda _: [node.path.rpartition("/")[2] for node in children],
-    }
+    return fields(
+        f"document=path id version {_PAGE} sources facts below",
+        version=lambda page: f"{page.version}, {shown(page.updated_at)}",
+        by=_by,
+        sources=lambda _: "; ".join(source_in_words(each, keys) for each in document.sources),
+        below=lambda _: [node.path.rpartition("/")[2] for node in children],
+    )
 
 
 def _author(page: Document | Version) -> str:
     return f"{page.author.name} ({page.author.kind.value})"
 
 
-_PAGE: Fields = {
-    "By": lambda page: _author(page) + (f": {page.reason}" if page.reason else ""),
-    "Title": "title",
-    "About": "description",
-    "Tags": "tags",
-    "Links": "links",
-}
-_VERSION: Fields = {
-    "Document": "path",
-    "Version": lambda page: f"{page.number}, {page.event.value} {shown(page.at)}",
-    **_PAGE,
-    "Facts": "facts",
-}
+def _by(page: Document | Version) -> str:
+    return _author(page) + (f": {page.reason}" if page.reason else "")
+
+
+_PAGE = "by title about=description tags links"
+_VERSION = fields(
+    f"document=path version {_PAGE} facts",
+    version=lambda page: f"{page.number}, {page.event.value} {shown(page.at)}",
+    by=_by,
+)
 
 
 # Writing
@@ -202,9 +198,8 @@ def write(
 ) -> Output:
     """Write a document, or a new version of it; missing parents are created.
 
-    TEXT that is - or missing is read from standard input. Title, description, tags and links stay
-    as they were unless they are given. Writing the current text again makes no version. Secrets are
-    replaced by placeholders.
+    TEXT that is - or missing is read from standard input. What is not given stays as it was.
+    Writing the current text again makes no version. Secrets are replaced by placeholders.
 
     Options:
       file F: Take the text from a file.
@@ -386,19 +381,12 @@ def deleted(
       recollect docs deleted people
     """
     gone = at.space.documents.deleted(path or memory_root().text, limit=limit, after=after)
-    fields = {"PATH": "path", "DELETED": "deleted_at", "VERSION": "version", "ID": "id"}
+    columns = fields("path deleted_at version id")
     nothing = "Nothing was deleted there, or it was purged."
-    return listed(at, gone, tabled(fields, gone), nothing, limit=limit, after=after)
+    return listed(at, gone, tabled(columns, gone), nothing, limit=limit, after=after)
 
 
-_VERSIONS: Fields = {
-    "VERSION": "number",
-    "WHEN": "at",
-    "EVENT": "event",
-    "BY": _author,
-    "PATH": "path",
-    "REASON": "reason",
-}
+_VERSIONS = fields("version=number when=at event by path reason", by=_author)
 
 
 @command(docs)
@@ -514,10 +502,9 @@ def publish(
 ) -> Output:
     """Write the tree as Markdown files into DIRECTORY, which is created if necessary.
 
-    It changes in one step: readers see the tree before or after, never half of it. Only files that
-    changed are written. Refused while edits in it are not loaded; what is not from Recollect (.git,
-    attachments) counts as an edit, so keep that elsewhere. A shell inside DIRECTORY sees the new
-    files after entering it again.
+    It changes in one step: readers see the tree before or after, never half of it. Refused while
+    edits in it are not loaded; what is not from Recollect (.git, attachments) counts as an edit. A
+    shell inside DIRECTORY sees the new files after entering it again.
 
     Options:
       path: Only this document and what is below it. Default: what was published there before, or
@@ -562,8 +549,8 @@ def load(
     """Load what people changed in DIRECTORY: new files, edits, moves and deletions.
 
     What was published is the base: edits on both sides are merged. Where both changed the same
-    words there is a conflict, and both stay as they are; the output says how to resolve it. A
-    directory that was never published can be loaded, too. Exit code 1: not everything was loaded.
+    words there is a conflict, and both stay; the output says how to resolve it. A directory that
+    was never published can be loaded, too. Exit code 1: not everything was loaded.
 
     Options:
       path: Load it to there. Default: where it was published from, or ~/memory.

@@ -11,7 +11,7 @@ import click
 from recollect.errors import NotFound
 from recollect.facts import Facts
 from recollect.interfaces.cli.commands import Output, Target, command, group, listed
-from recollect.interfaces.cli.output import NONE, Fields, counted, labelled, moment, one_line
+from recollect.interfaces.cli.output import NONE, counted, fields, labelled, moment, one_line
 from recollect.interfaces.cli.parameters import (
     After,
     AsOf,
@@ -309,23 +309,17 @@ def facts_lines(found: Sequence[Fact], space: Space) -> Iterator[str]:
 
 def _fact_in_full(fact: Fact, at: Target) -> Iterator[str]:
     until = "" if fact.valid_to is None else f" until {moment(fact.valid_to)}"
-    fields: Fields = {
-        "Fact": "id",
-        "Says": "content",
-        "Space": "space",
-        "Tags": "tags",
-        "Trust": "trust",
-        "Topic": "topic",
-        "Metadata": lambda _: fact.metadata and json.dumps(dict(fact.metadata), ensure_ascii=False),
-        "Holds": lambda _: fact.holds(at.memory.clock.now()) and fact.superseded_by is None,
-        "Valid": lambda _: f"from {moment(fact.valid_from)}{until}",
-        "Superseded": lambda _: _superseded(fact, at.space),
-        "Made by": lambda _: fact.extractor or "a person",
-        "Created": "created_at",
-        "Updated": "updated_at",
-        "Usage": _usage,
-    }
-    yield from labelled(fields, fact)
+    labels = fields(
+        "fact=id says=content space tags trust topic metadata holds valid superseded made_by"
+        " created_at updated_at usage",
+        metadata=lambda _: fact.metadata and json.dumps(dict(fact.metadata), ensure_ascii=False),
+        holds=lambda _: fact.holds(at.memory.clock.now()) and fact.superseded_by is None,
+        valid=lambda _: f"from {moment(fact.valid_from)}{until}",
+        superseded=lambda _: _superseded(fact, at.space),
+        made_by=lambda _: fact.extractor or "a person",
+        usage=_usage,
+    )
+    yield from labelled(labels, fact)
     yield ""
     if not fact.sources:
         yield "No source: it was added by hand."

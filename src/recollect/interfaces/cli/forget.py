@@ -74,12 +74,11 @@ def forget(
     Everything that rests on it alone goes with it: facts, summaries, lines on pages, whole pages
     that a model wrote from it, published files. Facts that other sessions support as well stay,
     without this source. Pages that people or other agents wrote from it stay and are named, unless
-    --pages erase is given; so is text elsewhere that uses the same words. Records of spending stay.
+    --pages erase is given; so is text elsewhere that uses the same words.
 
-    A KEY stands for its current session; earlier ones are forgotten by their ids. An empty note
-    stays in the place of a record. A forgotten fact is not learned again from the sessions it came
-    from, which still say it. If the command is interrupted, run it again: it continues where it
-    was, and clears the pages, files and log of what was already gone.
+    A KEY stands for its current session; earlier ones are forgotten by their ids. A forgotten fact
+    is not learned again from the sessions it came from, which still say it. If the command is
+    interrupted, run it again: it continues where it was.
 
     Options:
       pages: What becomes of pages that people or other agents wrote from it; kept ones are named.
@@ -121,39 +120,39 @@ def _meant(
     at: Target, name: str, value: Any, agent: str | None
 ) -> tuple[str, dict[str, Any], SessionState | None]:
     """What is to be forgotten: in words, as arguments, and the session if it is one."""
-    space, so_far = at.space, "up to now, and what was learned from them alone"
+    space, state, shown = at.space, None, one_line(str(value))
     redact = at.memory.runtime.redactor().keyed(space.name).redact
+
+    def said(text: str) -> str:
+        # Redacted whole, and then shortened: half a secret is not known for one.
+        return shortened(redact(text), SHOWN_CHARS)
+
+    wanted: dict[str, Any] = {"agent" if name == "agent_sessions" else name: value}
     match name:
         case "session":
             state = find_session(space, value, agent)
+            wanted = {"session": state.id}
             who = f"{one_line(state.key)}, {one_line(agent_label(state.agent_id))}"
             words = f"session {state.id} ({who}, {counted(state.last_seq, 'record')})"
-            return words, {"session": state.id}, state
         case "record":
             session_id, seq = read_record(value)
             found = space.sessions.records(session_id, max(seq - 1, 0), 1)
             if not found or found[0].seq != seq:
                 where = f"in space {space.name!r}; recollect history lists them"
                 raise NotFound(f"no record {value!r} {where}")
-            # Redacted whole, and then shortened: half a secret is not known for one.
-            said = shortened(redact(found[0].content), SHOWN_CHARS)
-            words = f"record {one_line(value)} ({found[0].role}: {said})"
-            return words, {"record": value}, None
+            words = f"record {shown} ({found[0].role}: {said(found[0].content)})"
         case "fact":
             fact = space.facts.get(value)  # one that was deleted can be forgotten as well
-            said = "" if fact is None else f" ({shortened(redact(fact.content), SHOWN_CHARS)})"
-            return f"fact {one_line(value)}{said}", {"fact": value}, None
+            words = f"fact {shown}" + ("" if fact is None else f" ({said(fact.content)})")
         case "document":
-            words = f"{one_line(value)} and what is below it, with every version"
-            return words, {"document": value}, None
-        case "agent_sessions":
-            words = f"all sessions of {one_line(value)} {so_far}"
-            return words, {"agent": read_agent(value)}, None
-        case "source":
-            return f"all sessions from {one_line(value)} {so_far}", {"source": value}, None
+            words = f"{shown} and what is below it, with every version"
+        case "agent_sessions" | "source":
+            wanted = {"agent": read_agent(value)} if name == "agent_sessions" else wanted
+            whose = "from" if name == "source" else "of"
+            words = f"all sessions {whose} {shown} up to now, and what was learned from them alone"
         case _:
             words = f"everything in space {one_line(space.name)}: sessions, facts and documents"
-            return words, {"everything": True}, None
+    return words, wanted, state
 
 
 def _receipt_in_words(receipt: Receipt) -> str:

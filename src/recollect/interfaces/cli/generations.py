@@ -20,8 +20,8 @@ from recollect.interfaces.cli.commands import Opt, Output, Target, command, grou
 from recollect.interfaces.cli.docs import diff_lines
 from recollect.interfaces.cli.output import (
     NONE,
-    Fields,
     counted,
+    fields,
     harmless,
     joined,
     labelled,
@@ -86,19 +86,15 @@ def list_(at: Target, *, limit: Limit = 20, before: Before = None) -> Output:
     """
     found = at.space.generations.list(limit, before)
     current = at.space.generations.state().generation
-    fields: Fields = {
-        "GENERATION": lambda each: f"{each.number}{' (current)' * (each.number == current)}",
-        "MADE": "made_at",
-        "BY": "made_by",
-        "ADDED": "added",
-        "RETAINED": "retained",
-        "REMOVED": "removed",
-        "DOCUMENTS": lambda each: f"{each.documents:,}, {each.changed:,} changed",
-        "NOTE": _note_on,
-    }
+    columns = fields(
+        "generation made_at by=made_by added retained removed documents note",
+        generation=lambda each: f"{each.number}{' (current)' * (each.number == current)}",
+        documents=lambda each: f"{each.documents:,}, {each.changed:,} changed",
+        note=_note_on,
+    )
     if found and found[-1].number == 1:
-        return Output(found, tabled(fields, found))
-    lines = tabled(fields, found)
+        return Output(found, tabled(columns, found))
+    lines = tabled(columns, found)
     return listed(
         at, found, lines, _none_yet(at), limit=limit, after=before, cursor="--before", by="number"
     )
@@ -138,18 +134,18 @@ def show(
         for version, each in versions[:limit]
     ]
     is_current = found.number == at.space.generations.state().generation
-    fields: Fields = {
-        "Generation": lambda each: f"{each.number}{' (current)' * is_current}",
-        "Space": "space",
-        "Made": lambda each: f"{moment(each.made_at)} by {each.made_by}",
-        "Memories": lambda each: _memories(each.added, each.retained, each.removed),
-        "Documents": lambda each: f"{each.documents:,}, {each.changed:,} changed by it",
-        "Spent": lambda each: spent_in_words(each.spent),
-        "Note": _note_on,
-    }
+    labels = fields(
+        "generation space made memories documents spent note",
+        generation=lambda each: f"{each.number}{' (current)' * is_current}",
+        made=lambda each: f"{moment(each.made_at)} by {each.made_by}",
+        memories=lambda each: _memories(each.added, each.retained, each.removed),
+        documents=lambda each: f"{each.documents:,}, {each.changed:,} changed by it",
+        spent=lambda each: spent_in_words(each.spent),
+        note=_note_on,
+    )
     shown = [version for version, _ in versions[:limit]]
-    table = tabled({"VERSION": "number", "WRITTEN": "at", "PATH": "path"}, shown)
-    lines = [*labelled(fields, found), *([""] if shown else []), *table]
+    table = tabled(fields("version=number written=at path"), shown)
+    lines = [*labelled(labels, found), *([""] if shown else []), *table]
     left = len(versions) - limit
     notes = f"… and {counted(left, 'document')} more (--limit)" if left > 0 else ""
     return Output({**view(found), "has": has}, lines, notes)
@@ -302,12 +298,10 @@ _UNDONE = frozenset(list(_TOLD)[3:])
 def consolidate(at: Target, *, now: bool = False, dry_run: bool = False) -> Output:
     """Make the next generation of a space's memory from what its sessions came to.
 
-    The best memories are selected and compared with those of the last generation. What is new is
-    worked in, what was forgotten, disabled or has not been used for long is removed, and the
-    handbook (MEMORY), its summary, skills and evidence are published as a whole: as documents below
-    ~/memory, and as files. Workers do this by themselves, some time after something changed
-    (consolidation_cooldown_seconds); this command does not wait. It is done by the model that
-    consolidation_model names, or model; by rules where there is none, or where it says rules.
+    The best memories are selected and compared with those of the last generation; the handbook
+    (MEMORY), its summary, skills and evidence are published as a whole, as documents below ~/memory
+    and as files. Workers do this by themselves some time after something changed; this command does
+    not wait. It is done by the model that consolidation_model names, or model; else by rules.
 
     The exit code is 1 if there is something to do and it was not done: it is paused, waits after a
     failure, or failed.
@@ -374,15 +368,14 @@ def _reason_not_to(
 
 
 def _outcome_of(report: WorkReport) -> ConsolidationOutcome:
-    if report.generations:
-        return ConsolidationOutcome.PUBLISHED
-    if report.failed:
-        return ConsolidationOutcome.FAILED
-    if report.postponed:
-        return ConsolidationOutcome.POSTPONED
-    if report.stale or report.released:
-        return ConsolidationOutcome.OUTDATED
-    return ConsolidationOutcome.UNCHANGED if report.upkeep else ConsolidationOutcome.RUNNING
+    counts = {
+        ConsolidationOutcome.PUBLISHED: report.generations,
+        ConsolidationOutcome.FAILED: report.failed,
+        ConsolidationOutcome.POSTPONED: report.postponed,
+        ConsolidationOutcome.OUTDATED: report.stale + report.released,
+        ConsolidationOutcome.UNCHANGED: report.upkeep,
+    }
+    return next((each for each, count in counts.items() if count), ConsolidationOutcome.RUNNING)
 
 
 def _told(

@@ -42,11 +42,7 @@ def target_options() -> list[click.Parameter]:
             help="A path, sqlite:///…, postgresql://… or :memory:. Default: RECOLLECT_STORE, else"
             " a file in the user's data directory.",
         ),
-        click.Option(
-            ["--space"],
-            metavar="NAME",
-            help="The tenant's space. Default: default.",
-        ),
+        click.Option(["--space"], metavar="NAME", help="The tenant's space. Default: default."),
         click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, for programs."),
     ]
 

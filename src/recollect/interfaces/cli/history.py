@@ -14,14 +14,7 @@ from recollect import collection
 from recollect.descriptors import agent_label
 from recollect.errors import InvalidMessage, InvalidValue, RecollectError
 from recollect.interfaces.cli.commands import Opt, Output, Target, command, read_agent
-from recollect.interfaces.cli.output import (
-    counted,
-    harmless,
-    indented,
-    moment,
-    one_line,
-    shortened,
-)
+from recollect.interfaces.cli.output import counted, harmless, indented, moment, one_line, shortened
 from recollect.interfaces.cli.parameters import Agent, Key, Number, Text, Time, read_text
 from recollect.interfaces.views import view
 from recollect.messages import Attachment, Opaque, Part, Reasoning, Role, ToolCall, ToolResult

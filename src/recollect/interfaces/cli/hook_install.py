@@ -23,14 +23,7 @@ from recollect.hooks.installing import (
     settings_file,
 )
 from recollect.hooks.places import absolute
-from recollect.interfaces.cli.commands import (
-    Opt,
-    Output,
-    Target,
-    address_of,
-    command,
-    program,
-)
+from recollect.interfaces.cli.commands import Opt, Output, Target, address_of, command, program
 from recollect.interfaces.cli.output import harmless, one_line, write
 from recollect.interfaces.cli.parameters import DryRun
 from recollect.store.address import without_password
@@ -55,9 +48,8 @@ def install(
     """Let AGENT call `recollect hook` at its turning points.
 
     Everything else in its settings stays as it is, byte for byte; the original file is kept beside
-    it. A second run changes nothing. --store and --space become part of what is written and,
-    unless it is for a --project, so does a store that only RECOLLECT_STORE or a recollect.toml in
-    this directory names: agents call from anywhere, and may not know it.
+    it. --store and --space become part of what is written and, unless it is for a --project, so
+    does a store that only RECOLLECT_STORE or a recollect.toml in this directory names.
 
     Options:
       yes: Do not ask.

@@ -61,10 +61,9 @@ def import_(
       markdown             a folder of notes (Obsidian, basic-memory): becomes documents
       jsonl                lines with session, role, content and time
 
-    Run again, or after an interruption, it reads only what is new: files are known by their place
-    and their beginning, messages by their own ids. What was forgotten does not come back. Formats
-    that this version does not know are kept, counted and named. Sessions know their project, the
-    directory that the agent worked in; recall and context can be narrowed to it.
+    Run again, or after an interruption, it reads only what is new. What was forgotten does not come
+    back. Formats that this version does not know are kept, counted and named. Sessions know their
+    project, the directory that the agent worked in; recall and context can be narrowed to it.
 
     Options:
       dry_run: Only show what would be imported, and what learning may cost. Nothing is sent.
@@ -89,10 +88,11 @@ def import_(
                 report, plan = _tried(at, memory, reader, places, show)
             else:
                 report = Importing(memory, at.space_name, reader, progress=show).run(places)
-        value = report_view(report)
+        value, lines = report_view(report), [*_import_lines(report, is_dry=dry_run)]
         if plan is not None:
             value["work"] = plan_view(plan, with_prompts=False)
-        say(at, Output(value, _report_lines(report, plan, memory.settings)))
+            lines += plan_totals(plan, memory.settings)
+        say(at, Output(value, lines))
         if report.is_not_understood:
             raise InvalidValue(f"nothing in it was understood: {report.source} does not write this")
         if work:
@@ -189,13 +189,10 @@ def watch(
 ) -> None:
     """Follow a coding agent's logs: what is written to them is in memory seconds later.
 
-    Sources are claude-code, codex and jsonl. It first reads what it has not read yet, as recollect
-    import does, and then looks every few seconds for what is new; an incomplete line is waited for.
-    Several watchers, and recollect import beside them, import nothing twice. A session is learned
-    from when it has been quiet for idle_seconds.
-
-    SIGTERM and Ctrl-C stop it. It reports what was imported on standard error; with --json each
-    report is an object.
+    It first reads what it has not read yet, as recollect import does, and then looks every few
+    seconds for what is new. Several watchers, and recollect import beside them, import nothing
+    twice. SIGTERM and Ctrl-C stop it. What was imported is reported on standard error; with --json
+    as objects.
 
     Options:
       interval: How often to look.
@@ -216,14 +213,10 @@ def watch(
         if not report.records and not report.odd:
             return
         odd = f"; {sum(report.odd.values()):,} not understood" if report.odd else ""
-        new = f"{counted(report.records, 'new record')} in {_sessions(report)}{odd}."
+        new = f"{_records(report)}{odd}."
         note(json_line(report_view(report)) if at.as_json else new)
 
-    with (
-        logged(logging.WARNING, as_json=at.as_json),
-        at.open() as memory,
-        stop_signals() as wait,
-    ):
+    with logged(logging.WARNING, as_json=at.as_json), at.open() as memory, stop_signals() as wait:
         watching = Watching(memory, at.space_name, reader, places)
         worker = memory.worker() if work else None
         if worker is not None:
@@ -243,14 +236,6 @@ def watch(
 
 
 # The report of an import
-
-
-def _report_lines(
-    report: ImportReport, plan: WorkPlan | None, settings: recollect.Settings
-) -> Iterator[str]:
-    yield from _import_lines(report, is_dry=plan is not None)
-    if plan is not None:
-        yield from plan_totals(plan, settings)
 
 
 def _import_lines(report: ImportReport, *, is_dry: bool) -> Iterator[str]:
@@ -299,8 +284,9 @@ def report_view(report: ImportReport) -> dict[str, Any]:
     }
 
 
-def _sessions(report: ImportReport) -> str:
-    return counted(len(report.sessions), "session")
+def _records(report: ImportReport) -> str:
+    sessions = counted(len(report.sessions), "session")
+    return f"{counted(report.records, 'new record')} in {sessions}"
 
 
 def _new(report: ImportReport) -> str:
@@ -311,7 +297,7 @@ def _new(report: ImportReport) -> str:
     }
     parts = [counted(count, noun) for noun, count in counts.items() if count]
     if report.records or not parts:
-        parts.insert(0, f"{counted(report.records, 'new record')} in {_sessions(report)}")
+        parts.insert(0, _records(report))
     return ", ".join(parts)
 
 

@@ -84,6 +84,19 @@ def spent_in_words(spent: Spent) -> str:
 Fields = Mapping[str, str | Callable[[Any], object]]
 
 
+def fields(names: str, **computed: Callable[[Any], object]) -> Fields:
+    """The fields with these names, each headed by its own or as in `cursor=processed_until`.
+
+    What is computed stands where its name does.
+    """
+    found: dict[str, str | Callable[[Any], object]] = {}
+    for each in names.split():
+        heading, _, name = each.rpartition("=")
+        heading = (heading or name.removesuffix("_at")).replace("_", " ")
+        found[heading] = computed.get(name, name)
+    return found
+
+
 def shown(value: object) -> str:
     """A part of a value as people read it; empty where there is nothing."""
     match value:
@@ -114,13 +127,14 @@ def labelled(fields: Fields, value: Any) -> Iterator[str]:
     width = max(len(name) for name, text in found.items() if text)
     for name, text in found.items():
         if text:
-            yield f"{click.style(name.ljust(width), bold=True)}  {one_line(text)}"
+            heading = f"{name[0].upper()}{name[1:]}".ljust(width)
+            yield f"{click.style(heading, bold=True)}  {one_line(text)}"
 
 
 def tabled(fields: Fields, found: Iterable[Any], indent: str = "") -> Iterator[str]:
     """Lines of a table with a row for each value; none where there is none."""
     rows = [[text or NONE for text in _read(each, fields)] for each in found]
-    return table(tuple(fields), rows, indent) if rows else iter(())
+    return table([heading.upper() for heading in fields], rows, indent) if rows else iter(())
 
 
 def cards(found: Iterable[T], *parts: Callable[[T], str], indent: str = "") -> Iterator[str]:

@@ -148,10 +148,8 @@ def recall(
     """Find what is remembered about QUERY: facts, documents, summaries and messages.
 
     Any text is a query, a question too; names of people and times ("last spring") count. A QUERY
-    that is - or missing is read from standard input. No model is asked.
-
-    A hit has its rank, its text, its kind with the name to call it by (a fact's id, a document's
-    path, session:number of a record), its date, and who says so. JSON has every reason and source.
+    that is - or missing is read from standard input. No model is asked. A hit has its rank, its
+    text, the name to call it by, its date, and who says so; JSON has every reason and source.
 
     Options:
       speaker NAME: Who asks: "where do I live" is about them.
@@ -196,12 +194,10 @@ def context(
 ) -> Output:
     """Print what is remembered about QUERY as a block for a prompt, and nothing else.
 
-    An empty QUERY is answered with a recap: of the project that --project names, else of the
-    person.
-
-    The block is fenced as data, fits its budget, and each line has a mark to cite it by. Where
-    nothing fits, nothing is printed; that is no error. A QUERY that is - or missing is read from
-    standard input. No model is asked, and nothing is counted as used.
+    The block is fenced as data, fits its budget, and each line has a mark to cite it by; where
+    nothing fits, nothing is printed. An empty QUERY is answered with a recap: of the project that
+    --project names, else of the person. A QUERY that is - or missing is read from standard input.
+    No model is asked, and nothing is counted as used.
 
     Options:
       max_tokens: The size of the whole block, everything counted. Default: 2000; of a recap

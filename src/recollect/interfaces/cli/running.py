@@ -72,13 +72,6 @@ def stop_signals() -> Iterator[Callable[[float | None], signal.Signals | None]]:
         yield wait
 
 
-def wait_for_stop(wait: Callable[[float | None], signal.Signals | None]) -> signal.Signals:
-    """Wait until the process is told to stop, however long that takes."""
-    while (received := wait(None)) is None:
-        pass
-    return received
-
-
 @contextmanager
 def terminated_like_interrupted() -> Iterator[None]:
     """SIGTERM unwinds the stack as Ctrl-C does, so that what was begun is given back."""

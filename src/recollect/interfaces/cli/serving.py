@@ -22,7 +22,7 @@ from recollect.errors import InvalidValue, MissingExtra, NotFound
 from recollect.hooks.places import absolute
 from recollect.importers.projects import project_of
 from recollect.interfaces.cli.commands import Opt, Output, Target, command, group, program
-from recollect.interfaces.cli.output import Fields, note, one_line, tabled, write_json
+from recollect.interfaces.cli.output import fields, note, one_line, tabled, write_json
 from recollect.interfaces.cli.running import logged
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.mcp.clients import AGENTS, has_project, snippet
@@ -93,9 +93,8 @@ def serve(at: Target, *, served: ServeOptions) -> None:
     """Serve this memory over HTTP: the web page at /ui, the API at /v1, /healthz and /metrics.
 
     Every request needs a key, on this machine as well: recollect keys creates them. Where there is
-    none yet, the first one is created and shown on the terminal, once; it opens every space. A
-    worker distils sessions, unless --no-work says that other processes do. All spaces are served,
-    whatever --space says: a key determines which one is seen.
+    none yet, the first one is created and shown on the terminal, once; it opens every space. All
+    spaces are served, whatever --space says: a key determines which one is seen.
 
     SIGTERM and Ctrl-C stop it: it accepts no more requests and lets those under way finish. Put a
     proxy with TLS in front of it where others can reach it.
@@ -185,16 +184,10 @@ def create(
     return Output(view(key) | {"secret": secret}, secret, before=told)
 
 
-_KEY: Fields = {
-    "ID": "id",
-    "NAME": "name",
-    "SPACE": lambda key: key.space or "(all)",
-    "SCOPE": "scope",
-    "CREATED": "created_at",
-    "EXPIRES": "expires_at",
-    "REVOKED": "revoked_at",
-    "LAST USED": "last_used_at",
-}
+_KEY = fields(
+    "id name space scope created_at expires_at revoked_at last_used_at",
+    space=lambda key: key.space or "(all)",
+)
 
 
 @command(keys)
@@ -283,11 +276,8 @@ def mcp(
 
     The agent starts this command itself and talks to it over standard input and output; --config
     prints how to set that up. It gets tools to search, read, list, add, correct and delete
-    memories, a context for a task, and notes as files. The space is the one of --space: no agent
-    can name another. The store is opened after the handshake, and a worker distils sessions,
-    unless --no-work says that another process does.
-
-    With --http it serves any number of clients, on this machine only, or for others with a token.
+    memories, a context for a task, and notes as files, all in the space of --space. With --http it
+    serves any number of clients, on this machine only, or for others with a token.
 
     Options:
       address, --http HOST:PORT: Serve streamable HTTP at /mcp instead of standard input and output.

@@ -13,9 +13,9 @@ from recollect.errors import UsageError
 from recollect.interfaces.cli.commands import Output, Target, command, group, listed
 from recollect.interfaces.cli.facts import facts_lines
 from recollect.interfaces.cli.output import (
-    Fields,
     cards,
     cost,
+    fields,
     harmless,
     indented,
     joined,
@@ -119,16 +119,12 @@ def _mark(state: SessionState) -> str:
     return "" if state.invalidated_at is None else f"{state.invalidated_at} ({state.marked_by})"
 
 
-_COLUMNS: Fields = {
-    "SESSION": "id",
-    "KEY": "key",
-    "AGENT": _agent,
-    "RECORDS": "last_seq",
-    "MARK": _mark,
-    "CURSOR": "processed_until",
-    "STATE": _state,
-    "LAST ACTIVITY": "last_activity_at",
-}
+_COLUMNS = fields(
+    "session=id key agent records=last_seq mark cursor=processed_until state last_activity_at",
+    agent=_agent,
+    mark=_mark,
+    state=_state,
+)
 
 
 # Changes by hand
@@ -240,7 +236,17 @@ def show(at: Target, key_or_id: KeyOrId, *, agent: Agent = None, limit: Count = 
     extraction = own.extraction(state.id)
 
     def lines() -> Iterator[str]:
-        yield from labelled({**_LABELS, "Records": lambda each: _records(each, count)}, state)
+        labels = fields(
+            "session=id space key agent state rotation source project parent records mark"
+            " cursor=processed_until unprocessed created_at last_activity_at",
+            agent=_agent,
+            state=lambda _: _since(_state(state), " at ", state.ended_at),
+            records=lambda _: (
+                f"{count:,}, the last has seq {state.last_seq}" if state.last_seq else "none"
+            ),
+            mark=lambda _: _since(_mark(state), ", since ", state.marked_at),
+        )
+        yield from labelled(labels, state)
         if ranges:
             yield from ("", *tabled(_RANGE, ranges))
         else:
@@ -263,52 +269,20 @@ def _places(fact: Fact, session_id: str) -> list[tuple[int, int]]:
     return [(each.seq, each.seq_to) for each in fact.sources if each.session_id == session_id]
 
 
-def _records(state: SessionState, count: int) -> str:
-    return f"{count:,}, the last has seq {state.last_seq}" if state.last_seq else "none"
-
-
 def _since(words: str, what: str, time: datetime | None) -> str:
     return words if time is None else f"{words}{what}{moment(time)}"
 
 
-_LABELS: Fields = {
-    "Session": "id",
-    "Space": "space",
-    "Key": "key",
-    "Agent": _agent,
-    "State": lambda state: _since(_state(state), " at ", state.ended_at),
-    "Rotation": "rotation",
-    "Source": "source",
-    "Project": "project",
-    "Parent": "parent",
-    "Records": "last_seq",
-    "Mark": lambda state: _since(_mark(state), ", since ", state.marked_at),
-    "Cursor": "processed_until",
-    "Unprocessed": "unprocessed",
-    "Created": "created_at",
-    "Last activity": "last_activity_at",
-}
-_RANGE: Fields = {
-    "RECORDS": lambda each: f"{each.first_seq}–{each.last_seq}",
-    "OUTCOME": "outcome",
-    "PASS": "pass_number",
-    "ATTEMPT": "attempt",
-    "TOKENS": lambda each: each.spent.tokens or None,
-    "COST": lambda each: cost(each.spent.cost_micros) if each.spent.tokens else None,
-    "AT": "at",
-    "BY": "extractor",
-    "REASON": "reason",
-}
-_CALL: Fields = {
-    "AT": "at",
-    "PURPOSE": "purpose",
-    "OUTCOME": "outcome",
-    "ATTEMPT": "attempt",
-    "IN": "input_tokens",
-    "OUT": "output_tokens",
-    "COST": lambda call: cost(call.cost_micros),
-    "MODEL": "model",
-}
+_RANGE = fields(
+    "records outcome pass=pass_number attempt tokens cost at by=extractor reason",
+    records=lambda each: f"{each.first_seq}–{each.last_seq}",
+    tokens=lambda each: each.spent.tokens or None,
+    cost=lambda each: cost(each.spent.cost_micros) if each.spent.tokens else None,
+)
+_CALL = fields(
+    "at purpose outcome attempt in=input_tokens out=output_tokens cost model",
+    cost=lambda call: cost(call.cost_micros),
+)
 
 
 def _headed(title: str, words: str = "") -> Iterator[str]:

@@ -26,6 +26,7 @@ from recollect.interfaces.cli.output import (
     Fields,
     cards,
     counted,
+    fields,
     joined,
     moment,
     more,
@@ -70,18 +71,185 @@ class Overview:
     caps: Caps  # what each space may use in a day
     spaces: tuple[Consolidation, ...]  # in which something was learned, as far as they are listed
     has_more_spaces: bool
+    at: Target
+
+    @property
+    def now(self) -> datetime:
+        return self.status.at
+
+    @property
+    def space(self) -> str | None:
+        return self.at.named_space
 
     def view(self) -> dict[str, Any]:
-        now = self.status.at
         return {
-            **view(self.status, now),
-            "paused": view(self.paused, now),
-            "passes": view(self.passes, now),
+            "space": self.at.scope,
+            **view(self.status, self.now),
+            "paused": view(self.paused, self.now),
+            "passes": view(self.passes, self.now),
             "sessions_not_listed": dict(self.others),
             "agent_counts": {life.value: self.lives.get(life, 0) for life in Life},
             "caps": self.caps,
-            "consolidations": [consolidation_view(each, now) for each in self.spaces],
+            "consolidations": [consolidation_view(each, self.now) for each in self.spaces],
         }
+
+    def lines(self) -> Iterator[str]:
+        found = self.status
+        jobs = Counter(found.job_counts) - self.of_no_session
+        states = _counts({state: jobs[state] for state in sorted(jobs)})
+        yield from _section("Store", f"{found.store.kind}, {one_line(found.store.location)}")
+        yield from _section("Schema", f"version {found.store.schema_version}")
+        yield from _section("Space", "all" if self.space is None else one_line(self.space))
+        yield from self._paused()
+        marked = joined(counted(found.marked_count, "session"), states and f"jobs: {states}")
+        yield from _section("Marked", marked, cards(found.marked, self._name, self._marked))
+        yield from more(len(found.marked), found.marked_count)
+        waiting = counted(found.waiting_count, "session")
+        yield from _section("Waiting", waiting, cards(found.waiting, self._name, self._waiting))
+        yield from more(len(found.waiting), found.waiting_count)
+        if passes := self.passes:
+            words = f"{counted(len(passes), 'session')} to be gone through again"
+            shown = passes[: max(len(found.sessions), 1)]
+            key = cards(shown, lambda job: one_line(job.key), self._job)
+            yield from _section("Again", words, key)
+            yield from more(len(shown), len(passes))
+        progress = cards(found.sessions, self._heading, self._ending, self._learned, self._error)
+        yield from _section("Sessions", self._sessions(), progress)
+        if count := sum(self.lives.values()):
+            words = f"{count:,}: {_counts({life: self.lives.get(life, 0) for life in Life})}"
+            yield from _section("Agents", words, agent_lines(found.agents, self.now, self.space))
+            yield from more(len(found.agents), count)
+        yield from self._memory()
+        caps, whose = self.caps, "each space" if self.space is None else "the space"
+        limits = counted(caps.calls_per_day, "call"), counted(caps.tokens_per_day, "token")
+        spent = f"today (UTC): {spent_in_words(found.spent_today)}"
+        yield from _section("Spent", spent, [f"{whose} may use {' and '.join(limits)} a day"])
+        if any(use.by not in ("rules", "off") or use.in_all.tokens for use in found.models):
+            yield from _section("Models", "who does each job, and what it cost")
+            yield from tabled(_MODEL, found.models, "  ")
+        if upkeep := [job for job in found.jobs if job.kind in UPKEEP]:
+            yield from _section("Upkeep", counted(len(upkeep), "job"))
+            yield from tabled(self._upkeep(), upkeep, "  ")
+
+    def _paused(self) -> Iterator[str]:
+        """What waits although nothing is wrong with it: why, until when, and how to resume."""
+        by_reason: dict[str, list[Job]] = {}
+        for job in self.paused:
+            by_reason.setdefault(job.last_error or "", []).append(job)
+        for reason, jobs in by_reason.items():
+            nouns = Counter(NOUNS.get(job.kind, "session") for job in jobs)
+            what = " and ".join(counted(count, noun) for noun, count in nouns.items())
+            until = moment(max(job.due_at for job in jobs if job.due_at is not None))
+            told = click.style(f"{what}, until {until}", fg="yellow", bold=True)
+            yield from _section("Paused", told, [one_line(reason)])
+        if by_reason:
+            where = f"{self.at.arguments}{'' if self.space else ' --all'}"
+            yield f"  Fix that, then resume at once: recollect retry{where}"
+
+    def _name(self, state: SessionState) -> str:
+        where = "" if self.space is not None else f", space {one_line(state.space)}"
+        return f"{state.id}  {one_line(state.key)} ({one_line(agent_label(state.agent_id))}{where})"
+
+    def _marked(self, state: SessionState) -> str:
+        marked = f"{counted(state.unprocessed, 'record')} up to {state.invalidated_at},"
+        marked += f" marked by {state.marked_by} since {moment(state.marked_at)}"
+        by_key = {job.key: job for job in self.status.jobs if job.kind is JobKind.EXTRACT}
+        return f"{marked}\n{self._job(by_key[state.id])}" if state.id in by_key else marked
+
+    def _waiting(self, state: SessionState) -> str:
+        found = self.status
+        due = state.last_activity_at + timedelta(seconds=found.idle_sweep_seconds)
+        if state.id in found.passed_over:
+            why = "left out by scan_sources or scan_age_days_max (recollect work --all)"
+        elif due <= found.at:
+            why = f"due since {moment(due)}: the next idle sweep marks it (recollect sweep)"
+        else:
+            why = f"will be marked by the idle sweep at {moment(due)}"
+        return f"{counted(state.unprocessed, 'record')}; {why}"
+
+    def _job(self, job: Job) -> str:
+        """Why a job is not running, when it is tried next, and what went wrong."""
+        why = f"{job.state}: {one_line(job.why(self.now))}; next try: {self._next_try(job)}"
+        # The error of what is paused stands above.
+        is_told = job.last_error and not _is_paused(job, self.now)
+        error = f"last error: {shortened(job.last_error or '', ERROR_CHARS)}" if is_told else ""
+        tries = joined(_tries(job), error)
+        return f"{why}\n{tries}" if tries else why
+
+    def _next_try(self, job: Job) -> str:
+        time = job.next_attempt_at(self.now)
+        if time is None:
+            return "recollect retry" if job.state is JobState.PARKED else NONE
+        if time <= self.now:
+            return "now"
+        return f"{moment(time)}, if it dies" if job.state is JobState.CLAIMED else moment(time)
+
+    def _sessions(self) -> str:
+        listed, others = len(self.status.sessions), self.others.total()
+        if not others:
+            return f"{listed:,}, the most recently started first" if listed > 1 else f"{listed:,}"
+        words = _counts(dict(self.others.most_common()))
+        least = "at least " if listed + others >= LIST_MAX else ""
+        return f"{listed:,} of {least}{listed + others:,}; the others: {words} (--limit)"
+
+    def _heading(self, progress: SessionProgress) -> str:
+        where = "" if self.space is not None else f" (space {one_line(progress.space)})"
+        return f"{progress.session_id}  {one_line(progress.key)}{where}"
+
+    def _ending(self, progress: SessionProgress) -> str:
+        if progress.outcome is None and not progress.remembered:
+            return "never remembered"
+        words = _outcome(progress)
+        if progress.outcome not in (SessionOutcome.FAILED, None):
+            words = f"{click.style(words, fg='green')} {moment(progress.finished_at)}"
+        words += f", attempt {progress.attempt}" if progress.attempt is not None else ""
+        unprocessed = progress.last_seq - (progress.processed_until or 0)
+        return joined(words, counted(unprocessed, "new record") if unprocessed else "")
+
+    def _learned(self, progress: SessionProgress) -> str:
+        lines = []
+        if progress.outcome is not None:
+            by = f" by {one_line(progress.extractor)}" if progress.extractor else ""
+            facts = counted(progress.facts, "fact")
+            lines.append(f"{facts}{by}; {spent_in_words(progress.spent)}")
+        if progress.handed_over:
+            parts = counted(progress.handed_over, "part")
+            lines.append(f"its memory-agent still has to read {parts} of it")
+        return "\n".join(lines)
+
+    def _error(self, progress: SessionProgress) -> str:
+        if progress.session_id in {job.key for job in self.paused}:
+            return "paused, see above"
+        if progress.last_error is None:
+            return ""
+        match progress.state:
+            case JobState.PARKED:
+                when = "parked, until recollect retry"
+            case JobState.DUE if progress.next_try_at and progress.next_try_at > self.now:
+                when = f"next try {moment(progress.next_try_at)}"
+            case JobState.DUE:
+                when = "next try now"
+            case _:
+                when = progress.state.value
+        error = click.style(shortened(progress.last_error, ERROR_CHARS), fg="red")
+        return f"{when}; last error: {error}"
+
+    def _memory(self) -> Iterator[str]:
+        if self.spaces or self.has_more_spaces:
+            due = counted(self.status.consolidations_due, "space")
+            yield from _section("Memory", f"changed since it was consolidated: {due}")
+        for each in self.spaces:
+            yield from (f"  {line}" for line in consolidation_lines(each, self.now, self.at))
+        if self.has_more_spaces:
+            yield "  … and more (--limit)"
+
+    def _upkeep(self) -> Fields:
+        return fields(
+            "job=kind last_run=finished_at state next_try tries last_error",
+            next_try=self._next_try,
+            tries=_tries,
+            last_error=lambda job: shortened(job.last_error or "", ERROR_CHARS),
+        )
 
 
 @command()
@@ -93,16 +261,12 @@ def status(
 ) -> Output:
     """Show what is due and what waits, over all spaces or, with --space, in one.
 
-    A marked session is due for processing: its state, the next attempt and the last error are
-    shown. A waiting session has unprocessed records and no mark yet; the idle sweep marks it after
-    a while without messages. Sessions are listed with how their last run ended, what was learned
-    and what it cost, the most recently started first. What is paused by a spending cap or a refused
-    key shows until when, and how to resume. Upkeep is what workers do for the store.
-
-    Where a model is or was in use, each job is listed with who does it and with the calls, tokens
-    and cost of today and in total. Memory is listed by space: which generation is current, what the
-    next one would change, and why it has not been made yet. Agents that work on memory itself, and
-    their sessions, are listed if something went wrong with them, or with --all-agents.
+    A marked session is due for processing; a waiting one has unprocessed records and no mark yet.
+    What is paused by a spending cap or a refused key shows until when, and how to resume. Sessions
+    are listed with how their last run ended, what was learned and what it cost, jobs with who does
+    them and what that cost, and spaces with the generation of memory that is current and what the
+    next one waits for. Agents that work on memory itself are listed if something went wrong with
+    them, or with --all-agents.
 
     Options:
       limit: At most N sessions of each kind, N agents and N spaces.
@@ -110,12 +274,13 @@ def status(
     Example:
       recollect status --space alice
     """
-    overview = _read(at.memory, at.scope, limit, all_agents=all_agents)
-    return Output({"space": at.scope, **overview.view()}, _Report(overview, at).lines())
+    overview = _read(at, limit, all_agents=all_agents)
+    return Output(overview.view(), overview.lines())
 
 
-def _read(memory: recollect.Memory, space: str | None, limit: int, *, all_agents: bool) -> Overview:
+def _read(at: Target, limit: int, *, all_agents: bool) -> Overview:
     """The status, and what of it lies beyond the limit and must not be missed."""
+    memory, space = at.memory, at.scope
     store, settings = memory.store, memory.settings
     jobs = store.leases.jobs(space, LIST_MAX)
     sessions = store.extractions.progress(space, LIST_MAX)
@@ -141,6 +306,7 @@ def _read(memory: recollect.Memory, space: str | None, limit: int, *, all_agents
         ),
         spaces=tuple(read_consolidation(memory, state, found.at) for state in states[:limit]),
         has_more_spaces=len(states) > limit,
+        at=at,
     )
 
 
@@ -186,189 +352,12 @@ def _section(title: str, value: str, lines: Iterable[str] = ()) -> Iterator[str]
     yield from (f"  {line}" for line in lines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Report:
-    """An overview as people read it."""
-
-    overview: Overview
-    at: Target
-
-    @property
-    def now(self) -> datetime:
-        return self.overview.status.at
-
-    @property
-    def space(self) -> str | None:
-        return self.at.named_space
-
-    def lines(self) -> Iterator[str]:
-        overview, found = self.overview, self.overview.status
-        jobs = Counter(found.job_counts) - overview.of_no_session
-        states = _counts({state: jobs[state] for state in sorted(jobs)})
-        yield from _section("Store", f"{found.store.kind}, {one_line(found.store.location)}")
-        yield from _section("Schema", f"version {found.store.schema_version}")
-        yield from _section("Space", "all" if self.space is None else one_line(self.space))
-        yield from self._paused()
-        marked = joined(counted(found.marked_count, "session"), states and f"jobs: {states}")
-        yield from _section("Marked", marked, cards(found.marked, self._name, self._marked))
-        yield from more(len(found.marked), found.marked_count)
-        waiting = counted(found.waiting_count, "session")
-        yield from _section("Waiting", waiting, cards(found.waiting, self._name, self._waiting))
-        yield from more(len(found.waiting), found.waiting_count)
-        if passes := overview.passes:
-            words = f"{counted(len(passes), 'session')} to be gone through again"
-            shown = passes[: max(len(found.sessions), 1)]
-            key = cards(shown, lambda job: one_line(job.key), self._job)
-            yield from _section("Again", words, key)
-            yield from more(len(shown), len(passes))
-        progress = cards(found.sessions, self._heading, self._ending, self._learned, self._error)
-        yield from _section("Sessions", self._sessions(), progress)
-        if count := sum(overview.lives.values()):
-            words = f"{count:,}: {_counts({life: overview.lives.get(life, 0) for life in Life})}"
-            yield from _section("Agents", words, agent_lines(found.agents, self.now, self.space))
-            yield from more(len(found.agents), count)
-        yield from self._memory()
-        caps, whose = overview.caps, "each space" if self.space is None else "the space"
-        limits = counted(caps.calls_per_day, "call"), counted(caps.tokens_per_day, "token")
-        spent = f"today (UTC): {spent_in_words(found.spent_today)}"
-        yield from _section("Spent", spent, [f"{whose} may use {' and '.join(limits)} a day"])
-        if any(use.by not in ("rules", "off") or use.in_all.tokens for use in found.models):
-            yield from _section("Models", "who does each job, and what it cost")
-            yield from tabled(_MODEL, found.models, "  ")
-        if upkeep := [job for job in found.jobs if job.kind in UPKEEP]:
-            yield from _section("Upkeep", counted(len(upkeep), "job"))
-            yield from tabled(self._upkeep(), upkeep, "  ")
-
-    def _paused(self) -> Iterator[str]:
-        """What waits although nothing is wrong with it: why, until when, and how to resume."""
-        by_reason: dict[str, list[Job]] = {}
-        for job in self.overview.paused:
-            by_reason.setdefault(job.last_error or "", []).append(job)
-        for reason, jobs in by_reason.items():
-            nouns = Counter(NOUNS.get(job.kind, "session") for job in jobs)
-            what = " and ".join(counted(count, noun) for noun, count in nouns.items())
-            until = moment(max(job.due_at for job in jobs if job.due_at is not None))
-            told = click.style(f"{what}, until {until}", fg="yellow", bold=True)
-            yield from _section("Paused", told, [one_line(reason)])
-        if by_reason:
-            where = f"{self.at.arguments}{'' if self.space else ' --all'}"
-            yield f"  Fix that, then resume at once: recollect retry{where}"
-
-    def _name(self, state: SessionState) -> str:
-        where = "" if self.space is not None else f", space {one_line(state.space)}"
-        return f"{state.id}  {one_line(state.key)} ({one_line(agent_label(state.agent_id))}{where})"
-
-    def _marked(self, state: SessionState) -> str:
-        marked = f"{counted(state.unprocessed, 'record')} up to {state.invalidated_at},"
-        marked += f" marked by {state.marked_by} since {moment(state.marked_at)}"
-        by_key = {job.key: job for job in self.overview.status.jobs if job.kind is JobKind.EXTRACT}
-        return f"{marked}\n{self._job(by_key[state.id])}" if state.id in by_key else marked
-
-    def _waiting(self, state: SessionState) -> str:
-        found = self.overview.status
-        due = state.last_activity_at + timedelta(seconds=found.idle_sweep_seconds)
-        if state.id in found.passed_over:
-            why = "left out by scan_sources or scan_age_days_max (recollect work --all)"
-        elif due <= found.at:
-            why = f"due since {moment(due)}: the next idle sweep marks it (recollect sweep)"
-        else:
-            why = f"will be marked by the idle sweep at {moment(due)}"
-        return f"{counted(state.unprocessed, 'record')}; {why}"
-
-    def _job(self, job: Job) -> str:
-        """Why a job is not running, when it is tried next, and what went wrong."""
-        why = f"{job.state}: {one_line(job.why(self.now))}; next try: {self._next_try(job)}"
-        # The error of what is paused stands above.
-        is_told = job.last_error and not _is_paused(job, self.now)
-        error = f"last error: {shortened(job.last_error or '', ERROR_CHARS)}" if is_told else ""
-        tries = joined(_tries(job), error)
-        return f"{why}\n{tries}" if tries else why
-
-    def _next_try(self, job: Job) -> str:
-        time = job.next_attempt_at(self.now)
-        if time is None:
-            return "recollect retry" if job.state is JobState.PARKED else NONE
-        if time <= self.now:
-            return "now"
-        return f"{moment(time)}, if it dies" if job.state is JobState.CLAIMED else moment(time)
-
-    def _sessions(self) -> str:
-        listed, others = len(self.overview.status.sessions), self.overview.others.total()
-        if not others:
-            return f"{listed:,}, the most recently started first" if listed > 1 else f"{listed:,}"
-        words = _counts(dict(self.overview.others.most_common()))
-        least = "at least " if listed + others >= LIST_MAX else ""
-        return f"{listed:,} of {least}{listed + others:,}; the others: {words} (--limit)"
-
-    def _heading(self, progress: SessionProgress) -> str:
-        where = "" if self.space is not None else f" (space {one_line(progress.space)})"
-        return f"{progress.session_id}  {one_line(progress.key)}{where}"
-
-    def _ending(self, progress: SessionProgress) -> str:
-        if progress.outcome is None and not progress.remembered:
-            return "never remembered"
-        words = _outcome(progress)
-        if progress.outcome not in (SessionOutcome.FAILED, None):
-            words = f"{click.style(words, fg='green')} {moment(progress.finished_at)}"
-        words += f", attempt {progress.attempt}" if progress.attempt is not None else ""
-        unprocessed = progress.last_seq - (progress.processed_until or 0)
-        return joined(words, counted(unprocessed, "new record") if unprocessed else "")
-
-    def _learned(self, progress: SessionProgress) -> str:
-        lines = []
-        if progress.outcome is not None:
-            by = f" by {one_line(progress.extractor)}" if progress.extractor else ""
-            facts = counted(progress.facts, "fact")
-            lines.append(f"{facts}{by}; {spent_in_words(progress.spent)}")
-        if progress.handed_over:
-            parts = counted(progress.handed_over, "part")
-            lines.append(f"its memory-agent still has to read {parts} of it")
-        return "\n".join(lines)
-
-    def _error(self, progress: SessionProgress) -> str:
-        if progress.session_id in {job.key for job in self.overview.paused}:
-            return "paused, see above"
-        if progress.last_error is None:
-            return ""
-        match progress.state:
-            case JobState.PARKED:
-                when = "parked, until recollect retry"
-            case JobState.DUE if progress.next_try_at and progress.next_try_at > self.now:
-                when = f"next try {moment(progress.next_try_at)}"
-            case JobState.DUE:
-                when = "next try now"
-            case _:
-                when = progress.state.value
-        error = click.style(shortened(progress.last_error, ERROR_CHARS), fg="red")
-        return f"{when}; last error: {error}"
-
-    def _memory(self) -> Iterator[str]:
-        overview = self.overview
-        if overview.spaces or overview.has_more_spaces:
-            due = counted(overview.status.consolidations_due, "space")
-            yield from _section("Memory", f"changed since it was consolidated: {due}")
-        for each in overview.spaces:
-            yield from (f"  {line}" for line in consolidation_lines(each, self.now, self.at))
-        if overview.has_more_spaces:
-            yield "  … and more (--limit)"
-
-    def _upkeep(self) -> Fields:
-        return {
-            "JOB": "kind",
-            "LAST RUN": "finished_at",
-            "STATE": "state",
-            "NEXT TRY": self._next_try,
-            "TRIES": _tries,
-            "LAST ERROR": lambda job: shortened(job.last_error or "", ERROR_CHARS),
-        }
-
-
-_MODEL: Fields = {
-    "JOB": "job",
-    "BY": lambda use: use.by or "the model of each agent",
-    "TODAY (UTC)": lambda use: spent_in_words(use.today),
-    "TOTAL": lambda use: spent_in_words(use.in_all),
-}
+_MODEL = fields(
+    "job by today_(UTC)=today total",
+    by=lambda use: use.by or "the model of each agent",
+    today=lambda use: spent_in_words(use.today),
+    total=lambda use: spent_in_words(use.in_all),
+)
 
 
 def _tries(job: Job) -> str:
@@ -382,15 +371,14 @@ def _tries(job: Job) -> str:
 def retry(at: Target, session_id: str | None = None, *, everything: bool = False) -> Output:
     """Make what is parked or paused due again: one session, those of a space, or all.
 
-    A session is parked when it failed too often, or in a way that another attempt would not fix. It
-    is paused when a spending cap was reached or the model's key was refused. recollect status shows
-    which, and the error. Fix the cause first: the session is then due at once, and its failures are
-    counted from zero. New messages in a parked session do the same.
+    A session is parked when it failed too often, or in a way that another attempt would not fix; it
+    is paused when a spending cap was reached or the model's key was refused. Fix the cause that
+    recollect status shows first: the session is then due at once, and its failures are counted from
+    zero.
 
     Messages of agents are parked one by one: SESSION_ID is then the session that status shows for
-    the agent. They go back to its inbox, and are answered as soon as somebody runs the agent, as
-    recollect chat does; what memory-agents could not file is filed by any worker. Each agent counts
-    as one job, and so does the consolidation of a space, which --space and --all also make due.
+    the agent. They go back to its inbox, and are answered as soon as somebody runs the agent. Each
+    agent counts as one job, and so does the consolidation of a space.
 
     Options:
       everything, --all: Everything that is parked or paused.
@@ -435,10 +423,9 @@ def _job_of(at: Target, key: str) -> Job:
 def sweep(at: Target) -> Output:
     """Mark every session that has unprocessed records and has been idle.
 
-    This catches what a process that died had no time to mark, after idle_sweep_seconds (10 minutes
-    by default); like the start-up scan, only from scan_sources and within scan_age_days_max (30
-    days by default). A running worker does this by itself; this command is for when there is none,
-    or when you do not want to wait for it. Over all spaces or, with --space, in one.
+    This catches what a process that died had no time to mark, after idle_sweep_seconds; only from
+    scan_sources and within scan_age_days_max. A running worker does it by itself. Over all spaces
+    or, with --space, in one.
 
     Example:
       RECOLLECT_IDLE_SWEEP_SECONDS=60 recollect sweep --space alice

@@ -11,8 +11,8 @@ import click
 from recollect.clock import SystemClock
 from recollect.config import Described, Settings, described
 from recollect.errors import NotFound
-from recollect.interfaces.cli.commands import Opt, Output, Target, command
-from recollect.interfaces.cli.output import NONE, Fields, counted, one_line, table, tabled
+from recollect.interfaces.cli.commands import Opt, Output, Target, address_of, command
+from recollect.interfaces.cli.output import NONE, counted, fields, one_line, table, tabled
 from recollect.interfaces.cli.parameters import Time, progress_shown
 from recollect.interfaces.views import view
 from recollect.operations.backup import Restoring, back_up
@@ -43,10 +43,9 @@ def spaces(at: Target) -> Output:
         found = [each for each in found if each.space == at.named_space]
         if not found:
             raise NotFound(f"there is no space {at.named_space!r}")
-    names = ("space", "sessions", "records", "facts", "documents")
-    fields = {**{name.upper(): name for name in names}, "SINCE": "created_at"}
+    columns = fields("space sessions records facts documents since=created_at")
     nothing = "No space holds anything yet; recollect append makes one."
-    return Output({"spaces": found}, tabled(fields, found), "" if found else nothing)
+    return Output({"spaces": found}, tabled(columns, found), "" if found else nothing)
 
 
 # Archives
@@ -67,11 +66,10 @@ def _contents(counts: Mapping[str, Mapping[str, int]]) -> str:
 def export(at: Target, path: NewFile) -> Output:
     """Write everything that is remembered into a new archive, PATH: all spaces, or one (--space).
 
-    The archive is a zip: JSON Lines for every kind of row, the documents as Markdown, and a
-    manifest with a digest of every member. The same content gives the same bytes, from SQLite and
-    from PostgreSQL. It is a snapshot; others can go on writing. Vectors, indexes and leases, which
-    are made anew, are left out; so are API keys. Deleted documents and facts are included until
-    they are purged or forgotten. PATH must not exist yet.
+    The archive is a zip of JSON Lines, the documents as Markdown, and a manifest with a digest of
+    every member. The same content gives the same bytes, from SQLite and from PostgreSQL. It is a
+    snapshot; others can go on writing. Vectors, indexes, leases and API keys are left out; deleted
+    documents and facts are included until they are purged or forgotten. PATH must not exist yet.
 
     Example:
       recollect export alice.zip --space alice
@@ -87,10 +85,9 @@ def export(at: Target, path: NewFile) -> Output:
 def load(at: Target, path: NewFile) -> Output:
     """Load an archive that recollect export wrote: all its spaces or, with --space, one.
 
-    The archive is checked before anything is written; one that was truncated or changed is refused.
-    None of its spaces may be in the store, unless it is exactly the same: so an interrupted load
-    can simply be run again. Each space is loaded as a whole or not at all, and is compared with the
-    archive before it counts. Vectors are made anew by the worker.
+    The archive is checked before anything is written. None of its spaces may be in the store,
+    unless it is exactly the same: so an interrupted load can simply be run again. Each space is
+    loaded as a whole or not at all, and is compared with the archive before it counts.
 
     Example:
       recollect load memory.zip --store new.db
@@ -109,9 +106,8 @@ def migrate(at: Target, *, to: str) -> Output:
     """Copy a whole store into another one, from SQLite to PostgreSQL or the other way round.
 
     The other store must be empty, or hold what an interrupted migration from here left there: run
-    the command again, and it continues. At the end both are read and compared, table by table. The
-    source is only read. Stop everything that writes to it first; later writes are detected, and
-    the migration then has to be run once more. API keys are copied; vectors are made anew. All
+    the command again, and it continues. At the end both are compared, table by table. Stop
+    everything that writes to the source first. API keys are copied; vectors are made anew. All
     spaces are copied, whatever --space says.
 
     Options:
@@ -132,11 +128,10 @@ def migrate(at: Target, *, to: str) -> Output:
 def backup(at: Target, path: NewFile) -> Output:
     """Copy the store into PATH, a new file, while others go on reading and writing.
 
-    A store on SQLite becomes a database file, which is checked before it gets its name. A store on
-    PostgreSQL becomes an archive of all spaces, as recollect export writes it, from one snapshot:
-    without vectors, API keys and the salt of redaction; to copy the server use its own tools.
+    A store on SQLite becomes a database file, which is checked before it gets its name; one on
+    PostgreSQL an archive of all spaces, without vectors, API keys and the salt of redaction.
     recollect restore creates a store from either, on either. It is always the whole store, whatever
-    --space says; recollect export takes one space.
+    --space says.
 
     Example:
       recollect backup memory-2026-01-01.db
@@ -158,10 +153,9 @@ def restore(
 ) -> Output:
     """Create the store that --store names from the backup PATH: a database file or an archive.
 
-    An existing store is never overwritten. With --replace a file that nobody has open is kept as
-    <name>.before-<time>, and the restored one gets its name in one step. A backup is checked before
-    anything happens. On a server, restore into a new schema (?schema=<name>). It is always the
-    whole store, whatever --space says; recollect load takes one space.
+    A backup is checked before anything happens. With --replace a file that nobody has open is kept
+    as <name>.before-<time>, and the restored one gets its name in one step. On a server, restore
+    into a new schema (?schema=<name>). It is always the whole store, whatever --space says.
 
     Options:
       replace: Replace an existing store, which is kept under another name.
@@ -186,10 +180,9 @@ def restore(
 def doctor(at: Target, *, repair: bool = False) -> Output:
     """Check a whole store: its files, its references, its indexes, its links and its jobs.
 
-    The exit code is 1 if something is wrong; a note is only worth knowing. --repair rebuilds
-    indexes, binds links, counts documents, reconciles marks and jobs and makes parked jobs due
-    again. It deletes nothing that was remembered. What it cannot repair comes with advice. It looks
-    at all spaces, whatever --space says.
+    The exit code is 1 if something is wrong; a note is only worth knowing. A repair deletes nothing
+    that was remembered; what it cannot repair comes with advice. It looks at all spaces, whatever
+    --space says.
 
     Options:
       repair: Repair what can be repaired safely.
@@ -244,9 +237,8 @@ def audit(
     """Show who did what, newest first: in one space with --space, else in all of them.
 
     The setting audit decides what is recorded: off (the default), writes, or all, which includes
-    reads. An entry is written before something is done, and its outcome afterwards; one without an
-    outcome was cut short, or is under way. No entry contains any text of a conversation. A worker
-    drops what is older than audit_days.
+    reads. An entry without an outcome was cut short, or is under way. No entry contains any text of
+    a conversation.
 
     Options:
       actor WHO: Only what this actor did, as it is shown.
@@ -270,15 +262,12 @@ def audit(
         notes.append(
             "Nothing is being recorded: set audit to writes or all (RECOLLECT_AUDIT=writes)."
         )
-    fields: Fields = {
-        "AT": "at",
-        "ACTOR": "actor",
-        "SPACE": "space",
-        "VERB": "verb",
-        "OUTCOME": lambda entry: entry.outcome or "under way, or cut short",
-        "TARGETS": _targets,
-    }
-    return Output(found, tabled(fields, found), notes)
+    columns = fields(
+        "at actor space verb outcome targets",
+        outcome=lambda entry: entry.outcome or "under way, or cut short",
+        targets=_targets,
+    )
+    return Output(found, tabled(columns, found), notes)
 
 
 def _targets(entry: AuditEntry) -> str:
@@ -293,9 +282,7 @@ def _targets(entry: AuditEntry) -> str:
 def config(at: Target) -> Output:
     """Show every setting: its value, where it comes from, its default and its bounds.
 
-    An option wins over RECOLLECT_… in the environment, which wins over recollect.toml or
-    recollect.yaml in the working directory or the user's configuration directory. No store is
-    opened, and passwords in addresses are not shown.
+    No store is opened, and passwords in addresses are not shown.
 
     Example:
       RECOLLECT_MARK_THRESHOLD=10 recollect config --json
@@ -352,11 +339,8 @@ def _origin(settings: Settings, name: str) -> str:
 def _opened(settings: Settings) -> str:
     if settings.database == "per-agent" and settings.origins.get("store") != "argument":
         return f"nothing: database is per-agent, in {settings.path('NAME')}"
-    if settings.store is not None:
-        return without_password(settings.store)
-    if not settings.data_dir and settings.sqlite_path is None:
-        return "nothing: data_dir is empty and memory is off"
-    return str(settings.path())
+    address = address_of(settings)
+    return without_password(address) if address else "nothing: data_dir is empty and memory is off"
 
 
 def _settings_view(settings: Settings) -> dict[str, Any]:
@@ -405,6 +389,5 @@ def verbs(_at: Target) -> Output:
         }
         for verb in VERBS
     ]
-    fields = {"VERB": "name", "SCOPE": "scope", "EFFECT": "effect"}
-    fields |= {"COMMAND": "commands", "HTTP": "http", "MCP": "tools"}
-    return Output(value, tabled(fields, VERBS))
+    columns = fields("verb=name scope effect command=commands http mcp=tools")
+    return Output(value, tabled(columns, VERBS))

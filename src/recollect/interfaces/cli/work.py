@@ -31,12 +31,7 @@ from recollect.interfaces.cli.output import (
     spent_in_words,
 )
 from recollect.interfaces.cli.parameters import KeyOrId, Number, find_session
-from recollect.interfaces.cli.running import (
-    logged,
-    stop_signals,
-    terminated_like_interrupted,
-    wait_for_stop,
-)
+from recollect.interfaces.cli.running import logged, stop_signals, terminated_like_interrupted
 from recollect.interfaces.http.metrics import store_lines
 from recollect.interfaces.views import view
 from recollect.memory import Memory
@@ -62,19 +57,15 @@ def work(
 ) -> Output:
     """Process what is due now, then stop: for a schedule, or where no worker runs.
 
-    First it looks for what became due unnoticed, as a worker does now and then: idle sessions
-    (idle_sweep_seconds), memories that expired, files that people edited. It continues until
-    nothing is due: sessions, then the memory of every space in which something changed, without a
-    cooldown (see recollect consolidate). What backs off after a failure, is parked, paused or being
+    It continues until nothing is due: sessions, then the memory of every space in which something
+    changed, without a cooldown. What backs off after a failure, is parked, paused or being
     processed elsewhere is left alone; recollect status shows which and why. It works for all spaces
-    of the store or, with --space, for that one alone, beside any number of workers. The exit code
-    is 1 if a session, or a consolidation, failed.
+    of the store or, with --space, for one, beside any number of workers. The exit code is 1 if a
+    session, or a consolidation, failed.
 
     Without a model everything is done by rules, offline. With one (the setting model) it distils
     sessions, files pages and writes the handbook, each of which costs money; extractor,
-    memory_agent_model and consolidation_model, set to rules, switch each off. After setting a
-    model, --again processes everything once more, or with --session that session. --dry-run sends
-    nothing and changes nothing; what it cannot estimate it names.
+    memory_agent_model and consolidation_model, set to rules, switch each off.
 
     Options:
       everything, --all: First mark every session that has unprocessed records.
@@ -246,13 +237,12 @@ def worker(
     """Process sessions as they are marked, until stopped.
 
     Any number of workers, on any number of machines, may share a store: each session is processed
-    by one at a time, and if that one dies another takes over when its lease has expired. A worker
-    also runs the idle sweep, and looks for overlooked sessions when it starts.
+    by one at a time, and if that one dies another takes over when its lease has expired.
 
     SIGTERM and Ctrl-C stop it: it claims nothing more, lets running sessions finish, and after
-    worker_grace_seconds gives back those that have not. A second signal ends it at once; others
-    then wait for its leases to expire. It logs a line for each session on standard error; with
-    --json each is an object. It works for all spaces, whatever --space says.
+    worker_grace_seconds gives back those that have not. A second signal ends it at once. It logs a
+    line for each session on standard error; with --json an object. It works for all spaces,
+    whatever --space says.
 
     Options:
       concurrency: Sessions processed at the same time. Default: the setting worker_concurrency.
@@ -300,7 +290,8 @@ def worker(
         note(json_line({"ready": ready}) if at.as_json else words)
         if figures is not None:
             note(json_line({"metrics": figures}) if at.as_json else f"Metrics: {figures}")
-        received = wait_for_stop(wait)
+        while (received := wait(None)) is None:
+            pass
         if not at.as_json:
             grace = settings.worker_grace_seconds
             note(f"Stopping ({received.name}), within {grace:g} s; once more ends it at once.")
