@@ -415,7 +415,7 @@ def _again(at: Target, option: str, value: str) -> str:
         elif not sign:
             next(given, None)
     names = context.command_path.split()
-    for name in names[1:]:
+    for name in set(names[1:]) & set(kept):
         kept.remove(name)
     end = kept.index("--") if "--" in kept else len(kept)
     kept[end:end] = [option, value]

@@ -92,7 +92,7 @@ def logged(level: int, *, as_json: bool) -> Iterator[None]:
     own = logging.getLogger(PACKAGE)
     level_before = own.level
     handler = logging.StreamHandler()
-    handler.setFormatter(_JsonFormatter() if as_json else _LineFormatter())
+    handler.setFormatter(_LogFormatter(as_json=as_json))
     own.setLevel(level)
     logging.getLogger().addHandler(handler)
     try:
@@ -102,31 +102,22 @@ def logged(level: int, *, as_json: bool) -> Iterator[None]:
         own.setLevel(level_before)
 
 
-class _LineFormatter(logging.Formatter):
-    """A line each; only a traceback takes more. No word of it can move the cursor."""
+class _LogFormatter(logging.Formatter):
+    """An object on a line, or a line for people; only a traceback takes more.
+
+    No word of it can move the cursor.
+    """
+
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{moment(_time(record))}  {record.levelname.lower():<7}  "
-        line += one_line(record.getMessage())
-        if record.exc_info:
-            line += f"\n{harmless(self.formatException(record.exc_info))}"
-        return line
-
-
-class _JsonFormatter(logging.Formatter):
-    """An object on a line each."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return json_line(
-            {
-                "at": _time(record),
-                "level": record.levelname.lower(),
-                "logger": record.name,
-                "message": record.getMessage(),
-                "traceback": self.formatException(record.exc_info) if record.exc_info else None,
-            }
-        )
-
-
-def _time(record: logging.LogRecord) -> datetime:
-    return datetime.fromtimestamp(record.created, UTC)
+        at, level = datetime.fromtimestamp(record.created, UTC), record.levelname.lower()
+        message = record.getMessage()
+        traceback = self.formatException(record.exc_info) if record.exc_info else None
+        if self._as_json:
+            entry = {"at": at, "level": level, "logger": record.name, "message": message}
+            return json_line(entry | {"traceback": traceback})
+        line = f"{moment(at)}  {level:<7}  {one_line(message)}"
+        return line if traceback is None else f"{line}\n{harmless(traceback)}"
