@@ -34,7 +34,7 @@ import recollect
 import recollect.store.postgres
 from recollect import crashpoints
 from recollect.clock import ManualClock
-from recollect.interfaces.cli.running import stop_signals, wait_for_stop
+from recollect.interfaces.cli.running import stop_signals
 from recollect.store.sqlite import SqliteDatabase
 from recollect.types.facts import Draft, FactQuery, NewFact, Trust
 from recollect.types.records import JobState, Outcome, SessionState
@@ -132,7 +132,7 @@ def work_until_told(order: Order, journal: Journal) -> None:
     """A worker in the background, as `recollect worker` has it: SIGTERM stops it in good order."""
     with stop_signals() as wait:
         journal.write(ready=True)
-        work_and_wait(order, journal, lambda: wait_for_stop(wait))
+        work_and_wait(order, journal, lambda: wait(None))
 
 
 def work_and_wait(order: Order, journal: Journal, wait_until_told: Callable[[], object]) -> None:

@@ -398,7 +398,7 @@ def test_generations_are_listed_in_pages() -> None:
         said("consolidate")
     page = run("generations", "list", "--limit", "2")
     assert re.findall(r"^(\d)", page.stdout, re.MULTILINE) == ["3", "2"]
-    assert "There may be more: recollect generations list --before 2" in page.stderr
+    assert "There may be more: recollect generations list --limit 2 --before 2" in page.stderr
     assert [each["number"] for each in run_json("generations", "list", "--before", "2")] == [1]
     only = said("generations", "diff", "1", "2", "--paths").splitlines()
     assert only[:2] == ["changed  ~/memory/MEMORY", "changed  ~/memory/memory_summary"]

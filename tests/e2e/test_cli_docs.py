@@ -312,7 +312,7 @@ def test_the_history_is_shown_page_by_page() -> None:
         docs("write", "x", f"number {number}")
     first = run("docs", "history", "x", "--limit", "2")
     assert re.findall(r"^(\d)", first.stdout, re.MULTILINE) == ["5", "4"]
-    assert "recollect docs history x --before 4" in first.stderr
+    assert "recollect docs history x --limit 2 --before 4" in first.stderr
     second = docs_json("history", "x", "--before", "4")
     assert [version["version"] for version in second] == [3, 2, 1]
     assert {"event", "body", "author", "at", "reason"} <= set(second[0])
@@ -688,7 +688,7 @@ def test_a_patch_can_remove_with_an_empty_file_and_says_if_nothing_changed() -> 
 def test_advice_leads_to_the_same_place(people: None) -> None:
     docs("append", "people/ben", "more")
     assert "--limit 1 --after" in run("docs", "tree", "people", "--limit", "1").stderr
-    assert "--before 2 --limit 1" in run("docs", "history", "people/ben", "--limit", "1").stderr
+    assert "--limit 1 --before 2" in run("docs", "history", "people/ben", "--limit", "1").stderr
     nothing = run("docs", "search", "unheard-of", "--space", "other")
     assert nothing.stderr.endswith("recollect docs tree --space other\n")
 

@@ -140,7 +140,7 @@ def test_facts_are_listed_by_tag_and_page_by_page() -> None:
     ids = [add(f"Fact number {n}.", "--tag", "odd" if n % 2 else "even")["id"] for n in range(5)]
     assert contents("list", "--tag", "odd") == ["Fact number 3.", "Fact number 1."]
     first = run("facts", "list", "--limit", "2")
-    assert f"recollect facts list --after {ids[3]}" in first.stderr
+    assert f"recollect facts list --limit 2 --after {ids[3]}" in first.stderr
     assert [f["id"] for f in run_json("facts", "list", "--after", ids[3])] == ids[2::-1]
     last = run("facts", "list", "--after", ids[0])
     assert (last.exit_code, last.output) == (0, "")

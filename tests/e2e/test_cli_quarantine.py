@@ -23,7 +23,7 @@ def test_a_person_sees_what_is_quarantined_and_decides(durable_store_url: str) -
     assert ORDER in listed.stdout
     assert plain.content not in listed.stdout
     paged = run("quarantine", "list", "--limit", "1", *store)
-    assert f"recollect quarantine list --after {other.id}" in paged.stderr
+    assert f"recollect quarantine list --limit 1 --after {other.id}" in paged.stderr
     after = run_json("quarantine", "list", "--after", other.id, *store)
     assert [fact["id"] for fact in after] == [order.id]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,23 @@ def test_what_is_misspelt_is_answered_with_what_was_meant(line: str, meant: str)
         assert result.exit_code == 2
         assert "Did you mean" in result.stderr
         assert meant in result.stderr
+
+
+def test_the_next_page_is_the_same_list_whatever_stood_on_the_line(tmp_path: Path) -> None:
+    store = str(tmp_path / "my memory.db")
+    for name in ("coffee", "green tea", "black tea", "mint tea"):
+        tag = name.split()[-1]
+        run("facts", "add", f"Ana likes {name}.", "--tag", tag, "--store", store, "--space", "a")
+    line = ["--store", store, "facts", "list", "--tag=tea", "--space=a", "--limit", "2"]
+    seen = []
+    while line:
+        page = run(*line)
+        seen += [each for each in page.stdout.splitlines() if each.startswith("    Ana")]
+        _, _, advice = page.stderr.partition("There may be more: recollect ")
+        line = shlex.split(advice)
+        assert not line or line[:2] == ["facts", "list"]
+    likes = [f"    Ana likes {name} tea." for name in ("mint", "black", "green")]
+    assert seen == likes
 
 
 # sessions by hand, and agents

@@ -124,12 +124,12 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.importers.items", "<dynamic>"),  # each source when it is asked for
         ("recollect.interfaces.cli.groups", "<dynamic>"),  # each command when it is used
         ("recollect.interfaces.cli.groups", "click.shell_completion"),  # only for Tab
-        ("recollect.interfaces.cli.groups", "recollect.interfaces.cli.candidates"),
         ("recollect.interfaces.cli.output", "recollect.interfaces.views"),  # no help needs them
         ("recollect.interfaces.cli.output", "rich.console"),  # only for a terminal
         ("recollect.interfaces.cli.output", "rich.progress"),
         ("recollect.interfaces.cli.output", "rich.table"),
         ("recollect.interfaces.cli.output", "rich.text"),
+        ("recollect.interfaces.cli.recall", "rich.cells"),
         ("recollect.interfaces.views", "msgspec"),  # an extra, only to describe what is answered
     }
 )

@@ -14,7 +14,7 @@ WIDTH = 88  # of the help texts, whatever the terminal
 PREFACE = """\
 Every command takes `--store`, `--space` and `--json`, before its name or after it; what stands
 after the name wins. `recollect completion` prints a script that lets your shell complete commands,
-options, spaces, session keys and paths of documents.
+options and their values.
 
 * **Standard output** carries the result and nothing else. Advice and errors go to standard error:
   one line `Error: …`, or with `--json` an object

@@ -136,6 +136,7 @@ LAYOUTS: Mapping[str, Layout] = {
         adds={"waiting": {"job_counts": _job_counts}},
     ),
     "types.records.StoreDescription": Layout(local={"location"}),
+    "operations.checks.Defect": Layout(names={"mending": "repair"}, hides={"repairs"}),
     "processing.WorkReport": Layout(hides={"upkeep", "turns"}),
     "store.key_protocol.ApiKey": Layout(hides={"digest"}),
 }

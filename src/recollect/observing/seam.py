@@ -59,33 +59,24 @@ class Observer(Protocol):
         ...
 
 
-def begin(
+@contextmanager
+def watched(
     observers: Sequence[Observer], verb: StoreVerb, args: Sequence[Any], named: Mapping[str, Any]
-) -> list[End]:
-    """Tell everybody that a verb begins; if one of them refuses, that it has ended."""
+) -> Iterator[Callable[[object], None]]:
+    """Tell everybody that a verb begins and how it ended: who was told first is told last.
+
+    What comes of it is said to what is yielded. If one of them refuses, those before it are told.
+    """
     ends: list[End] = []
+    came: list[object] = [None]
+    failed: BaseException | None = None
     try:
         for observer in observers:
             ends.append(observer.begin(verb, args, named))  # noqa: PERF401  # those told so far
+        yield came.append
     except BaseException as error:
-        end(ends, error, None)
+        failed, came = error, [None]
         raise
-    return ends
-
-
-def end(ends: list[End], error: BaseException | None, result: object) -> None:
-    """Tell them that it has ended: who was told first is told last."""
-    for each in reversed(ends):
-        each(error, result)
-
-
-@contextmanager
-def look(observers: Sequence[Observer], verb: StoreVerb) -> Iterator[None]:
-    """The same around what is not one call."""
-    ends = begin(observers, verb, (), {})
-    try:
-        yield
-    except BaseException as error:
-        end(ends, error, None)
-        raise
-    end(ends, None, None)
+    finally:
+        for each in reversed(ends):
+            each(failed, came[-1])

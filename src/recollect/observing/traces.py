@@ -17,7 +17,7 @@ from recollect.observing.actors import acting
 from recollect.observing.seam import End, StoreVerb
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import Span, Tracer
+    from opentelemetry.trace import StatusCode, Tracer
 
 SCOPE = "recollect"
 VERB, JOB, ERROR = "recollect.verb", "recollect.job", "error.type"
@@ -44,7 +44,7 @@ class VerbSpans:
     """Implements `Observer` by a span around every verb."""
 
     def __init__(self) -> None:
-        self._tracer = open_tracer()
+        open_tracer()  # what is missing is said at once
 
     def minds(self, verb: StoreVerb) -> bool:
         del verb
@@ -52,19 +52,15 @@ class VerbSpans:
 
     def begin(self, verb: StoreVerb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
         del args, named
-        entered = self._tracer.start_as_current_span(
-            f"{SCOPE}.{verb.name}",
-            attributes={VERB: verb.name},
-            record_exception=False,
-            set_status_on_exception=False,
-        )
-        span = entered.__enter__()
+        span = spanned(verb.name, {VERB: verb.name}, traced=True)
+        span.__enter__()
 
         def end(error: BaseException | None, result: object) -> None:
             del result
-            if error is not None:
-                _fail(span, error)
-            entered.__exit__(None, None, None)
+            if error is None:
+                span.__exit__(None, None, None)
+            else:
+                span.__exit__(type(error), error, error.__traceback__)
 
         return end
 
@@ -84,7 +80,9 @@ def spanned(name: str, attributes: Attributes, *, traced: bool) -> Iterator[Note
         try:
             yield span.set_attributes
         except BaseException as error:
-            _fail(span, error)
+            # By its class alone: a message may quote what somebody said.
+            span.set_attribute(ERROR, type(error).__name__)
+            span.set_status(_error_status())
             raise
 
 
@@ -95,12 +93,10 @@ def at_work(owner: str, job: str, *, traced: bool) -> Iterator[None]:
         yield
 
 
-def _fail(span: Span, error: BaseException) -> None:
-    """By its class alone: a message may quote what somebody said."""
+def _error_status() -> StatusCode:
     from opentelemetry.trace import StatusCode  # there is a span, so there is the extra
 
-    span.set_attribute(ERROR, type(error).__name__)
-    span.set_status(StatusCode.ERROR)
+    return StatusCode.ERROR
 
 
 def _unnoted(attributes: Attributes) -> None:

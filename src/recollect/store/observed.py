@@ -21,7 +21,7 @@ from recollect.errors import RecollectError, StoreError
 from recollect.ids import Ids
 from recollect.observing.actors import actor
 from recollect.observing.metrics import VERBS
-from recollect.observing.seam import End, Kind, Observer, StoreVerb, begin, end, look
+from recollect.observing.seam import End, Kind, Observer, StoreVerb, watched
 from recollect.observing.traces import VerbSpans
 from recollect.store import protocol
 from recollect.store.audit_protocol import DONE, Audit, AuditEntry
@@ -154,7 +154,7 @@ class ObservedStore:
             raise StoreError("this store cannot be read as a whole")
         verb = READ_WHOLE if access is Access.READ else WRITE_WHOLE
         minding = [observer for observer in self._observers if observer.minds(verb)]
-        with look(minding, verb), self._store.whole(access) as whole:
+        with watched(minding, verb, (), {}), self._store.whole(access) as whole:
             yield whole
 
     def close(self) -> None:
@@ -195,14 +195,10 @@ def seen(observers: Sequence[Observer], verb: StoreVerb, method: Callable[P, T])
         return method
 
     def observed(*args: P.args, **named: P.kwargs) -> T:
-        ends = begin(minding, verb, args, named)
-        try:
+        with watched(minding, verb, args, named) as came:
             result = method(*args, **named)
-        except BaseException as error:
-            end(ends, error, None)
-            raise
-        end(ends, None, result)
-        return result
+            came(result)
+            return result
 
     return observed
 
@@ -227,7 +223,7 @@ class Auditor:
     def begin(self, verb: StoreVerb, args: Sequence[Any], named: Mapping[str, Any]) -> End:
         given = verb.given(args, named)
         if given.get("limit") == 0:  # a page of nothing shows nothing
-            return _unwritten
+            return lambda _error, _result: None
         entry = AuditEntry(
             id=self._ids.new(),
             space=verb.space(args, named),
@@ -244,17 +240,11 @@ class Auditor:
             try:
                 self._audit.end(replace(entry, outcome=outcome, targets=targets))
             except RecollectError as failed:  # it was done, also where the store is closed by now
-                _log.warning("the outcome of %s is not in the audit: %s", verb.name, _name(failed))
+                _log.warning(
+                    "the outcome of %s is not in the audit: %s", verb.name, type(failed).__name__
+                )
 
         return end
-
-
-def _unwritten(error: BaseException | None, result: object) -> None:
-    del error, result
-
-
-def _name(error: BaseException) -> str:
-    return type(error).__name__
 
 
 def _asked_for(given: Mapping[str, Any]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recollect.observing.seam import End, Kind, StoreVerb, begin, end, look
+from recollect.observing.seam import End, Kind, StoreVerb, watched
 from recollect.types.records import KeyRef
 
 ADD = StoreVerb(name="facts.add", kind=Kind.WRITE, parameters=("space", "fact", "now"))
@@ -37,7 +37,8 @@ class Witness:
 
 def test_whoever_is_told_first_is_told_last() -> None:
     told: list[str] = []
-    end(begin([Witness("a", told), Witness("b", told)], ADD, ("alice", "x"), {}), None, 7)
+    with watched([Witness("a", told), Witness("b", told)], ADD, ("alice", "x"), {}) as came:
+        came(7)
     assert told == [
         "a begins facts.add alice",
         "b begins facts.add alice",
@@ -48,7 +49,7 @@ def test_whoever_is_told_first_is_told_last() -> None:
 
 def test_an_error_is_told_and_passes() -> None:
     told: list[str] = []
-    with pytest.raises(KeyboardInterrupt), look([Witness("a", told)], ADD):
+    with pytest.raises(KeyboardInterrupt), watched([Witness("a", told)], ADD, (), {}):
         raise KeyboardInterrupt
     assert told == ["a begins facts.add None", "a ends KeyboardInterrupt None"]
 
@@ -56,8 +57,8 @@ def test_an_error_is_told_and_passes() -> None:
 def test_what_an_observer_refuses_is_not_begun_and_those_before_it_are_told() -> None:
     told: list[str] = []
     watching = [Witness("a", told), Witness("b", told, refuses=True), Witness("c", told)]
-    with pytest.raises(PermissionError):
-        begin(watching, ADD, ("alice",), {})
+    with pytest.raises(PermissionError), watched(watching, ADD, ("alice",), {}):
+        told.append("begun")
     assert told == ["a begins facts.add alice", "a ends PermissionError None"]
 
 

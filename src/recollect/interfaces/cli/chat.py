@@ -1,15 +1,28 @@
-"""`recollect chat`: talks to an agent that has this memory, at a terminal or through a pipe."""
+"""`recollect chat`: talks to an agent that has this memory, at a terminal or through a pipe.
+
+At the prompt Ctrl-C breaks the line off. While something is under way it is only noted, so that it
+cannot hit the store in the middle of a change; whoever waits looks at the note. A pipe is waited
+for together with the byte that the interpreter writes when a signal comes: none is ever missed.
+Answers, and nothing else, go to standard output; all the rest goes to standard error.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import io
 import logging
+import os
+import select
 import shlex
+import signal
+import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from enum import Enum
+from types import FrameType
 from typing import Annotated, Any
 
 import click
@@ -19,31 +32,33 @@ from recollect.agents.profile import AgentProfile
 from recollect.agents.reply import Reply, Ticket
 from recollect.agents.system import DEFAULT_KEY, AgentSystem
 from recollect.agents.toolbox import Tool, document_definitions
-from recollect.clock import Clock, SystemClock
+from recollect.clock import SystemClock
 from recollect.descriptors import Descriptor, has_own_prompt, read_descriptor
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
 from recollect.documents.tools import DocumentTools
 from recollect.documents.tree import Documents
-from recollect.errors import AnswerPending, InvalidValue, RecollectError, StoreError
-from recollect.interfaces.cli.chat_terminal import Interrupts, Lines, Voice
-from recollect.interfaces.cli.commands import Opt, Target, command, read_agent
-from recollect.interfaces.cli.groups import known_keys
-from recollect.interfaces.cli.output import counted, moment, one_line
-from recollect.interfaces.cli.parameters import session_keys
+from recollect.errors import AnswerPending, InvalidValue, RecollectError, StoreError, TurnFailed
+from recollect.interfaces.cli.commands import Opt, Target, command, error_view, read_agent
+from recollect.interfaces.cli.output import counted, harmless, json_line, moment, one_line, write
+from recollect.interfaces.cli.output import note as print_note
+from recollect.interfaces.cli.parameters import Key, session_keys
 from recollect.interfaces.cli.recall import hit_lines
-from recollect.interfaces.cli.running import logged
+from recollect.interfaces.cli.running import end_at_next_signal, logged, signals_noted
 from recollect.interfaces.cli.sessions import agent_state_lines
 from recollect.interfaces.views import view
-from recollect.memory import Memory
 from recollect.models.protocol import ToolDefinition
-from recollect.quoting import FENCE, harmless, quoted
+from recollect.quoting import FENCE, quoted
+from recollect.quoting import harmless as harmless_in_prompt
 from recollect.session import LIST_MAX, Session
 from recollect.space import DEFAULT_AGENT, Space
 from recollect.types.agents import AgentState
 from recollect.types.pages import Author, AuthorKind
 from recollect.types.recall import Citation, Context, EntryKind
-from recollect.types.records import JobState, SessionState
+from recollect.types.records import JobState
+
+with contextlib.suppress(ImportError):  # line editing, where there is any; it keeps no file
+    import readline as _readline  # noqa: F401
 
 NO_MODEL = (
     "No model is set: answers come from memory alone. Set one with --model or RECOLLECT_MODEL, as"
@@ -53,298 +68,162 @@ NO_MODEL = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatOptions:
-    """The options of a chat."""
+    """The options of a chat.
 
-    agent: Annotated[str, Opt("Whom to talk to.", "NAME")] = DEFAULT_AGENT
-    key: Annotated[str, Opt("In which session.", "KEY", "--session", complete=known_keys)] = (
-        DEFAULT_KEY
-    )
-    model: Annotated[
-        str | None, Opt("The model that answers and learns. Default: the setting model.", "MODEL")
-    ] = None
-    instructions: Annotated[str, Opt("Further instructions for the agent.", "TEXT")] = ""
-    no_memory: Annotated[bool, Opt("Recall nothing and keep nothing, in any file.")] = False
-    no_learn: Annotated[bool, Opt("Leave the learning to a worker elsewhere.")] = False
-    once: Annotated[str | None, Opt("Say this, print the answer, and stop.", "TEXT")] = None
-    end: Annotated[
-        bool | None, Opt("End the session. Default: not with --once.", name="--end/--no-end")
-    ] = None
-    timeout: Annotated[
-        float | None,
-        Opt(
-            "Wait at most this long for an answer. Default: as long as one is on its way.",
-            "SECONDS",
-            at_least=0.001,
-        ),
-    ] = None
-    verbose: Annotated[bool, Opt("Log what goes on in the background.")] = False
+    Options:
+      agent NAME: Whom to talk to.
+      key, --session: In which session.
+      model MODEL: The model that answers and learns. Default: the setting model.
+      instructions TEXT: Further instructions for the agent.
+      no_memory: Recall nothing and keep nothing, in any file.
+      no_learn: Leave the learning to a worker elsewhere.
+      once TEXT: Say this, print the answer, and stop.
+      end, --end/--no-end: End the session. Default: not with --once.
+      timeout: Wait at most this long for an answer. Default: as long as one is on its way.
+      verbose: Log what goes on in the background.
+    """
 
-    @property
-    def is_to_end(self) -> bool:
-        return self.once is None if self.end is None else self.end
+    agent: str = DEFAULT_AGENT
+    key: Key = DEFAULT_KEY
+    model: str | None = None
+    instructions: str = ""
+    no_memory: bool = False
+    no_learn: bool = False
+    once: str | None = None
+    end: bool | None = None
+    timeout: Annotated[float | None, Opt(metavar="SECONDS", at_least=0.001)] = None
+    verbose: bool = False
 
 
 @command(makes_store=True)
 def chat(at: Target, *, options: ChatOptions) -> None:
     """Talk to an agent that has this memory: it remembers, across sessions and restarts.
 
-    At a terminal it reads line by line, and what begins with a slash is a command: /help lists
-    them. In a pipe each line is a message, and only answers go to standard output; with --json each
-    is an object on a line. The end of input ends the session: what was said becomes memory, at once
-    as far as that is possible within worker_grace_seconds.
+    At a terminal what begins with a slash is a command: /help lists them. In a pipe each line is a
+    message, and only answers go to standard output; with --json each is an object on a line. The
+    end of input ends the session: what was said becomes memory. Ctrl-C stops waiting for an answer,
+    which may still come; twice it leaves, and the session stays open.
 
-    Ctrl-C stops waiting for an answer, which may still come; twice it leaves, and the session stays
-    open. Without a model the agent answers from memory alone, and says so. With one it has tools to
-    search memory and to read its pages; it cannot change them.
-
-    What is said is stored before it is answered: if the process dies, the next one answers. The
-    exit code is 1 if something got no answer in a pipe or with --once.
+    Without a model the agent answers from memory alone, and says so. What is said is stored before
+    it is answered: if the process dies, the next one answers. The exit code is 1 if something got
+    no answer in a pipe or with --once.
 
     Examples:
-      recollect chat
       recollect chat --agent coder --session project:atlas --model anthropic:claude-sonnet-4-5
       recollect chat --once "Where did I say I live?"
-      recollect chat --session import --json < questions.txt
     """
     if options.once is not None and not options.once.strip():
         raise click.UsageError("--once is empty.")
     if options.no_memory and at.store is not None:
         raise click.UsageError("--no-memory keeps nothing in any store; leave --store out.")
-    agent = _partner_agent(options.agent)
+    agent = read_descriptor(read_agent(options.agent) or "")
+    if has_own_prompt(agent):
+        raise InvalidValue(f"{options.agent!r} works on memory, and talks to nobody")
     level = logging.INFO if options.verbose else logging.CRITICAL
-    with logged(level, as_json=at.as_json), _opened(at, options) as memory:
-        is_fine = _chat(at, memory, agent, options)
+    with logged(level, as_json=at.as_json), _opened(at, options) as memory, line_reader() as lines:
+        is_fine = Talk(at=at, memory=memory, agent=agent, options=options, lines=lines).hold()
     if not is_fine:
         click.get_current_context().exit(1)
-
-
-def _partner_agent(name: str) -> Descriptor:
-    agent = read_descriptor(read_agent(name) or "")
-    if has_own_prompt(agent):
-        raise InvalidValue(f"{name!r} works on memory, and talks to nobody")
-    return agent
 
 
 def _opened(at: Target, options: ChatOptions) -> recollect.Memory:
     if not options.no_memory:
         return at.open(options.agent, model=options.model)
-    settings = dataclasses.replace(
-        at.settings(model=options.model),
-        store=None,
-        sqlite_path=None,
-        data_dir="",
-        database="global",
+    settings = at.settings(model=options.model)
+    nowhere = dataclasses.replace(
+        settings, store=None, sqlite_path=None, data_dir="", database="global"
     )
-    return recollect.open(settings=settings)
+    return recollect.open(settings=nowhere)
 
 
-def _chat(at: Target, memory: recollect.Memory, agent: Descriptor, options: ChatOptions) -> bool:
-    """Whether everything that was said got its answer, as far as somebody has to know."""
-    lines = Lines()
-    is_terminal = lines.is_terminal and options.once is None
-    voice = Voice(as_json=at.as_json, is_terminal=is_terminal, where=at.arguments)
-    if memory.runtime.models.main() is None:
-        voice.note(NO_MODEL)
-    if is_terminal:
-        who, where = one_line(agent.id), one_line(options.key)
-        voice.note(f"Talking to {who} in session {where}. /help lists commands.")
-    with Interrupts() as interrupts:
-        talk = Talk(
-            partner=_partner(at, memory, agent, options),
-            voice=voice,
-            interrupts=interrupts,
-            lines=lines,
-            clock=SystemClock(),
-            timeout=options.timeout,
-        )
-        ending = _talked(talk, options)
-        finish(talk, ending, is_to_end=options.is_to_end, is_learning=not options.no_learn)
-        if ending is ChatEnding.LEFT:
-            return is_terminal and not interrupts.is_told_to_leave
-        return is_terminal or not talk.failed
+# What is typed, and Ctrl-C
+
+PROMPT = "> "
+PIECE_BYTES = 65_536
 
 
-def _talked(talk: Talk, options: ChatOptions) -> ChatEnding:
-    system, place = talk.partner.system, talk.partner.place
-    if options.once is not None:
-        system.start(learn=False)
-        talk.say(options.once)
-        return ChatEnding.LEFT if talk.interrupts.is_any else ChatEnding.ENDED
-    before = place.state
-    if before is not None and before.queued:
-        waits = counted(before.queued, "message")
-        history = f"recollect history{talk.voice.where} {shlex.quote(one_line(place.key))}"
-        talk.voice.note(
-            f"{waits} from before without an answer. The agent handles that first; what it says"
-            f" is in {history}"
-        )
-    system.start(learn=place.is_remembered and not options.no_learn)
-    return talk.run()
+@dataclass(slots=True, kw_only=True)
+class LineReader:
+    """Lines from a terminal, with a prompt, or from a pipe; notes Ctrl-C and SIGTERM meanwhile."""
+
+    is_terminal: bool
+    woken: int = -1  # where a byte can be read when a signal came
+    interrupts: int = 0  # times Ctrl-C was pressed since it was last set to zero
+    is_told_to_leave: bool = False
+    _is_reading: bool = False
+    _held: bytes = b""  # what was read and is not a line yet
+    _is_over: bool = False
+
+    @property
+    def is_interrupted(self) -> bool:
+        return bool(self.interrupts) or self.is_told_to_leave
+
+    def noted(self, signum: int, _frame: FrameType | None) -> None:
+        if signum == signal.SIGTERM:
+            self.is_told_to_leave = True
+        else:
+            self.interrupts += 1
+        if self._is_reading:
+            raise KeyboardInterrupt
+
+    def read(self) -> str | None:
+        """The next line, none at the end. KeyboardInterrupt: it was broken off."""
+        self._is_reading = True
+        try:
+            with contextlib.suppress(BlockingIOError):  # what came before is noted
+                os.read(self.woken, PIECE_BYTES)
+            if self.is_told_to_leave:  # before the wait began
+                raise KeyboardInterrupt
+            return self._line()
+        finally:
+            self._is_reading = False
+
+    def _line(self) -> str | None:
+        if sys.stdin is None:
+            return None
+        if self.is_terminal and sys.stdout.isatty():
+            try:
+                typed = input(PROMPT)
+            except EOFError:
+                return None
+            return typed.encode(errors="surrogateescape").decode(errors="replace")
+        if self.is_terminal:  # and only answers go to the other stream
+            click.echo(PROMPT, nl=False, err=True)
+        while b"\n" not in self._held and not self._is_over:
+            piece = self._piece()
+            self._held += piece
+            self._is_over = not piece
+        line, end, self._held = self._held.partition(b"\n")
+        return line.decode(errors="replace").rstrip("\r") if line or end else None
+
+    def _piece(self) -> bytes:
+        try:
+            source = sys.stdin.fileno()
+        except (io.UnsupportedOperation, ValueError):
+            return sys.stdin.buffer.read()  # no file: all of it is there
+        ready, _, _ = select.select([source, self.woken], [], [])
+        if self.woken in ready:
+            raise KeyboardInterrupt
+        return os.read(source, PIECE_BYTES)
 
 
-def _partner(
-    at: Target, memory: recollect.Memory, agent: Descriptor, options: ChatOptions
-) -> Partner:
-    place = ChatPlace(
-        memory=memory,
-        agent=agent,
-        space_name=at.space_name,
-        key=options.key,
-        is_remembered=not options.no_memory and memory.settings.is_memory_enabled(agent.id),
-    )
-    tools = memory_tools(place.recalled, place.space.documents, agent.id)
-    profile = AgentProfile(
-        instructions=options.instructions, tools=tools if place.is_remembered else ()
-    )
-    # Others may share the store: what is for their agents is not answered here.
-    return Partner(place=place, system=memory.agents({agent: profile}, only=True))
+@contextmanager
+def line_reader() -> Iterator[LineReader]:
+    """Read lines; until the end of the context signals are only noted."""
+    lines = LineReader(is_terminal=sys.stdin is not None and sys.stdin.isatty())
+    with signals_noted(lines.noted) as lines.woken:
+        yield lines
 
 
 # The conversation
 
 QUERY_CHARS_MAX = 4000
 PROGRESS_LOOKED_AT = 50  # sessions, the most recently begun first
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatPlace:
-    """A conversation of an agent. Nothing is made in the store before something is said in it."""
-
-    memory: Memory
-    agent: Descriptor
-    space_name: str
-    key: str
-    is_remembered: bool
-
-    @property
-    def space(self) -> Space:
-        return self.memory.space(self.space_name)
-
-    @property
-    def session(self) -> Session | None:
-        """The conversation; none: nothing was ever said in it."""
-        return self.space.find_session(self.key, self.agent)
-
-    @property
-    def state(self) -> AgentState | None:
-        session = self.session
-        return None if session is None else session.store.agents.get(session.ref)
-
-    def recalled(self, text: str) -> Context:
-        """What a turn would be reminded of that begins with this text."""
-        session = self.session
-        return self.memory.space(self.space_name).context(
-            text[:QUERY_CHARS_MAX],
-            self.memory.settings.agent_memory_tokens,
-            beside=None if session is None else session.id,
-        )
-
-    def end(self) -> SessionState | None:
-        """End the conversation, which marks it; as it stood. None: nothing was said in it."""
-        session = self.session
-        if session is None or not session.state.last_seq:
-            return None
-        before = session.state
-        session.end()
-        return before
-
-    def is_learned(self, session_id: str) -> bool:
-        """Whether nothing is left to be learned from a session, its memory-agent included."""
-        state = self.space.sessions.get(session_id)
-        if state is None or state.invalidated_at is not None:
-            return state is None
-        progress = self.memory.store.extractions.progress(self.space_name, PROGRESS_LOOKED_AT)
-        return not any(each.handed_over for each in progress if each.session_id == session_id)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Partner:
-    """The agent as somebody talks to it."""
-
-    place: ChatPlace
-    system: AgentSystem
-
-    def say(self, text: str) -> Ticket:
-        place = self.place
-        return self.system.post(place.agent, text, space=place.space_name, key=place.key)
-
-    def reset(self) -> Ticket:
-        place = self.place
-        return self.system.reset(place.agent, space=place.space_name, key=place.key)
-
-
 STEP_SECONDS = 0.2
 LOOK_STEPS = 5  # between two looks at what keeps an answer from coming
 PATIENCE_SECONDS = 30.0  # with a next try that is as far off as this
-
-
-class StoppedWaitingError(Exception):
-    """Somebody pressed Ctrl-C, or the process is to end."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerWait:
-    """How long to wait, and who can stop it. `timeout` none: for ever."""
-
-    place: ChatPlace
-    voice: Voice
-    interrupts: Interrupts
-    clock: Clock
-    timeout: float | None
-
-    def wait(self, ticket: Ticket) -> Reply:
-        """The answer. AnswerPending: not in time, or not before long. TurnFailed: there is none."""
-        told = ""
-        steps = 0
-        is_shown = False
-        try:
-            while True:
-                try:
-                    return ticket.result(STEP_SECONDS)
-                except AnswerPending:
-                    steps += 1
-                if self.interrupts.is_any:
-                    raise StoppedWaitingError
-                if self.timeout is not None and steps * STEP_SECONDS >= self.timeout:
-                    raise AnswerPending(f"no answer within {self.timeout:g} s")
-                if steps % LOOK_STEPS == 0:
-                    trouble = self._trouble()
-                    if trouble and trouble != told:
-                        told = self._tell(trouble, is_shown=is_shown)
-                        is_shown = False
-                    if not is_shown:
-                        self.voice.working()
-                        is_shown = True
-        finally:
-            if is_shown:
-                self.voice.worked()
-
-    def _tell(self, trouble: str, *, is_shown: bool) -> str:
-        if is_shown:
-            self.voice.worked()
-        self.voice.note(f"No answer yet: {trouble}")
-        return trouble
-
-    def _trouble(self) -> str:
-        """Why there is no answer, if a try has failed. AnswerPending: the next one is far off."""
-        try:
-            state = self.place.state
-        except StoreError as error:
-            return one_line(str(error))
-        if state is None or state.job_state is not JobState.DUE or state.next_try_at is None:
-            return ""
-        now = self.clock.now()
-        if state.last_error is None or state.next_try_at <= now:
-            return ""
-        trouble = f"{one_line(state.last_error)}; next try {moment(state.next_try_at)}"
-        if state.next_try_at > now + timedelta(seconds=self._patience):
-            raise AnswerPending(f"no answer yet: {trouble}")
-        return trouble
-
-    @property
-    def _patience(self) -> float:
-        return PATIENCE_SECONDS if self.timeout is None else self.timeout
-
+LEARN_STEP_SECONDS = 0.1
+ERASE_LINE = "\x1b[2K\r"
 
 COMMANDS = {
     "/new": "begin an empty conversation; what was said becomes memory",
@@ -358,273 +237,384 @@ STOPPED = "Stopped waiting. The answer may still come, and is shown then; Ctrl-C
 ONCE_MORE = "Ctrl-C once more leaves, and the session stays open; Ctrl-D ends it."
 
 
-class ChatEnding(Enum):
-    """How a talk ended."""
-
-    ENDED = "ended"  # the input, or by /quit
-    LEFT = "left"  # by Ctrl-C, twice; or the process was told to
-
-
 @dataclass(slots=True, kw_only=True)
 class Talk:
-    """Reads lines until they end, and has them answered one by one."""
+    """A conversation with an agent. Nothing is made in the store before something is said in it."""
 
-    partner: Partner
-    voice: Voice
-    interrupts: Interrupts
-    lines: Lines
-    clock: Clock
-    timeout: float | None
+    at: Target
+    memory: recollect.Memory
+    agent: Descriptor
+    options: ChatOptions
+    lines: LineReader
     failed: int = 0  # messages that got no answer
+    _system: AgentSystem = field(init=False)
     _late: list[Ticket] = field(default_factory=list)  # not answered while somebody waited
     _shown: set[str] = field(default_factory=set)  # turns that were
 
-    def run(self) -> ChatEnding:
+    def __post_init__(self) -> None:
+        tools = memory_tools(self._recalled, self._space.documents, self.agent.id)
+        profile = AgentProfile(
+            instructions=self.options.instructions, tools=tools if self._is_remembered else ()
+        )
+        # Others may share the store: what is for their agents is not answered here.
+        self._system = self.memory.agents({self.agent: profile}, only=True)
+
+    def hold(self) -> bool:
+        """Talk until the end; whether everything said got its answer, as far as it matters."""
+        if self.memory.runtime.models.main() is None:
+            self._note(NO_MODEL)
+        if self._is_watched:
+            who, where = one_line(self.agent.id), one_line(self.options.key)
+            self._note(f"Talking to {who} in session {where}. /help lists commands.")
+        is_left = self._talk()
+        if is_left:
+            self._leave()
+            return self._is_watched and not self.lines.is_told_to_leave
+        self._finish()
+        return self._is_watched or not self.failed
+
+    def _talk(self) -> bool:
+        """Whether somebody left, instead of coming to an end."""
+        options = self.options
+        if options.once is not None:
+            self._system.start(learn=False)
+            self._say(options.once)
+            return self.lines.is_interrupted
+        before = self._state
+        if before is not None and before.queued:
+            waits = counted(before.queued, "message")
+            key = shlex.quote(one_line(options.key))
+            self._note(
+                f"{waits} from before without an answer. The agent handles that first; what it says"
+                f" is in recollect history{self.at.arguments} {key}"
+            )
+        self._system.start(learn=self._is_remembered and not options.no_learn)
         while True:
-            self.show_late()
+            self._show_late()
             try:
-                line = self.interrupts.read(self.lines)
+                line = self.lines.read()
             except KeyboardInterrupt:
                 if self._is_left():
-                    return ChatEnding.LEFT
-                self.voice.note("", ONCE_MORE)
+                    return True
+                self._note("", ONCE_MORE)
                 continue
-            if line is None:
-                return ChatEnding.ENDED
+            if line is None or line.strip() == "/quit":
+                return False
             if line.strip():
-                self.interrupts.count = 0
-                if self._heed(line) is ChatEnding.ENDED:
-                    return ChatEnding.ENDED
-                if self.interrupts.is_any and self._is_left():
-                    return ChatEnding.LEFT
+                self.lines.interrupts = 0
+                self._heed(line)
+                if self.lines.is_interrupted and self._is_left():
+                    return True
 
     def _is_left(self) -> bool:
-        is_wanted = self.interrupts.is_told_to_leave or self.interrupts.count > 1
-        return is_wanted or not self.lines.is_terminal
+        lines = self.lines
+        return lines.is_told_to_leave or lines.interrupts > 1 or not lines.is_terminal
 
-    def _heed(self, line: str) -> ChatEnding | None:
+    def _heed(self, line: str) -> None:
         text = line.strip()
-        if not text.startswith("/"):
-            self.say(line)
-            return None
-        if text.startswith("//"):
-            self.say(text[1:])
-            return None
         name, _, rest = text.partition(" ")
-        if name == "/quit":
-            return ChatEnding.ENDED
-        commands: dict[str, Callable[[], None]] = {
-            "/new": self._new,
-            "/status": self._status,
-            "/help": self._help,
-            "/memory": lambda: self._memory(rest.strip()),
-        }
-        heeded = commands.get(name)
-        if heeded is None:
-            self.voice.note(
+        commands = {"/new": self._new, "/status": self._status, "/help": self._help}
+        if not text.startswith("/"):
+            self._say(line)
+        elif text.startswith("//"):
+            self._say(text[1:])
+        elif name == "/memory":
+            with self._failures_told():
+                self._recall(rest.strip())
+        elif name in commands:
+            with self._failures_told():
+                commands[name]()
+        else:
+            self._note(
                 f"There is no command {one_line(name)}. /help lists those there are;"
                 f" /{one_line(text)} says it to the agent."
             )
-            return None
-        try:
-            heeded()
-        except RecollectError as error:
-            self._went_wrong(error)
-        return None
+
+    # who is talked to
+
+    @property
+    def _is_remembered(self) -> bool:
+        is_on = self.memory.settings.is_memory_enabled(self.agent.id)
+        return is_on and not self.options.no_memory
+
+    @property
+    def _space(self) -> Space:
+        return self.memory.space(self.at.space_name)
+
+    @property
+    def _session(self) -> Session | None:
+        """The conversation; none: nothing was ever said in it."""
+        return self._space.find_session(self.options.key, self.agent)
+
+    @property
+    def _state(self) -> AgentState | None:
+        session = self._session
+        return None if session is None else session.store.agents.get(session.ref)
+
+    def _recalled(self, text: str) -> Context:
+        """What a turn would be reminded of that begins with this text."""
+        session = self._session
+        tokens = self.memory.settings.agent_memory_tokens
+        beside = None if session is None else session.id
+        return self._space.context(text[:QUERY_CHARS_MAX], tokens, beside=beside)
 
     # what is said
 
-    def say(self, text: str) -> None:
+    def _say(self, text: str) -> None:
         """Say something, and show what is answered."""
-        try:
-            ticket = self.partner.say(text)
-        except RecollectError as error:
-            self._went_wrong(error)
-            return
-        self._await(ticket, self._answer)
+        space, key = self.at.space_name, self.options.key
+        with self._failures_told():
+            self._await(self._system.post(self.agent, text, space=space, key=key), self._answer)
 
-    def show_late(self) -> None:
+    def _await(self, ticket: Ticket, then: Callable[[Reply], None]) -> None:
+        try:
+            reply = self._waited(ticket)
+        except AnswerPending:
+            self._late.append(ticket)
+            raise
+        if reply is None:
+            self._late.append(ticket)
+            if self.lines.is_terminal:
+                self._note("", STOPPED)
+        else:
+            then(reply)
+
+    def _waited(self, ticket: Ticket) -> Reply | None:
+        """The answer; none: somebody stopped waiting. AnswerPending: not in time, or not soon."""
+        told, steps = "", 0
+        try:
+            while True:
+                try:
+                    return ticket.result(STEP_SECONDS)
+                except AnswerPending:
+                    steps += 1
+                if self.lines.is_interrupted:
+                    return None
+                timeout = self.options.timeout
+                if timeout is not None and steps * STEP_SECONDS >= timeout:
+                    raise AnswerPending(f"no answer within {timeout:g} s")
+                if steps % LOOK_STEPS:
+                    continue
+                trouble = self._trouble()
+                if trouble and trouble != told:
+                    told = trouble
+                    self._sign(ERASE_LINE)
+                    self._note(f"No answer yet: {trouble}")
+                self._sign(f"{ERASE_LINE}…")
+        finally:
+            if steps >= LOOK_STEPS:
+                self._sign(ERASE_LINE)
+
+    def _sign(self, text: str) -> None:
+        """Show a person who watches that it takes long, or that it is over."""
+        if self._is_watched and not self.at.as_json and sys.stderr.isatty():
+            click.echo(text, err=True, nl=False)
+
+    def _trouble(self) -> str:
+        """Why there is no answer, if a try has failed. AnswerPending: the next one is far off."""
+        try:
+            state = self._state
+        except StoreError as error:
+            return one_line(str(error))
+        if state is None or state.job_state is not JobState.DUE or state.next_try_at is None:
+            return ""
+        now = SystemClock().now()
+        if state.last_error is None or state.next_try_at <= now:
+            return ""
+        trouble = f"{one_line(state.last_error)}; next try {moment(state.next_try_at)}"
+        patience = self.options.timeout or PATIENCE_SECONDS
+        if state.next_try_at > now + timedelta(seconds=patience):
+            raise AnswerPending(f"no answer yet: {trouble}")
+        return trouble
+
+    def _show_late(self) -> None:
         """Show the answers that came when nobody waited for them any more."""
         for ticket in [each for each in self._late if each.is_settled]:
             self._late.remove(ticket)
-            try:
+            with self._failures_told():
                 reply = ticket.result(0)
-            except RecollectError as error:
-                self._went_wrong(error)
-                continue
-            if reply.turn_id not in self._shown:
-                self._shown.add(reply.turn_id)
-                self.voice.note("To what you said before:")
-                self.voice.answer(reply)
+                if reply.turn_id not in self._shown:
+                    self._note("To what you said before:")
+                    self._print(reply)
 
     @property
-    def unanswered(self) -> int:
+    def _unanswered(self) -> int:
         return sum(not each.is_settled for each in self._late)
 
     def _answer(self, reply: Reply) -> None:
         self._shown.add(reply.turn_id)
-        self.show_late()  # they came before
-        self.voice.answer(reply)
+        self._show_late()  # they came before
+        self._print(reply)
 
-    def _await(self, ticket: Ticket, then: Callable[[Reply], None]) -> None:
-        waiting = AnswerWait(
-            place=self.partner.place,
-            voice=self.voice,
-            interrupts=self.interrupts,
-            clock=self.clock,
-            timeout=self.timeout,
-        )
-        try:
-            reply = waiting.wait(ticket)
-        except StoppedWaitingError:
-            self._late.append(ticket)
-            if self.lines.is_terminal:
-                self.voice.note("", STOPPED)
+    def _print(self, reply: Reply) -> None:
+        self._shown.add(reply.turn_id)
+        if self.at.as_json:
+            write(json_line(view(reply)))
             return
-        except AnswerPending as error:
-            self._late.append(ticket)
-            self._went_wrong(error)
-            return
-        except RecollectError as error:
-            self._went_wrong(error)
-            return
-        then(reply)
-
-    def _went_wrong(self, error: RecollectError) -> None:
-        self.failed += 1
-        self.voice.error(error)
+        write(harmless(reply.text))
+        if self._is_watched:
+            write()
 
     # commands
 
     def _new(self) -> None:
-        if self.partner.place.session is None:
-            self.voice.note("Nothing was said yet: the conversation is empty.")
+        if self._session is None:
+            self._note("Nothing was said yet: the conversation is empty.")
             return
-        self._await(self.partner.reset(), self._begun)
-
-    def _begun(self, _reply: Reply) -> None:
-        self.voice.note("A new conversation begins. What was said becomes memory.")
+        ticket = self._system.reset(self.agent, space=self.at.space_name, key=self.options.key)
+        begun = "A new conversation begins. What was said becomes memory."
+        self._await(ticket, lambda _: self._note(begun))
 
     def _status(self) -> None:
-        state = self.partner.place.state
-        unstored = self.partner.system.unstored
+        state, unstored = self._state, self._system.unstored
         shape = None if state is None else view(state) | {"unstored": unstored}
         lines = ["Nothing was said to it yet."]
         if state is not None:
-            lines = list(agent_state_lines(state, self.clock.now()))
+            lines = list(agent_state_lines(state, SystemClock().now()))
         if unstored:
             lines.append(f"{counted(unstored, 'record')} wait for the store")
-        self.voice.told("status", shape, lines)
+        self._tell("status", shape, lines)
 
     def _help(self) -> None:
         width = max(map(len, COMMANDS))
-        lines = [f"{name.ljust(width)}  {what}" for name, what in COMMANDS.items()]
-        self.voice.told("help", COMMANDS, lines)
+        self._tell("help", COMMANDS, (f"{each:<{width}}  {COMMANDS[each]}" for each in COMMANDS))
 
-    def _memory(self, text: str) -> None:
+    def _recall(self, text: str) -> None:
         if not text:
-            self.voice.note("Say about what: /memory TEXT")
+            self._note("Say about what: /memory TEXT")
             return
-        if not self.partner.place.is_remembered:
-            self.voice.note("Memory is off in this chat: nothing is recalled, and nothing kept.")
+        if not self._is_remembered:
+            self._note("Memory is off in this chat: nothing is recalled, and nothing kept.")
             return
-        block = self.partner.place.recalled(text)
+        block = self._recalled(text)
         hits = [citation.hit for citation in block.citations]
-        lines = ["Nothing would be recalled for this."]
-        if hits:
-            keys = session_keys(self.partner.place.space, hits)
-            lines = [
-                line
-                for rank, hit in enumerate(hits, start=1)
-                for line in hit_lines(rank, hit, keys)
-            ]
-        self.voice.told("memory", view(block), lines)
+        keys = session_keys(self._space, hits)
+        lines = [line for rank, hit in enumerate(hits, 1) for line in hit_lines(rank, hit, keys)]
+        self._tell("memory", view(block), lines or ["Nothing would be recalled for this."])
 
+    # its end
 
-# Its end
+    def _leave(self) -> None:
+        if self._unanswered:
+            grace = self.memory.settings.worker_grace_seconds
+            self._note(f"Leaving, within {grace:g} s; Ctrl-C once more ends it at once.")
+        end_at_next_signal()
+        self._system.stop()
+        self._show_late()
+        self._note("The session stays open.")
 
-LEARN_STEP_SECONDS = 0.1
+    def _finish(self) -> None:
+        """Stop the agent; then, if so wished, end the session and learn from it."""
+        options, where = self.options, self.at.arguments
+        self._system.stop()
+        self._show_late()
+        if self._unanswered:
+            waits = counted(self._unanswered, "message")
+            self._note(
+                f"{waits} not answered yet: the session stays open, and goes on with the next"
+                f" recollect chat{where}"
+            )
+        elif options.once is None if options.end is None else options.end:
+            with self._failures_told():
+                self._end()
 
-
-def finish(talk: Talk, ending: ChatEnding, *, is_to_end: bool, is_learning: bool) -> None:
-    """Stop the agent; then, if so wished, end the session and learn from it."""
-    place, voice = talk.partner.place, talk.voice
-    if ending is ChatEnding.LEFT:
-        _leave(talk)
-        return
-    talk.partner.system.stop()
-    talk.show_late()
-    if talk.unanswered:
-        waits = counted(talk.unanswered, "message")
-        voice.note(
-            f"{waits} not answered yet: the session stays open, and goes on with the next"
-            f" recollect chat{voice.where}"
-        )
-        return
-    if not is_to_end:
-        return
-    try:
-        ended = place.end()
-        if ended is None:
+    def _end(self) -> None:
+        session = self._session
+        if session is None or not session.state.last_seq:
             return
-        if not place.is_remembered:
-            voice.note("The session has ended, and nothing of it is kept.")
-            return
-        is_learned = is_learning and _learned(talk.interrupts, place, ended.id)
-        voice.note(_in_words(place, voice, ended.id, is_learned=is_learned))
-    except RecollectError as error:
-        talk.failed += 1
-        voice.error(error)
+        session_id = session.id
+        session.end()
+        if not self._is_remembered:
+            self._note("The session has ended, and nothing of it is kept.")
+        elif self.options.no_learn or not self._learned(session_id):
+            self._note(
+                "The session has ended. What was said becomes memory when a worker runs:"
+                f" recollect work{self.at.arguments}"
+            )
+        else:
+            facts = len(self._space.facts.list(LIST_MAX, session=session_id))
+            found = counted(facts, "fact") if facts else "no facts, but every word can be found"
+            self._note(f"The session has ended. What was said is memory now: {found}.")
 
+    def _learned(self, session_id: str) -> bool:
+        """Whether all of a session was learned from in the time there is. Ctrl-C skips it."""
+        self.lines.interrupts = 0
+        worker, pause = self.memory.worker(), threading.Event()
+        worker.start()
+        try:
+            for _ in range(round(self.memory.settings.worker_grace_seconds / LEARN_STEP_SECONDS)):
+                if self._is_learned(session_id):
+                    return True
+                if self.lines.is_interrupted:
+                    break
+                pause.wait(LEARN_STEP_SECONDS)
+            return self._is_learned(session_id)
+        finally:
+            worker.stop(0 if self.lines.is_interrupted else None)
 
-def _leave(talk: Talk) -> None:
-    voice = talk.voice
-    if talk.unanswered:
-        grace = talk.partner.place.memory.settings.worker_grace_seconds
-        voice.note(f"Leaving, within {grace:g} s; Ctrl-C once more ends it at once.")
-    talk.interrupts.let_the_next_one_end_it()
-    talk.partner.system.stop()
-    talk.show_late()
-    voice.note("The session stays open.")
+    def _is_learned(self, session_id: str) -> bool:
+        """Whether nothing is left to be learned from a session, its memory-agent included."""
+        state = self._space.sessions.get(session_id)
+        if state is None or state.invalidated_at is not None:
+            return state is None
+        progress = self.memory.store.extractions.progress(self._space.name, PROGRESS_LOOKED_AT)
+        return not any(each.handed_over for each in progress if each.session_id == session_id)
 
+    # what is printed besides answers
 
-def _learned(interrupts: Interrupts, place: ChatPlace, session_id: str) -> bool:
-    """Whether all of a session was learned from in the time there is. Ctrl-C skips it."""
-    interrupts.count = 0
-    worker = place.memory.worker()
-    worker.start()
-    pause = threading.Event()
-    try:
-        for _ in range(round(place.memory.settings.worker_grace_seconds / LEARN_STEP_SECONDS)):
-            if place.is_learned(session_id):
-                return True
-            if interrupts.is_any:
-                break
-            pause.wait(LEARN_STEP_SECONDS)
-        return place.is_learned(session_id)
-    finally:
-        worker.stop(0 if interrupts.is_any else None)
+    @property
+    def _is_watched(self) -> bool:
+        """Whether a person talks."""
+        return self.lines.is_terminal and self.options.once is None
 
+    def _note(self, *lines: str) -> None:
+        """Something for the person, which is no answer."""
+        self._tell("note", click.unstyle("\n".join(lines)), lines)
 
-def _in_words(place: ChatPlace, voice: Voice, session_id: str, *, is_learned: bool) -> str:
-    if not is_learned:
-        return (
-            "The session has ended. What was said becomes memory when a worker runs:"
-            f" recollect work{voice.where}"
-        )
-    facts = len(place.space.facts.list(LIST_MAX, session=session_id))
-    found = counted(facts, "fact") if facts else "no facts, but every word can be found"
-    return f"The session has ended. What was said is memory now: {found}."
+    def _tell(self, what: str, shape: Any, lines: Iterable[str]) -> None:
+        for line in [json_line({what: shape})] if self.at.as_json else lines:
+            print_note(line)
+
+    @contextmanager
+    def _failures_told(self) -> Iterator[None]:
+        """Say what goes wrong, and what can be done about it."""
+        try:
+            yield
+        except RecollectError as error:
+            self.failed += 1
+            advice = self._advice(error)
+            lines = [f"{click.style('Error:', fg='red')} {one_line(str(error))}"]
+            self._tell(
+                "error", error_view(error) | {"advice": advice}, [*lines, *advice.splitlines()]
+            )
+
+    def _advice(self, error: RecollectError) -> str:
+        where = self.at.arguments
+        match error:
+            case TurnFailed():
+                return (
+                    "It is parked, and what you say next is answered. Fix the cause, then give it"
+                    f" another chance: recollect retry{where or ' --all'}"
+                )
+            case AnswerPending():
+                return (
+                    "What you said is kept, and is answered as soon as it can be. How it stands:"
+                    f" recollect status{where}"
+                )
+            case StoreError() if error.retry_helps:
+                return "It is not stored. Say it again when the store can be reached."
+            case StoreError():
+                return "It is not stored, and trying again does not help."
+            case _:
+                return ""
 
 
 # The tools of the agent
 
-SEARCH = "memory_search"
 READING = frozenset({"document_read", "document_tree", "document_search"})
 FOUND_CHARS = 600
-NOTHING = "Nothing is remembered about this."
-_DEFINITION = ToolDefinition(
-    name=SEARCH,
+_SEARCH = ToolDefinition(
+    name="memory_search",
     description=(
         "Search everything that is remembered: facts, pages, summaries and what was said in any "
         "earlier conversation. Give a question or a few words; names and times count."
@@ -642,18 +632,29 @@ def memory_tools(
     recalled: Callable[[str], Context], documents: Documents, agent: str
 ) -> tuple[Tool, ...]:
     """The tools of an agent of this name; `recalled` says what is remembered about a text."""
-    return (_search(recalled), *_reading(documents, agent))
+    author = Author(kind=AuthorKind.AGENT, name=agent)
+    tools = DocumentTools(documents.held_by(Holder(author=author, root=memory_root())))
 
-
-def _search(recalled: Callable[[str], Context]) -> Tool:
-    def run(arguments: Mapping[str, Any]) -> str:
+    def search(arguments: Mapping[str, Any]) -> str:
         query = arguments.get("query")
         if not isinstance(query, str) or not query.strip():
             raise InvalidValue("query is a text that is not empty")
         found = recalled(query).citations
-        return _fenced("\n".join(map(_line, found))) if found else NOTHING
+        return (
+            _fenced("\n".join(map(_line, found))) if found else "Nothing is remembered about this."
+        )
 
-    return Tool(definition=_DEFINITION, run=run)
+    def reading(definition: ToolDefinition) -> Tool:
+        def read(arguments: Mapping[str, Any]) -> str:
+            told = tools.call(definition.name, arguments)
+            return told if told.startswith("Error: ") else _fenced(harmless_in_prompt(told))
+
+        return Tool(definition=definition, run=read)
+
+    return (
+        Tool(definition=_SEARCH, run=search),
+        *map(reading, document_definitions(READING)),
+    )
 
 
 def _line(citation: Citation) -> str:
@@ -663,18 +664,6 @@ def _line(citation: Citation) -> str:
     said = [hit.kind.value, quoted(hit.speaker), f"{hit.at:%Y-%m-%d}"]
     page = [quoted(hit.id)] if hit.kind is EntryKind.DOCUMENT else []
     return f"- {text} ({', '.join(word for word in [*said, *page] if word)})"
-
-
-def _reading(documents: Documents, agent: str) -> Iterator[Tool]:
-    author = Author(kind=AuthorKind.AGENT, name=agent)
-    tools = DocumentTools(documents.held_by(Holder(author=author, root=memory_root())))
-    for each in document_definitions(READING):
-
-        def run(arguments: Mapping[str, Any], name: str = each.name) -> str:
-            answer = tools.call(name, arguments)
-            return answer if answer.startswith("Error: ") else _fenced(harmless(answer))
-
-        yield Tool(definition=each, run=run)
 
 
 def _fenced(text: str) -> str:

@@ -12,9 +12,11 @@ import os
 import pwd
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
@@ -35,7 +37,7 @@ import click
 import recollect
 from recollect import config
 from recollect.errors import InvalidSetting, InvalidValue, NotFound, RecollectError
-from recollect.interfaces.cli.groups import TARGET_NAMES, CommandGroup, Completer, target_options
+from recollect.interfaces.cli.groups import LINE, TARGET_NAMES, CommandGroup, target_options
 from recollect.interfaces.cli.output import json_line, note, one_line, write, write_json
 from recollect.observing.actors import acting
 from recollect.store.address import path_of, without_password
@@ -45,6 +47,9 @@ if TYPE_CHECKING:
 
 Reader = Callable[[str], Any]
 _CLAUSE = re.compile(r"[.:;] ")  # where the part of a help that a list shows ends
+_TOLD = re.compile(
+    r"(?P<name>\w+)(?:, (?P<flag>--\S+))?(?: (?P<metavar>[A-Z]\S*?))?: (?P<help>.+)", re.DOTALL
+)
 
 
 # Parameters
@@ -52,13 +57,16 @@ _CLAUSE = re.compile(r"[.:;] ")  # where the part of a help that a list shows en
 
 @dataclass(frozen=True, slots=True)
 class Opt:
-    """What an annotation cannot say about an option."""
+    """What a type cannot say about an option or an argument.
 
-    help: str
+    Its help, its name where that is not the parameter's and the word for its value may stand in the
+    docstring as well, below `Options:`, as in `tags, --tag T: With this tag.`
+    """
+
+    help: str = ""
     metavar: str | None = None
-    name: str = ""  # where it is not that of the parameter: --session, --work/--no-work
+    name: str = ""
     read: Reader | None = None  # makes a value of a text; InvalidValue: it is wrong
-    complete: Completer | None = None
     choices: Iterable[str] = ()
     at_least: float | None = None
     at_most: float | None = None
@@ -69,44 +77,39 @@ class Opt:
     is_file: bool = False  # a path that cannot be a directory
 
 
-@dataclass(frozen=True, slots=True)
-class Arg:
-    """What an annotation cannot say about an argument."""
-
-    metavar: str | None = None
-    read: Reader | None = None
-    complete: Completer | None = None
-    choices: Iterable[str] = ()
-    at_least: float | None = None
-    exists: bool = False
-    is_file: bool = False
-
-
 def parameters_of(function: Callable[..., Any]) -> list[click.Parameter]:
-    """The arguments and options that a function's signature asks for, in its order.
+    """The parameters that a function's signature asks for, in its order.
 
-    A parameter that is a dataclass is the options that its fields are.
+    Those that are keyword-only are options; a dataclass is the options that its fields are.
     """
-    hints = get_type_hints(function, include_extras=True)
     found = []
-    for each in list(inspect.signature(function).parameters.values())[1:]:
-        if is_dataclass(hints[each.name]):
-            found += _options_of(hints[each.name])
-        else:
-            found.append(_parameter(each.name, each.default, hints[each.name]))
+    for owner, name, default, is_option in _asked_for(function):
+        hint = get_type_hints(owner, include_extras=True)[name]
+        found.append(_parameter(name, default, hint, _told_of(owner).get(name), is_option))
     return found
 
 
-def _options_of(kind: Any) -> list[click.Parameter]:
-    hints = get_type_hints(kind, include_extras=True)
-    return [
-        _parameter(
-            each.name,
-            inspect.Parameter.empty if each.default is MISSING else each.default,
-            hints[each.name],
-        )
-        for each in fields(kind)
-    ]
+def _asked_for(function: Callable[..., Any]) -> Iterator[tuple[Any, str, Any, bool]]:
+    """Who names each parameter, its name and default, and whether it is an option."""
+    hints = get_type_hints(function)
+    for each in list(inspect.signature(function).parameters.values())[1:]:
+        kind = hints[each.name]
+        if is_dataclass(kind):
+            for part in fields(kind):
+                is_required = part.default is MISSING
+                default = inspect.Parameter.empty if is_required else part.default
+                yield kind, part.name, default, True
+        else:
+            is_option = each.kind is inspect.Parameter.KEYWORD_ONLY
+            yield function, each.name, each.default, is_option
+
+
+def _told_of(owner: Any) -> Mapping[str, Mapping[str, str | None]]:
+    """What a docstring says of parameters."""
+    _, _, listed = (inspect.getdoc(owner) or "").partition("Options:\n")
+    entries = re.split(r"\n  (?! )", "\n" + listed.partition("\n\n")[0])[1:]
+    found = (_TOLD.fullmatch(" ".join(each.split())) for each in entries)
+    return {each["name"]: each.groupdict() for each in found if each is not None}
 
 
 def _gathered(function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
@@ -114,45 +117,50 @@ def _gathered(function: Callable[..., Any], given: dict[str, Any]) -> dict[str, 
     hints = get_type_hints(function)
     made = {}
     for name in list(inspect.signature(function).parameters)[1:]:
-        kind = hints[name]
-        if is_dataclass(kind):
-            assert isinstance(kind, type)
-            made[name] = kind(**{each.name: given[each.name] for each in fields(kind)})
-        else:
-            made[name] = given[name]
+        kind: Any = hints[name]
+        is_made = is_dataclass(kind)
+        parts = {each.name: given[each.name] for each in fields(kind)} if is_made else {}
+        made[name] = kind(**parts) if is_made else given[name]
     return made
 
 
-def _parameter(name: str, default: Any, hint: Any) -> click.Parameter:
-    if get_origin(hint) is not Annotated:
-        hint = Annotated[hint, Arg()]
-    kind, *extras = get_args(hint)
-    kind = _without_none(kind)
-    spec = next(each for each in reversed(extras) if isinstance(each, Opt | Arg))
+def _parameter(
+    name: str, default: Any, hint: Any, told: Mapping[str, str | None] | None, is_option: bool
+) -> click.Parameter:
+    kind, spec = _unwrapped(hint)
+    if told is not None:
+        flag, metavar = told["flag"] or spec.name, told["metavar"] or spec.metavar
+        spec = replace(spec, help=told["help"] or "", name=flag, metavar=metavar)
     is_many = get_origin(kind) is tuple and get_args(kind)[-1] is Ellipsis
     if is_many:
-        kind = get_args(kind)[0]
-    is_required = default is inspect.Parameter.empty
+        kind, inner = _unwrapped(get_args(kind)[0])
+        spec = replace(spec, read=spec.read or inner.read, metavar=spec.metavar or inner.metavar)
+    read = spec.read or (kind if isinstance(kind, type) and issubclass(kind, Enum) else None)
     given: dict[str, Any] = {
         "type": _type(kind, spec),
-        "callback": _reading(spec.read, is_many=is_many) if spec.read else None,
-        "shell_complete": spec.complete,
+        "callback": _reading(read, is_many=is_many) if read else None,
         "metavar": spec.metavar,
-        "required": is_required,
+        "required": default is inspect.Parameter.empty,
     }
-    if not is_required and not (is_many and not default):
-        given["default"] = default
-    if isinstance(spec, Arg):
-        if is_many:
-            given["nargs"] = -1
-        return click.Argument([name], **given)
-    return _option(name, kind, spec, given, is_many=is_many)
+    if not given["required"] and not (is_many and not default):
+        given["default"] = default.value if isinstance(default, Enum) else default
+    if is_option:
+        return _option(name, kind, spec, given, is_many=is_many)
+    return click.Argument([name], nargs=-1 if is_many else 1, **given)
 
 
-def _without_none(hint: Any) -> Any:
-    if get_origin(hint) not in (Union, UnionType):
-        return hint
-    return next(each for each in get_args(hint) if each is not NoneType)
+def _unwrapped(hint: Any) -> tuple[Any, Opt]:
+    """A type without its None and its annotations, and what they say."""
+    spec = Opt()
+    while True:
+        origin = get_origin(hint)
+        if origin is Annotated:
+            hint, *extras = get_args(hint)
+            spec = next((each for each in reversed(extras) if isinstance(each, Opt)), spec)
+        elif origin in (Union, UnionType):
+            hint = next(each for each in get_args(hint) if each is not NoneType)
+        else:
+            return hint, spec
 
 
 def _option(
@@ -175,20 +183,19 @@ def _option(
     )
 
 
-def _type(kind: Any, spec: Opt | Arg) -> Any:
+def _type(kind: Any, spec: Opt) -> Any:
     if get_origin(kind) is Literal:
         return click.Choice(list(get_args(kind)))
-    if spec.choices:
-        return click.Choice([str(each) for each in spec.choices], case_sensitive=False)
+    is_enum = isinstance(kind, type) and issubclass(kind, Enum)
+    if choices := spec.choices or ([each.value for each in kind] if is_enum else ()):
+        return click.Choice([str(each) for each in choices], case_sensitive=False)
     if spec.read is not None:
         return str
     if get_origin(kind) is tuple:  # of a pair of values, as one option
         return get_args(kind)
-    at_most = getattr(spec, "at_most", None)
-    clamp = getattr(spec, "clamp", False)
     if kind in (int, float):
         ranged: Any = click.IntRange if kind is int else click.FloatRange
-        return ranged(spec.at_least, at_most, clamp=clamp)
+        return ranged(spec.at_least, spec.at_most, clamp=spec.clamp)
     if kind is Path:
         return click.Path(exists=spec.exists, dir_okay=not spec.is_file, path_type=Path)
     return click.File("rb") if kind is BinaryIO else str
@@ -298,16 +305,12 @@ class Target:
             )
         return self.open(agent)
 
-    def address(self) -> str | Path:
+    def address(self) -> str:
         """The store that is meant, without opening it: it may not exist yet."""
         settings = self.settings()
-        if self.store is not None:
-            return self.store
-        if settings.database == "per-agent":
+        if self.store is None and settings.store is None and settings.database == "per-agent":
             raise InvalidSetting("database is per-agent: name the store with --store")
-        if settings.store is None and not (settings.data_dir or settings.sqlite_path):
-            return ":memory:"  # nothing is kept
-        return settings.store or settings.path()
+        return self.store or address_of(settings) or ":memory:"  # where nothing is kept
 
     def _file(self, agent: str | None) -> Path | None:
         settings = self.settings()
@@ -323,6 +326,20 @@ class Target:
     def warn(self, text: str) -> None:
         """A remark on standard error, also for programs."""
         note(json_line({"note": text}) if self.as_json else text)
+
+
+def address_of(settings: config.Settings) -> str | None:
+    """The store that settings mean; none: each agent has its own, or nothing is kept."""
+    if settings.store is not None:
+        return settings.store
+    is_one = settings.database != "per-agent" and (settings.data_dir or settings.sqlite_path)
+    return str(settings.path()) if is_one else None
+
+
+def program() -> list[str]:
+    """How this very program is started from anywhere."""
+    script = Path(sys.executable).with_name("recollect")
+    return [str(script)] if script.is_file() else [sys.executable, "-P", "-m", "recollect"]
 
 
 def _is_missing(path: Path) -> bool:
@@ -364,6 +381,45 @@ class Output:
     notes: str | Iterable[str] = ()  # on standard error, and only for people
     before: str = ""  # a note that stands above the lines
     exit_code: int = 0
+
+
+def listed(
+    at: Target,
+    found: Sequence[Any],
+    lines: Iterable[str],
+    nothing: str = "",
+    *,
+    limit: int,
+    after: object = None,
+    cursor: str = "--after",
+    by: str = "id",
+) -> Output:
+    """A page of a list: with the command that shows the next one, or why there is nothing.
+
+    The next page begins after the last thing, which the option `cursor` names by its field `by`.
+    """
+    if found and len(found) >= limit:
+        last = one_line(str(getattr(found[-1], by)))
+        return Output(found, lines, f"There may be more: {_again(at, cursor, last)}")
+    return Output(found, lines if found else (), nothing if not found and after is None else "")
+
+
+def _again(at: Target, option: str, value: str) -> str:
+    """The command that was given, with another value for one of its options."""
+    context = click.get_current_context()
+    given, kept = iter(context.meta.get(LINE, ())), list[str]()
+    for word in given:
+        name, sign, _ = word.partition("=")
+        if name not in (option, "--store", "--space"):
+            kept.append(word)
+        elif not sign:
+            next(given, None)
+    names = context.command_path.split()
+    for name in set(names[1:]) & set(kept):
+        kept.remove(name)
+    end = kept.index("--") if "--" in kept else len(kept)
+    kept[end:end] = [option, value]
+    return f"{shlex.join([*names, *map(one_line, kept)])}{at.arguments}"
 
 
 def group(*, lists: str | None = None) -> Callable[[Callable[[], None]], CommandGroup]:
@@ -410,10 +466,12 @@ def command(
 
 
 def help_of(function: Callable[..., Any]) -> str:
-    """The docstring, with examples and tables kept as they are."""
+    """The docstring without its options, with examples and tables kept as they are."""
     paragraphs = (inspect.getdoc(function) or "").split("\n\n")
     return "\n\n".join(
-        f"\b\n{each}" if each.startswith(("Example", "  ")) else each for each in paragraphs
+        f"\b\n{each}" if each.startswith(("Example", "  ")) else each
+        for each in paragraphs
+        if not each.startswith("Options:")
     )
 
 

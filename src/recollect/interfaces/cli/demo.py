@@ -8,7 +8,6 @@ import textwrap
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import Annotated
 
 import click
 
@@ -16,7 +15,7 @@ import recollect
 from recollect import demo as demonstration
 from recollect.clock import ManualClock
 from recollect.errors import InvalidValue
-from recollect.interfaces.cli.commands import Opt, Target, command
+from recollect.interfaces.cli.commands import Target, command
 from recollect.interfaces.cli.output import harmless, write, write_json
 from recollect.interfaces.views import view
 
@@ -31,19 +30,16 @@ NEXT = (
 
 
 @command()
-def demo(
-    at: Target,
-    *,
-    full: Annotated[bool, Opt("Every scene, not only the short form.")] = False,
-    keep: Annotated[
-        str | None, Opt("Keep the store in this SQLite file, to look around afterwards.", "PATH")
-    ] = None,
-) -> None:
+def demo(at: Target, *, full: bool = False, keep: str | None = None) -> None:
     """Play sample conversations into a temporary store, kill a worker in the middle of its work,
     ask what was learned, correct it, and forget a session with a receipt.
 
     Offline, in seconds, and nothing is left behind; RECOLLECT_STORE is not touched. With --keep or
     --store the sessions stay there, in a space that was empty before: demo, demo-2, …
+
+    Options:
+      full: Every scene, not only the short form.
+      keep PATH: Keep the store in this SQLite file, to look around afterwards.
 
     Examples:
       recollect demo

@@ -3,62 +3,53 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, BinaryIO
 
 import click
 
-from recollect.documents.load import Conflict, Loading
+from recollect.documents.load import Loading
 from recollect.documents.paths import DEPTH_MAX, memory_root, read_path
-from recollect.documents.publish import Publication
-from recollect.documents.tree import Documents, Links, OnReferences
+from recollect.documents.tree import OnReferences
 from recollect.errors import DocumentReferenced, NotFound, UnloadedEdits
-from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, group
+from recollect.interfaces.cli.commands import Opt, Output, Target, command, group, listed
 from recollect.interfaces.cli.facts import source_in_words
-from recollect.interfaces.cli.groups import known_paths
 from recollect.interfaces.cli.output import (
-    NONE,
+    Fields,
     counted,
+    fields,
     harmless,
     indented,
     labelled,
-    moment,
     one_line,
     progress_bar,
     shortened,
-    table,
+    shown,
+    tabled,
 )
 from recollect.interfaces.cli.parameters import (
+    Before,
+    Count,
     Expect,
-    MaybePath,
+    Limit,
+    Number,
     Reason,
     Text,
     TreePath,
     Words,
     Yes,
-    advice_on_missing,
     confirm,
     find_document,
-    limit_of,
-    more,
     read_file,
     read_text,
-    read_tree_path,
     session_keys,
 )
 from recollect.interfaces.views import view
-from recollect.types.pages import Author, DeletedDocument, Document, Node, Reference, Version
+from recollect.types.pages import Document, Node, Reference, Version
 
 DESCRIPTION_CHARS = 100  # of a document in a list
 CHILDREN = 20  # named with a document; the tree has all
-SHOWN, VERSIONS = 200, 50
-DELETED_HEADERS = ("PATH", "DELETED", "VERSION", "ID")
-VERSION_HEADERS = ("VERSION", "WHEN", "EVENT", "BY", "PATH", "REASON")
-
-File = Annotated[BinaryIO | None, Opt("Take the text from a file.", "F")]
-Limit = Annotated[int, limit_of("documents")]
-Number = Annotated[int, Arg(at_least=1)]
-Directory = Annotated[str, Arg()]
 
 
 @group(lists="tree")
@@ -71,14 +62,18 @@ def docs() -> None:
 
     Examples:
       recollect docs write people/ana "Ana lives in [[places/lisbon|Lisbon]]."
-      recollect docs append people/ana "She likes long walks."
       recollect docs read people/ana
-      recollect docs history people/ana
     """
 
 
-def _documents(at: Target) -> Documents:
-    return at.space.documents
+@contextmanager
+def _advice_on_missing() -> Iterator[None]:
+    """Say with a page or version that is not there how to find those that are."""
+    try:
+        yield
+    except NotFound as error:
+        ways = "recollect docs tree lists documents, recollect docs history PATH their versions"
+        raise NotFound(f"{error}; {ways}") from error
 
 
 # Reading
@@ -87,35 +82,27 @@ def _documents(at: Target) -> Documents:
 @command(docs)
 def tree(
     at: Target,
-    path: MaybePath = None,
+    path: TreePath | None = None,
     *,
-    depth: Annotated[
-        int | None, Opt("Only N levels below PATH.", "N", at_least=1, at_most=DEPTH_MAX)
-    ] = None,
-    limit: Limit = SHOWN,
-    after: Annotated[
-        str | None, Opt("The next page: what comes after it.", "PATH", read=read_tree_path)
-    ] = None,
+    depth: Annotated[int | None, Opt(metavar="N", at_least=1, at_most=DEPTH_MAX)] = None,
+    limit: Limit = 200,
+    after: TreePath | None = None,
 ) -> Output:
     """Show the documents below PATH, or all of ~/memory.
 
-    Examples:
-      recollect docs tree
+    Options:
+      depth: Only N levels below PATH.
+      after: The next page: what comes after it.
+
+    Example:
       recollect docs tree people --depth 1
-      recollect docs tree --after projects/lisbon/costs --json
     """
     root = memory_root().text if path is None else find_document(at.space, path).path
-    nodes = _documents(at).tree(root, depth=depth or DEPTH_MAX, limit=limit, after=after)
-    notes = ""
-    if len(nodes) == limit:
-        words = ["docs tree", *([shlex.quote(path)] if path else [])]
-        words += [f"--depth {depth}"] if depth else []
-        words += [f"--limit {limit}"] if limit != SHOWN else []
-        notes = more(at, f"{' '.join(words)} --after {shlex.quote(one_line(nodes[-1].path))}")
-    elif not nodes and after is None:
-        example = f'recollect docs write people/ana "Ana lives in Lisbon."{at.arguments}'
-        notes = f"No documents in space {at.quoted_space} yet. Write one: {example}"
-    return Output(nodes, _tree_lines(nodes, root.count("/")), notes)
+    nodes = at.space.documents.tree(root, depth=depth or DEPTH_MAX, limit=limit, after=after)
+    example = f'recollect docs write people/ana "Ana lives in Lisbon."{at.arguments}'
+    nothing = f"No documents in space {at.quoted_space} yet. Write one: {example}"
+    lines = _tree_lines(nodes, root.count("/"))
+    return listed(at, nodes, lines, nothing, limit=limit, after=after, by="path")
 
 
 def _tree_lines(nodes: Sequence[Node], root_depth: int) -> Iterator[str]:
@@ -124,101 +111,72 @@ def _tree_lines(nodes: Sequence[Node], root_depth: int) -> Iterator[str]:
         name = node.path if position == 0 else node.path.rpartition("/")[2]
         bold = click.style(one_line(name), bold=node.has_children)
         indent = "  " * (node.depth - root_depth)
-        yield f"{indent}{bold}{_about(node.title, node.description, node.path)}"
+        yield f"{indent}{bold}{_about(node)}"
 
 
-def _about(title: str, description: str, path: str) -> str:
+def _about(page: Node | Document) -> str:
     """What stands behind a path in a list; a title that is its slug says nothing new."""
-    words = [] if title == path.rpartition("/")[2] else [one_line(title)]
-    words += [shortened(description, DESCRIPTION_CHARS)] if description else []
+    words = [] if page.title == page.path.rpartition("/")[2] else [one_line(page.title)]
+    words += [shortened(page.description, DESCRIPTION_CHARS)] if page.description else []
     return f"  {': '.join(words)}" if words else ""
 
 
 @command(docs)
 def read(
-    at: Target,
-    path: TreePath,
-    *,
-    version: Annotated[
-        int | None, Opt("Version N instead of the current one.", "N", at_least=1)
-    ] = None,
-    body: Annotated[bool, Opt("Only its text, without the head.")] = False,
+    at: Target, path: TreePath, *, version: Number | None = None, body: bool = False
 ) -> Output:
     """Show a document by its path, by a path it had before it was moved, or by its id.
 
+    Options:
+      version: Version N instead of the current one.
+      body: Only its text, without the head.
+
     Examples:
-      recollect docs read people/ana
       recollect docs read people/ana --version 2
       recollect docs read people/ana --body > ana.md
     """
     if body and at.as_json:
         raise click.UsageError("Give --body or --json, not both.")
-    found: Document | Version
     if version is None:
-        found = find_document(at.space, path)
-        lines = _document_lines(found, at)
+        current = find_document(at.space, path)
+        found: Document | Version = current
+        lines = labelled(_document_fields(at, current), current)
     else:
-        with advice_on_missing():
-            found = _documents(at).version(path, version)
-        lines = _version_lines(found)
+        with _advice_on_missing():
+            found = at.space.documents.version(path, version)
+        lines = labelled(_VERSION, found)
     if body:
         # A line end of two characters is no danger, and part of the text.
         return Output(None, ["\r\n".join(harmless(each) for each in found.body.split("\r\n"))])
-    return Output(found, lines)
+    return Output(found, [*lines, *(["", harmless(found.body)] if found.body else [])])
 
 
-def _document_lines(document: Document, at: Target) -> Iterator[str]:
-    children = _documents(at).tree(document.path, depth=1, limit=CHILDREN)[1:]
+def _document_fields(at: Target, document: Document) -> Fields:
     keys = session_keys(at.space, [document])
-    yield from _page(
-        {
-            "Document": document.path,
-            "Id": document.id,
-            "Version": f"{document.version}, {moment(document.updated_at)}",
-            "By": _by(document.author, document.reason),
-        },
-        document,
-        {
-            "Sources": "; ".join(source_in_words(each, keys) for each in document.sources),
-            "Facts": ", ".join(document.facts),
-            "Below": ", ".join(node.path.rpartition("/")[2] for node in children),
-        },
+    children = at.space.documents.tree(document.path, depth=1, limit=CHILDREN)[1:]
+    return fields(
+        f"document=path id version {_PAGE} sources facts below",
+        version=lambda page: f"{page.version}, {shown(page.updated_at)}",
+        by=_by,
+        sources=lambda _: "; ".join(source_in_words(each, keys) for each in document.sources),
+        below=lambda _: [node.path.rpartition("/")[2] for node in children],
     )
 
 
-def _version_lines(version: Version) -> Iterator[str]:
-    yield from _page(
-        {
-            "Document": version.path,
-            "Version": f"{version.number}, {version.event.value} {moment(version.at)}",
-            "By": _by(version.author, version.reason),
-        },
-        version,
-        {"Facts": ", ".join(version.facts)},
-    )
+def _author(page: Document | Version) -> str:
+    return f"{page.author.name} ({page.author.kind.value})"
 
 
-def _page(
-    first: Mapping[str, str], page: Document | Version, last: Mapping[str, str]
-) -> Iterator[str]:
-    own = {
-        "Title": page.title,
-        "About": page.description,
-        "Tags": ", ".join(page.tags),
-        "Links": ", ".join(page.links),
-    }
-    yield from labelled({**first, **own, **last})
-    if page.body:
-        yield ""
-        yield harmless(page.body)
+def _by(page: Document | Version) -> str:
+    return _author(page) + (f": {page.reason}" if page.reason else "")
 
 
-def _author(author: Author) -> str:
-    return f"{author.name} ({author.kind.value})"
-
-
-def _by(author: Author, reason: str) -> str:
-    return _author(author) + (f": {reason}" if reason else "")
+_PAGE = "by title about=description tags links"
+_VERSION = fields(
+    f"document=path version {_PAGE} facts",
+    version=lambda page: f"{page.number}, {page.event.value} {shown(page.at)}",
+    by=_by,
+)
 
 
 # Writing
@@ -230,45 +188,36 @@ def write(
     path: TreePath,
     text: Text = None,
     *,
-    file: File = None,
-    title: Annotated[str | None, Opt("Default: as it was, or the last part of PATH.", "T")] = None,
-    description: Annotated[str | None, Opt("What it is about, in a sentence.", "D")] = None,
-    tags: Annotated[
-        tuple[str, ...], Opt("Replaces its tags. May be given several times.", "T", "--tag")
-    ] = (),
-    links: Annotated[
-        tuple[str, ...],
-        Opt(
-            "Refers to another document; replaces its links. May be given several times.",
-            "PATH",
-            "--link",
-            read=read_tree_path,
-        ),
-    ] = (),
-    expect: Annotated[
-        int | None,
-        Opt(
-            "Refuse unless version N is the current one; 0: unless there is none.", "N", at_least=0
-        ),
-    ] = None,
+    file: BinaryIO | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    tags: tuple[str, ...] = (),
+    links: tuple[TreePath, ...] = (),
+    expect: Count | None = None,
     reason: Reason = "",
 ) -> Output:
     """Write a document, or a new version of it; missing parents are created.
 
-    TEXT that is - or missing is read from standard input. Title, description, tags and links stay
-    as they were unless they are given. Writing the current text again makes no version. Secrets are
-    replaced by placeholders.
+    TEXT that is - or missing is read from standard input. What is not given stays as it was.
+    Writing the current text again makes no version. Secrets are replaced by placeholders.
+
+    Options:
+      file F: Take the text from a file.
+      title T: Default: as it was, or the last part of PATH.
+      description D: What it is about, in a sentence.
+      tags, --tag T: Replaces its tags. May be given several times.
+      links, --link: Refers to another document; replaces its links. May be given several times.
+      expect: Refuse unless version N is the current one; 0: unless there is none.
 
     Examples:
       recollect docs write people/ana "Ana lives in [[places/lisbon|Lisbon]]." --tag person
-      recollect docs write projects/move --file move.md --title "The move" --reason planned
-      recollect docs write people/ana "Ana lives in Porto." --expect 1
+      recollect docs write projects/move --file move.md --title "The move" --expect 1
     """
     if file is not None and text is not None:
         raise click.UsageError("Give TEXT or a file, not both.")
     given = read_text(text, "recollect docs write PATH") if file is None else read_file(file)
     started = at.memory.clock.now()
-    document = _documents(at).write(
+    document = at.space.documents.write(
         path,
         given,
         title=title,
@@ -278,9 +227,8 @@ def write(
         expected_version=expect,
         reason=reason,
     )
-    if document.updated_at < started:
-        return _did("Unchanged:", document)
-    return _did("Wrote" if document.version > 1 else "Created", document)
+    wrote = "Wrote" if document.version > 1 else "Created"
+    return _did("Unchanged:" if document.updated_at < started else wrote, document)
 
 
 def _did(what: str, document: Document) -> Output:
@@ -295,13 +243,12 @@ def append(
 
     TEXT that is - or missing is read from standard input.
 
-    Examples:
+    Example:
       recollect docs append people/ana "She likes long walks."
-      date | recollect docs append projects/move/log -
     """
     added = read_text(text, "recollect docs append PATH")
     where = find_document(at.space, path).path
-    document = _documents(at).append(where, added, expected_version=expect, reason=reason)
+    document = at.space.documents.append(where, added, expected_version=expect, reason=reason)
     return _did("Wrote", document)
 
 
@@ -310,26 +257,29 @@ def patch(
     at: Target,
     path: TreePath,
     *,
-    old: Annotated[
-        str | None, Opt("The passage to replace; it has to occur exactly once.", "TEXT")
-    ] = None,
-    new: Annotated[str | None, Opt("What takes its place; empty removes it.", "TEXT")] = None,
-    old_file: Annotated[BinaryIO | None, Opt("The passage, in a file.", "F")] = None,
-    new_file: Annotated[BinaryIO | None, Opt("The replacement, in a file.", "F")] = None,
+    old: str | None = None,
+    new: str | None = None,
+    old_file: BinaryIO | None = None,
+    new_file: BinaryIO | None = None,
     expect: Expect = None,
     reason: Reason = "",
 ) -> Output:
     """Replace a passage that occurs in a document exactly once.
 
-    Examples:
+    Options:
+      old TEXT: The passage to replace; it has to occur exactly once.
+      new TEXT: What takes its place; empty removes it.
+      old_file F: The passage, in a file.
+      new_file F: The replacement, in a file.
+
+    Example:
       recollect docs patch people/ana --old "in Lisbon" --new "in Porto"
-      recollect docs patch projects/move --old-file before.md --new-file after.md
     """
     passage, replacement = _one_of("old", old, old_file), _one_of("new", new, new_file)
     if not passage:
         raise click.UsageError("--old is empty.")
     before = find_document(at.space, path)
-    document = _documents(at).patch(
+    document = at.space.documents.patch(
         before.path, passage, replacement, expected_version=expect, reason=reason
     )
     return _did("Wrote" if document.version > before.version else "Unchanged:", document)
@@ -349,12 +299,11 @@ def move(
 
     Links to it keep working, and its old path leads to the new one.
 
-    Examples:
-      recollect docs move people/ana friends/ana
+    Example:
       recollect docs move projects/move archive/2026/move --reason "It is done."
     """
     before = find_document(at.space, path)
-    document = _documents(at).move(before.path, to, expected_version=expect, reason=reason)
+    document = at.space.documents.move(before.path, to, expected_version=expect, reason=reason)
     if document.version == before.version:
         return _did("Unchanged:", document)
     return Output(document, f"Moved {one_line(before.path)} to {one_line(document.path)}.")
@@ -365,14 +314,8 @@ def delete(
     at: Target,
     path: TreePath,
     *,
-    below: Annotated[bool, Opt("Include everything below it.")] = False,
-    references: Annotated[
-        str,
-        Opt(
-            "If others refer to it: refuse, leave their links broken, or unlink them.",
-            choices=tuple(each.value for each in OnReferences),
-        ),
-    ] = OnReferences.REFUSE.value,
+    below: bool = False,
+    references: OnReferences = OnReferences.REFUSE,
     expect: Expect = None,
     reason: Reason = "",
 ) -> Output:
@@ -381,13 +324,16 @@ def delete(
     Refused while other documents refer to it or stand below it, unless an option says what becomes
     of them. An unlinked text keeps the words of its links.
 
-    Examples:
-      recollect docs delete people/ana
+    Options:
+      below: Include everything below it.
+      references: If others refer to it: refuse, leave their links broken, or unlink them.
+
+    Example:
       recollect docs delete projects/move --below --references unlink
     """
     where = find_document(at.space, path).path
     try:
-        document = _documents(at).delete(
+        document = at.space.documents.delete(
             where, below=below, references=references, expected_version=expect, reason=reason
         )
     except DocumentReferenced as error:
@@ -402,20 +348,20 @@ def restore(
     at: Target,
     path: TreePath,
     *,
-    version: Annotated[
-        int | None, Opt("The text of version N, as a new version.", "N", at_least=1)
-    ] = None,
+    version: Number | None = None,
     expect: Expect = None,
     reason: Reason = "",
 ) -> Output:
     """Bring back a deleted document, with what was deleted together with it, or an older version.
 
-    Examples:
-      recollect docs restore people/ana
+    Options:
+      version: The text of version N, as a new version.
+
+    Example:
       recollect docs restore people/ana --version 2
     """
-    with advice_on_missing():
-        document = _documents(at).restore(path, version, expected_version=expect, reason=reason)
+    with _advice_on_missing():
+        document = at.space.documents.restore(path, version, expected_version=expect, reason=reason)
     return _did("Restored", document)
 
 
@@ -424,83 +370,50 @@ def restore(
 
 @command(docs)
 def deleted(
-    at: Target,
-    path: MaybePath = None,
-    *,
-    limit: Limit = SHOWN,
-    after: Annotated[str | None, Opt("The next page: what comes after it.", "ID")] = None,
+    at: Target, path: TreePath | None = None, *, limit: Limit = 200, after: str | None = None
 ) -> Output:
     """List what was deleted at PATH and below it, or in all of ~/memory; the last first.
 
-    Examples:
-      recollect docs deleted
+    Options:
+      after ID: The next page: what comes after it.
+
+    Example:
       recollect docs deleted people
-      recollect docs restore 0198c0de-…
     """
-    gone = _documents(at).deleted(path or memory_root().text, limit=limit, after=after)
-    notes = ""
-    if len(gone) == limit:
-        notes = more(at, f"docs deleted --after {gone[-1].id}")
-    elif not gone and after is None:
-        notes = "Nothing was deleted there, or it was purged."
-    return Output(gone, _deleted_lines(gone), notes)
+    gone = at.space.documents.deleted(path or memory_root().text, limit=limit, after=after)
+    columns = fields("path deleted_at version id")
+    nothing = "Nothing was deleted there, or it was purged."
+    return listed(at, gone, tabled(columns, gone), nothing, limit=limit, after=after)
 
 
-def _deleted_lines(gone: Sequence[DeletedDocument]) -> Iterator[str]:
-    rows = [(each.path, moment(each.deleted_at), str(each.version), each.id) for each in gone]
-    return table(DELETED_HEADERS, rows) if rows else iter(())
+_VERSIONS = fields("version=number when=at event by path reason", by=_author)
 
 
 @command(docs)
-def history(
-    at: Target,
-    path: TreePath,
-    *,
-    limit: Annotated[int, limit_of("versions")] = VERSIONS,
-    before: Annotated[
-        int | None, Opt("The next page: the versions before this one.", "N", at_least=1)
-    ] = None,
-) -> Output:
+def history(at: Target, path: TreePath, *, limit: Limit = 50, before: Before = None) -> Output:
     """List the versions of a document, newest first; also of one that was deleted.
 
-    Examples:
+    Example:
       recollect docs history people/ana
-      recollect docs history people/ana --json
     """
-    with advice_on_missing():
-        versions = _documents(at).history(path, limit, before)
-    rows = [
-        (
-            str(version.number),
-            moment(version.at),
-            version.event.value,
-            _author(version.author),
-            version.path,
-            version.reason or NONE,
-        )
-        for version in versions
-    ]
-    notes = ""
-    if versions and versions[-1].number > 1:
-        page = "" if limit == VERSIONS else f" --limit {limit}"
-        last = f"--before {versions[-1].number}{page}"
-        notes = f"There is more: recollect docs history {shlex.quote(path)} {last}{at.arguments}"
-    return Output(versions, table(VERSION_HEADERS, rows) if rows else (), notes)
+    with _advice_on_missing():
+        versions = at.space.documents.history(path, limit, before)
+    if versions and versions[-1].number == 1:
+        return Output(versions, tabled(_VERSIONS, versions))
+    lines = tabled(_VERSIONS, versions)
+    return listed(at, versions, lines, limit=limit, cursor="--before", by="number")
 
 
 @command(docs)
-def diff(
-    at: Target, path: TreePath, a: Number, b: Annotated[int | None, Arg(at_least=1)] = None
-) -> Output:
+def diff(at: Target, path: TreePath, a: Number, b: Number | None = None) -> Output:
     """Show what changed from version A to version B, or to the newest one.
 
-    Examples:
-      recollect docs diff people/ana 1
+    Example:
       recollect docs diff people/ana 2 3
     """
-    with advice_on_missing():
-        newest = _documents(at).history(path, limit=1)[0].number if b is None else b
-        text = _documents(at).diff(path, a, newest)
+    with _advice_on_missing():
+        newest = at.space.documents.history(path, limit=1)[0].number if b is None else b
+        text = at.space.documents.diff(path, a, newest)
     notes = "" if text else f"Versions {a} and {newest} say the same."
     value = {"path": path, "from": a, "to": newest, "diff": text}
     return Output(value, diff_lines(text) if text else (), notes)
@@ -513,31 +426,23 @@ def diff_lines(diff: str) -> Iterator[str]:
 
 
 @command(docs)
-def search(
-    at: Target,
-    words: Annotated[Words, Arg()],
-    *,
-    below: Annotated[
-        str | None,
-        Opt("Only there and below it.", "PATH", read=read_tree_path, complete=known_paths),
-    ] = None,
-    limit: Limit = 10,
-) -> Output:
+def search(at: Target, words: Words, *, below: TreePath | None = None, limit: Limit = 10) -> Output:
     """Find documents with any of the WORDS in title, description or text, the best first.
 
-    Examples:
-      recollect docs search dinner Lisbon
-      recollect docs search allergy --below people --json
+    Options:
+      below: Only there and below it.
+
+    Example:
+      recollect docs search allergy --below people
     """
     where = None if below is None else find_document(at.space, below).path
-    found = _documents(at).search(" ".join(words), limit, below=where)
+    found = at.space.documents.search(" ".join(words), limit, below=where)
     notes = "" if found else f"Nothing found. See all: recollect docs tree{at.arguments}"
     return Output(found, (line for each in found for line in _found_lines(each)), notes)
 
 
 def _found_lines(document: Document) -> Iterator[str]:
-    about = _about(document.title, document.description, document.path)
-    yield f"{click.style(one_line(document.path), bold=True)}{about}"
+    yield f"{click.style(one_line(document.path), bold=True)}{_about(document)}"
     if document.body.strip():
         yield f"    {shortened(document.body, 2 * DESCRIPTION_CHARS)}"
 
@@ -545,41 +450,41 @@ def _found_lines(document: Document) -> Iterator[str]:
 @command(docs)
 def links(
     at: Target,
-    path: MaybePath = None,
+    path: TreePath | None = None,
     *,
-    broken: Annotated[bool, Opt("All links that lead to no document.")] = False,
-    orphans: Annotated[bool, Opt("All documents that no other one mentions.")] = False,
-    limit: Annotated[int, limit_of("broken links or orphans")] = 100,
+    broken: bool = False,
+    orphans: bool = False,
+    limit: Limit = 100,
 ) -> Output:
     """Show what a document refers to and what refers to it; or what is wrong with the links.
 
     A link in a text is [[path]] or [[path|words to show]]. One to a document that does not exist
     yet is kept, and leads there once it is written.
 
+    Options:
+      broken: All links that lead to no document.
+      orphans: All documents that no other one mentions.
+
     Examples:
       recollect docs links people/ana
       recollect docs links --broken
-      recollect docs links --orphans --json
     """
     if [path is not None, broken, orphans].count(True) != 1:
         raise click.UsageError("Give exactly one of PATH, --broken and --orphans.")
+    documents = at.space.documents
     if path is not None:
-        document = find_document(at.space, path)
-        found = _documents(at).links(document.path)
-        return Output({"path": document.path, **view(found)}, _link_lines(found))
+        where = find_document(at.space, path).path
+        found = documents.links(where)
+        lines = [f"→ {_referred(each.target, each)}" for each in found.outgoing]
+        lines += [f"← {_referred(each.source, each)}" for each in found.incoming]
+        return Output({"path": where, **view(found)}, lines)
     if broken:
-        bad = _documents(at).broken_links(limit)
-        lines = (f"{one_line(each.source)} → {_referred(each.target, each)}" for each in bad)
+        bad = documents.broken_links(limit)
+        lines = [f"{one_line(each.source)} → {_referred(each.target, each)}" for each in bad]
         return Output(bad, lines, "" if bad else "Every link leads to a document.")
-    alone = _documents(at).orphans(limit)
+    alone = documents.orphans(limit)
     notes = "" if alone else "Every document is mentioned by another one."
     return Output(alone, map(one_line, alone), notes)
-
-
-def _link_lines(found: Links) -> Iterator[str]:
-    """What a document refers to, then what refers to it."""
-    yield from (f"→ {_referred(each.target, each)}" for each in found.outgoing)
-    yield from (f"← {_referred(each.source, each)}" for each in found.incoming)
 
 
 def _referred(path: str, reference: Reference) -> str:
@@ -593,41 +498,26 @@ def _referred(path: str, reference: Reference) -> str:
 
 @command(docs)
 def publish(
-    at: Target,
-    directory: Directory,
-    *,
-    path: Annotated[
-        str | None,
-        Opt(
-            "Only this document and what is below it. Default: what was published there before, or"
-            " all of ~/memory.",
-            "PATH",
-            read=read_tree_path,
-        ),
-    ] = None,
-    discard_edits: Annotated[
-        bool,
-        Opt(
-            "Publish although files were edited and not loaded. Everything in DIRECTORY is then"
-            " kept beside it, hidden, under a name ending in -edited."
-        ),
-    ] = False,
+    at: Target, directory: str, *, path: TreePath | None = None, discard_edits: bool = False
 ) -> Output:
     """Write the tree as Markdown files into DIRECTORY, which is created if necessary.
 
-    It changes in one step: readers see the tree before or after, never half of it. Only files that
-    changed are written. Refused while edits in it are not loaded; what is not from Recollect (.git,
-    attachments) counts as an edit, so keep that elsewhere. A shell inside DIRECTORY sees the new
-    files after entering it again.
+    It changes in one step: readers see the tree before or after, never half of it. Refused while
+    edits in it are not loaded; what is not from Recollect (.git, attachments) counts as an edit. A
+    shell inside DIRECTORY sees the new files after entering it again.
 
-    Examples:
-      recollect docs publish notes
+    Options:
+      path: Only this document and what is below it. Default: what was published there before, or
+        all of ~/memory.
+      discard_edits: Publish although files were edited and not loaded. Everything in DIRECTORY is
+        then kept beside it, hidden, under a name ending in -edited.
+
+    Example:
       recollect docs publish team --path projects/move
     """
-    documents = _documents(at)
     try:
         with progress_bar(as_json=at.as_json) as show:
-            published = documents.publish(
+            done = at.space.documents.publish(
                 directory,
                 path=path,
                 discard_edits=discard_edits,
@@ -637,38 +527,24 @@ def publish(
         load_it = f"recollect docs load {_quoted(directory)}{at.arguments}"
         ways = f"{load_it}, or publish with --discard-edits"
         raise UnloadedEdits(f"{error}. {ways}", files=error.files) from error
+    removed = f", {done.removed:,} removed" if done.removed else ""
+    words = f"Published {counted(done.documents, 'document')} to {one_line(done.directory)},"
+    words += f" generation {done.generation}: {done.written:,} written, {done.kept:,} as before"
     kept = [
         f"Edits that were not loaded are kept in {_quoted(each)} until you remove it."
-        for each in published.kept_aside
+        for each in done.kept_aside
     ]
-    return Output(published, _published_in_words(published), kept)
-
-
-def _published_in_words(published: Publication) -> str:
-    counts = [f"{published.written:,} written", f"{published.kept:,} as before"]
-    counts += [f"{published.removed:,} removed"] if published.removed else []
-    where = f"{one_line(published.directory)}, generation {published.generation}"
-    documents = counted(published.documents, "document")
-    return f"Published {documents} to {where}: {', '.join(counts)}."
+    return Output(done, f"{words}{removed}.", kept)
 
 
 @command(docs, makes_store=True)
 def load(
     at: Target,
-    directory: Directory,
+    directory: str,
     *,
-    path: Annotated[
-        str | None,
-        Opt(
-            "Load it to there. Default: where it was published from, or ~/memory.",
-            "PATH",
-            read=read_tree_path,
-        ),
-    ] = None,
-    dry_run: Annotated[bool, Opt("Only show what would be done.")] = False,
-    allow_deletions: Annotated[
-        bool, Opt("Even if all documents would be deleted, or more than half and more than 10.")
-    ] = False,
+    path: TreePath | None = None,
+    dry_run: bool = False,
+    allow_deletions: bool = False,
 ) -> Output:
     """Load what people changed in DIRECTORY: new files, edits, moves and deletions.
 
@@ -676,18 +552,33 @@ def load(
     the file is kept as a copy beside DIRECTORY; the output says where. A directory that was never
     published can be loaded, too. Exit code 1: not everything was loaded.
 
+    Options:
+      path: Load it to there. Default: where it was published from, or ~/memory.
+      dry_run: Only show what would be done.
+      allow_deletions: Even if all documents would be deleted, or more than half and more than 10.
+
     Examples:
       recollect docs load notes --dry-run
-      recollect docs load notes
       recollect docs load old-wiki --path archive/wiki
     """
-    loading = _documents(at).load(
+    loading = at.space.documents.load(
         directory, path=path, dry_run=dry_run, allow_deletions=allow_deletions
     )
+    notes = ""
+    if loading.is_nothing:
+        notes = "Nothing to load: the files say what the documents say."
+    elif loading.conflicts and loading.is_published:
+        publish = f"recollect docs publish {_quoted(directory)}{at.arguments}"
+        notes = (
+            "What the files said is kept beside them. To go on from what the documents say:"
+            f" {publish}, change the files, and load again."
+        )
+    elif loading.conflicts:
+        notes = "Resolve each conflict as it says, then load again."
     value = {"dry_run": dry_run, **view(loading)}
-    lines = _loading_lines(loading, dry_run=dry_run)
     is_done = not loading.conflicts and not loading.problems
-    return Output(value, lines, _advice(at, directory, loading), exit_code=0 if is_done else 1)
+    lines = _loading_lines(loading, dry_run=dry_run)
+    return Output(value, lines, notes, exit_code=0 if is_done else 1)
 
 
 def _loading_lines(loading: Loading, *, dry_run: bool) -> Iterator[str]:
@@ -703,32 +594,14 @@ def _loading_lines(loading: Loading, *, dry_run: bool) -> Iterator[str]:
     for conflict in loading.conflicts:
         heading = click.style("Conflict:", fg="yellow")
         yield f"{heading} {one_line(conflict.file)}: {one_line(conflict.reason)}"
-        yield from _sides(conflict)
+        for whose, text in (("the document", conflict.ours), ("the file", conflict.theirs)):
+            if text:
+                yield from (f"    {whose} says:", indented(harmless(text)))
+        if conflict.copy:
+            yield f"    the file is kept as {one_line(conflict.copy)}"
     for problem in loading.problems:
         heading = click.style("Not loaded:", fg="yellow")
         yield f"{heading} {one_line(problem.file)}: {one_line(problem.reason)}"
-
-
-def _sides(conflict: Conflict) -> Iterator[str]:
-    """What each of them says, and where the file is kept."""
-    for whose, text in (("the document", conflict.ours), ("the file", conflict.theirs)):
-        if text:
-            yield f"    {whose} says:"
-            yield indented(harmless(text))
-    if conflict.copy:
-        yield f"    the file is kept as {one_line(conflict.copy)}"
-
-
-def _advice(at: Target, directory: str, loading: Loading) -> str:
-    if loading.is_nothing:
-        return "Nothing to load: the files say what the documents say."
-    if loading.conflicts and loading.is_published:
-        publish = f"recollect docs publish {_quoted(directory)}{at.arguments}"
-        return (
-            "What the files said is kept beside them. To go on from what the documents say:"
-            f" {publish}, change the files, and load again."
-        )
-    return "Resolve each conflict as it says, then load again." if loading.conflicts else ""
 
 
 def _quoted(directory: str) -> str:
@@ -741,13 +614,12 @@ def purge(at: Target, path: TreePath, *, yes: Yes = False) -> Output:
 
     Nothing of it can be restored. Links to it from elsewhere are broken from then on.
 
-    Examples:
-      recollect docs purge people/ana
-      recollect docs purge projects/secret --yes --json
+    Example:
+      recollect docs purge projects/secret --yes
     """
     where = read_path(path).text
     confirm("", yes=yes)
-    documents = _documents(at)
+    documents = at.space.documents
     confirm(f"Purge {one_line(where)}, everything below it and every version", yes=yes)
     purged = documents.purge(path)
     if not purged.documents:
@@ -756,9 +628,9 @@ def purge(at: Target, path: TreePath, *, yes: Yes = False) -> Output:
         stands = "" if elsewhere is None else f"; purge it where it stands: {elsewhere.path}"
         raise NotFound(f"nothing stands or stood at {path!r} in space {at.space_name!r}{stands}")
     counts = f"{counted(purged.documents, 'document')}, {counted(purged.versions, 'version')}"
-    read = "The store is in use; its log keeps the bytes until the next write."
+    in_use = "The store is in use; its log keeps the bytes until the next write."
     return Output(
         {"space": at.space_name, "path": where, **view(purged)},
         f"Purged {one_line(where)}: {counts}.",
-        "" if purged.is_clean else read,
+        "" if purged.is_clean else in_use,
     )

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import click
 
 from recollect.errors import NotFound
-from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, group
-from recollect.interfaces.cli.groups import known_keys
-from recollect.interfaces.cli.output import NONE, counted, labelled, moment, one_line
+from recollect.facts import Facts
+from recollect.interfaces.cli.commands import Output, Target, command, group, listed
+from recollect.interfaces.cli.output import NONE, counted, fields, labelled, moment, one_line
 from recollect.interfaces.cli.parameters import (
+    After,
     AsOf,
     FactId,
-    Pairs,
+    KeyOrId,
+    Limit,
+    Pair,
+    Tags,
     Text,
     Words,
     find_fact,
     find_session,
-    limit_of,
-    more,
-    page_after,
-    read_pair,
     read_text,
     session_keys,
 )
@@ -32,19 +32,6 @@ from recollect.space import Space
 from recollect.types.facts import UNCHANGED, Fact, FactChange, Source
 
 SHOWN_SOURCES = 3  # of a fact in a list; `facts show` has all
-_BY_RULES = f"Without a model, facts are learned from {named_languages()}."
-
-Limit = Annotated[int, limit_of("facts")]
-After = Annotated[str | None, page_after("facts")]
-Tags = Annotated[tuple[str, ...], Opt("May be given several times.", "T", name="--tag")]
-Metadata = Annotated[
-    Pairs,
-    Opt(
-        "VALUE is JSON if it reads as such, else text. May be given several times.",
-        "KEY=VALUE",
-        read=read_pair,
-    ),
-]
 
 
 @group(lists="list")
@@ -57,7 +44,6 @@ def facts() -> None:
     Examples:
       recollect facts
       recollect facts search where does Ana live
-      recollect facts add "Ana is allergic to penicillin." --tag detail
     """
 
 
@@ -65,20 +51,21 @@ def facts() -> None:
 def list_(
     at: Target,
     *,
-    tag: Annotated[str | None, Opt("Only those with this tag, such as preference.", "T")] = None,
-    session: Annotated[
-        str | None,
-        Opt("Only those that come from this session.", "KEY-OR-ID", complete=known_keys),
-    ] = None,
+    tag: str | None = None,
+    session: KeyOrId | None = None,
     as_of: AsOf = None,
-    every: Annotated[bool, Opt("Include what is superseded, over or not valid yet.")] = False,
+    every: bool = False,
     limit: Limit = 50,
     after: After = None,
 ) -> Output:
     """List the facts that hold, newest first.
 
+    Options:
+      tag T: Only those with this tag, such as preference.
+      session: Only those that come from this session.
+      every: Include what is superseded, over or not valid yet.
+
     Examples:
-      recollect facts list --tag preference
       recollect facts list --session telegram:42:main --every
       recollect facts list --as-of 2026-05-01T12:00:00Z --json
     """
@@ -92,50 +79,38 @@ def list_(
         as_of=as_of,
         every=every,
     )
-    notes = ""
-    if len(found) == limit:
-        notes = more(at, f"facts list --after {found[-1].id}")
-    elif not found and after is None:
-        is_narrowed = any((tag, session, as_of, every))
-        notes = _nothing_narrower(at) if is_narrowed else _nothing(at)
-    return _listed(at.space, found, notes)
-
-
-def _listed(space: Space, found: Sequence[Fact], notes: str) -> Output:
-    return Output(found, facts_lines(found, space), notes)
-
-
-def _nothing_narrower(at: Target) -> str:
-    return f"No such facts in space {at.quoted_space}. See all: recollect facts list --every"
+    nothing = ""
+    if not found and any((tag, session, as_of, every)):
+        nothing = f"No such facts in space {at.quoted_space}. See all: recollect facts list --every"
+    elif not found:
+        nothing = _nothing(at)
+    return listed(at, found, facts_lines(found, at.space), nothing, limit=limit, after=after)
 
 
 def _nothing(at: Target) -> str:
-    space = at.space
-    if not any(at.memory.store.marks.counts(space.name)) and space.sessions.list(1):
-        none = f"No facts in space {at.quoted_space}, and nothing new to learn from."
-        again = f"{none} To go through it all again: recollect work --again"
-        return again if at.memory.settings.model else f"{again}\n{_BY_RULES}"
-    return (
-        f"No facts in space {at.quoted_space} yet. Learn from what was said: recollect work --all"
-    )
+    space, none = at.space, f"No facts in space {at.quoted_space}"
+    if any(at.memory.store.marks.counts(space.name)) or not space.sessions.list(1):
+        return f"{none} yet. Learn from what was said: recollect work --all"
+    again = f"{none}, and nothing new to learn from. To go through it all again: recollect work"
+    languages = f"\nWithout a model, facts are learned from {named_languages()}."
+    return f"{again} --again{'' if at.memory.settings.model else languages}"
 
 
 @command(facts)
 def search(
     at: Target,
-    words: Annotated[Words, Arg()] = (),
+    words: Words = (),
     *,
-    metadata: Annotated[
-        tuple[str, Any] | None,
-        Opt("Instead of WORDS: those with this value under this key.", "KEY=VALUE", read=read_pair),
-    ] = None,
+    metadata: Pair | None = None,
     as_of: AsOf = None,
     limit: Limit = 10,
-    after: Annotated[
-        str | None, Opt("With --metadata, the next page: those after this one.", "ID")
-    ] = None,
+    after: After = None,
 ) -> Output:
     """Find facts with any of the WORDS, the best first.
+
+    Options:
+      metadata: Instead of WORDS: those with this value under this key.
+      after ID: With --metadata, the next page: those after this one.
 
     Examples:
       recollect facts search vegetarian dinner
@@ -145,16 +120,13 @@ def search(
         raise click.UsageError("Give WORDS to look for, or --metadata KEY=VALUE.")
     if words and after is not None:
         raise click.UsageError("--after goes with --metadata, not with WORDS.")
-    space = at.space
+    space, nothing = at.space, "Nothing found. See all: recollect facts"
     if metadata is None:
         found = space.facts.search(" ".join(words), limit, as_of=as_of)
-    else:
-        before = None if after is None else find_fact(space, after)
-        found = space.facts.search_metadata(*metadata, limit, before, as_of=as_of)
-    notes = "" if found else "Nothing found. See all: recollect facts"
-    if metadata is not None and len(found) == limit:
-        notes = f"There may be more: repeat this with --after {found[-1].id}"
-    return _listed(space, found, notes)
+        return Output(found, facts_lines(found, space), "" if found else nothing)
+    before = None if after is None else find_fact(space, after)
+    found = space.facts.search_metadata(*metadata, limit, before, as_of=as_of)
+    return listed(at, found, facts_lines(found, space), nothing, limit=limit, after=after)
 
 
 @command(facts, makes_store=True)
@@ -163,23 +135,26 @@ def add(
     text: Text = None,
     *,
     tags: Tags = (),
-    metadata: Metadata = (),
-    fact_id: Annotated[str | None, Opt("Its id; replaces what has this id.", "ID", "--id")] = None,
+    metadata: tuple[Pair, ...] = (),
+    fact_id: str | None = None,
 ) -> Output:
     """Add a fact by hand. The same statement is stored only once.
 
     TEXT that is - or missing is read from standard input. Secrets in it are replaced by
     placeholders. Facts that people add or edit are never changed by extraction.
 
-    Examples:
-      recollect facts add "Ana is allergic to penicillin." --tag detail
-      recollect facts add "The office is in Lisbon." --metadata city=Lisbon --id office
+    Options:
+      metadata: VALUE is JSON if it reads as such, else text. May be given several times.
+      fact_id, --id ID: Its id; replaces what has this id.
+
+    Example:
+      recollect facts add "The office is in Lisbon." --tag work --metadata city=Lisbon --id office
     """
     content = read_text(text, "recollect facts add")
     if fact_id == "":
         raise click.UsageError("--id is empty.")
     given = Fact(content, id=fact_id or "", tags=tags, metadata=dict(metadata))
-    return _one("Stored", at.space.facts.add(given))
+    return _did("Stored", at.space.facts.add(given))
 
 
 @command(facts)
@@ -188,12 +163,16 @@ def edit(
     fact_id: FactId,
     text: Text = None,
     *,
-    tags: Annotated[tuple[str, ...], Opt("Replaces its tags.", "T", "--tag")] = (),
-    metadata: Annotated[Pairs, Opt("Replaces its metadata.", "KEY=VALUE", read=read_pair)] = (),
+    tags: Tags = (),
+    metadata: tuple[Pair, ...] = (),
 ) -> Output:
     """Change what a fact says, its tags or its metadata; no extraction changes it afterwards.
 
     TEXT that is - is read from standard input. Its history keeps what it said before.
+
+    Options:
+      tags, --tag T: Replaces its tags.
+      metadata: Replaces its metadata.
 
     Examples:
       recollect facts edit 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10 "Ana lives in Porto."
@@ -206,11 +185,17 @@ def edit(
     changed = at.space.facts.update(
         fact_id, content, tags=tags or UNCHANGED, metadata=dict(metadata) or UNCHANGED
     )
-    return _one("Changed", changed)
+    return _did("Changed", changed)
 
 
-def _one(did: str, fact: Fact, value: Any = None) -> Output:
+def _did(did: str, fact: Fact, value: Any = None) -> Output:
     return Output(value or fact, f"{did} fact {one_line(fact.id)}: {one_line(fact.content)}")
+
+
+def _removed(at: Target, fact_id: str, did: str, remove: Callable[[Facts, str], None]) -> Output:
+    fact = find_fact(at.space, fact_id)
+    remove(at.space.facts, fact_id)
+    return _did(did, fact, {"space": at.space_name, did.lower(): fact})
 
 
 @command(facts)
@@ -222,9 +207,7 @@ def delete(at: Target, fact_id: FactId) -> Output:
     Example:
       recollect facts delete 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
-    fact = find_fact(at.space, fact_id)
-    at.space.facts.delete(fact_id)
-    return _one("Deleted", fact, {"space": at.space_name, "deleted": fact})
+    return _removed(at, fact_id, "Deleted", Facts.delete)
 
 
 @command(facts)
@@ -264,28 +247,19 @@ def quarantine() -> None:
     Examples:
       recollect quarantine
       recollect quarantine approve 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
-      recollect quarantine reject 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
 
 
-def _list_quarantined(at: Target, *, limit: Limit = 50, after: After = None) -> Output:
+@command(quarantine, name="list")
+def list_quarantined(at: Target, *, limit: Limit = 50, after: After = None) -> Output:
     """List what is in quarantine, newest first.
 
-    Examples:
+    Example:
       recollect quarantine list --space alice
-      recollect quarantine list --limit 500 --json
     """
-    before = None if after is None else find_fact(at.space, after)
-    found = at.space.facts.quarantined(limit, before)
-    notes = ""
-    if len(found) == limit:
-        notes = more(at, f"quarantine list --after {found[-1].id}")
-    elif not found and after is None:
-        notes = f"Nothing in space {at.quoted_space} is in quarantine."
-    return _listed(at.space, found, notes)
-
-
-command(quarantine, name="list")(_list_quarantined)
+    found = at.space.facts.quarantined(limit, None if not after else find_fact(at.space, after))
+    nothing = f"Nothing in space {at.quoted_space} is in quarantine."
+    return listed(at, found, facts_lines(found, at.space), nothing, limit=limit, after=after)
 
 
 @command(quarantine)
@@ -298,7 +272,7 @@ def approve(at: Target, fact_id: FactId) -> Output:
       recollect quarantine approve 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
     find_fact(at.space, fact_id)
-    return _one("Approved", at.space.facts.approve(fact_id))
+    return _did("Approved", at.space.facts.approve(fact_id))
 
 
 @command(quarantine)
@@ -310,9 +284,7 @@ def reject(at: Target, fact_id: FactId) -> Output:
     Example:
       recollect quarantine reject 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
-    fact = find_fact(at.space, fact_id)
-    at.space.facts.reject(fact_id)
-    return _one("Rejected", fact, {"space": at.space_name, "rejected": fact})
+    return _removed(at, fact_id, "Rejected", Facts.reject)
 
 
 # Facts as people read them
@@ -326,33 +298,28 @@ def facts_lines(found: Sequence[Fact], space: Space) -> Iterator[str]:
         heading = [fact.id, said, fact.trust.value, ", ".join(fact.tags)]
         yield click.style("  ".join(one_line(word) for word in heading if word), dim=True)
         yield f"    {one_line(fact.content)}"
-        for line in (*_sources(fact, keys), *_usage(fact), *standing(fact)):
+        words = [source_in_words(source, keys) for source in fact.sources[:SHOWN_SOURCES]]
+        if len(fact.sources) > SHOWN_SOURCES:
+            words.append(f"{len(fact.sources) - SHOWN_SOURCES:,} more")
+        words += ["by hand"] if fact.extractor is None else []
+        origin = "; ".join(words) if not fact.sources else f"from {'; '.join(words)}"
+        for line in filter(None, (origin, _usage(fact), *standing(fact))):
             yield f"    {line}"
 
 
 def _fact_in_full(fact: Fact, at: Target) -> Iterator[str]:
     until = "" if fact.valid_to is None else f" until {moment(fact.valid_to)}"
-    is_current = fact.holds(at.memory.clock.now()) and fact.superseded_by is None
-    yield from labelled(
-        {
-            "Fact": fact.id,
-            "Says": fact.content,
-            "Space": fact.space,
-            "Tags": ", ".join(fact.tags),
-            "Trust": fact.trust.value,
-            "Topic": fact.topic or "",
-            "Metadata": json.dumps(dict(fact.metadata), ensure_ascii=False)
-            if fact.metadata
-            else "",
-            "Holds": "yes" if is_current else "no",
-            "Valid": f"from {moment(fact.valid_from)}{until}",
-            "Superseded": _superseded(fact, at.space),
-            "Made by": fact.extractor or "a person",
-            "Created": moment(fact.created_at),
-            "Updated": moment(fact.updated_at),
-            "Usage": "; ".join(_usage(fact)),
-        }
+    labels = fields(
+        "fact=id says=content space tags trust topic metadata holds valid superseded made_by"
+        " created_at updated_at usage",
+        metadata=lambda _: fact.metadata and json.dumps(dict(fact.metadata), ensure_ascii=False),
+        holds=lambda _: fact.holds(at.memory.clock.now()) and fact.superseded_by is None,
+        valid=lambda _: f"from {moment(fact.valid_from)}{until}",
+        superseded=lambda _: _superseded(fact, at.space),
+        made_by=lambda _: fact.extractor or "a person",
+        usage=_usage,
     )
+    yield from labelled(labels, fact)
     yield ""
     if not fact.sources:
         yield "No source: it was added by hand."
@@ -393,21 +360,12 @@ def standing(fact: Fact) -> Iterator[str]:
         yield f"until {moment(fact.valid_to)}"
 
 
-def _sources(fact: Fact, keys: Mapping[str, str]) -> Iterator[str]:
-    words = [source_in_words(source, keys) for source in fact.sources[:SHOWN_SOURCES]]
-    if len(fact.sources) > SHOWN_SOURCES:
-        words.append(f"{len(fact.sources) - SHOWN_SOURCES:,} more")
-    if fact.extractor is None:
-        words.append("by hand")
-    if words:
-        yield f"from {'; '.join(words)}" if fact.sources else words[0]
-
-
-def _usage(fact: Fact) -> Iterator[str]:
+def _usage(fact: Fact) -> str:
     """How often it was shown, and used: what is shown and never used can be seen."""
-    if fact.shown_count or fact.usage_count:
-        used = f"used {counted(fact.usage_count, 'time')}" if fact.usage_count else "never used"
-        yield f"shown {counted(fact.shown_count, 'time')}, {used}"
+    if not fact.shown_count and not fact.usage_count:
+        return ""
+    used = f"used {counted(fact.usage_count, 'time')}" if fact.usage_count else "never used"
+    return f"shown {counted(fact.shown_count, 'time')}, {used}"
 
 
 def _records(source: Source) -> str:

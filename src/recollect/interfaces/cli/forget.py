@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Annotated, Any
+from typing import Any, Literal
 
 import click
 
 from recollect.descriptors import agent_label
 from recollect.errors import NotFound
-from recollect.forgetting import ERASE, KEEP, read_record
-from recollect.interfaces.cli.commands import Opt, Output, Target, command, read_agent
-from recollect.interfaces.cli.groups import known_keys, known_paths
-from recollect.interfaces.cli.output import counted, one_line, progress_bar, shortened
+from recollect.forgetting import read_record
+from recollect.interfaces.cli.commands import Output, Target, command, read_agent
+from recollect.interfaces.cli.output import counted, one_line, shortened
 from recollect.interfaces.cli.parameters import (
     Agent,
+    KeyOrId,
+    TreePath,
     Yes,
     confirm,
     find_session,
-    read_tree_path,
+    progress_shown,
 )
-from recollect.progress import listening
 from recollect.types.facts import Receipt
 from recollect.types.records import SessionState
 
@@ -30,31 +30,25 @@ SHOWN_CHARS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgettable:
-    """The options of which exactly one says what is to be forgotten."""
+    """The options of which exactly one says what is to be forgotten.
 
-    session: Annotated[
-        str | None, Opt("A session: its id, or its key.", "KEY-OR-ID", complete=known_keys)
-    ] = None
-    record: Annotated[str | None, Opt("A record: its session's id and its number.", "ID:SEQ")] = (
-        None
-    )
-    fact: Annotated[str | None, Opt("A fact, with its history.", "ID")] = None
-    document: Annotated[
-        str | None,
-        Opt(
-            "A document and what is below it, with every version.",
-            "PATH",
-            read=read_tree_path,
-            complete=known_paths,
-        ),
-    ] = None
-    agent_sessions: Annotated[
-        str | None, Opt("All sessions of an agent, and its inbox.", "NAME")
-    ] = None
-    source: Annotated[
-        str | None, Opt("All sessions from a source, such as claude-code.", "NAME")
-    ] = None
-    everything: Annotated[bool, Opt("Everything that the space holds.")] = False
+    Options:
+      session: A session: its id, or its key.
+      record ID:SEQ: A record: its session's id and its number.
+      fact ID: A fact, with its history.
+      document: A document and what is below it, with every version.
+      agent_sessions NAME: All sessions of an agent, and its inbox.
+      source NAME: All sessions from a source, such as claude-code.
+      everything: Everything that the space holds.
+    """
+
+    session: KeyOrId | None = None
+    record: str | None = None
+    fact: str | None = None
+    document: TreePath | None = None
+    agent_sessions: str | None = None
+    source: str | None = None
+    everything: bool = False
 
     @property
     def chosen(self) -> tuple[str, Any]:
@@ -72,13 +66,7 @@ def forget(
     *,
     what: Forgettable,
     agent: Agent = None,
-    pages: Annotated[
-        str,
-        Opt(
-            "What becomes of pages that people or other agents wrote from it; kept ones are named.",
-            choices=(KEEP, ERASE),
-        ),
-    ] = KEEP,
+    pages: Literal["keep", "erase"] = "keep",
     yes: Yes = False,
 ) -> Output:
     """Erase one thing for good: a session, a record, a fact, a document, or many at once.
@@ -86,27 +74,25 @@ def forget(
     Everything that rests on it alone goes with it: facts, summaries, lines on pages, whole pages
     that a model wrote from it, published files. Facts that other sessions support as well stay,
     without this source. Pages that people or other agents wrote from it stay and are named, unless
-    --pages erase is given; so is text elsewhere that uses the same words. Records of spending stay.
+    --pages erase is given; so is text elsewhere that uses the same words.
 
-    A KEY stands for its current session; earlier ones are forgotten by their ids. An empty note
-    stays in the place of a record. A forgotten fact is not learned again from the sessions it came
-    from, which still say it. If the command is interrupted, run it again: it continues where it
-    was, and clears the pages, files and log of what was already gone.
+    A KEY stands for its current session; earlier ones are forgotten by their ids. A forgotten fact
+    is not learned again from the sessions it came from, which still say it. If the command is
+    interrupted, run it again: it continues where it was.
+
+    Options:
+      pages: What becomes of pages that people or other agents wrote from it; kept ones are named.
 
     Examples:
       recollect forget --session telegram:42:main
       recollect forget --record 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10:3
-      recollect forget --source claude-code --yes --json
       recollect forget --everything --space alice
     """
     name, value = what.chosen
     confirm("", yes=yes)
     words, wanted, state = _meant(at, name, value, agent)
     confirm(f"Forget {words}", yes=yes)
-    with (
-        progress_bar(as_json=at.as_json) as show,
-        listening(lambda each: show(each.what, each.done, each.whole)),
-    ):
+    with progress_shown(at):
         receipt = at.space.forget(**wanted, pages=pages)
     notes = list(_left(receipt))
     if state is not None and value == state.key and state.rotation > 1:
@@ -134,39 +120,39 @@ def _meant(
     at: Target, name: str, value: Any, agent: str | None
 ) -> tuple[str, dict[str, Any], SessionState | None]:
     """What is to be forgotten: in words, as arguments, and the session if it is one."""
-    space, so_far = at.space, "up to now, and what was learned from them alone"
+    space, state, shown = at.space, None, one_line(str(value))
     redact = at.memory.runtime.redactor().keyed(space.name).redact
+
+    def said(text: str) -> str:
+        # Redacted whole, and then shortened: half a secret is not known for one.
+        return shortened(redact(text), SHOWN_CHARS)
+
+    wanted: dict[str, Any] = {"agent" if name == "agent_sessions" else name: value}
     match name:
         case "session":
             state = find_session(space, value, agent)
+            wanted = {"session": state.id}
             who = f"{one_line(state.key)}, {one_line(agent_label(state.agent_id))}"
             words = f"session {state.id} ({who}, {counted(state.last_seq, 'record')})"
-            return words, {"session": state.id}, state
         case "record":
             session_id, seq = read_record(value)
             found = space.sessions.records(session_id, max(seq - 1, 0), 1)
             if not found or found[0].seq != seq:
                 where = f"in space {space.name!r}; recollect history lists them"
                 raise NotFound(f"no record {value!r} {where}")
-            # Redacted whole, and then shortened: half a secret is not known for one.
-            said = shortened(redact(found[0].content), SHOWN_CHARS)
-            words = f"record {one_line(value)} ({found[0].role}: {said})"
-            return words, {"record": value}, None
+            words = f"record {shown} ({found[0].role}: {said(found[0].content)})"
         case "fact":
             fact = space.facts.get(value)  # one that was deleted can be forgotten as well
-            said = "" if fact is None else f" ({shortened(redact(fact.content), SHOWN_CHARS)})"
-            return f"fact {one_line(value)}{said}", {"fact": value}, None
+            words = f"fact {shown}" + ("" if fact is None else f" ({said(fact.content)})")
         case "document":
-            words = f"{one_line(value)} and what is below it, with every version"
-            return words, {"document": value}, None
-        case "agent_sessions":
-            words = f"all sessions of {one_line(value)} {so_far}"
-            return words, {"agent": read_agent(value)}, None
-        case "source":
-            return f"all sessions from {one_line(value)} {so_far}", {"source": value}, None
+            words = f"{shown} and what is below it, with every version"
+        case "agent_sessions" | "source":
+            wanted = {"agent": read_agent(value)} if name == "agent_sessions" else wanted
+            whose = "from" if name == "source" else "of"
+            words = f"all sessions {whose} {shown} up to now, and what was learned from them alone"
         case _:
             words = f"everything in space {one_line(space.name)}: sessions, facts and documents"
-            return words, {"everything": True}, None
+    return words, wanted, state
 
 
 def _receipt_in_words(receipt: Receipt) -> str:

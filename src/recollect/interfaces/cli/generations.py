@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import click
 
@@ -16,27 +16,29 @@ from recollect.config.settings import folder_of
 from recollect.consolidation.files import root_of
 from recollect.consolidation.run import Preview
 from recollect.errors import NotFound, UsageError
-from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, group
+from recollect.interfaces.cli.commands import Opt, Output, Target, command, group, listed
 from recollect.interfaces.cli.docs import diff_lines
 from recollect.interfaces.cli.output import (
     NONE,
     counted,
+    fields,
     harmless,
+    joined,
     labelled,
     moment,
+    more,
     one_line,
     shortened,
     spent_in_words,
-    table,
+    tabled,
 )
-from recollect.interfaces.cli.parameters import limit_of, more
+from recollect.interfaces.cli.parameters import Before, Limit
 from recollect.interfaces.cli.running import logged, terminated_like_interrupted
 from recollect.interfaces.views import view
 from recollect.session import LIST_MAX
 from recollect.types.generations import (
     BY_RULES,
     ConsolidationState,
-    DocumentChange,
     Generation,
     Pick,
     Removed,
@@ -44,15 +46,13 @@ from recollect.types.generations import (
     Selection,
     Waiting,
 )
-from recollect.types.pages import Version
 from recollect.types.records import JobState
 from recollect.worker import WorkReport
 
-NOTE_CHARS, ERROR_CHARS = 200, 200
+NOTE_CHARS = 200
 SHOWN = 20  # of each kind, in a preview; --json has all
-HEADERS = ("GENERATION", "MADE", "BY", "ADDED", "RETAINED", "REMOVED", "DOCUMENTS", "NOTE")
 
-Number = Annotated[int, Arg("N", at_least=1)]
+MaybeNumber = Annotated[int | None, Opt(metavar="[N]", at_least=1)]
 
 
 @group(lists="list")
@@ -67,48 +67,37 @@ def generations() -> None:
     Examples:
       recollect generations
       recollect generations diff 3 4
-      recollect generations rollback 3 && recollect generations pause
     """
 
 
+def _note_on(generation: Generation) -> str:
+    gone = "" if generation.is_whole else "cannot be restored: parts of it are gone for good"
+    return joined(shortened(generation.note, NOTE_CHARS), gone)
+
+
 @command(generations)
-def list_(
-    at: Target,
-    *,
-    limit: Annotated[int, limit_of("generations")] = 20,
-    before: Annotated[
-        int | None, Opt("The next page: those before this one.", "N", at_least=1)
-    ] = None,
-) -> Output:
+def list_(at: Target, *, limit: Limit = 20, before: Before = None) -> Output:
     """List generations, newest first: when and by whom they were made, and of what.
 
     ADDED, RETAINED and REMOVED count memories, one for each session.
 
-    Examples:
-      recollect generations list
-      recollect generations list --before 40 --json
+    Example:
+      recollect generations list --before 40
     """
     found = at.space.generations.list(limit, before)
     current = at.space.generations.state().generation
-    rows = [
-        (
-            _number(each, current),
-            moment(each.made_at),
-            each.made_by,
-            f"{each.added:,}",
-            f"{each.retained:,}",
-            f"{each.removed:,}",
-            f"{each.documents:,}, {each.changed:,} changed",
-            _note_on(each) or NONE,
-        )
-        for each in found
-    ]
-    notes = ""
-    if len(found) == limit and found[-1].number > 1:
-        notes = more(at, f"generations list --before {found[-1].number}")
-    elif not found and before is None:
-        notes = _none_yet(at)
-    return Output(found, table(HEADERS, rows) if rows else (), notes)
+    columns = fields(
+        "generation made_at by=made_by added retained removed documents note",
+        generation=lambda each: f"{each.number}{' (current)' * (each.number == current)}",
+        documents=lambda each: f"{each.documents:,}, {each.changed:,} changed",
+        note=_note_on,
+    )
+    if found and found[-1].number == 1:
+        return Output(found, tabled(columns, found))
+    lines = tabled(columns, found)
+    return listed(
+        at, found, lines, _none_yet(at), limit=limit, after=before, cursor="--before", by="number"
+    )
 
 
 def _none_yet(at: Target) -> str:
@@ -116,61 +105,50 @@ def _none_yet(at: Target) -> str:
     return f"No generation in space {at.quoted_space} yet. Make one: {make}"
 
 
-def _number(generation: Generation, current: int) -> str:
-    return f"{generation.number}{' (current)' if generation.number == current else ''}"
-
-
-def _note_on(generation: Generation) -> str:
-    gone = "" if generation.is_whole else "cannot be restored: parts of it are gone for good"
-    return "; ".join(filter(None, (shortened(generation.note, NOTE_CHARS), gone)))
-
-
 @command(generations)
 def show(
     at: Target,
-    number: Annotated[int | None, Arg("[N]", at_least=1)] = None,
+    number: MaybeNumber = None,
     *,
-    limit: Annotated[
-        int, Opt("At most N of its documents.", "N", at_least=0, at_most=LIST_MAX)
-    ] = 50,
+    limit: Annotated[int, Opt(metavar="N", at_least=0, at_most=LIST_MAX)] = 50,
 ) -> Output:
     """Show generation N, or the current one: how it was made, and which documents it has.
 
     Each is listed in the version it has in that generation: recollect docs read PATH --version V
     reads it.
 
-    Examples:
-      recollect generations show
-      recollect generations show 3 --json
+    Options:
+      limit: At most N of its documents.
+
+    Example:
+      recollect generations show 3
     """
     found = _find(at, number)
-    current = at.space.generations.state().generation
-    versions = _documents_of(at, found)
+    stored = at.memory.store.generations.documents(at.space.name, found.number)
+    versions = sorted(
+        ((at.space.documents.version(each.document_id, each.version), each) for each in stored),
+        key=lambda pair: pair[0].path,
+    )
     has = [
-        {"document_id": document_id, "path": version.path, "version": version.number}
-        for version, document_id in versions[:limit]
+        {"document_id": each.document_id, "path": version.path, "version": version.number}
+        for version, each in versions[:limit]
     ]
-
-    def lines() -> Iterator[str]:
-        changes = _memories(found.added, found.retained, found.removed)
-        yield from labelled(
-            {
-                "Generation": _number(found, current),
-                "Space": found.space,
-                "Made": f"{moment(found.made_at)} by {found.made_by}",
-                "Memories": changes,
-                "Documents": f"{found.documents:,}, {found.changed:,} changed by it",
-                "Spent": spent_in_words(found.spent),
-                "Note": _note_on(found),
-            }
-        )
-        rows = [(str(each.number), moment(each.at), each.path) for each, _ in versions[:limit]]
-        if rows:
-            yield from ("", *table(("VERSION", "WRITTEN", "PATH"), rows))
-
+    is_current = found.number == at.space.generations.state().generation
+    labels = fields(
+        "generation space made memories documents spent note",
+        generation=lambda each: f"{each.number}{' (current)' * is_current}",
+        made=lambda each: f"{moment(each.made_at)} by {each.made_by}",
+        memories=lambda each: _memories(each.added, each.retained, each.removed),
+        documents=lambda each: f"{each.documents:,}, {each.changed:,} changed by it",
+        spent=lambda each: spent_in_words(each.spent),
+        note=_note_on,
+    )
+    shown = [version for version, _ in versions[:limit]]
+    table = tabled(fields("version=number written=at path"), shown)
+    lines = [*labelled(labels, found), *([""] if shown else []), *table]
     left = len(versions) - limit
     notes = f"… and {counted(left, 'document')} more (--limit)" if left > 0 else ""
-    return Output({**view(found), "has": has}, lines(), notes)
+    return Output({**view(found), "has": has}, lines, notes)
 
 
 def _find(at: Target, number: int | None) -> Generation:
@@ -182,34 +160,25 @@ def _find(at: Target, number: int | None) -> Generation:
         raise NotFound(f"{error}; recollect generations{at.arguments} lists them") from error
 
 
-def _documents_of(at: Target, generation: Generation) -> list[tuple[Version, str]]:
-    """The versions that a generation has, as far as they are there, and their documents' ids."""
-    stored = at.memory.store.generations.documents(at.space.name, generation.number)
-    found = [
-        (at.space.documents.version(each.document_id, each.version), each.document_id)
-        for each in stored
-    ]
-    return sorted(found, key=lambda pair: pair[0].path)
-
-
 @command(generations)
 def diff(
     at: Target,
-    older: Annotated[int, Arg("A", at_least=1)],
-    newer: Annotated[int | None, Arg("[B]", at_least=1)] = None,
+    older: Annotated[int, Opt(metavar="A", at_least=1)],
+    newer: Annotated[int | None, Opt(metavar="[B]", at_least=1)] = None,
     *,
-    paths: Annotated[bool, Opt("Only name the documents that differ.")] = False,
+    paths: bool = False,
 ) -> Output:
     """Show what changed from generation A to generation B, or to the current one.
 
-    Examples:
-      recollect generations diff 3
+    Options:
+      paths: Only name the documents that differ.
+
+    Example:
       recollect generations diff 3 4 --paths
     """
     ends = [_find(at, number) for number in (older, newer)]
-    found = at.space.generations.diff(ends[0].number, ends[1].number)
-    # A document that was restored has a new version with the text of an earlier one.
-    changes = [each for each in found if each.text or each.change is not DocumentChange.CHANGED]
+    first, last = (each.number for each in ends)
+    changes = at.space.generations.diff(first, last)
 
     def lines() -> Iterator[str]:
         for change in changes:
@@ -217,26 +186,23 @@ def diff(
             if not paths:
                 yield from diff_lines(change.text)
 
-    notes = [
+    notes = [] if changes else [f"Generations {first} and {last} say the same."]
+    notes += [
         f"Parts of generation {each.number} are gone for good and not shown."
         for each in ends
         if not each.is_whole
     ]
-    if not changes:
-        notes.insert(0, f"Generations {ends[0].number} and {ends[1].number} say the same.")
-    value = {"from": ends[0].number, "to": ends[1].number, "changes": changes}
-    return Output(value, lines(), notes)
+    return Output({"from": first, "to": last, "changes": changes}, lines(), notes)
 
 
 @command(generations)
-def rollback(at: Target, number: Number) -> Output:
+def rollback(at: Target, number: Annotated[int, Opt(metavar="N", at_least=1)]) -> Output:
     """Restore generation N as the newest generation.
 
     It stays until something is learned or forgotten, when the next one is made of everything there
     is; recollect generations pause keeps it for longer. Facts and sessions are not touched.
 
-    Examples:
-      recollect generations rollback 3
+    Example:
       recollect generations rollback 3 && recollect generations pause
     """
     _find(at, number)
@@ -276,11 +242,11 @@ def resume(at: Target) -> Output:
     own = at.space.generations
     was_paused = own.state().paused_at is not None
     own.resume()
-    state = own.state()
-    what, notes = f"Consolidation of space {at.quoted_space}", ""
+    state, notes = own.state(), ""
     if was_paused and state.changed > state.consolidated:
         notes = f"Something changed meanwhile. Now: recollect consolidate{at.arguments}"
-    done = f"{what} is resumed." if was_paused else f"{what} was not paused."
+    is_now = "is resumed" if was_paused else "was not paused"
+    done = f"Consolidation of space {at.quoted_space} {is_now}."
     return Output(view(state, at.memory.clock.now()), done, notes)
 
 
@@ -300,38 +266,53 @@ class ConsolidationOutcome(StrEnum):
     FAILED = "failed"
 
 
-UNDONE = (
-    ConsolidationOutcome.WAITING,
-    ConsolidationOutcome.POSTPONED,
-    ConsolidationOutcome.OUTDATED,
-    ConsolidationOutcome.FAILED,
-)
+# What each means where nothing was published, and what can be done about it.
+_TOLD: Mapping[ConsolidationOutcome, tuple[str, str]] = {
+    ConsolidationOutcome.UNCHANGED: (
+        "Nothing has changed in what the memory of {space} is made of: {stays}.",
+        "",
+    ),
+    ConsolidationOutcome.NOTHING: ("Nothing has changed in {space} since {current}.", ""),
+    ConsolidationOutcome.RUNNING: (
+        "Somebody else is consolidating {space} right now; {stays} until then.",
+        "",
+    ),
+    ConsolidationOutcome.WAITING: (
+        "It failed before, and waits ({state.job}); {stays}.",
+        "Fix the cause, then: recollect consolidate --now{where}",
+    ),
+    ConsolidationOutcome.POSTPONED: ("It is postponed until {due}; {stays}.", ""),
+    ConsolidationOutcome.OUTDATED: (
+        "Something changed meanwhile, and nothing was published; {stays}.",
+        "Once more: recollect consolidate{where}",
+    ),
+    ConsolidationOutcome.FAILED: (
+        "It failed; {stays}.",
+        "Fix the cause, then: recollect consolidate --now{where}",
+    ),
+}
+_UNDONE = frozenset(list(_TOLD)[3:])
 
 
 @command(makes_store=True)
-def consolidate(
-    at: Target,
-    *,
-    now: Annotated[bool, Opt("Even if nothing changed, and after failures.")] = False,
-    dry_run: Annotated[bool, Opt("Only show what would be selected and written.")] = False,
-) -> Output:
+def consolidate(at: Target, *, now: bool = False, dry_run: bool = False) -> Output:
     """Make the next generation of a space's memory from what its sessions came to.
 
-    The best memories are selected and compared with those of the last generation. What is new is
-    worked in, what was forgotten, disabled or has not been used for long is removed, and the
-    handbook (MEMORY), its summary, skills and evidence are published as a whole: as documents below
-    ~/memory, and as files. Workers do this by themselves, some time after something changed
-    (consolidation_cooldown_seconds); this command does not wait. It is done by the model that
-    consolidation_model names, or model; by rules where there is none, or where it says rules.
+    The best memories are selected and compared with those of the last generation; the handbook
+    (MEMORY), its summary, skills and evidence are published as a whole, as documents below ~/memory
+    and as files. Workers do this by themselves some time after something changed; this command does
+    not wait. It is done by the model that consolidation_model names, or model; else by rules.
 
-    If nothing changed nothing is done; what people edited in the files is a change. --now also
-    checks then, and after failures; an equal result makes no new generation. The exit code is 1 if
-    there is something to do and it was not done: it is paused, waits after a failure, or failed.
+    The exit code is 1 if there is something to do and it was not done: it is paused, waits after a
+    failure, or failed.
+
+    Options:
+      now: Even if nothing changed, and after failures. An equal result makes no new generation.
+      dry_run: Only show what would be selected and written.
 
     Examples:
       recollect consolidate
       recollect consolidate --dry-run --space alice
-      recollect consolidate --now --json
     """
     with logged(logging.WARNING, as_json=at.as_json), terminated_like_interrupted():
         return _preview(at) if dry_run else _consolidate(at, is_now=now)
@@ -351,16 +332,14 @@ def _consolidate(at: Target, *, is_now: bool) -> Output:
     directory = None if root is None else root / folder_of(at.space.name)
     if directory is not None and not directory.is_dir():
         directory = None
-    words = _outcome_in_words(outcome, state, made)
-    advice = list(filter(None, [_advice(at, outcome, state)]))
-    if outcome in UNDONE:
+    words, advice = _told(at, outcome, state, made)
+    lines, notes = [words], [advice] if advice else []
+    if outcome is ConsolidationOutcome.PUBLISHED and directory is not None:
+        lines.append(f"Files: {one_line(str(directory))}")
+    if outcome in _UNDONE:
         if state.last_error is not None and outcome is not ConsolidationOutcome.OUTDATED:
-            advice.insert(0, f"{click.style('Error:', fg='red')} {one_line(state.last_error)}")
-        lines, notes = [], [words, *advice]
-    else:
-        lines, notes = [words], advice
-        if outcome is ConsolidationOutcome.PUBLISHED and directory is not None:
-            lines.append(f"Files: {one_line(str(directory))}")
+            notes.insert(0, f"{click.style('Error:', fg='red')} {one_line(state.last_error)}")
+        lines, notes = [], [words, *notes]
     value = {
         "space": state.space,
         "outcome": outcome.value,
@@ -368,16 +347,17 @@ def _consolidate(at: Target, *, is_now: bool) -> Output:
         "directory": directory,
         "state": view(state, memory.clock.now()),
     }
-    return Output(value, lines, notes, exit_code=1 if outcome in UNDONE else 0)
+    return Output(value, lines, notes, exit_code=1 if outcome in _UNDONE else 0)
 
 
 def _reason_not_to(
     state: ConsolidationState, now: datetime, *, is_now: bool
 ) -> ConsolidationOutcome | None:
-    """Why nothing is to be done; a cooldown and sessions still to be distilled are none."""
+    """Why nothing is to be done; a cooldown and sessions still to be distilled are none.
+
+    One that is running is taken over if its lease has run out.
+    """
     match state.waits_for(now):
-        case Waiting.RUNNING:
-            return None  # if its lease has run out it is taken over
         case Waiting.NOTHING_CHANGED if not is_now:
             is_expired = state.expires_at is not None and state.expires_at <= now
             return None if is_expired else ConsolidationOutcome.NOTHING
@@ -388,44 +368,46 @@ def _reason_not_to(
 
 
 def _outcome_of(report: WorkReport) -> ConsolidationOutcome:
-    if report.generations:
-        return ConsolidationOutcome.PUBLISHED
-    if report.failed:
-        return ConsolidationOutcome.FAILED
-    if report.postponed:
-        return ConsolidationOutcome.POSTPONED
-    if report.stale or report.released:
-        return ConsolidationOutcome.OUTDATED
-    return ConsolidationOutcome.UNCHANGED if report.upkeep else ConsolidationOutcome.RUNNING
+    counts = {
+        ConsolidationOutcome.PUBLISHED: report.generations,
+        ConsolidationOutcome.FAILED: report.failed,
+        ConsolidationOutcome.POSTPONED: report.postponed,
+        ConsolidationOutcome.OUTDATED: report.stale + report.released,
+        ConsolidationOutcome.UNCHANGED: report.upkeep,
+    }
+    return next((each for each, count in counts.items() if count), ConsolidationOutcome.RUNNING)
 
 
-def _outcome_in_words(
-    outcome: ConsolidationOutcome, state: ConsolidationState, made: Generation | None
-) -> str:
-    number = state.generation
-    space = f"space {one_line(state.space)!r}"
-    stays = f"generation {number} stays" if number else "there is no generation yet"
-    match outcome:
-        case ConsolidationOutcome.PUBLISHED:
-            assert made is not None
-            return _published_in_words(made)
-        case ConsolidationOutcome.UNCHANGED:
-            return f"Nothing has changed in what the memory of {space} is made of: {stays}."
-        case ConsolidationOutcome.NOTHING if not state.changed:
-            return f"Nothing was learned in {space} yet."
-        case ConsolidationOutcome.NOTHING:
-            since = f", made {moment(made.made_at)}" if made else ""
-            return f"Nothing has changed in {space} since generation {number}{since}."
-        case ConsolidationOutcome.RUNNING:
-            return f"Somebody else is consolidating {space} right now; {stays} until then."
-        case ConsolidationOutcome.WAITING:
-            return f"It failed before, and waits ({state.job}); {stays}."
-        case ConsolidationOutcome.POSTPONED:
-            return f"It is postponed until {moment(state.due_at)}; {stays}."
-        case ConsolidationOutcome.OUTDATED:
-            return f"Something changed meanwhile, and nothing was published; {stays}."
-        case ConsolidationOutcome.FAILED:
-            return f"It failed; {stays}."
+def _told(
+    at: Target, outcome: ConsolidationOutcome, state: ConsolidationState, made: Generation | None
+) -> tuple[str, str]:
+    """What came of it in words, and advice."""
+    where, space = at.arguments, f"space {one_line(state.space)!r}"
+    if outcome is ConsolidationOutcome.PUBLISHED:
+        assert made is not None
+        if state.generation > 1:
+            advice = f"What changed: recollect generations diff {state.generation - 1}{where}"
+            return _published_in_words(made), advice
+        return _published_in_words(made), f"Read it: recollect docs read MEMORY{where}"
+    if outcome is ConsolidationOutcome.NOTHING and not state.changed:
+        return f"Nothing was learned in {space} yet.", _LEARN
+    words, advice = (
+        text.format(
+            space=space,
+            state=state,
+            stays=f"generation {state.generation} stays" if made else "there is no generation yet",
+            current=f"generation {state.generation}, made {moment(made.made_at if made else None)}",
+            due=moment(state.due_at),
+            where=where,
+        )
+        for text in _TOLD[outcome]
+    )
+    if not advice and outcome not in _UNDONE and state.phase1_due:
+        advice = f"{counted(state.phase1_due, 'session')} still to be distilled: recollect work"
+    return words, advice
+
+
+_LEARN = "Learn from what was said: recollect work --all"
 
 
 def _published_in_words(made: Generation) -> str:
@@ -436,25 +418,6 @@ def _published_in_words(made: Generation) -> str:
     if made.made_by.startswith(BY_RULES) and made.note:
         words = f"{words}\n{one_line(made.note)}"
     return words if made.added + made.retained else f"{words} Nothing is remembered."
-
-
-def _advice(at: Target, outcome: ConsolidationOutcome, state: ConsolidationState) -> str:
-    where = at.arguments
-    match outcome:
-        case ConsolidationOutcome.PUBLISHED if state.generation > 1:
-            return f"What changed: recollect generations diff {state.generation - 1}{where}"
-        case ConsolidationOutcome.PUBLISHED:
-            return f"Read it: recollect docs read MEMORY{where}"
-        case ConsolidationOutcome.NOTHING | ConsolidationOutcome.UNCHANGED if state.phase1_due:
-            return f"{counted(state.phase1_due, 'session')} still to be distilled: recollect work"
-        case ConsolidationOutcome.NOTHING if not state.changed:
-            return "Learn from what was said: recollect work --all"
-        case ConsolidationOutcome.WAITING | ConsolidationOutcome.FAILED:
-            return f"Fix the cause, then: recollect consolidate --now{where}"
-        case ConsolidationOutcome.OUTDATED:
-            return f"Once more: recollect consolidate{where}"
-        case _:
-            return ""
 
 
 def _memories(added: int, retained: int, removed: int) -> str:
@@ -473,41 +436,29 @@ WHY_REMOVED = {
     RemovedBecause.EMPTIED: "a later run found nothing worth remembering",
     RemovedBecause.PRUNED: "it was kept long enough",
 }
-T = TypeVar("T")
 
 
 def _preview(at: Target) -> Output:
     preview = at.space.generations.preview()
     selection = preview.selection
-    ids = {each.session_id for each in selection.picks}
-    ids |= {each.session_id for each in selection.removed}
+    groups = {name: getattr(selection, name) for name in ("added", "retained", "removed")}
+    ids = {each.session_id for memories in groups.values() for each in memories}
     found = (at.space.sessions.get(session_id) for session_id in sorted(ids))
     keys = {state.id: state.key for state in found if state is not None}
-    return Output(_preview_view(preview, keys), preview_lines(preview, keys))
-
-
-def _preview_view(preview: Preview, keys: Mapping[str, str]) -> dict[str, Any]:
-    def keyed(memories: Sequence[Pick | Removed]) -> list[dict[str, Any]]:
-        return [
-            {"session_id": each.session_id, "key": keys.get(each.session_id), **view(each)}
-            for each in memories
-        ]
-
-    selection = preview.selection
-    return {
+    value: dict[str, Any] = {
         "space": selection.space,
         "generation": selection.generation,
         "made_by": preview.made_by,
         "is_unchanged": preview.is_unchanged,
-        "added": keyed(selection.added),
-        "retained": keyed(selection.retained),
-        "removed": keyed(selection.removed),
         "expires_at": selection.expires_at,
         "documents": [
             {"does": edit.kind.value, "path": edit.path, "based_on": edit.based_on}
             for edit in preview.edits
         ],
     }
+    for name, memories in groups.items():
+        value[name] = [{"key": keys.get(each.session_id), **view(each)} for each in memories]
+    return Output(value, preview_lines(preview, keys))
 
 
 def preview_lines(preview: Preview, keys: Mapping[str, str]) -> Iterator[str]:
@@ -530,21 +481,20 @@ def preview_lines(preview: Preview, keys: Mapping[str, str]) -> Iterator[str]:
     def removed(each: Removed) -> str:
         return f"{known(each)}  ({each.because.value}: {WHY_REMOVED[each.because]})"
 
-    yield from _listed("Added", selection.added, added)
-    yield from _listed("Retained", selection.retained, known)
-    yield from _listed("Removed", selection.removed, removed)
+    yield from _section("Added", selection.added, added)
+    yield from _section("Retained", selection.retained, known)
+    yield from _section("Removed", selection.removed, removed)
     if preview.edits:
-        edits = preview.edits
-        yield from _listed("Documents", edits, lambda each: f"{each.kind.value:<6}  {each.path}")
+        edit = "{0.kind.value:<6}  {0.path}"
+        yield from _section("Documents", preview.edits, edit.format)
     else:
         yield f"What would be written is up to {by}, which was not asked."
 
 
-def _listed(title: str, things: Sequence[T], line: Callable[[T], str]) -> Iterator[str]:
+def _section(title: str, things: Sequence[Any], line: Callable[[Any], str]) -> Iterator[str]:
     yield f"{click.style(title.ljust(9), bold=True)} {len(things):,}"
     yield from (f"  {harmless(line(each))}" for each in things[:SHOWN])
-    if len(things) > SHOWN:
-        yield f"  … and {len(things) - SHOWN:,} more (--json)"
+    yield from more(SHOWN, len(things), "--json")
 
 
 # Where a space stands, for the status
@@ -561,6 +511,14 @@ class Consolidation:
     coming: Selection | None  # none: nothing has changed
     by_workers: bool  # whether workers do it, or only people
 
+    @property
+    def counts(self) -> dict[str, int] | None:
+        """How many memories the next one would add, retain and remove."""
+        names = ("added", "retained", "removed")
+        if self.coming is None:
+            return None
+        return {name: len(getattr(self.coming, name)) for name in names}
+
 
 def read_consolidation(
     memory: recollect.Memory, state: ConsolidationState, now: datetime
@@ -576,60 +534,44 @@ def read_consolidation(
     )
 
 
-def _counts(selection: Selection) -> dict[str, int]:
-    return {
-        "added": len(selection.added),
-        "retained": len(selection.retained),
-        "removed": len(selection.removed),
-    }
-
-
 def consolidation_view(each: Consolidation, now: datetime) -> dict[str, Any]:
-    return view(each.state, now) | {
-        "current": each.current,
-        "next": None if each.coming is None else _counts(each.coming),
-        "by_workers": each.by_workers,
-    }
+    more = {"current": each.current, "next": each.counts, "by_workers": each.by_workers}
+    return view(each.state, now) | more
 
 
 def consolidation_lines(each: Consolidation, now: datetime, at: Target) -> Iterator[str]:
     """A space as `status` shows it; it is named where the status is not of one space alone."""
-    name = "" if at.named_space is not None else f"{one_line(each.state.space)}: "
-    yield f"{name}{_current_in_words(each.current)}"
-    if each.current is not None and each.current.made_by.startswith(BY_RULES) and each.current.note:
-        yield f"  {shortened(each.current.note, ERROR_CHARS)}"
-    if each.coming is not None:
-        yield f"  the next one: {_memories(**_counts(each.coming))}"
-    where = replace(at, named_space=each.state.space).arguments
-    yield f"  {why_in_words(each, now, where)}"
-    if each.state.last_error is not None:
-        error = click.style(shortened(each.state.last_error, ERROR_CHARS), fg="red")
-        failures = each.state.failures
-        yield f"  failed {failures} x; last error: {error}" if failures else f"  error: {error}"
-
-
-def _current_in_words(generation: Generation | None) -> str:
-    if generation is None:
-        return "no generation yet"
-    made = f"made {moment(generation.made_at)} by {one_line(generation.made_by)}"
-    if generation.restored_from is not None:
-        return f"generation {generation.number}, restored from {generation.restored_from}, {made}"
-    memories = counted(generation.added + generation.retained, "memory", "memories")
-    documents = counted(generation.documents, "document")
-    return f"generation {generation.number}, {made}: {documents} of {memories}"
+    state, made = each.state, each.current
+    name = "" if at.named_space is not None else f"{one_line(state.space)}: "
+    if made is None:
+        yield f"{name}no generation yet"
+    else:
+        again = f"restored from {made.restored_from}, " if made.restored_from is not None else ""
+        of = f"{counted(made.documents, 'document')} of "
+        of += counted(made.added + made.retained, "memory", "memories")
+        by = f"made {moment(made.made_at)} by {one_line(made.made_by)}: {of}"
+        yield f"{name}generation {made.number}, {again}{by}"
+        if made.made_by.startswith(BY_RULES) and made.note:
+            yield f"  {shortened(made.note, NOTE_CHARS)}"
+    if each.counts is not None:
+        yield f"  the next one: {_memories(**each.counts)}"
+    yield f"  {why_in_words(each, now, replace(at, named_space=state.space).arguments)}"
+    if state.last_error is not None:
+        error = click.style(shortened(state.last_error, NOTE_CHARS), fg="red")
+        failed = f"failed {state.failures} x; last error" if state.failures else "error"
+        yield f"  {failed}: {error}"
 
 
 def why_in_words(each: Consolidation, now: datetime, arguments: str) -> str:
     """Why the next one has not been made, when it will be, and what a person can do about it."""
     state, waiting = each.state, each.state.waits_for(now)
-    by_hand = f"recollect consolidate{arguments}"
+    by_hand, due = f"recollect consolidate{arguments}", moment(state.due_at)
     if not each.by_workers and waiting in BY_WORKERS:
         return f"workers do not consolidate here (consolidation = off); by hand: {by_hand}"
     match waiting:
-        case Waiting.NOTHING_CHANGED if state.expires_at is not None:
-            return f"nothing has changed since; a memory expires {moment(state.expires_at)}"
         case Waiting.NOTHING_CHANGED:
-            return "nothing has changed since"
+            ends = f"; a memory expires {moment(state.expires_at)}" if state.expires_at else ""
+            return f"nothing has changed since{ends}"
         case Waiting.RUNNING:
             return "the next one is being made"
         case Waiting.PAUSED:
@@ -638,11 +580,11 @@ def why_in_words(each: Consolidation, now: datetime, arguments: str) -> str:
         case Waiting.PARKED:
             return f"parked; fix the cause, then: {by_hand} --now"
         case Waiting.BACKOFF:
-            return f"backing off; next try: {moment(state.due_at)}; at once: {by_hand} --now"
+            return f"backing off; next try: {due}; at once: {by_hand} --now"
         case Waiting.COOLDOWN if state.last_error is not None:
-            return f"postponed until {moment(state.due_at)}; at once: {by_hand}"
+            return f"postponed until {due}; at once: {by_hand}"
         case Waiting.COOLDOWN:
-            return f"not before {moment(state.due_at)}, when the cooldown ends; at once: {by_hand}"
+            return f"not before {due}, when the cooldown ends; at once: {by_hand}"
         case Waiting.PHASE_1:
             sessions = counted(state.phase1_due, "session")
             return f"waits for {sessions} still to be distilled: recollect work"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
@@ -21,23 +21,6 @@ if TYPE_CHECKING:
 
 TARGET_NAMES = ("store", "space", "as_json")
 PACKAGE = "recollect.interfaces.cli"
-Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
-
-
-def known(what: str) -> Completer:
-    """Completes the names of a kind in the store that the line is about."""
-
-    def complete(
-        context: click.Context, _parameter: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        from recollect.interfaces.cli.candidates import offered
-
-        return offered(context, incomplete, what)
-
-    return complete
-
-
-known_spaces, known_keys, known_paths = map(known, ("spaces", "keys", "paths"))
 
 
 def store_files(
@@ -59,12 +42,7 @@ def target_options() -> list[click.Parameter]:
             help="A path, sqlite:///…, postgresql://… or :memory:. Default: RECOLLECT_STORE, else"
             " a file in the user's data directory.",
         ),
-        click.Option(
-            ["--space"],
-            metavar="NAME",
-            shell_complete=known_spaces,
-            help="The tenant's space. Default: default.",
-        ),
+        click.Option(["--space"], metavar="NAME", help="The tenant's space. Default: default."),
         click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, for programs."),
     ]
 
@@ -120,35 +98,32 @@ class CommandGroup(click.Group):
 class RootGroup(CommandGroup):
     """The group that all commands are in. Whatever is wrong with a line of them comes by here.
 
-    Of each it knows the summary; the module is imported when the command is used.
+    `sections` has the module and the summary of each; the module is imported when the command is
+    used.
     """
 
     def __init__(
-        self,
-        name: str,
-        *,
-        summaries: Mapping[str, str],
-        modules: Mapping[str, str],
-        see_also: Mapping[str, Sequence[str]],
-        **more: Any,
+        self, name: str, *, sections: Mapping[str, Mapping[str, tuple[str, str]]], **more: Any
     ) -> None:
         super().__init__(name, **more)
-        self._summaries = summaries
-        self._modules = modules
-        self._see_also = see_also
+        self._sections = sections
+        self._known = {
+            name: known for section in sections.values() for name, known in section.items()
+        }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*self._summaries, *super().list_commands(ctx)]
+        return [*self._known, *super().list_commands(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self._summaries:
+        if cmd_name not in self._known:
             return super().get_command(ctx, cmd_name)
-        name = self._modules.get(cmd_name, cmd_name)
-        module = importlib.import_module(name if "." in name else f"{PACKAGE}.{name}")
+        place, summary = self._known[cmd_name]
+        module = importlib.import_module(place if "." in place else f"{PACKAGE}.{place}")
         command = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
         assert isinstance(command, click.Command)
-        command.short_help = self._summaries[cmd_name]
-        others = ", ".join(f"recollect {other}" for other in self._see_also[cmd_name])
+        command.short_help = summary
+        section = next(each for each in self._sections.values() if cmd_name in each)
+        others = ", ".join(f"recollect {other}" for other in section if other != cmd_name)
         command.epilog = f"See also: {others}. Exit codes and environment: recollect --help."
         return command
 
@@ -158,15 +133,18 @@ class RootGroup(CommandGroup):
 
         named = [
             CompletionItem(name, help=summary)
-            for name, summary in self._summaries.items()
+            for name, (_, summary) in self._known.items()
             if name.startswith(incomplete)
         ]
         return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # click would load every command here, to ask each for its summary.
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self._summaries.items()))
+        width = max(map(len, self._known))
+        for title, section in self._sections.items():
+            with formatter.section(title):
+                rows = [(name.ljust(width), summary) for name, (_, summary) in section.items()]
+                formatter.write_dl(rows)
 
     def make_context(
         self,
@@ -175,10 +153,10 @@ class RootGroup(CommandGroup):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        as_json = _asks_for_json(args)
+        as_json, line = _asks_for_json(args), tuple(args)
         with _usage_errors(as_json=as_json):
             context = super().make_context(info_name, args, parent, **extra)
-        context.meta[_AS_JSON] = as_json
+        context.meta[_AS_JSON], context.meta[LINE] = as_json, line
         return context
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -186,6 +164,7 @@ class RootGroup(CommandGroup):
             return super().invoke(ctx)
 
 
+LINE = f"{__name__}.line"  # the words that were given, as they were
 _AS_JSON = f"{__name__}.as_json"
 _HELP: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())  # in newer versions of click
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Any, BinaryIO, assert_never
 
 import click
@@ -14,34 +13,16 @@ import recollect
 from recollect import collection
 from recollect.descriptors import agent_label
 from recollect.errors import InvalidMessage, InvalidValue, RecollectError
-from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, read_agent
-from recollect.interfaces.cli.groups import known_keys
-from recollect.interfaces.cli.output import (
-    counted,
-    harmless,
-    indented,
-    moment,
-    one_line,
-    shortened,
-)
-from recollect.interfaces.cli.parameters import Agent, Text, read_day_or_time, read_text
+from recollect.interfaces.cli.commands import Opt, Output, Target, command, read_agent
+from recollect.interfaces.cli.output import counted, harmless, indented, moment, one_line, shortened
+from recollect.interfaces.cli.parameters import Agent, Key, Number, Text, Time, read_text
 from recollect.interfaces.views import view
-from recollect.messages import (
-    Attachment,
-    Opaque,
-    Part,
-    Reasoning,
-    Role,
-    ToolCall,
-    ToolResult,
-)
+from recollect.messages import Attachment, Opaque, Part, Reasoning, Role, ToolCall, ToolResult
 from recollect.messages import Text as TextPart
 from recollect.types.records import MarkUnit, Mode, Record, SessionState
 
 DIGEST_CHARS = 200
 SHOWN = 20
-
-Key = Annotated[str, Arg(complete=known_keys)]
 
 
 def _read_object(text: str) -> dict[str, Any]:
@@ -54,83 +35,76 @@ def _read_object(text: str) -> dict[str, Any]:
     return content
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageOptions:
+    """What may be said of a message besides its text; those of a file say it for themselves.
+
+    Options:
+      role: Who said it. Default: user.
+      name SPEAKER: The speaker's name.
+      said_at, --at: When it was said, ISO with a zone. Default: now.
+      metadata JSON: An object to keep with it.
+    """
+
+    role: Role | None = None
+    name: str | None = None
+    said_at: Time | None = None
+    metadata: Annotated[dict[str, Any] | None, Opt(read=_read_object)] = None
+
+    def given(self) -> dict[str, Any]:
+        return {"name": self.name, "at": self.said_at, "metadata": self.metadata}
+
+
 @command(makes_store=True)
 def append(
     at: Target,
     key: Key,
     text: Text = None,
     *,
-    role: Annotated[
-        str | None, Opt("Who said it. Default: user.", choices=tuple(each.value for each in Role))
-    ] = None,
-    agent: Annotated[
-        str | None, Opt("Whose session. Default: who uses KEY, or assistant.", "NAME")
-    ] = None,
-    name: Annotated[str | None, Opt("The speaker's name.", "SPEAKER")] = None,
-    said_at: Annotated[
-        datetime | None,
-        Opt(
-            "When it was said, ISO with a zone. Default: now.",
-            "TIME",
-            "--at",
-            read=read_day_or_time,
-        ),
-    ] = None,
-    append_key: Annotated[
-        str | None,
-        Opt(
-            "Makes a retry safe: the same ID stores once. With --messages, message 7 gets ID:7.",
-            "ID",
-            "--key",
-        ),
-    ] = None,
-    metadata: Annotated[
-        dict[str, Any] | None, Opt("An object to keep with it.", "JSON", read=_read_object)
-    ] = None,
-    source: Annotated[
-        str | None, Opt("Where a new session comes from. Default: cli.", "NAME")
-    ] = None,
-    project: Annotated[str | None, Opt("The project a new session belongs to.", "NAME")] = None,
-    messages: Annotated[
-        BinaryIO | None,
-        Opt(
-            "Append OpenAI- or Anthropic-style messages: a JSON array or JSON lines; - is standard"
-            " input.",
-            "FILE",
-        ),
-    ] = None,
+    said: MessageOptions,
+    agent: str | None = None,
+    append_key: str | None = None,
+    source: str | None = None,
+    project: str | None = None,
+    messages: BinaryIO | None = None,
 ) -> Output:
     """Add a message to the session behind KEY.
 
     The message is stored durably when the command returns. TEXT that is - or missing is read from
     standard input. KEY is any stable name, such as channel:chat:thread; a new one starts a session.
 
+    Options:
+      agent NAME: Whose session. Default: who uses KEY, or assistant.
+      append_key, --key ID: Makes a retry safe: the same ID stores once. With --messages, message
+        7 gets ID:7.
+      source NAME: Where a new session comes from. Default: cli.
+      project NAME: The project a new session belongs to.
+      messages FILE: Append OpenAI- or Anthropic-style messages: a JSON array or JSON lines; - is
+        standard input.
+
     Examples:
       recollect append telegram:42:main "I moved to Lisbon in May." --name Ana
       git log -1 | recollect append cli:recollect:main --agent coder --role note
       recollect append import:2026 --messages chat.jsonl --key chat-2026
     """
-    given: dict[str, Any] = {"name": name, "at": said_at, "metadata": metadata}
     entries: list[FileMessage] = []
-    content = ""
-    if messages is None:
-        content = read_text(text, "recollect append KEY")
-    else:
-        _expect_alone(text, {"role": role, **given})
-        entries = read_messages(messages.read(), _file_name(messages))
-    settings, started = at.memory.settings, at.memory.clock.now()
+    content, who = "", said.role or Role.USER
+    settings = at.settings()
     # What cannot be stored is refused before a session begins that would have nothing in it.
     limit = settings.record_bytes_max
-    who = role or Role.USER.value
     if messages is None:
-        collection.prepare_plain(who, content, record_bytes_max=limit, key=append_key, **given)
+        content = read_text(text, "recollect append KEY")
+        collection.prepare_plain(
+            who, content, record_bytes_max=limit, key=append_key, **said.given()
+        )
     else:
-        _check_messages(entries, _file_name(messages), limit)
+        entries = _checked(messages, text, said, limit)
+    started = at.memory.clock.now()
     session = at.space.session(
         key, agent=read_agent(agent), source=source or "cli", project=project
     )
     if messages is None:
-        records = [session.append(who, content, key=append_key, **given)]
+        records = [session.append(who, content, key=append_key, **said.given())]
     else:
         records = _append_messages(session, entries, append_key, settings.batch_records_max)
     state = session.state
@@ -140,27 +114,33 @@ def append(
         return Output(value, (), off)
     stored = [record for record in records if record.seq]
     is_known = append_key is not None and all(each.created_at < started for each in stored)
-    lines, notes = _stored_in_words(stored, state, settings, is_known=is_known), []
+    lines, notes = _stored_in_words(stored, state, settings, is_known=is_known), ""
     if not records:
-        notes = ["There are no messages in it; nothing was stored."]
+        notes = "There are no messages in it; nothing was stored."
     elif len(stored) < len(records):
         lost = counted(len(records) - len(stored), "message")
-        notes = [f"Forgotten, and not stored again under this key: {lost}."]
+        notes = f"Forgotten, and not stored again under this key: {lost}."
     return Output(value, lines if stored else (), notes)
 
 
-def _expect_alone(text: str | None, given: Mapping[str, object]) -> None:
-    """The messages of a file say for themselves what these would say."""
+def _checked(
+    file: BinaryIO, text: str | None, said: MessageOptions, record_bytes_max: int
+) -> list[FileMessage]:
+    """The messages of a file; it is refused as a whole if one of them cannot be stored."""
     if text is not None:
         raise click.UsageError("Give TEXT or --messages, not both.")
-    for name, value in given.items():
+    for option, value in {"role": said.role, **said.given()}.items():
         if value is not None:
-            raise click.UsageError(f"--{name} does not go with --messages.")
-
-
-def _file_name(file: BinaryIO) -> str:
+            raise click.UsageError(f"--{option} does not go with --messages.")
     name = getattr(file, "name", "<stdin>")
-    return "standard input" if name == "<stdin>" else str(name)
+    name = "standard input" if name == "<stdin>" else str(name)
+    entries = read_messages(file.read(), name)
+    for entry in entries:
+        try:
+            collection.prepare(entry.message, record_bytes_max=record_bytes_max)
+        except InvalidValue as error:
+            raise type(error)(f"{name}, {entry.place}: {error}; nothing was stored") from error
+    return entries
 
 
 def _append_messages(
@@ -230,31 +210,20 @@ def read_messages(data: bytes, name: str) -> list[FileMessage]:
     entries = [FileMessage(place=place, message=each) for place, each in _parsed(text, name)]
     for entry in entries:
         if not isinstance(entry.message, dict):
-            found = _kind(entry.message)
+            kinds = {list: "an array", str: "text", type(None): "null"}
+            found = kinds.get(type(entry.message), f"{entry.message!r:.40}")
             raise InvalidMessage(
                 f"{name}, {entry.place}: a message is an object, not {found}; nothing was stored"
             )
     return entries
 
 
-def _check_messages(entries: Sequence[FileMessage], name: str, record_bytes_max: int) -> None:
-    """Refuse the file as a whole before any of it is stored, if a message cannot be."""
-    for entry in entries:
-        try:
-            collection.prepare(entry.message, record_bytes_max=record_bytes_max)
-        except InvalidValue as error:
-            raise type(error)(f"{name}, {entry.place}: {error}; nothing was stored") from error
-
-
 def _parsed(text: str, name: str) -> Iterator[tuple[str, Any]]:
-    lines = [line for line in text.splitlines() if line.strip()]
-    if text.lstrip().startswith("["):
-        content = _parse(text, name, "")
-        if not isinstance(content, list):
-            raise InvalidMessage(f"{name}: expected an array of messages; nothing was stored")
-        for position, message in enumerate(content, start=1):
+    start = text.lstrip()
+    if start.startswith("["):
+        for position, message in enumerate(_parse(text, name, ""), start=1):
             yield f"message {position}", message
-    elif lines and lines[0].strip() == "{":  # one message, written over several lines
+    elif start.partition("\n")[0].strip() == "{":  # one message, written over several lines
         yield "message 1", _parse(text, name, "")
     else:
         # Not splitlines(): a JSON string may hold a line separator that is no end of line.
@@ -266,25 +235,11 @@ def _parsed(text: str, name: str) -> Iterator[tuple[str, Any]]:
 def _parse(text: str, name: str, place: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
-        where = place or f", line {error.lineno}"
-        raise InvalidMessage(
-            f"{name}{where}: not JSON ({error.msg}, column {error.colno}); nothing was stored"
-        ) from error
     except (ValueError, RecursionError) as error:
-        raise InvalidMessage(f"{name}{place}: not JSON ({error}); nothing was stored") from error
-
-
-def _kind(value: object) -> str:
-    match value:
-        case list():
-            return "an array"
-        case str():
-            return "text"
-        case None:
-            return "null"
-        case _:
-            return f"{value!r:.40}"
+        why = str(error)
+        if isinstance(error, json.JSONDecodeError):
+            why, place = f"{error.msg}, column {error.colno}", place or f", line {error.lineno}"
+        raise InvalidMessage(f"{name}{place}: not JSON ({why}); nothing was stored") from error
 
 
 # Reading
@@ -296,28 +251,34 @@ def history(
     key: Key,
     *,
     agent: Agent = None,
-    limit: Annotated[
-        int | None, Opt(f"The newest N records. Default: {SHOWN}.", "N", at_least=1)
-    ] = None,
-    every: Annotated[bool, Opt("Every record.", name="--all")] = False,
-    rotations: Annotated[
-        bool, Opt("Include what was said under KEY before a reset or compaction.")
-    ] = False,
+    limit: Number | None = None,
+    every: bool = False,
+    rotations: bool = False,
 ) -> Output:
     """Show what was said in the session behind KEY, oldest first.
 
     Tool calls and their results are shortened; --json has everything. A key nobody has used is
     empty, not an error.
 
-    Examples:
-      recollect history telegram:42:main --limit 5
+    Options:
+      limit: The newest N records. Default: 20.
+      every, --all: Every record.
+      rotations: Include what was said under KEY before a reset or compaction.
+
+    Example:
       recollect history cli:recollect:main --agent coder --all --rotations --json
     """
     if every and limit is not None:
         raise click.UsageError("Give --all or --limit, not both.")
     session = at.space.find_session(key, read_agent(agent))
-    newest = None if every else limit or SHOWN
-    records, left_out = _read(session, newest, rotations=rotations)
+    records, left_out = [], 0
+    if session is not None:
+        newest = None if every else limit or SHOWN
+        is_cut = newest is not None and not rotations
+        records = session.recent(newest or 0) if is_cut else session.all(rotations=rotations)
+        count = session.count() if is_cut else len(records)
+        records = records[-newest:] if newest else records
+        left_out = count - len(records)
     summary = "" if session is None else session.summary
     before = notes = ""
     if left_out:
@@ -326,20 +287,6 @@ def history(
         where = f"under {one_line(key)!r} in space {at.quoted_space}"
         notes = f'Nothing was said {where} yet. Say it: recollect append {one_line(key)} "Hello"'
     return Output(records, _record_lines(records, summary), notes, before=before)
-
-
-def _read(
-    session: recollect.Session | None, newest: int | None, *, rotations: bool
-) -> tuple[list[Record], int]:
-    """The records to show, and how many older ones there are."""
-    if session is None:
-        return [], 0
-    if newest is not None and not rotations:
-        records = session.recent(newest)
-        return records, max(0, session.count() - len(records))
-    everything = session.all(rotations=rotations)
-    shown = everything if newest is None else everything[-newest:]
-    return shown, len(everything) - len(shown)
 
 
 def _record_lines(records: Sequence[Record], summary: str | None) -> Iterator[str]:

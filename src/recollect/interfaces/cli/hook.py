@@ -41,7 +41,7 @@ from recollect.hooks.process import (
     project,
     token,
 )
-from recollect.interfaces.cli.commands import Arg, Opt, Target, command, help_of
+from recollect.interfaces.cli.commands import Opt, Target, command, help_of
 from recollect.interfaces.cli.groups import target_options
 from recollect.interfaces.cli.output import note
 
@@ -103,37 +103,27 @@ class HookGroup(click.Group):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookOptions:
-    """The options of a hook."""
+    """The options of a hook.
+
+    Options:
+      max_tokens: The size of the context. Default: `recap_tokens` at the start of a session, 400 at
+        a prompt.
+      timeout: After this time the agent goes on without an answer.
+      vectors: Recall by meaning too, which loads an embedder.
+      learn: Learn from sessions that end, in the background, where no worker runs.
+      verbose: Say on standard error what goes wrong.
+    """
 
     max_tokens: Annotated[
-        int | None,
-        Opt(
-            "The size of the context. Default: `recap_tokens` at the start of a session,"
-            f" {PROMPT_TOKENS} at a prompt.",
-            "N",
-            at_least=0,
-            at_most=TOKENS_MAX,
-            clamp=True,
-        ),
+        int | None, Opt(metavar="N", at_least=0, at_most=TOKENS_MAX, clamp=True)
     ] = None
-    timeout: Annotated[
-        float,
-        Opt(
-            "After this time the agent goes on without an answer.",
-            "SECONDS",
-            at_least=0.05,
-            at_most=60.0,
-            clamp=True,
-        ),
-    ] = TIMEOUT_SECONDS
-    vectors: Annotated[bool, Opt("Recall by meaning too, which loads an embedder.")] = False
-    learn: Annotated[
-        bool, Opt("Learn from sessions that end, in the background, where no worker runs.")
-    ] = False
-    verbose: Annotated[bool, Opt("Say on standard error what goes wrong.")] = False
-    errand: Annotated[bool, Opt("The rest of a hook, in a process of its own.", hidden=True)] = (
-        False
+    timeout: Annotated[float, Opt(metavar="SECONDS", at_least=0.05, at_most=60.0, clamp=True)] = (
+        TIMEOUT_SECONDS
     )
+    vectors: bool = False
+    learn: bool = False
+    verbose: bool = False
+    errand: Annotated[bool, Opt(hidden=True)] = False  # the rest, in a process of its own
 
     @property
     def seconds(self) -> float:
@@ -159,9 +149,7 @@ hook = HookGroup("hook", help=help_of(_hook), params=target_options())
 
 
 def _add_agent(agent: Agent, summary: str) -> None:
-    def run(
-        at: Target, payload: Annotated[str | None, Arg()] = None, *, options: HookOptions
-    ) -> None:
+    def run(at: Target, payload: str | None = None, *, options: HookOptions) -> None:
         _run(agent, at, payload, options)
 
     run.__doc__ = f"""{summary}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 import shlex
-import shutil
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -24,12 +23,12 @@ from recollect.hooks.installing import (
     settings_file,
 )
 from recollect.hooks.process import absolute
-from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command
+from recollect.interfaces.cli.commands import Opt, Output, Target, address_of, command, program
 from recollect.interfaces.cli.output import harmless, one_line, write
 from recollect.interfaces.cli.parameters import DryRun
 from recollect.store.address import without_password
 
-AgentName = Annotated[str, Arg(choices=tuple(agent.value for agent in INSTALLABLE))]
+AgentName = Annotated[str, Opt(choices=tuple(agent.value for agent in INSTALLABLE))]
 InProject = Annotated[
     bool,
     Opt("For you (the default), or for all who work in this directory.", name="--project/--user"),
@@ -43,8 +42,8 @@ def install(
     *,
     project: InProject = False,
     dry_run: DryRun = False,
-    yes: Annotated[bool, Opt("Do not ask.")] = False,
-    learn: Annotated[bool, Opt("Learn from sessions as soon as they end.")] = False,
+    yes: bool = False,
+    learn: bool = False,
 ) -> Output:
     """Let AGENT call `recollect hook` at its turning points.
 
@@ -53,8 +52,11 @@ def install(
     unless it is for a --project, so does a store that only RECOLLECT_STORE or a recollect.toml in
     this directory names: agents call from anywhere, and may not know it.
 
+    Options:
+      yes: Do not ask.
+      learn: Learn from sessions as soon as they end.
+
     Examples:
-      recollect hook install claude-code
       recollect hook install claude-code --project --dry-run
       recollect hook install codex --space work --learn --yes
     """
@@ -71,12 +73,14 @@ def uninstall(
     *,
     project: InProject = False,
     dry_run: DryRun = False,
-    yes: Annotated[bool, Opt("Do not ask.")] = False,
+    yes: bool = False,
 ) -> Output:
     """Remove the hooks of `recollect` from AGENT's settings, and nothing else.
 
-    Examples:
-      recollect hook uninstall claude-code
+    Options:
+      yes: Do not ask.
+
+    Example:
       recollect hook uninstall gemini-cli --project --dry-run
     """
     known = Agent(agent)
@@ -92,7 +96,7 @@ def _file(agent: Agent, scope: SettingsScope) -> Path:
 
 def _command(at: Target, agent: Agent, scope: SettingsScope, *, learn: bool) -> str:
     """What the agent's shell runs. For others too it cannot be a path of this machine."""
-    words = ["recollect"] if scope is SettingsScope.PROJECT else _program()
+    words = ["recollect"] if scope is SettingsScope.PROJECT else program()
     words += ["hook", agent.value]
     store = _store(at, scope)
     if store is not None:
@@ -113,25 +117,11 @@ def _store(at: Target, scope: SettingsScope) -> str | None:
                 "A password does not belong in an agent's settings: set RECOLLECT_STORE instead."
             )
         return absolute(at.store)
-    meant = None if scope is SettingsScope.PROJECT else _address(at.settings())
+    meant = None if scope is SettingsScope.PROJECT else address_of(at.settings())
     if meant is None or meant == ":memory:" or meant != without_password(meant):
         return None
-    found = _address(config.load(environ={}, directory=config.user_config_dir()))
+    found = address_of(config.load(environ={}, directory=config.user_config_dir()))
     return None if absolute(meant) == found else absolute(meant)
-
-
-def _address(settings: config.Settings) -> str | None:
-    """None: there is no store, or there is one for each agent."""
-    if settings.store is not None:
-        return settings.store
-    is_one = settings.database != "per-agent" and (settings.data_dir or settings.sqlite_path)
-    return str(settings.path()) if is_one else None
-
-
-def _program() -> list[str]:
-    """How this very program is started from anywhere."""
-    beside = shutil.which("recollect", path=str(Path(sys.executable).parent))
-    return [beside] if beside else [sys.executable, "-P", "-m", "recollect"]
 
 
 def _carry_out(at: Target, plan: FileEdit, *, dry_run: bool, yes: bool, done: str) -> Output:

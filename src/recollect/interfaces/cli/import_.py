@@ -26,7 +26,7 @@ from recollect.importers.items import (
 )
 from recollect.importers.markdown import ImportingNotes
 from recollect.importers.running import INTERVAL_SECONDS, Importing, Watching
-from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, say
+from recollect.interfaces.cli.commands import Opt, Output, Target, command, say
 from recollect.interfaces.cli.output import counted, json_line, note, one_line, progress_bar, write
 from recollect.interfaces.cli.running import logged, stop_signals, terminated_like_interrupted
 from recollect.interfaces.cli.work import plan_totals, plan_view
@@ -39,19 +39,17 @@ WATCHED = ("claude-code", "codex", "jsonl")  # those that write lines as they go
 PLACES_SHOWN = 5
 _UNITS = ((2**30, "GB"), (2**20, "MB"), (2**10, "KB"))
 
-Paths = Annotated[tuple[Path, ...], Arg("[PATH]...")]
+Paths = Annotated[tuple[Path, ...], Opt(metavar="[PATH]...")]
 
 
 @command(makes_store=True)
 def import_(
     at: Target,
-    source: Annotated[str, Arg("SOURCE", choices=NAMES)],
+    source: Annotated[str, Opt(metavar="SOURCE", choices=NAMES)],
     paths: Paths = (),
     *,
-    dry_run: Annotated[
-        bool, Opt("Only show what would be imported, and what learning may cost.")
-    ] = False,
-    work: Annotated[bool, Opt("Learn from it at once, as recollect work does.")] = False,
+    dry_run: bool = False,
+    work: bool = False,
 ) -> None:
     """Import other programs' logs, exports and notes; each message is imported once.
 
@@ -62,21 +60,18 @@ def import_(
       markdown             a folder of notes (Obsidian, basic-memory): becomes documents
       jsonl                lines with session, role, content and time
 
-    Run again, or after an interruption, it reads only what is new: files are known by their place
-    and their beginning, messages by their own ids. What was forgotten does not come back. Formats
-    that this version does not know are kept, counted and named. Sessions know their project, the
-    directory that the agent worked in; recall and context can be narrowed to it.
+    Run again, or after an interruption, it reads only what is new. What was forgotten does not come
+    back. Formats that this version does not know are kept, counted and named. Sessions know their
+    project, the directory that the agent worked in; recall and context can be narrowed to it.
 
-    Nothing is sent anywhere while reading. What was imported is learned from by a worker, by
-    recollect work, or with --work at once; --dry-run shows beforehand what that may cost with a
-    model.
+    Options:
+      dry_run: Only show what would be imported, and what learning may cost. Nothing is sent.
+      work: Learn from it at once, as recollect work does. Otherwise a worker does.
 
     Examples:
-      recollect import claude-code
       recollect import claude-code --dry-run
       recollect import codex ~/.codex/sessions/2026 --work
       recollect import chatgpt ~/Downloads/export.zip --space alice
-      recollect import markdown ~/notes
     """
     if dry_run and work:
         raise click.UsageError("Give --dry-run or --work, not both.")
@@ -92,10 +87,11 @@ def import_(
                 report, plan = _tried(at, memory, reader, places, show)
             else:
                 report = Importing(memory, at.space_name, reader, progress=show).run(places)
-        value = report_view(report)
+        value, lines = report_view(report), [*_import_lines(report, is_dry=dry_run)]
         if plan is not None:
             value["work"] = plan_view(plan, with_prompts=False)
-        say(at, Output(value, _report_lines(report, plan, memory.settings)))
+            lines += plan_totals(plan, memory.settings)
+        say(at, Output(value, lines))
         if report.is_not_understood:
             raise InvalidValue(f"nothing in it was understood: {report.source} does not write this")
         if work:
@@ -182,33 +178,28 @@ def _shown(at: Target) -> Iterator[Callable[[ImportProgress], None]]:
 @command()
 def watch(
     at: Target,
-    source: Annotated[str, Arg("SOURCE", choices=WATCHED)],
+    source: Annotated[str, Opt(metavar="SOURCE", choices=WATCHED)],
     paths: Paths = (),
     *,
     interval: Annotated[
-        float, Opt("How often to look.", "SECONDS", at_least=0.05, at_most=3600)
+        float, Opt(metavar="SECONDS", at_least=0.05, at_most=3600)
     ] = INTERVAL_SECONDS,
-    work: Annotated[
-        bool,
-        Opt(
-            "Also run a worker here, which learns from sessions that have become quiet.",
-            name="--work/--no-work",
-        ),
-    ] = True,
+    work: bool = True,
 ) -> None:
     """Follow a coding agent's logs: what is written to them is in memory seconds later.
 
-    Sources are claude-code, codex and jsonl. It first reads what it has not read yet, as recollect
-    import does, and then looks every few seconds for what is new; an incomplete line is waited for.
-    Several watchers, and recollect import beside them, import nothing twice. A session is learned
-    from when it has been quiet for idle_seconds.
+    It first reads what it has not read yet, as recollect import does, and then looks every few
+    seconds for what is new. Several watchers, and recollect import beside them, import nothing
+    twice. SIGTERM and Ctrl-C stop it. What was imported is reported on standard error; with --json
+    as objects.
 
-    SIGTERM and Ctrl-C stop it. It reports what was imported on standard error; with --json each
-    report is an object.
+    Options:
+      interval: How often to look.
+      work, --work/--no-work: Also run a worker here, which learns from sessions that have become
+        quiet.
 
     Examples:
       recollect watch claude-code
-      recollect watch codex --no-work --interval 10
       recollect watch jsonl ~/logs/assistant.jsonl --space work
     """
     reader = source_named(source)
@@ -221,14 +212,10 @@ def watch(
         if not report.records and not report.odd:
             return
         odd = f"; {sum(report.odd.values()):,} not understood" if report.odd else ""
-        new = f"{counted(report.records, 'new record')} in {_sessions(report)}{odd}."
+        new = f"{_records(report)}{odd}."
         note(json_line(report_view(report)) if at.as_json else new)
 
-    with (
-        logged(logging.WARNING, as_json=at.as_json),
-        at.open() as memory,
-        stop_signals() as wait,
-    ):
+    with logged(logging.WARNING, as_json=at.as_json), at.open() as memory, stop_signals() as wait:
         watching = Watching(memory, at.space_name, reader, places)
         worker = memory.worker() if work else None
         if worker is not None:
@@ -248,14 +235,6 @@ def watch(
 
 
 # The report of an import
-
-
-def _report_lines(
-    report: ImportReport, plan: WorkPlan | None, settings: recollect.Settings
-) -> Iterator[str]:
-    yield from _import_lines(report, is_dry=plan is not None)
-    if plan is not None:
-        yield from plan_totals(plan, settings)
 
 
 def _import_lines(report: ImportReport, *, is_dry: bool) -> Iterator[str]:
@@ -304,8 +283,9 @@ def report_view(report: ImportReport) -> dict[str, Any]:
     }
 
 
-def _sessions(report: ImportReport) -> str:
-    return counted(len(report.sessions), "session")
+def _records(report: ImportReport) -> str:
+    sessions = counted(len(report.sessions), "session")
+    return f"{counted(report.records, 'new record')} in {sessions}"
 
 
 def _new(report: ImportReport) -> str:
@@ -316,7 +296,7 @@ def _new(report: ImportReport) -> str:
     }
     parts = [counted(count, noun) for noun, count in counts.items() if count]
     if report.records or not parts:
-        parts.insert(0, f"{counted(report.records, 'new record')} in {_sessions(report)}")
+        parts.insert(0, _records(report))
     return ", ".join(parts)
 
 

@@ -14,113 +14,60 @@ import recollect
 from recollect.interfaces.cli.groups import RootGroup, target_options
 from recollect.interfaces.cli.output import CannotPrintError, report_unprinted, watch_output
 
-COMMANDS = {
-    "demo": "Play sample conversations into a temporary store and show what is learned.",
-    "append": "Add a message, or a file of messages, to a session.",
-    "history": "Show the messages of a session.",
-    "import": "Import other programs' logs, exports and notes, each message once.",
-    "watch": "Follow a coding agent's logs as they grow.",
-    "sessions": "List sessions; show, mark, reset, put to sleep or end one.",
-    "agents": "List the agents that live in a store, and their state.",
-    "recall": "Search everything that is remembered, and explain the ranking.",
-    "context": "Print what is remembered about a text as a block for a prompt.",
-    "chat": "Talk to an agent that has this memory.",
-    "facts": "List, search, add, edit and delete facts.",
-    "quarantine": "Review text from tools that reads like an instruction.",
-    "docs": "Read, write, move and search pages; every version is kept.",
-    "status": "Show what is due, what is waiting and why, results and cost.",
-    "work": "Process what is due now, then stop.",
-    "worker": "Process sessions as they are marked, until stopped.",
-    "retry": "Make parked and paused jobs due again.",
-    "consolidate": "Make the next generation of memory now, or preview it.",
-    "generations": "List, show, compare and restore generations; pause and resume.",
-    "serve": "Serve the HTTP API and the web page.",
-    "keys": "Create, list and revoke keys of the HTTP API.",
-    "hook": "Give coding agents context, and record what they do.",
-    "sweep": "Mark sessions that have been idle.",
-    "mcp": "Serve this memory over the Model Context Protocol.",
-    "forget": "Erase a session, a record, a fact, a page or more, for good.",
-    "audit": "Show who did what, if that is being recorded.",
-    "spaces": "List the spaces of a store with their contents.",
-    "export": "Write a space, or all of them, to a portable archive.",
-    "load": "Load spaces from an archive.",
-    "migrate": "Copy a whole store into another one, SQLite or PostgreSQL.",
-    "backup": "Copy a store while it is in use.",
-    "restore": "Create a store from a backup.",
-    "doctor": "Check a store for damage, and repair what can be repaired safely.",
-    "bench": "Measure recall, and the answers it allows, on public data.",
-    "verbs": "List every operation, and where each surface has it.",
-    "config": "Show every setting, its value and where it comes from.",
-    "completion": "Print a shell completion script.",
-}
-
-_NEIGHBOURS = {
-    "demo": "append work facts recall",
-    "append": "history sessions import work",
-    "history": "append sessions recall",
-    "import": "watch hook work",
-    "watch": "import hook worker",
-    "sessions": "history status facts",
-    "agents": "chat status sessions",
-    "recall": "context facts docs",
-    "context": "recall hook mcp",
-    "chat": "recall status",
-    "facts": "recall quarantine forget",
-    "quarantine": "facts forget",
-    "docs": "recall generations forget",
-    "status": "work retry doctor",
-    "work": "worker status consolidate",
-    "worker": "work status serve",
-    "retry": "status work",
-    "consolidate": "generations work docs",
-    "generations": "consolidate docs",
-    "serve": "keys worker mcp",
-    "keys": "serve",
-    "hook": "import mcp context",
-    "sweep": "worker status",
-    "mcp": "hook serve",
-    "forget": "facts docs export",
-    "audit": "serve keys",
-    "spaces": "status export forget",
-    "export": "load backup",
-    "load": "export import",
-    "migrate": "export backup doctor",
-    "backup": "restore export",
-    "restore": "backup doctor",
-    "doctor": "status retry backup",
-    "bench": "recall",
-    "verbs": "status",
-    "config": "status",
-    "completion": "config",
-}
-SEE_ALSO = {name: tuple(others.split()) for name, others in _NEIGHBOURS.items()}
-
-# The module of a command, where it is not called like the command.
-MODULES = {
-    "quarantine": "facts",
-    "append": "history",
-    "agents": "sessions",
-    "context": "recall",
-    "retry": "status",
-    "sweep": "status",
-    "worker": "work",
-    "consolidate": "generations",
-    "bench": "recollect.benchmarks.commands",
-    "import": "import_",
-    "watch": "import_",
-    "serve": "serving",
-    "keys": "serving",
-    "mcp": "serving",
-    "audit": "store",
-    "spaces": "store",
-    "export": "store",
-    "load": "store",
-    "migrate": "store",
-    "backup": "store",
-    "restore": "store",
-    "doctor": "store",
-    "verbs": "store",
-    "config": "store",
+# Each command with its module and its summary. The others of its section are what a help refers to.
+SECTIONS = {
+    "Conversations": {
+        "demo": ("demo", "Play sample conversations and show what is learned from them."),
+        "append": ("history", "Add a message, or a file of messages, to a session."),
+        "history": ("history", "Show the messages of a session."),
+        "import": ("import_", "Import other programs' logs, exports and notes, each message once."),
+        "watch": ("import_", "Follow a coding agent's logs as they grow."),
+        "sessions": ("sessions", "List sessions; show, mark, reset, put to sleep or end one."),
+        "agents": ("sessions", "List the agents that live in a store, and their state."),
+    },
+    "Memory": {
+        "recall": ("recall", "Search everything that is remembered, and explain the ranking."),
+        "context": ("recall", "Print what is remembered about a text as a block for a prompt."),
+        "chat": ("chat", "Talk to an agent that has this memory."),
+        "facts": ("facts", "List, search, add, edit and delete facts."),
+        "quarantine": ("facts", "Review text from tools that reads like an instruction."),
+        "docs": ("docs", "Read, write, move and search pages; every version is kept."),
+        "forget": ("forget", "Erase a session, a record, a fact, a page or more, for good."),
+    },
+    "Learning": {
+        "status": ("status", "Show what is due, what is waiting and why, results and cost."),
+        "work": ("work", "Process what is due now, then stop."),
+        "worker": ("work", "Process sessions as they are marked, until stopped."),
+        "retry": ("status", "Make parked and paused jobs due again."),
+        "sweep": ("status", "Mark sessions that have been idle."),
+        "consolidate": ("generations", "Make the next generation of memory now, or preview it."),
+        "generations": ("generations", "List, show, compare and restore generations; pause them."),
+    },
+    "Serving": {
+        "serve": ("serving", "Serve the HTTP API and the web page."),
+        "keys": ("serving", "Create, list and revoke keys of the HTTP API."),
+        "mcp": ("serving", "Serve this memory over the Model Context Protocol."),
+        "hook": ("hook", "Give coding agents context, and record what they do."),
+    },
+    "Stores": {
+        "spaces": ("store", "List the spaces of a store with their contents."),
+        "audit": ("store", "Show who did what, if that is being recorded."),
+        "export": ("store", "Write a space, or all of them, to a portable archive."),
+        "load": ("store", "Load spaces from an archive."),
+        "migrate": ("store", "Copy a whole store into another one, SQLite or PostgreSQL."),
+        "backup": ("store", "Copy a store while it is in use."),
+        "restore": ("store", "Create a store from a backup."),
+        "doctor": ("store", "Check a store for damage, and repair what is safe to repair."),
+    },
+    "Recollect": {
+        "config": ("store", "Show every setting, its value and where it comes from."),
+        "verbs": ("store", "List every operation, and where each surface has it."),
+        "completion": ("completion", "Print a shell completion script."),
+        "bench": (
+            "recollect.benchmarks.commands",
+            "Measure recall, and the answers it allows, on public data.",
+        ),
+    },
 }
 
 # A command loads much that stays: looked through every so many new objects, and not once more when
@@ -131,9 +78,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 @click.group(
     "recollect",
     cls=RootGroup,
-    summaries=COMMANDS,
-    modules=MODULES,
-    see_also=SEE_ALSO,
+    sections=SECTIONS,
     params=target_options(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
 )
@@ -147,9 +92,7 @@ def cli(context: click.Context, /, **_given: object) -> None:
     Try it:
       recollect demo
       recollect append telegram:42:main "I moved to Lisbon in May."
-      recollect history telegram:42:main
       recollect work --all
-      recollect facts
       recollect recall when did I move
 
     --store, --space and --json work before and after a command's name. Settings come from options,

@@ -13,11 +13,12 @@ import os
 import re
 import sys
 import textwrap
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from datetime import datetime
+from enum import Enum
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
     from recollect.types.facts import Spent
 
+T = TypeVar("T")
 NONE = "–"
+NUMBER_PLAIN_BELOW = 10_000  # a version or a sequence number can be typed as it is shown
 
 # Control characters of ASCII and Latin-1, line and paragraph separators, changes of direction, and
 # halves of characters. A line feed is left to the callers; a tab moves nothing that matters.
@@ -60,10 +63,6 @@ def moment(time: datetime | None) -> str:
     return NONE if time is None else f"{time:%Y-%m-%d %H:%M:%S}Z"
 
 
-def number(value: int | None) -> str:
-    return NONE if value is None else str(value)
-
-
 def counted(count: int, noun: str, nouns: str = "") -> str:
     return f"{count:,} {noun if count == 1 else nouns or f'{noun}s'}"
 
@@ -81,38 +80,93 @@ def spent_in_words(spent: Spent) -> str:
     return ", ".join([*calls, counted(spent.tokens, "token"), f"cost {cost(spent.cost_micros)}"])
 
 
-def contents_in_words(counts: Mapping[str, Mapping[str, int]]) -> str:
-    """`2 spaces: 3 sessions, 120 records, 40 facts, 12 documents`, as they stand in the tables."""
-    named = {"sessions": "session", "session_history": "record", "facts": "fact"}
-    named |= {"documents": "document"}
-    totals = [
-        counted(sum(each.get(table, 0) for each in counts.values()), noun)
-        for table, noun in named.items()
-    ]
-    return f"{counted(len(counts), 'space')}: {', '.join(totals)}"
+# What a table or a list of labels shows: the field of a value, or a function of it, by its heading.
+Fields = Mapping[str, str | Callable[[Any], object]]
 
 
-def labelled(values: Mapping[str, str]) -> Iterator[str]:
-    """Lines of a name and its value each, the values aligned; what is empty is left out."""
-    values = {name: value for name, value in values.items() if value}
-    width = max(map(len, values))
-    for name, value in values.items():
-        yield f"{click.style(name.ljust(width), bold=True)}  {one_line(value)}"
+def fields(names: str, **computed: Callable[[Any], object]) -> Fields:
+    """The fields with these names, each headed by its own or as in `cursor=processed_until`.
+
+    What is computed stands where its name does.
+    """
+    found: dict[str, str | Callable[[Any], object]] = {}
+    for each in names.split():
+        heading, _, name = each.rpartition("=")
+        heading = (heading or name.removesuffix("_at")).replace("_", " ")
+        found[heading] = computed.get(name, name)
+    return found
+
+
+def shown(value: object) -> str:
+    """A part of a value as people read it; empty where there is nothing."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return moment(value)
+        case Enum():
+            return str(value.value)
+        case int():
+            return f"{value:,}" if abs(value) >= NUMBER_PLAIN_BELOW else str(value)
+        case tuple() | list():
+            return ", ".join(map(shown, value))
+        case _:
+            return str(value)
+
+
+def _read(value: Any, fields: Fields) -> Iterator[str]:
+    for field in fields.values():
+        yield shown(field(value) if callable(field) else attrgetter(field)(value))
+
+
+def labelled(fields: Fields, value: Any) -> Iterator[str]:
+    """Lines of a heading and its value each, the values aligned; what is empty is left out."""
+    found = dict(zip(fields, _read(value, fields), strict=True))
+    width = max(len(name) for name, text in found.items() if text)
+    for name, text in found.items():
+        if text:
+            heading = f"{name[0].upper()}{name[1:]}".ljust(width)
+            yield f"{click.style(heading, bold=True)}  {one_line(text)}"
+
+
+def tabled(fields: Fields, found: Iterable[Any], indent: str = "") -> Iterator[str]:
+    """Lines of a table with a row for each value; none where there is none."""
+    rows = [[text or NONE for text in _read(each, fields)] for each in found]
+    return table([heading.upper() for heading in fields], rows, indent) if rows else iter(())
+
+
+def cards(found: Iterable[T], *parts: Callable[[T], str], indent: str = "") -> Iterator[str]:
+    """A heading for each value and lines below it; a part that says nothing is left out."""
+    for each in found:
+        heading, *others = (part(each) for part in parts)
+        yield indent + heading
+        yield from (f"{indent}  {line}" for text in others if text for line in text.split("\n"))
+
+
+def joined(*words: str, by: str = "; ") -> str:
+    """What there is to say of several things."""
+    return by.join(filter(None, words))
+
+
+def more(shown: int, count: int, how: str = "--limit") -> Iterator[str]:
+    """That some are not shown, and how to see them."""
+    if shown < count:
+        yield f"  … and {count - shown:,} more ({how})"
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], indent: str = "") -> Iterator[str]:
     """Lines of a table with aligned columns: folded to fit a terminal, and whole in a pipe."""
     cells = [tuple(map(one_line, row)) for row in rows]
-    lines = _folded(headers, cells) if sys.stdout.isatty() else _whole(headers, cells)
+    if sys.stdout.isatty():
+        lines = _folded(headers, cells)
+    else:
+        widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
+        padded = (map(str.ljust, row, widths) for row in (headers, *cells))
+        lines = ("  ".join(row).rstrip() for row in padded)
     for position, line in enumerate(lines):
         yield indent + (click.style(line, bold=True) if position == 0 else line)
-
-
-def _whole(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
-    for row in (headers, *cells):
-        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(padded).rstrip()
 
 
 def _folded(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -220,34 +274,29 @@ def progress_bar(*, as_json: bool) -> Iterator[Show]:
 
 @contextmanager
 def progress_line(said: Callable[[], str | None], *, as_json: bool) -> Iterator[None]:
-    """On a terminal, while it takes long, a line that says now and then how far it is."""
+    """On a terminal, a line that says now and then how far it is."""
     if not _is_watched(as_json=as_json):
         yield
         return
-    over = threading.Event()
+    from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task
+    from rich.text import Text
 
-    def show() -> None:
-        if over.wait(PROGRESS_SECONDS):
-            return
-        with _terminal().status("") as line:
-            while True:
-                if (text := said()) is not None:
-                    line.update(one_line(text))
-                if over.wait(PROGRESS_SECONDS):
-                    return
+    class Saying(ProgressColumn):
+        """What is said, asked for once a second."""
 
-    thread = threading.Thread(target=show, name="recollect-progress", daemon=True)
-    thread.start()
-    try:
+        max_refresh = PROGRESS_SECONDS
+
+        def render(self, task: Task) -> Text:
+            del task
+            return Text(one_line(said() or ""))
+
+    with Progress(SpinnerColumn(), Saying(), console=_terminal(), transient=True) as bar:
+        bar.add_task("")
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 # Standard output that cannot be written
 
-T = TypeVar("T")
 STDOUT = 1
 
 

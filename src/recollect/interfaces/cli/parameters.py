@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take, and what they name: sessions, facts, pages."""
+"""Kinds of arguments and options, and what they name: sessions, facts, pages."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ import click
 from recollect import collection
 from recollect.documents.paths import HOME, read_path
 from recollect.errors import InvalidPath, InvalidValue, NotFound
-from recollect.interfaces.cli.commands import Arg, Opt, Target, read_agent
-from recollect.interfaces.cli.groups import known_keys, known_paths
+from recollect.interfaces.cli.commands import Opt, Target, read_agent
+from recollect.interfaces.cli.output import progress_bar
+from recollect.progress import listening
 from recollect.session import LIST_MAX
 from recollect.space import Space
 from recollect.types.facts import Fact
@@ -58,35 +59,35 @@ def read_pair(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def limit_of(nouns: str) -> Opt:
-    return Opt(f"At most N {nouns}, up to {LIST_MAX:,}.", "N", at_least=1, at_most=LIST_MAX)
+# What they are; what each is for stands with the command.
+Key = Annotated[str, Opt(metavar="KEY")]
+KeyOrId = Annotated[str, Opt(metavar="KEY-OR-ID")]
+FactId = Annotated[str, Opt(metavar="ID")]
+TreePath = Annotated[str, Opt(metavar="PATH", read=read_tree_path)]
+Pair = Annotated[tuple[str, Any], Opt(metavar="KEY=VALUE", read=read_pair)]
+Time = Annotated[datetime, Opt(metavar="TIME", read=read_day_or_time)]
+Number = Annotated[int, Opt(metavar="N", at_least=1)]
+Count = Annotated[int, Opt(metavar="N", at_least=0)]
+Text = str | None
+Words = tuple[str, ...]
 
-
-def page_after(nouns: str) -> Opt:
-    return Opt(f"The next page: the {nouns} listed after this one.", "ID")
-
-
-KeyOrId = Annotated[str, Arg("KEY-OR-ID", complete=known_keys)]
+# Options that say the same wherever they are.
+Limit = Annotated[
+    int, Opt(f"At most N of them, up to {LIST_MAX:,}.", "N", at_least=1, at_most=LIST_MAX)
+]
+After = Annotated[str | None, Opt("The next page: what is listed after this one.", "ID")]
+Before = Annotated[int | None, Opt("The next page: those before this one.", "N", at_least=1)]
 Agent = Annotated[str | None, Opt("Whose session; needed if several agents use KEY.", "NAME")]
 AllAgents = Annotated[bool, Opt("Include agents that work on memory itself.")]
-FactId = Annotated[str, Arg("ID")]
-Text = Annotated[str | None, Arg()]
-Words = tuple[str, ...]
-TreePath = Annotated[str, Arg(read=read_tree_path, complete=known_paths)]
-MaybePath = Annotated[str | None, Arg(read=read_tree_path, complete=known_paths)]
+Tags = Annotated[tuple[str, ...], Opt("May be given several times.", "T", "--tag")]
 Expect = Annotated[int | None, Opt("Refuse unless version N is the current one.", "N", at_least=1)]
 Reason = Annotated[str, Opt("Kept with the version, for its history.", "WHY")]
 Yes = Annotated[bool, Opt("Do not ask. Required where nobody can be asked.")]
 DryRun = Annotated[bool, Opt("Only show what would change.")]
 AsOf = Annotated[
     datetime | None,
-    Opt(
-        "As it was known at this time: a day, or an ISO time with a zone.",
-        "TIME",
-        read=read_day_or_time,
-    ),
+    Opt("As of this time: a day, or an ISO time with a zone.", "TIME", read=read_day_or_time),
 ]
-Pairs = tuple[tuple[str, Any], ...]
 
 
 def read_text(text: str | None, usage: str) -> str:
@@ -125,9 +126,14 @@ def confirm(question: str, *, yes: bool) -> None:
         click.confirm(f"{question}? This cannot be undone", abort=True, err=True)
 
 
-def more(target: Target, command: str) -> str:
-    """Where a page is full: how to see the next one."""
-    return f"There may be more: recollect {command}{target.arguments}"
+@contextmanager
+def progress_shown(at: Target) -> Iterator[None]:
+    """Have what runs inside show how far it has got."""
+    with (
+        progress_bar(as_json=at.as_json) as show,
+        listening(lambda each: show(each.what, each.done, each.whole)),
+    ):
+        yield
 
 
 def find_document(space: Space, path: str) -> Document:
@@ -137,16 +143,6 @@ def find_document(space: Space, path: str) -> Document:
             f"no document at {path!r} in space {space.name!r}; recollect docs tree lists them"
         )
     return found
-
-
-@contextmanager
-def advice_on_missing() -> Iterator[None]:
-    """Say with a page or version that is not there how to find those that are."""
-    try:
-        yield
-    except NotFound as error:
-        ways = "recollect docs tree lists documents, recollect docs history PATH their versions"
-        raise NotFound(f"{error}; {ways}") from error
 
 
 def find_session(space: Space, key_or_id: str, agent: str | None = None) -> SessionState:

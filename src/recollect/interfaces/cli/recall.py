@@ -6,25 +6,24 @@ import json
 import re
 import shutil
 import sys
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
 from typing import Annotated
 
 import click
 
 from recollect.descriptors import UserAgent, read_descriptor
 from recollect.errors import InvalidValue
-from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, read_agent
+from recollect.interfaces.cli.commands import Opt, Output, Target, command, read_agent
 from recollect.interfaces.cli.facts import source_in_words
-from recollect.interfaces.cli.groups import known_keys
 from recollect.interfaces.cli.output import counted, harmless, one_line, shortened
 from recollect.interfaces.cli.parameters import (
+    Count,
+    KeyOrId,
+    Limit,
+    Time,
     Words,
     find_session,
-    limit_of,
-    read_day_or_time,
     session_keys,
 )
 from recollect.recall.filters import read_condition, read_filters
@@ -93,50 +92,32 @@ def read_where(text: str) -> Where:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrowing:
-    """The options that say what may be found."""
+    """The options that say what may be found.
 
-    kinds: Annotated[
-        tuple[str, ...],
-        Opt("Only this kind. May be given several times.", name="--kind", choices=tuple(EntryKind)),
-    ] = ()
-    since: Annotated[
-        datetime | None,
-        Opt(
-            "Only what was said or changed from then on: a day, or an ISO time with a zone.",
-            "TIME",
-            read=read_day_or_time,
-        ),
-    ] = None
-    until: Annotated[
-        datetime | None, Opt("Only what is older than that.", "TIME", read=read_day_or_time)
-    ] = None
-    as_of: Annotated[
-        datetime | None,
-        Opt("What was known and held at that time. Default: now.", "TIME", read=read_day_or_time),
-    ] = None
-    agent: Annotated[
-        str | None, Opt("Only what comes from conversations with this agent.", "NAME")
-    ] = None
-    project: Annotated[str | None, Opt("Only what comes from sessions of it.", "NAME")] = None
-    session: Annotated[
-        str | None, Opt("Only what comes from this session.", "KEY-OR-ID", complete=known_keys)
-    ] = None
-    tags: Annotated[
-        tuple[str, ...], Opt("With this tag; with all, if several are given.", "T", "--tag")
-    ] = ()
-    trust: Annotated[
-        tuple[str, ...],
-        Opt("Only the word of these. May be given several times.", choices=tuple(Trust)),
-    ] = ()
-    where: Annotated[
-        tuple[Where, ...],
-        Opt(
-            "Of the metadata: city=Lisbon, 'price>=3', 'city!=*' (has none), 'note~tea' (contains"
-            ' it), \'city=["Faro", "Porto"]\' (one of them). All have to hold.',
-            "CONDITION",
-            read=read_where,
-        ),
-    ] = ()
+    Options:
+      kinds, --kind: Only this kind. May be given several times.
+      since: Only what was said or changed from then on: a day, or an ISO time with a zone.
+      until: Only what is older than that.
+      as_of: What was known and held at that time. Default: now.
+      agent NAME: Only what comes from conversations with this agent.
+      project NAME: Only what comes from sessions of it.
+      session: Only what comes from this session.
+      tags, --tag T: With this tag; with all, if several are given.
+      trust: Only the word of these. May be given several times.
+      where CONDITION: Of the metadata: city=Lisbon, 'price>=3', 'city!=*' (has none), 'note~tea'
+        (contains it), 'city=["Faro", "Porto"]' (one of them). All have to hold.
+    """
+
+    kinds: tuple[EntryKind, ...] = ()
+    since: Time | None = None
+    until: Time | None = None
+    as_of: Time | None = None
+    agent: str | None = None
+    project: str | None = None
+    session: KeyOrId | None = None
+    tags: tuple[str, ...] = ()
+    trust: tuple[Trust, ...] = ()
+    where: Annotated[tuple[Where, ...], Opt(read=read_where)] = ()
 
     def filters(self, space: Space) -> Filters:
         """What may be found. NotFound: there is no such session."""
@@ -144,55 +125,40 @@ class Narrowing:
         del given["where"]
         named = {name: value for name, value in given.items() if value not in (None, ())}
         if self.agent is not None:
-            named["agent"] = _talking_agent(self.agent)
+            agent = read_descriptor(read_agent(self.agent) or "")
+            if not isinstance(agent, UserAgent):
+                said = f"only agents that people talk to can be asked for, not {self.agent!r}"
+                raise InvalidValue(said)
+            named["agent"] = agent.id
         if self.session is not None:
             named["session"] = find_session(space, self.session, self.agent).id
         return replace(read_filters(named), where=AllOf(self.where))
-
-    @property
-    def nothing_found(self) -> str:
-        """Advice where there is nothing to show."""
-        return "" if self == Narrowing() else " Fewer options may find more."
-
-
-def _talking_agent(agent: str) -> str:
-    """The name of an agent that people talk to, also if it is written /user/NAME."""
-    found = read_descriptor(read_agent(agent) or "")
-    if not isinstance(found, UserAgent):
-        raise InvalidValue(f"only agents that people talk to can be asked for, not {agent!r}")
-    return found.id
-
-
-Query = Annotated[Words, Arg()]
-Speaker = Annotated[str | None, Opt('Who asks: "where do I live" is about them.', "NAME")]
 
 
 @command()
 def recall(
     at: Target,
-    query: Query = (),
+    query: Words = (),
     *,
-    limit: Annotated[int, limit_of("hits")] = 10,
-    speaker: Speaker = None,
+    limit: Limit = 10,
+    speaker: str | None = None,
     narrowing: Narrowing,
-    explain: Annotated[bool, Opt("Show what each score is made of, and the sources.")] = False,
+    explain: bool = False,
 ) -> Output:
     """Find what is remembered about QUERY: facts, documents, summaries and messages.
 
     Any text is a query, a question too; names of people and times ("last spring") count. A QUERY
-    that is - or missing is read from standard input. No model is asked.
+    that is - or missing is read from standard input. No model is asked. A hit has its rank, its
+    text, the name to call it by, its date, and who says so; JSON has every reason and source.
 
-    A hit has its rank, its text, its kind with the name to call it by (a fact's id, a document's
-    path, session:number of a record), its date, and who says so. JSON has every reason and source.
+    Options:
+      speaker NAME: Who asks: "where do I live" is about them.
+      explain: Show what each score is made of, and the sources.
 
     Examples:
-      recollect recall where does Ana live
       recollect recall where do I live --speaker Ana
       recollect recall "what did we decide last week" --kind record --explain
-      recollect recall tea --tag preference --since 2026-05-01 --trust user
       recollect recall dinner --where city=Lisbon --where 'price<=30' --json
-      recollect recall "where does Ana live" --as-of 2025-12-24
-      git log -1 --format=%B | recollect recall -
     """
     text = read_query(query, "recollect recall -")
     space = at.space
@@ -207,48 +173,41 @@ def recall(
             else:
                 yield from hit_lines(rank, hit, keys)
 
-    nothing = f"Nothing in space {at.quoted_space} matches.{narrowing.nothing_found}"
-    return Output(hits, lines(), "" if hits else nothing)
+    return Output(hits, lines(), "" if hits else _nothing(at, narrowing))
+
+
+def _nothing(at: Target, narrowing: Narrowing) -> str:
+    fewer = "" if narrowing == Narrowing() else " Fewer options may find more."
+    return f"Nothing in space {at.quoted_space} matches.{fewer}"
 
 
 @command()
 def context(
     at: Target,
-    query: Query = (),
+    query: Words = (),
     *,
-    max_tokens: Annotated[
-        int | None,
-        Opt(
-            f"The size of the whole block, everything counted. Default: {CONTEXT_TOKENS}; of a"
-            " recap `recap_tokens`.",
-            "N",
-            at_least=0,
-        ),
-    ] = None,
-    max_facts: Annotated[
-        int,
-        Opt("At most N facts; messages fill the rest.", "N", at_least=0, at_most=LINES_MAX),
-    ] = FACTS_MAX,
-    speaker: Speaker = None,
+    max_tokens: Count | None = None,
+    max_facts: Annotated[int, Opt(metavar="N", at_least=0, at_most=LINES_MAX)] = FACTS_MAX,
+    speaker: str | None = None,
     narrowing: Narrowing,
-    explain: Annotated[
-        bool, Opt("Explain on standard error why it is in there, and what is not.")
-    ] = False,
+    explain: bool = False,
 ) -> Output:
     """Print what is remembered about QUERY as a block for a prompt, and nothing else.
 
-    An empty QUERY is answered with a recap: of the project that --project names, else of the
-    person.
+    The block is fenced as data, fits its budget, and each line has a mark to cite it by; where
+    nothing fits, nothing is printed. An empty QUERY is answered with a recap: of the project that
+    --project names, else of the person. A QUERY that is - or missing is read from standard input.
+    No model is asked, and nothing is counted as used.
 
-    The block is fenced as data, fits its budget, and each line has a mark to cite it by. Where
-    nothing fits, nothing is printed; that is no error. A QUERY that is - or missing is read from
-    standard input. No model is asked, and nothing is counted as used.
+    Options:
+      max_tokens: The size of the whole block, everything counted. Default: 2000; of a recap
+        `recap_tokens`.
+      max_facts: At most N facts; messages fill the rest.
+      speaker NAME: Who asks: "where do I live" is about them.
+      explain: Explain on standard error why it is in there, and what is not.
 
     Examples:
-      recollect context "where does Ana live" >> prompt.txt
       recollect context "plan dinner with Ana" --max-tokens 300 --explain
-      recollect context "plan dinner with Ana" --kind fact --trust user --json
-      recollect context "" --project /src/atlas
       printf '%s' "$PROMPT" | recollect context -
     """
     text = read_query(query, "recollect context -")
@@ -262,8 +221,8 @@ def context(
     notes: Iterator[str] | str = ""
     if explain and hits and not at.as_json:
         notes = _block_lines(block, max_tokens, session_keys(space, hits))
-    elif not block and not hits:
-        notes = f"Nothing in space {at.quoted_space} matches.{narrowing.nothing_found}"
+    elif not hits:
+        notes = "" if block else _nothing(at, narrowing)
     elif not block:
         notes = "What was found is not suitable here. See why: --explain"
     return Output(block, harmless(block.text), notes)
@@ -282,20 +241,21 @@ def hit_lines(rank: int, hit: Hit, keys: Mapping[str, str]) -> Iterator[str]:
     """A hit in a list, on two lines. `keys` are the stable keys of sessions, by id."""
     number = f"{rank}. "
     yield f"{click.style(number, bold=True)}{_cut(hit.text, used=len(number))}"
-    yield f"{INDENT}{_origin(hit)}{_first_said(hit, keys)}"
+    said = ""  # where the name does not tell
+    if hit.sources and (hit.kind is not EntryKind.RECORD or keys):
+        more = f" and {len(hit.sources) - 1:,} more" if len(hit.sources) > 1 else ""
+        said = click.style(f"  from {source_in_words(hit.sources[0], keys)}{more}", dim=True)
+    yield f"{INDENT}{_origin(hit)}{said}"
 
 
 def _explained_lines(label: str, hit: Hit, keys: Mapping[str, str]) -> Iterator[str]:
     """A hit with each part of its score, and where it comes from."""
     yield f"{click.style(label, bold=True)} {shortened(hit.text, EXPLAINED_CHARS)}"
     yield f"{INDENT}{_origin(hit)}"
-    parts = [("score", hit.score, "")]
-    parts += [
-        (name, value, REASONS.get(name, ""))
-        for name, value in sorted(hit.why.items(), key=lambda part: -part[1])
-    ]
-    width = max(len(one_line(name)) for name, _, _ in parts)
-    for name, value, words in parts:
+    reasons = sorted(hit.why.items(), key=lambda part: -part[1])
+    width = max(len(one_line(name)) for name in ("score", *hit.why))
+    for name, value in (("score", hit.score), *reasons):
+        words = "" if name == "score" else REASONS.get(name, "")
         yield f"{INDENT}{one_line(name).ljust(width)}  {value:7.3f}  {words}".rstrip()
     for line in _sources(hit.sources, keys):
         yield f"{INDENT}{line}"
@@ -311,13 +271,10 @@ def _block_lines(block: Context, max_tokens: int, keys: Mapping[str, str]) -> It
     for citation in block.citations:
         yield ""
         yield from _explained_lines(f"[{citation.mark}]", citation.hit, keys)
-        same = [each for each in block.omitted if each.instead == citation.mark]
-        for omission in same:
-            yield f"{INDENT}also said by {_name(omission.hit)}"
-    others = [omission for omission in block.omitted if not omission.instead]
-    if others:
-        yield ""
-        yield click.style("Left out", bold=True)
+        same = (each for each in block.omitted if each.instead == citation.mark)
+        yield from (f"{INDENT}also said by {_name(each.hit)}" for each in same)
+    if others := [omission for omission in block.omitted if not omission.instead]:
+        yield from ("", click.style("Left out", bold=True))
         for omission in others:
             yield from _left_out(omission)
 
@@ -334,17 +291,8 @@ def _name(hit: Hit) -> str:
 
 
 def _origin(hit: Hit) -> str:
-    tags = ", ".join(hit.tags)
-    words = [_name(hit), f"{hit.at:%Y-%m-%d}", hit.speaker or hit.trust.value, tags]
+    words = [_name(hit), f"{hit.at:%Y-%m-%d}", hit.speaker or hit.trust.value, ", ".join(hit.tags)]
     return click.style("  ".join(one_line(word) for word in words if word), dim=True)
-
-
-def _first_said(hit: Hit, keys: Mapping[str, str]) -> str:
-    """Where it was said, where its name does not tell."""
-    if not hit.sources or (hit.kind is EntryKind.RECORD and not keys):
-        return ""
-    more = f" and {len(hit.sources) - 1:,} more" if len(hit.sources) > 1 else ""
-    return click.style(f"  from {source_in_words(hit.sources[0], keys)}{more}", dim=True)
 
 
 def _sources(sources: Sequence[Source], keys: Mapping[str, str]) -> Iterator[str]:
@@ -360,16 +308,7 @@ def _cut(text: str, *, used: int) -> str:
     line = one_line(text)
     if not sys.stdout.isatty():
         return line if len(line) <= PIPED_CHARS else f"{line[: PIPED_CHARS - 1]}…"
+    from rich.cells import cell_len, set_cell_size
+
     columns = max(shutil.get_terminal_size().columns - used, COLUMNS_MIN)
-    taken = 0
-    for at, character in enumerate(line):
-        taken += _columns(character)
-        if taken > columns or (taken == columns and at + 1 < len(line)):
-            return f"{line[:at]}…"
-    return line
-
-
-def _columns(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return line if cell_len(line) <= columns else f"{set_cell_size(line, columns - 1).rstrip()}…"

@@ -12,6 +12,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from types import FrameType
 
 from recollect.interfaces.cli.output import harmless, json_line, moment, one_line
 
@@ -20,31 +21,18 @@ PACKAGE = "recollect"
 
 
 @contextmanager
-def stop_signals() -> Iterator[Callable[[float | None], signal.Signals | None]]:
-    """A function that waits so many seconds for a signal to stop; none: there was none.
+def signals_noted(note: Callable[[int, FrameType | None], None]) -> Iterator[int]:
+    """Have signals to stop only noted; where a byte can be read when one came.
 
-    From then on the next one ends the process where it stands, in the kernel's hands; a store
-    survives that. The wait is for a byte that the interpreter writes when a signal comes: nothing
-    polls, and no handler can meet a lock that the thread it interrupted holds.
+    The interpreter writes it: nothing polls, and none is missed.
     """
-    heeded = [each for each in STOP_SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
     reader, writer = os.pipe()
-    os.set_blocking(writer, False)
+    for end in (reader, writer):
+        os.set_blocking(end, False)
     writer_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    before = {each: signal.signal(each, _only_noted) for each in heeded}
-
-    def wait(seconds: float | None) -> signal.Signals | None:
-        if not select.select([reader], [], [], seconds)[0]:
-            return None
-        signum = os.read(reader, 1)[0]
-        if signum not in heeded:
-            return None
-        for each in heeded:
-            signal.signal(each, signal.SIG_DFL)
-        return signal.Signals(signum)
-
+    before = {each: signal.signal(each, note) for each in _heeded()}
     try:
-        yield wait
+        yield reader
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
@@ -53,11 +41,35 @@ def stop_signals() -> Iterator[Callable[[float | None], signal.Signals | None]]:
         os.close(writer)
 
 
-def wait_for_stop(wait: Callable[[float | None], signal.Signals | None]) -> signal.Signals:
-    """Wait until the process is told to stop, however long that takes."""
-    while (received := wait(None)) is None:
-        pass
-    return received
+def _heeded() -> list[signal.Signals]:
+    return [each for each in STOP_SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+
+
+def end_at_next_signal() -> None:
+    """The next signal ends the process where it stands; a store survives that."""
+    for each in _heeded():
+        signal.signal(each, signal.SIG_DFL)
+
+
+@contextmanager
+def stop_signals() -> Iterator[Callable[[float | None], signal.Signals | None]]:
+    """A function that waits so many seconds for a signal to stop; none: there was none.
+
+    From then on the next one ends the process where it stands. No handler can meet a lock that the
+    thread it interrupted holds.
+    """
+    with signals_noted(_only_noted) as woken:
+
+        def wait(seconds: float | None) -> signal.Signals | None:
+            if not select.select([woken], [], [], seconds)[0]:
+                return None
+            signum = os.read(woken, 1)[0]
+            if signum not in STOP_SIGNALS:
+                return None
+            end_at_next_signal()
+            return signal.Signals(signum)
+
+        yield wait
 
 
 @contextmanager
@@ -80,7 +92,7 @@ def logged(level: int, *, as_json: bool) -> Iterator[None]:
     own = logging.getLogger(PACKAGE)
     level_before = own.level
     handler = logging.StreamHandler()
-    handler.setFormatter(_JsonFormatter() if as_json else _LineFormatter())
+    handler.setFormatter(_LogFormatter(as_json=as_json))
     own.setLevel(level)
     logging.getLogger().addHandler(handler)
     try:
@@ -90,31 +102,22 @@ def logged(level: int, *, as_json: bool) -> Iterator[None]:
         own.setLevel(level_before)
 
 
-class _LineFormatter(logging.Formatter):
-    """A line each; only a traceback takes more. No word of it can move the cursor."""
+class _LogFormatter(logging.Formatter):
+    """An object on a line, or a line for people; only a traceback takes more.
+
+    No word of it can move the cursor.
+    """
+
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{moment(_time(record))}  {record.levelname.lower():<7}  "
-        line += one_line(record.getMessage())
-        if record.exc_info:
-            line += f"\n{harmless(self.formatException(record.exc_info))}"
-        return line
-
-
-class _JsonFormatter(logging.Formatter):
-    """An object on a line each."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return json_line(
-            {
-                "at": _time(record),
-                "level": record.levelname.lower(),
-                "logger": record.name,
-                "message": record.getMessage(),
-                "traceback": self.formatException(record.exc_info) if record.exc_info else None,
-            }
-        )
-
-
-def _time(record: logging.LogRecord) -> datetime:
-    return datetime.fromtimestamp(record.created, UTC)
+        at, level = datetime.fromtimestamp(record.created, UTC), record.levelname.lower()
+        message = record.getMessage()
+        traceback = self.formatException(record.exc_info) if record.exc_info else None
+        if self._as_json:
+            entry = {"at": at, "level": level, "logger": record.name, "message": message}
+            return json_line(entry | {"traceback": traceback})
+        line = f"{moment(at)}  {level:<7}  {one_line(message)}"
+        return line if traceback is None else f"{line}\n{harmless(traceback)}"

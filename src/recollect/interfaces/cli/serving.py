@@ -18,10 +18,11 @@ import click
 from click.core import ParameterSource
 
 from recollect.collection import check_label, check_space
-from recollect.errors import InvalidSetting, InvalidValue, MissingExtra, NotFound
+from recollect.errors import InvalidValue, MissingExtra, NotFound
+from recollect.hooks.places import absolute
 from recollect.importers.projects import project_of
-from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, group
-from recollect.interfaces.cli.output import moment, note, one_line, table, write_json
+from recollect.interfaces.cli.commands import Opt, Output, Target, command, group, program
+from recollect.interfaces.cli.output import fields, note, one_line, tabled, write_json
 from recollect.interfaces.cli.running import logged
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.mcp.clients import AGENTS, has_project, snippet
@@ -29,7 +30,7 @@ from recollect.interfaces.views import view
 from recollect.session import LIST_MAX
 from recollect.space import DEFAULT_AGENT
 from recollect.store.address import without_password
-from recollect.store.key_protocol import ApiKey, Scope
+from recollect.store.key_protocol import Scope
 
 if TYPE_CHECKING:
     from recollect.interfaces.mcp.server import MemoryOnDemand
@@ -62,73 +63,65 @@ def _extra(module: str, needs: str) -> Any:
 # HTTP
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeOptions:
+    """What is served where, and how much of it.
+
+    Options:
+      host NAME: Where to listen.
+      port: On which port; 0: any that is free.
+      rate: Requests per second for each key, with bursts of twice as many; 0: no limit.
+      body_bytes_max: The largest body of a request.
+      agents, --agent NAME: Also run this agent, which answers what is posted to it. May be given
+        several times.
+      pages, --pages/--no-pages: Also serve the web page, at /ui.
+      verbose: Log a line for each request, without its content.
+    """
+
+    host: str = LOCAL_HOST
+    port: Annotated[int, Opt(metavar="N", at_least=0, at_most=65_535)] = 8400
+    work: Work = True
+    rate: Annotated[float, Opt(metavar="N", at_least=0, at_most=1_000_000)] = 100.0
+    body_bytes_max: Annotated[int, Opt(metavar="N", at_least=1024, at_most=2**30)] = 8_388_608
+    agents: tuple[str, ...] = ()
+    pages: bool = True
+    verbose: bool = False
+
+
 @command()
-def serve(
-    at: Target,
-    *,
-    host: Annotated[str, Opt("Where to listen.", "NAME")] = LOCAL_HOST,
-    port: Annotated[
-        int, Opt("On which port; 0: any that is free.", "N", at_least=0, at_most=65_535)
-    ] = 8400,
-    work: Work = True,
-    rate: Annotated[
-        float,
-        Opt(
-            "Requests per second for each key, with bursts of twice as many; 0: no limit.",
-            "N",
-            at_least=0,
-            at_most=1_000_000,
-        ),
-    ] = 100.0,
-    body_bytes_max: Annotated[
-        int, Opt("The largest body of a request.", "N", at_least=1024, at_most=1_073_741_824)
-    ] = 8_388_608,
-    agents: Annotated[
-        tuple[str, ...],
-        Opt(
-            "Also run this agent, which answers what is posted to it. May be given several times.",
-            "NAME",
-            "--agent",
-        ),
-    ] = (),
-    pages: Annotated[
-        bool, Opt("Also serve the web page, at /ui.", name="--pages/--no-pages")
-    ] = True,
-    verbose: Annotated[bool, Opt("Log a line for each request, without its content.")] = False,
-) -> None:
+def serve(at: Target, *, served: ServeOptions) -> None:
     """Serve this memory over HTTP: the web page at /ui, the API at /v1, /healthz and /metrics.
 
     Every request needs a key, on this machine as well: recollect keys creates them. Where there is
-    none yet, the first one is created and shown on the terminal, once; it opens every space. A
-    worker distils sessions, unless --no-work says that other processes do. All spaces are served,
-    whatever --space says: a key determines which one is seen.
+    none yet, the first one is created and shown on the terminal, once; it opens every space. All
+    spaces are served, whatever --space says: a key determines which one is seen.
 
     SIGTERM and Ctrl-C stop it: it accepts no more requests and lets those under way finish. Put a
     proxy with TLS in front of it where others can reach it.
 
     Examples:
-      recollect serve
       recollect serve --agent assistant
       recollect serve --host 0.0.0.0 --port 80 --store postgresql://localhost/memory --no-work
-      curl -H "Authorization: Bearer $KEY" http://127.0.0.1:8400/v1/spaces
     """
     at.ignores_space("all of them are served, and keys are bound to one")
     needs = "recollect serve needs a web server and templates: pip install 'recollect[http]'"
     app = _extra("recollect.interfaces.http.app", needs)
     server = _extra("recollect.interfaces.http.server", needs)
-    site = _extra("recollect.interfaces.web.site", needs) if pages else None
-    level = logging.INFO if verbose else logging.WARNING
+    site = _extra("recollect.interfaces.web.site", needs) if served.pages else None
+    level = logging.INFO if served.verbose else logging.WARNING
     with logged(level, as_json=at.as_json), at.open(metrics=True) as memory:
-        burst = max(1, round(2 * rate))
-        limits = app.ServerLimits(body_bytes_max=body_bytes_max, rate_per_second=rate, burst=burst)
-        if work:
+        burst = max(1, round(2 * served.rate))
+        limits = app.ServerLimits(
+            body_bytes_max=served.body_bytes_max, rate_per_second=served.rate, burst=burst
+        )
+        if served.work:
             memory.worker().start()
 
         def say_ready(url: str) -> None:
             if at.as_json:
                 write_json({"url": url})
             else:
-                note(f"Serving {url}/v1" + (f", and for people {url}/ui" if pages else ""))
+                note(f"Serving {url}/v1" + (f", and for people {url}/ui" if served.pages else ""))
             # The first key is made where somebody can see it: a log is no place for a secret.
             if not memory.store.api_keys.list("", 1):
                 if sys.stderr.isatty():
@@ -141,10 +134,10 @@ def serve(
             # What was loaded so far stays: no collection has to go through it with every request.
             gc.freeze()
 
-        api = app.Api(memory, limits, agents)
+        api = app.Api(memory, limits, served.agents)
         api.start()
         routes = site.Site(api, memory).routes() if site is not None else ()
-        server.serve(api, address=(host, port), say_ready=say_ready, pages=routes)
+        server.serve(api, address=(served.host, served.port), say_ready=say_ready, pages=routes)
 
 
 @group(lists="list")
@@ -155,31 +148,28 @@ def keys() -> None:
     includes forgetting and purging. Its secret is shown once, when it is created: the store keeps
     only a digest.
 
-    Examples:
-      recollect keys create phone --space alice
+    Example:
       recollect keys create dashboard --all-spaces --scope read --days 90
-      recollect keys revoke 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
 
 
 @command(keys, makes_store=True)
 def create(
     at: Target,
-    name: Annotated[str, Arg()],
+    name: str,
     *,
-    all_spaces: Annotated[bool, Opt("It opens every space, including future ones.")] = False,
-    scope: Annotated[
-        str,
-        Opt("What it allows; each scope includes those before it.", choices=tuple(Scope)),
-    ] = Scope.WRITE.value,
-    days: Annotated[
-        int | None,
-        Opt("Valid for N days. Default: until it is revoked.", "N", at_least=1, at_most=36_500),
-    ] = None,
+    all_spaces: bool = False,
+    scope: Scope = Scope.WRITE,
+    days: Annotated[int | None, Opt(metavar="N", at_least=1, at_most=36_500)] = None,
 ) -> Output:
     """Create a key called NAME and print its secret, once.
 
     Only the secret goes to standard output, so that it can be passed on.
+
+    Options:
+      all_spaces: It opens every space, including future ones.
+      scope: What it allows; each scope includes those before it.
+      days: Valid for N days. Default: until it is revoked.
 
     Examples:
       recollect keys create phone --space alice
@@ -188,12 +178,16 @@ def create(
     if all_spaces == (at.named_space is not None):
         raise click.UsageError("Say what it opens: --space NAME or --all-spaces.")
     until = None if days is None else at.memory.clock.now() + timedelta(days=days)
-    key, secret = make_key(
-        at.memory, name, space=at.named_space, scope=Scope(scope), expires_at=until
-    )
+    key, secret = make_key(at.memory, name, space=at.named_space, scope=scope, expires_at=until)
     opens = "every space" if key.space is None else f"space {one_line(key.space)!r}"
     told = f"Key {key.id} opens {opens} ({key.scope.value}). Its secret, shown only now:"
     return Output(view(key) | {"secret": secret}, secret, before=told)
+
+
+_KEY = fields(
+    "id name space scope created_at expires_at revoked_at last_used_at",
+    space=lambda key: key.space or "(all)",
+)
 
 
 @command(keys)
@@ -205,25 +199,17 @@ def list_(
 ) -> Output:
     """List keys, oldest first, including expired and revoked ones; never a secret.
 
-    Examples:
-      recollect keys list
-      recollect keys list --space alice --json
+    Example:
+      recollect keys list --space alice
     """
     found = at.memory.store.api_keys.list(after, limit)
     shown = [key for key in found if at.named_space is None or key.space == at.named_space]
     nothing = f"No keys. Create one: recollect keys create NAME{at.arguments} --space NAME"
-    headers = ("ID", "NAME", "SPACE", "SCOPE", "CREATED", "EXPIRES", "REVOKED", "LAST USED")
-    rows = [_key_row(key) for key in shown]
-    return Output(shown, table(headers, rows) if rows else (), "" if rows else nothing)
-
-
-def _key_row(key: ApiKey) -> tuple[str, ...]:
-    times = (key.created_at, key.expires_at, key.revoked_at, key.last_used_at)
-    return (key.id, key.name, key.space or "(all)", key.scope.value, *map(moment, times))
+    return Output(shown, tabled(_KEY, shown), "" if shown else nothing)
 
 
 @command(keys)
-def revoke(at: Target, key_id: Annotated[str, Arg()]) -> Output:
+def revoke(at: Target, key_id: str) -> Output:
     """Revoke a key for good; the next request with it is refused.
 
     Example:
@@ -258,20 +244,20 @@ def read_spaces(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedMemory:
-    """The options that say what an agent is served."""
+    """The options that say what an agent is served.
 
-    agent: Annotated[str, Opt("Who writes what is added.", "NAME")] = DEFAULT_AGENT
-    directory: Annotated[
-        str | None,
-        Opt(
-            "Recall what belongs to this project or to none. Default: that of the working"
-            " directory; none with --http.",
-            "DIRECTORY",
-            "--project",
-        ),
-    ] = None
-    no_project: Annotated[bool, Opt("Recall across all projects.")] = False
-    read_only: Annotated[bool, Opt("Leave out all tools that change anything.")] = False
+    Options:
+      agent NAME: Who writes what is added.
+      directory, --project DIRECTORY: Recall what belongs to this project or to none. Default: that
+        of the working directory; none with --http.
+      no_project: Recall across all projects.
+      read_only: Leave out all tools that change anything.
+    """
+
+    agent: str = DEFAULT_AGENT
+    directory: str | None = None
+    no_project: bool = False
+    read_only: bool = False
     work: Work = True
 
 
@@ -279,57 +265,30 @@ class ServedMemory:
 def mcp(
     at: Target,
     *,
-    address: Annotated[
-        tuple[str, int] | None,
-        Opt(
-            "Serve streamable HTTP at /mcp instead of standard input and output.",
-            "HOST:PORT",
-            "--http",
-            read=read_address,
-        ),
-    ] = None,
-    token: Annotated[
-        str | None,
-        Opt(
-            f"What HTTP clients have to send as a bearer token. Default: {TOKEN_VARIABLE}.",
-            "SECRET",
-            envvar=TOKEN_VARIABLE,
-        ),
-    ] = None,
-    spaces: Annotated[
-        Sequence[str] | None,
-        Opt(
-            "With --http: these spaces as well, each at /spaces/NAME/mcp.", "A,B", read=read_spaces
-        ),
-    ] = None,
+    address: Annotated[tuple[str, int] | None, Opt(read=read_address)] = None,
+    token: Annotated[str | None, Opt(envvar=TOKEN_VARIABLE)] = None,
+    spaces: Annotated[Sequence[str] | None, Opt(read=read_spaces)] = None,
     served: ServedMemory,
-    config_for: Annotated[
-        str | None,
-        Opt(
-            f"Only print how an agent is configured to start this: {', '.join(AGENTS)}.",
-            "AGENT",
-            "--config",
-            choices=AGENTS,
-        ),
-    ] = None,
-    verbose: Annotated[bool, Opt("Log more on standard error.")] = False,
+    config_for: Annotated[str | None, Opt(choices=AGENTS)] = None,
+    verbose: bool = False,
 ) -> Output | None:
     """Give an agent this memory over the Model Context Protocol.
 
     The agent starts this command itself and talks to it over standard input and output; --config
     prints how to set that up. It gets tools to search, read, list, add, correct and delete
-    memories, a context for a task, and notes as files. The space is the one of --space: no agent
-    can name another. The store is opened after the handshake, and a worker distils sessions,
-    unless --no-work says that another process does.
+    memories, a context for a task, and notes as files, all in the space of --space. With --http it
+    serves any number of clients, on this machine only, or for others with a token.
 
-    With --http it serves any number of clients, on this machine only, or for others with a token.
+    Options:
+      address, --http HOST:PORT: Serve streamable HTTP at /mcp instead of standard input and output.
+      token SECRET: What HTTP clients have to send as a bearer token. Default: RECOLLECT_MCP_TOKEN.
+      spaces A,B: With --http: these spaces as well, each at /spaces/NAME/mcp.
+      config_for, --config: Only print how an agent is configured to start this.
+      verbose: Log more on standard error.
 
     Examples:
       recollect mcp --config claude-code
-      recollect mcp --config codex --space work
-      recollect mcp --agent claude-code --project ~/src/shop
-      recollect mcp --http 127.0.0.1:8765
-      RECOLLECT_MCP_TOKEN=… recollect mcp --http 0.0.0.0:8765 --spaces alice,bob --read-only
+      recollect mcp --http 127.0.0.1:8765 --spaces alice,bob --read-only
     """
     if spaces and address is None:
         raise click.UsageError("--spaces goes with --http: standard input serves one space.")
@@ -338,7 +297,7 @@ def mcp(
     if token == "":
         raise click.UsageError(f"--token (or {TOKEN_VARIABLE}) is empty.")
     if config_for is not None:
-        made = snippet(config_for, [*_program(), "mcp", *_arguments(at, config_for, served)])
+        made = snippet(config_for, [*program(), "mcp", *_arguments(at, config_for, served)])
         value = {"agent": made.agent, "where": made.place, "text": made.text}
         return Output(value, made.text, before=made.place)
     level = logging.INFO if verbose else logging.WARNING
@@ -433,12 +392,6 @@ def _collect_again() -> None:
     gc.enable()
 
 
-def _program() -> list[str]:
-    """The command of this installation, as an absolute path."""
-    script = Path(sys.executable).with_name("recollect")
-    return [str(script)] if script.is_file() else [sys.executable, "-P", "-m", "recollect"]
-
-
 def _arguments(at: Target, agent: str, served: ServedMemory) -> list[str]:
     source = click.get_current_context().get_parameter_source("agent")
     is_named = source is not ParameterSource.DEFAULT
@@ -454,15 +407,8 @@ def _arguments(at: Target, agent: str, served: ServedMemory) -> list[str]:
 
 def _store_address(at: Target) -> str:
     """The store, wherever the agent will be started."""
-    settings = at.settings()
-    if settings.store is None and settings.database == "per-agent":
-        raise InvalidSetting("database is per-agent, each agent has a store of its own: --store")
-    address = settings.store or str(settings.path())
-    if "://" in address:
-        shown = without_password(address)
-        if shown != address:
-            note("The password is left out: give it to the agent's environment (PGPASSWORD).")
-            shown = shown.replace(":***@", "@")
-        scheme, _, path = shown.partition(":///")
-        return f"{scheme}:///{Path(path).expanduser().absolute()}" if scheme == "sqlite" else shown
-    return address if address == ":memory:" else str(Path(address).expanduser().absolute())
+    address = at.address()
+    shown = without_password(address)
+    if shown != address:
+        note("The password is left out: give it to the agent's environment (PGPASSWORD).")
+    return absolute(shown.replace(":***@", "@"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ import click
 import recollect
 from recollect.descriptors import agent_label
 from recollect.errors import InvalidValue
-from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command
+from recollect.interfaces.cli.commands import Opt, Output, Target, command
 from recollect.interfaces.cli.generations import (
     Consolidation,
     consolidation_lines,
@@ -23,20 +23,20 @@ from recollect.interfaces.cli.generations import (
 )
 from recollect.interfaces.cli.output import (
     NONE,
+    Fields,
+    cards,
     counted,
+    fields,
+    joined,
     moment,
+    more,
     one_line,
     shortened,
     spent_in_words,
-    table,
+    tabled,
 )
 from recollect.interfaces.cli.parameters import AllAgents
-from recollect.interfaces.cli.sessions import (
-    agent_lines,
-    counts_of_agents,
-    is_talking,
-    shown_agents,
-)
+from recollect.interfaces.cli.sessions import agent_lines, is_talking, shown_agents
 from recollect.interfaces.views import view
 from recollect.session import LIST_MAX
 from recollect.types.agents import Life
@@ -52,11 +52,10 @@ from recollect.types.records import (
 from recollect.types.status import Status
 
 UPKEEP = (JobKind.IDLE_SWEEP, JobKind.STARTUP_SCAN, JobKind.EMBED, JobKind.SIGNALS)
-OF_AGENTS = (JobKind.AGENT, JobKind.MEMORY_AGENT)
-OF_NO_SESSION = (*UPKEEP, *OF_AGENTS, JobKind.CONSOLIDATE)
+# What a job of a kind is about; of all others it is a session.
+NOUNS = {JobKind.AGENT: "agent", JobKind.MEMORY_AGENT: "agent", JobKind.CONSOLIDATE: "space"}
+NOUNS |= dict.fromkeys(UPKEEP, "job")
 ERROR_CHARS = 200
-NOUNS = ("session", "agent", "space", "job")
-NOT_YET, EMPTY = "not processed yet", "no messages yet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,76 +71,244 @@ class Overview:
     caps: Caps  # what each space may use in a day
     spaces: tuple[Consolidation, ...]  # in which something was learned, as far as they are listed
     has_more_spaces: bool
+    at: Target
+
+    @property
+    def now(self) -> datetime:
+        return self.status.at
+
+    @property
+    def space(self) -> str | None:
+        return self.at.named_space
+
+    def view(self) -> dict[str, Any]:
+        return {
+            "space": self.at.scope,
+            **view(self.status, self.now),
+            "paused": view(self.paused, self.now),
+            "passes": view(self.passes, self.now),
+            "sessions_not_listed": dict(self.others),
+            "agent_counts": {life.value: self.lives.get(life, 0) for life in Life},
+            "caps": self.caps,
+            "consolidations": [consolidation_view(each, self.now) for each in self.spaces],
+        }
+
+    def lines(self) -> Iterator[str]:
+        found = self.status
+        jobs = Counter(found.job_counts) - self.of_no_session
+        states = _counts({state: jobs[state] for state in sorted(jobs)})
+        yield from _section("Store", f"{found.store.kind}, {one_line(found.store.location)}")
+        yield from _section("Schema", f"version {found.store.schema_version}")
+        yield from _section("Space", "all" if self.space is None else one_line(self.space))
+        yield from self._paused()
+        marked = joined(counted(found.marked_count, "session"), states and f"jobs: {states}")
+        yield from _section("Marked", marked, cards(found.marked, self._name, self._marked))
+        yield from more(len(found.marked), found.marked_count)
+        waiting = counted(found.waiting_count, "session")
+        yield from _section("Waiting", waiting, cards(found.waiting, self._name, self._waiting))
+        yield from more(len(found.waiting), found.waiting_count)
+        if passes := self.passes:
+            words = f"{counted(len(passes), 'session')} to be gone through again"
+            shown = passes[: max(len(found.sessions), 1)]
+            key = cards(shown, lambda job: one_line(job.key), self._job)
+            yield from _section("Again", words, key)
+            yield from more(len(shown), len(passes))
+        progress = cards(found.sessions, self._heading, self._ending, self._learned, self._error)
+        yield from _section("Sessions", self._sessions(), progress)
+        if count := sum(self.lives.values()):
+            words = f"{count:,}: {_counts({life: self.lives.get(life, 0) for life in Life})}"
+            yield from _section("Agents", words, agent_lines(found.agents, self.now, self.space))
+            yield from more(len(found.agents), count)
+        yield from self._memory()
+        caps, whose = self.caps, "each space" if self.space is None else "the space"
+        limits = counted(caps.calls_per_day, "call"), counted(caps.tokens_per_day, "token")
+        spent = f"today (UTC): {spent_in_words(found.spent_today)}"
+        yield from _section("Spent", spent, [f"{whose} may use {' and '.join(limits)} a day"])
+        if any(use.by not in ("rules", "off") or use.in_all.tokens for use in found.models):
+            yield from _section("Models", "who does each job, and what it cost")
+            yield from tabled(_MODEL, found.models, "  ")
+        if upkeep := [job for job in found.jobs if job.kind in UPKEEP]:
+            yield from _section("Upkeep", counted(len(upkeep), "job"))
+            yield from tabled(self._upkeep(), upkeep, "  ")
+
+    def _paused(self) -> Iterator[str]:
+        """What waits although nothing is wrong with it: why, until when, and how to resume."""
+        by_reason: dict[str, list[Job]] = {}
+        for job in self.paused:
+            by_reason.setdefault(job.last_error or "", []).append(job)
+        for reason, jobs in by_reason.items():
+            nouns = Counter(NOUNS.get(job.kind, "session") for job in jobs)
+            what = " and ".join(counted(count, noun) for noun, count in nouns.items())
+            until = moment(max(job.due_at for job in jobs if job.due_at is not None))
+            told = click.style(f"{what}, until {until}", fg="yellow", bold=True)
+            yield from _section("Paused", told, [one_line(reason)])
+        if by_reason:
+            where = f"{self.at.arguments}{'' if self.space else ' --all'}"
+            yield f"  Fix that, then resume at once: recollect retry{where}"
+
+    def _name(self, state: SessionState) -> str:
+        where = "" if self.space is not None else f", space {one_line(state.space)}"
+        return f"{state.id}  {one_line(state.key)} ({one_line(agent_label(state.agent_id))}{where})"
+
+    def _marked(self, state: SessionState) -> str:
+        marked = f"{counted(state.unprocessed, 'record')} up to {state.invalidated_at},"
+        marked += f" marked by {state.marked_by} since {moment(state.marked_at)}"
+        by_key = {job.key: job for job in self.status.jobs if job.kind is JobKind.EXTRACT}
+        return f"{marked}\n{self._job(by_key[state.id])}" if state.id in by_key else marked
+
+    def _waiting(self, state: SessionState) -> str:
+        found = self.status
+        due = state.last_activity_at + timedelta(seconds=found.idle_sweep_seconds)
+        if state.id in found.passed_over:
+            why = "left out by scan_sources or scan_age_days_max (recollect work --all)"
+        elif due <= found.at:
+            why = f"due since {moment(due)}: the next idle sweep marks it (recollect sweep)"
+        else:
+            why = f"will be marked by the idle sweep at {moment(due)}"
+        return f"{counted(state.unprocessed, 'record')}; {why}"
+
+    def _job(self, job: Job) -> str:
+        """Why a job is not running, when it is tried next, and what went wrong."""
+        why = f"{job.state}: {one_line(job.why(self.now))}; next try: {self._next_try(job)}"
+        # The error of what is paused stands above.
+        is_told = job.last_error and not _is_paused(job, self.now)
+        error = f"last error: {shortened(job.last_error or '', ERROR_CHARS)}" if is_told else ""
+        tries = joined(_tries(job), error)
+        return f"{why}\n{tries}" if tries else why
+
+    def _next_try(self, job: Job) -> str:
+        time = job.next_attempt_at(self.now)
+        if time is None:
+            return "recollect retry" if job.state is JobState.PARKED else NONE
+        if time <= self.now:
+            return "now"
+        return f"{moment(time)}, if it dies" if job.state is JobState.CLAIMED else moment(time)
+
+    def _sessions(self) -> str:
+        listed, others = len(self.status.sessions), self.others.total()
+        if not others:
+            return f"{listed:,}, the most recently started first" if listed > 1 else f"{listed:,}"
+        words = _counts(dict(self.others.most_common()))
+        least = "at least " if listed + others >= LIST_MAX else ""
+        return f"{listed:,} of {least}{listed + others:,}; the others: {words} (--limit)"
+
+    def _heading(self, progress: SessionProgress) -> str:
+        where = "" if self.space is not None else f" (space {one_line(progress.space)})"
+        return f"{progress.session_id}  {one_line(progress.key)}{where}"
+
+    def _ending(self, progress: SessionProgress) -> str:
+        if progress.outcome is SessionOutcome.FORGOTTEN:
+            return f"forgotten on {moment(progress.finished_at)}"
+        if progress.outcome is None and not progress.remembered:
+            return "never remembered"
+        words = _outcome(progress)
+        if progress.outcome not in (SessionOutcome.FAILED, None):
+            words = f"{click.style(words, fg='green')} {moment(progress.finished_at)}"
+        words += f", attempt {progress.attempt}" if progress.attempt is not None else ""
+        unprocessed = progress.last_seq - (progress.processed_until or 0)
+        return joined(words, counted(unprocessed, "new record") if unprocessed else "")
+
+    def _learned(self, progress: SessionProgress) -> str:
+        lines = []
+        if progress.outcome not in (SessionOutcome.FORGOTTEN, None):
+            by = f" by {one_line(progress.extractor)}" if progress.extractor else ""
+            facts = counted(progress.facts, "fact")
+            lines.append(f"{facts}{by}; {spent_in_words(progress.spent)}")
+        if progress.handed_over:
+            parts = counted(progress.handed_over, "part")
+            lines.append(f"its memory-agent still has to read {parts} of it")
+        return "\n".join(lines)
+
+    def _error(self, progress: SessionProgress) -> str:
+        if progress.session_id in {job.key for job in self.paused}:
+            return "paused, see above"
+        if progress.last_error is None:
+            return ""
+        match progress.state:
+            case JobState.PARKED:
+                when = "parked, until recollect retry"
+            case JobState.DUE if progress.next_try_at and progress.next_try_at > self.now:
+                when = f"next try {moment(progress.next_try_at)}"
+            case JobState.DUE:
+                when = "next try now"
+            case _:
+                when = progress.state.value
+        error = click.style(shortened(progress.last_error, ERROR_CHARS), fg="red")
+        return f"{when}; last error: {error}"
+
+    def _memory(self) -> Iterator[str]:
+        if self.spaces or self.has_more_spaces:
+            due = counted(self.status.consolidations_due, "space")
+            yield from _section("Memory", f"changed since it was consolidated: {due}")
+        for each in self.spaces:
+            yield from (f"  {line}" for line in consolidation_lines(each, self.now, self.at))
+        if self.has_more_spaces:
+            yield "  … and more (--limit)"
+
+    def _upkeep(self) -> Fields:
+        return fields(
+            "job=kind last_run=finished_at state next_try tries last_error",
+            next_try=self._next_try,
+            tries=_tries,
+            last_error=lambda job: shortened(job.last_error or "", ERROR_CHARS),
+        )
 
 
 @command()
 def status(
     at: Target,
     *,
-    limit: Annotated[
-        int,
-        Opt(
-            "At most N sessions of each kind, N agents and N spaces.",
-            "N",
-            at_least=0,
-            at_most=LIST_MAX,
-        ),
-    ] = 20,
+    limit: Annotated[int, Opt(metavar="N", at_least=0, at_most=LIST_MAX)] = 20,
     all_agents: AllAgents = False,
 ) -> Output:
     """Show what is due and what waits, over all spaces or, with --space, in one.
 
-    A marked session is due for processing: its state, the next attempt and the last error are
-    shown. A waiting session has unprocessed records and no mark yet; the idle sweep marks it after
-    a while without messages. Sessions are listed with how their last run ended, what was learned
-    and what it cost, the most recently started first. What is paused by a spending cap or a refused
-    key shows until when, and how to resume. Upkeep is what workers do for the store.
+    A marked session is due for processing; a waiting one has unprocessed records and no mark yet.
+    What is paused by a spending cap or a refused key shows until when, and how to resume. Sessions
+    are listed with how their last run ended, what was learned and what it cost, jobs with who does
+    them and what that cost, and spaces with the generation of memory that is current and what the
+    next one waits for. Agents that work on memory itself are listed if something went wrong with
+    them, or with --all-agents.
 
-    Where a model is or was in use, each job is listed with who does it (a model, rules, or off)
-    and with the calls, tokens and cost of today and in total.
+    Options:
+      limit: At most N sessions of each kind, N agents and N spaces.
 
-    Memory is listed by space: which generation is current, how many memories the next one would
-    add and remove, why it has not been made yet and when it will be.
-
-    Agents are listed with their state, session, inbox, next signal and errors; those that are awake
-    come first. Agents that work on memory itself, and their sessions, are listed if something went
-    wrong with them, or with --all-agents.
-
-    Examples:
-      recollect status
-      recollect status --store postgresql://localhost/memory --space alice --json
+    Example:
+      recollect status --space alice
     """
-    overview = _read(at.memory, at.scope, limit, all_agents=all_agents)
-    return Output({"space": at.scope, **_overview_view(overview)}, _overview_lines(overview, at))
+    overview = _read(at, limit, all_agents=all_agents)
+    return Output(overview.view(), overview.lines())
 
 
-def _read(memory: recollect.Memory, space: str | None, limit: int, *, all_agents: bool) -> Overview:
+def _read(at: Target, limit: int, *, all_agents: bool) -> Overview:
     """The status, and what of it lies beyond the limit and must not be missed."""
-    jobs = memory.store.leases.jobs(space, LIST_MAX)
-    sessions = memory.store.extractions.progress(space, LIST_MAX)
+    memory, space = at.memory, at.scope
+    store, settings = memory.store, memory.settings
+    jobs = store.leases.jobs(space, LIST_MAX)
+    sessions = store.extractions.progress(space, LIST_MAX)
     if not all_agents:
         sessions = [each for each in sessions if _is_of_a_talking_agent(memory, each)]
-    known = memory.store.agents.list(space, LIST_MAX)
+    known = store.agents.list(space, LIST_MAX)
     agents = known if all_agents else shown_agents(known)
     hidden = Counter(agent.life for agent in known) - Counter(agent.life for agent in agents)
     found = _with_jobs(memory, memory.status(space, limit), space)
     found = dataclasses.replace(
         found, sessions=tuple(sessions[:limit]), agents=tuple(agents[:limit])
     )
-    states = memory.store.generations.states(space, limit + 1, "", found.at)
-    settings = memory.settings
+    states = store.generations.states(space, limit + 1, "", found.at)
     return Overview(
         status=found,
         paused=tuple(job for job in jobs if _is_paused(job, found.at)),
         passes=tuple(job for job in jobs if job.kind is JobKind.EXTRACT_AGAIN),
         others=Counter(_outcome(each) for each in sessions[len(found.sessions) :]),
-        of_no_session=Counter(job.state for job in jobs if job.kind in OF_NO_SESSION),
-        lives=Counter(memory.store.agents.counts(space)) - hidden,
+        of_no_session=Counter(job.state for job in jobs if job.kind in NOUNS),
+        lives=Counter(store.agents.counts(space)) - hidden,
         caps=Caps(
             tokens_per_day=settings.spend_tokens_per_day, calls_per_day=settings.spend_calls_per_day
         ),
         spaces=tuple(read_consolidation(memory, state, found.at) for state in states[:limit]),
         has_more_spaces=len(states) > limit,
+        at=at,
     )
 
 
@@ -170,289 +337,56 @@ def _is_paused(job: Job, now: datetime) -> bool:
     return job.is_paused and job.due_at is not None and job.due_at > now
 
 
-def _overview_view(overview: Overview) -> dict[str, Any]:
-    now = overview.status.at
-    return {
-        **view(overview.status, now),
-        "paused": view(overview.paused, now),
-        "passes": view(overview.passes, now),
-        "sessions_not_listed": dict(overview.others),
-        "agent_counts": {life.value: overview.lives.get(life, 0) for life in Life},
-        "caps": overview.caps,
-        "consolidations": [consolidation_view(each, now) for each in overview.spaces],
-    }
-
-
-def _overview_lines(overview: Overview, at: Target) -> Iterator[str]:
-    found, space = overview.status, at.scope
-    yield _headed("Store", f"{found.store.kind}, {one_line(found.store.location)}")
-    yield _headed("Schema", f"version {found.store.schema_version}")
-    yield _headed("Space", "all" if space is None else one_line(space))
-    yield from _paused_lines(overview, at)
-    yield from _marked_lines(overview, space)
-    yield from _waiting_lines(found, space)
-    yield from _pass_lines(overview)
-    yield _headed("Sessions", _sessions_in_words(overview))
-    for progress in found.sessions:
-        yield from _progress_lines(progress, overview, space)
-    if overview.lives:
-        yield _headed("Agents", counts_of_agents(overview.lives))
-        yield from (f"  {line}" for line in agent_lines(found.agents, found.at, space))
-        yield from _more(len(found.agents), sum(overview.lives.values()))
-    yield from _memory_lines(overview, at)
-    yield _headed("Spent", f"today (UTC): {spent_in_words(found.spent_today)}")
-    whose = "each space" if space is None else "the space"
-    calls = counted(overview.caps.calls_per_day, "call")
-    yield f"  {whose} may use {calls} and {counted(overview.caps.tokens_per_day, 'token')} a day"
-    yield from _model_lines(found)
-    yield from _upkeep_lines([job for job in found.jobs if job.kind in UPKEEP], found.at)
-
-
-def _headed(name: str, value: str) -> str:
-    return f"{click.style(name.ljust(8), bold=True)} {value}"
-
-
-def _more(shown: int, count: int) -> Iterator[str]:
-    if shown < count:
-        yield f"  … and {count - shown:,} more (--limit)"
-
-
-def _paused_lines(overview: Overview, at: Target) -> Iterator[str]:
-    """What waits although nothing is wrong with it: why, until when, and how to resume."""
-    by_reason: dict[str, list[Job]] = {}
-    for job in overview.paused:
-        by_reason.setdefault(job.last_error or "", []).append(job)
-    for reason, jobs in by_reason.items():
-        nouns = Counter(_noun(job.kind) for job in jobs)
-        what = " and ".join(counted(nouns[noun], noun) for noun in NOUNS if nouns[noun])
-        until = moment(max(job.due_at for job in jobs if job.due_at is not None))
-        yield _headed("Paused", click.style(f"{what}, until {until}", fg="yellow", bold=True))
-        yield f"  {one_line(reason)}"
-    if by_reason:
-        where = f"{at.arguments}{'' if at.named_space else ' --all'}"
-        yield f"  Fix that, then resume at once: recollect retry{where}"
-
-
-def _noun(kind: JobKind) -> str:
-    """What a job of this kind is about."""
-    if kind is JobKind.CONSOLIDATE:
-        return "space"
-    if kind in UPKEEP:
-        return "job"
-    return "agent" if kind in OF_AGENTS else "session"
-
-
-def _who(state: SessionState, space: str | None) -> str:
-    where = "" if space is not None else f", space {one_line(state.space)}"
-    who = f"{one_line(state.key)} ({one_line(agent_label(state.agent_id))}{where})"
-    return f"  {state.id}  {who}"
-
-
-def _marked_lines(overview: Overview, space: str | None) -> Iterator[str]:
-    found = overview.status
-    counts = Counter(found.job_counts) - overview.of_no_session
-    words = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
-    jobs = f"; jobs: {words}" if words else ""
-    yield _headed("Marked", counted(found.marked_count, "session") + jobs)
-    by_key = {job.key: job for job in found.jobs if job.kind is JobKind.EXTRACT}
-    for state in found.marked:
-        yield _who(state, space)
-        yield (
-            f"    {counted(state.unprocessed, 'record')} up to {state.invalidated_at},"
-            f" marked by {state.marked_by} since {moment(state.marked_at)}"
-        )
-        if state.id in by_key:
-            yield from _job_lines(by_key[state.id], found.at)
-    yield from _more(len(found.marked), found.marked_count)
-
-
-def _waiting_lines(found: Status, space: str | None) -> Iterator[str]:
-    yield _headed("Waiting", counted(found.waiting_count, "session"))
-    for state in found.waiting:
-        yield _who(state, space)
-        yield f"    {counted(state.unprocessed, 'record')}; {_waits_for(state, found)}"
-    yield from _more(len(found.waiting), found.waiting_count)
-
-
-def _waits_for(state: SessionState, found: Status) -> str:
-    if state.id in found.passed_over:
-        return "left out by scan_sources or scan_age_days_max (recollect work --all)"
-    due = state.last_activity_at + timedelta(seconds=found.idle_sweep_seconds)
-    if due <= found.at:
-        return f"due since {moment(due)}: the next idle sweep marks it (recollect sweep)"
-    return f"will be marked by the idle sweep at {moment(due)}"
-
-
-def _pass_lines(overview: Overview) -> Iterator[str]:
-    if not overview.passes:
-        return
-    yield _headed("Again", f"{counted(len(overview.passes), 'session')} to be gone through again")
-    shown = overview.passes[: max(len(overview.status.sessions), 1)]
-    for job in shown:
-        yield f"  {one_line(job.key)}"
-        yield from _job_lines(job, overview.status.at)
-    yield from _more(len(shown), len(overview.passes))
-
-
-def _job_lines(job: Job, now: datetime) -> Iterator[str]:
-    yield f"    {job.state}: {one_line(job.why(now))}; next try: {_next_try(job, now)}"
-    # The error of what is paused stands above.
-    error = "" if _is_paused(job, now) else shortened(job.last_error or "", ERROR_CHARS)
-    if words := "; last error: ".join(filter(None, (_tries(job), error))):
-        yield f"    {words}"
-
-
-def _next_try(job: Job, now: datetime) -> str:
-    time = job.next_attempt_at(now)
-    if time is None:
-        return "recollect retry" if job.state is JobState.PARKED else NONE
-    if time <= now:
-        return "now"
-    return f"{moment(time)}, if it dies" if job.state is JobState.CLAIMED else moment(time)
-
-
-def _tries(job: Job) -> str:
-    counts = {"failed": job.failures, "taken over": job.takeovers}
-    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
-
-
-# The results of sessions
-
-
 def _outcome(progress: SessionProgress) -> str:
     if progress.outcome is None:
-        return NOT_YET if progress.last_seq else EMPTY
+        return "not processed yet" if progress.last_seq else "no messages yet"
     if progress.outcome is SessionOutcome.SUCCEEDED_NO_OUTPUT and progress.facts:
         return SessionOutcome.SUCCEEDED.value  # the facts are of an earlier run, or of an agent
     return progress.outcome.value
 
 
-def _sessions_in_words(overview: Overview) -> str:
-    listed, others = len(overview.status.sessions), overview.others.total()
-    if not others:
-        return f"{listed:,}, the most recently started first" if listed > 1 else f"{listed:,}"
-    words = ", ".join(f"{count:,} {what}" for what, count in overview.others.most_common())
-    least = "at least " if listed + others >= LIST_MAX else ""
-    return f"{listed:,} of {least}{listed + others:,}; the others: {words} (--limit)"
+def _counts(found: Mapping[Any, int]) -> str:
+    return ", ".join(f"{count:,} {what}" for what, count in found.items() if count)
 
 
-def _progress_lines(
-    progress: SessionProgress, overview: Overview, space: str | None
-) -> Iterator[str]:
-    where = "" if space is not None else f" (space {one_line(progress.space)})"
-    yield f"  {progress.session_id}  {one_line(progress.key)}{where}"
-    if progress.outcome is SessionOutcome.FORGOTTEN:
-        yield f"    forgotten on {moment(progress.finished_at)}"
-        return
-    is_never = progress.outcome is None and not progress.remembered
-    yield f"    {'never remembered' if is_never else _ending(progress)}"
-    if progress.outcome is not None:
-        by = f" by {one_line(progress.extractor)}" if progress.extractor else ""
-        yield f"    {counted(progress.facts, 'fact')}{by}; {spent_in_words(progress.spent)}"
-    if progress.handed_over:
-        parts = counted(progress.handed_over, "part")
-        yield f"    its memory-agent still has to read {parts} of it"
-    if progress.session_id in {job.key for job in overview.paused}:
-        yield "    paused, see above"
-    elif progress.last_error is not None:
-        yield f"    {_error(progress, overview.status.at)}"
+def _section(title: str, value: str, lines: Iterable[str] = ()) -> Iterator[str]:
+    yield f"{click.style(title.ljust(8), bold=True)} {value}"
+    yield from (f"  {line}" for line in lines)
 
 
-def _ending(progress: SessionProgress) -> str:
-    words = _outcome(progress)
-    if progress.outcome not in (SessionOutcome.FAILED, None):
-        words = f"{click.style(words, fg='green')} {moment(progress.finished_at)}"
-    if progress.attempt is not None:
-        words += f", attempt {progress.attempt}"
-    unprocessed = progress.last_seq - (progress.processed_until or 0)
-    return words + (f"; {counted(unprocessed, 'new record')}" if unprocessed else "")
+_MODEL = fields(
+    "job by today_(UTC)=today total",
+    by=lambda use: use.by or "the model of each agent",
+    today=lambda use: spent_in_words(use.today),
+    total=lambda use: spent_in_words(use.in_all),
+)
 
 
-def _error(progress: SessionProgress, now: datetime) -> str:
-    match progress.state:
-        case JobState.PARKED:
-            when = "parked, until recollect retry"
-        case JobState.DUE if progress.next_try_at is not None and progress.next_try_at > now:
-            when = f"next try {moment(progress.next_try_at)}"
-        case JobState.DUE:
-            when = "next try now"
-        case _:
-            when = progress.state.value
-    error = shortened(progress.last_error or "", ERROR_CHARS)
-    return f"{when}; last error: {click.style(error, fg='red')}"
-
-
-def _model_lines(found: Status) -> Iterator[str]:
-    """Who does each job and what it cost; nothing where no model does any, or ever did."""
-    if all(use.by in ("rules", "off") and not use.in_all.tokens for use in found.models):
-        return
-    rows = [
-        (
-            use.job,
-            use.by or "the model of each agent",
-            spent_in_words(use.today),
-            spent_in_words(use.in_all),
-        )
-        for use in found.models
-    ]
-    yield _headed("Models", "who does each job, and what it cost")
-    yield from table(("JOB", "BY", "TODAY (UTC)", "TOTAL"), rows, "  ")
-
-
-def _memory_lines(overview: Overview, at: Target) -> Iterator[str]:
-    if not overview.spaces and not overview.has_more_spaces:
-        return
-    due = counted(overview.status.consolidations_due, "space")
-    yield _headed("Memory", f"changed since it was consolidated: {due}")
-    for each in overview.spaces:
-        yield from (f"  {line}" for line in consolidation_lines(each, overview.status.at, at))
-    if overview.has_more_spaces:
-        yield "  … and more (--limit)"
-
-
-def _upkeep_lines(upkeep: Sequence[Job], now: datetime) -> Iterator[str]:
-    if not upkeep:
-        return
-    yield _headed("Upkeep", counted(len(upkeep), "job"))
-    rows = [
-        (
-            job.kind.value,
-            moment(job.finished_at),
-            job.state.value,
-            _next_try(job, now),
-            _tries(job) or NONE,
-            NONE if job.last_error is None else shortened(job.last_error, ERROR_CHARS),
-        )
-        for job in upkeep
-    ]
-    yield from table(("JOB", "LAST RUN", "STATE", "NEXT TRY", "TRIES", "LAST ERROR"), rows, "  ")
+def _tries(job: Job) -> str:
+    return _counts({"failed": job.failures, "taken over": job.takeovers})
 
 
 # Another attempt, and the sweep by hand
 
 
 @command()
-def retry(
-    at: Target,
-    session_id: Annotated[str | None, Arg()] = None,
-    *,
-    everything: Annotated[bool, Opt("Everything that is parked or paused.", name="--all")] = False,
-) -> Output:
+def retry(at: Target, session_id: str | None = None, *, everything: bool = False) -> Output:
     """Make what is parked or paused due again: one session, those of a space, or all.
 
-    A session is parked when it failed too often, or in a way that another attempt would not fix. It
-    is paused when a spending cap was reached or the model's key was refused. recollect status shows
-    which, and the error. Fix the cause first: the session is then due at once, and its failures are
-    counted from zero. New messages in a parked session do the same.
+    A session is parked when it failed too often, or in a way that another attempt would not fix; it
+    is paused when a spending cap was reached or the model's key was refused. Fix the cause that
+    recollect status shows first: the session is then due at once, and its failures are counted from
+    zero.
 
     Messages of agents are parked one by one: SESSION_ID is then the session that status shows for
-    the agent. They go back to its inbox, and are answered as soon as somebody runs the agent, as
-    recollect chat does; what memory-agents could not file is filed by any worker. Each agent counts
-    as one job, and so does the consolidation of a space, which --space and --all also make due.
+    the agent. They go back to its inbox, and are answered as soon as somebody runs the agent. Each
+    agent counts as one job, and so does the consolidation of a space.
+
+    Options:
+      everything, --all: Everything that is parked or paused.
 
     Examples:
       recollect retry 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
-      recollect retry --space alice
       recollect retry --all
     """
     if session_id is not None and everything:
@@ -464,15 +398,13 @@ def retry(
     space, memory, notes = at.scope, at.memory, ""
     revived = memory.retry(session_id, space)
     if session_id is not None:
-        keys = {
-            str(state.ref.key_id)
-            for state in memory.store.agents.list(space, LIST_MAX)
-            if state.session_id == session_id
-        }
+        agents = memory.store.agents.list(space, LIST_MAX)
+        keys = {str(each.ref.key_id) for each in agents if each.session_id == session_id}
         revived += sum(memory.retry(key, space) for key in keys)
         if not revived:
-            job, now = _job_of(at, session_id), memory.clock.now()
-            notes = f"It is neither parked nor paused, but {job.state}: {one_line(job.why(now))}."
+            job = _job_of(at, session_id)
+            why = one_line(job.why(memory.clock.now()))
+            notes = f"It is neither parked nor paused, but {job.state}: {why}."
     return Output(
         {"space": space, "session_id": session_id, "revived": revived},
         f"{counted(revived, 'job')} {'is' if revived == 1 else 'are'} due again.",
@@ -493,13 +425,11 @@ def _job_of(at: Target, key: str) -> Job:
 def sweep(at: Target) -> Output:
     """Mark every session that has unprocessed records and has been idle.
 
-    This catches what a process that died had no time to mark, after idle_sweep_seconds (10 minutes
-    by default); like the start-up scan, only from scan_sources and within scan_age_days_max (30
-    days by default). A running worker does this by itself; this command is for when there is none,
-    or when you do not want to wait for it. Over all spaces or, with --space, in one.
+    This catches what a process that died had no time to mark, after idle_sweep_seconds; only from
+    scan_sources and within scan_age_days_max. A running worker does it by itself. Over all spaces
+    or, with --space, in one.
 
-    Examples:
-      recollect sweep
+    Example:
       RECOLLECT_IDLE_SWEEP_SECONDS=60 recollect sweep --space alice
     """
     marked = at.memory.sweep_idle(at.scope)

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from recollect.errors import InvalidValue
-from recollect.interfaces.cli.commands import Arg, Opt, Output, Target, command, group
+from recollect.interfaces.cli.commands import Opt, Output, Target, command, group
 
 
 def read_names(text: str) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ class Shape:
 @command()
 def paint(
     _at: Target,
-    what: Annotated[str, Arg()],
+    what: str,
     *,
     count: Annotated[int, Opt("How many.", "N", at_least=1, at_most=9)] = 2,
     shape: Shape,
