@@ -87,17 +87,7 @@ SQL_MISTAKES = {
         "state = 'due',",
         "state = 'due', failures = failures + 1,",
     ),
-    "the sweep marks what is marked": (
-        "mark_idle",
-        "WHERE waiting",
-        "WHERE remembered AND last_seq > COALESCE(processed_until, 0)",
-    ),
-    "the sweep marks what must not be": (
-        "mark_idle",
-        "WHERE waiting",
-        "WHERE invalidated_at IS NULL AND last_seq > COALESCE(processed_until, 0)",
-    ),
-    "the sweep marks nothing": ("mark_idle", "WHERE waiting", "WHERE 0"),
+    "the sweep marks nothing": ("mark_idle", "AND waiting AND", "AND 0 AND"),
     "marks can be lowered": (
         "invalidate",
         "COALESCE(invalidated_at, processed_until",

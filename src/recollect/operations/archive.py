@@ -39,6 +39,7 @@ from recollect.operations.tables import (
     begun_anew,
     digests,
     encoded,
+    index,
     shapes,
     spaces,
 )
@@ -165,7 +166,7 @@ class Archive:
 
     def digest(self, entry: SpaceEntry, table: str) -> Digest:
         """What the rows of a table come to where they are loaded."""
-        if _KNOWN[table].from_zero:
+        if _KNOWN[table].is_reread:
             tally = Tally()
             for line in self.lines(entry, table):
                 tally.add(encoded(begun_anew(_KNOWN[table], line)))
@@ -463,7 +464,8 @@ def _load_space(
             for shape in known:
                 name = shape.table.name
                 lines = counted_rows(archive.lines(entry, name), f"{entry.space}: {name}")
-                shape.write(entry.space, lines)
+                shape.write(entry.space, (begun_anew(shape.table, line) for line in lines))
+            index(whole, entry.space)
         except InvalidValue as error:
             raise InvalidArchive(
                 f"the space {entry.space!r} does not fit together; nothing of it was loaded"

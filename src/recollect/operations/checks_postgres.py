@@ -8,16 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from recollect.operations.checks import Check, Defect, Gravity, Mending, ask
+from recollect.operations.tables import ENTRIES, posting
 from recollect.store.whole import Whole
 
 _HERE = "to_regnamespace(current_schema()::text)"
-_PLACES = (
-    ("session_history", "r", "id"),
-    ("facts", "f", "key"),
-    ("extractions", "s", "key"),
-    ("documents", "d", "key"),
-)
-
 _CHECKS = (
     Check(
         name="damaged-index",
@@ -44,19 +38,16 @@ def examine(whole: Whole) -> Iterator[Defect]:
         found = ask(whole, check, {})
         if found is not None:
             yield found
-    for table, kind, key in _PLACES:
+    for table, (kind, key) in ENTRIES.items():
         yield from _postings(whole, table, kind, key)
 
 
 def _postings(whole: Whole, table: str, kind: str, key: str) -> Iterator[Defect]:
     expected = (
-        f"SELECT e.space, w, e.{key} AS key FROM {table} e CROSS JOIN recollect_words_of(e.words) w"
+        f"SELECT DISTINCT e.space, left(w, 128) AS word, e.{key} AS key FROM {table} e"
+        " CROSS JOIN unnest(string_to_array(e.words, ' ')) w WHERE w <> ''"
     )
     actual = f"SELECT p.space, p.word, p.key FROM postings p WHERE p.kind = '{kind}'"
-    anew = (
-        "INSERT INTO postings (space, kind, word, key)"
-        f" SELECT x.space, '{kind}', x.w, x.key FROM ({expected}) x ON CONFLICT DO NOTHING"
-    )
     check = Check(
         name="unfit-word-index",
         says=f"{table} are not found by their words, or are though they are gone",
@@ -67,7 +58,7 @@ def _postings(whole: Whole, table: str, kind: str, key: str) -> Iterator[Defect]
         mending=Mending.STATEMENTS,
         repairs=(
             f"DELETE FROM postings WHERE kind = '{kind}'",
-            anew,
+            posting(table),
         ),
     )
     found = ask(whole, check, {})

@@ -17,7 +17,10 @@ from typing import Any
 
 from recollect.errors import InvalidArchive
 from recollect.progress import counted_rows
+from recollect.stemming import indexed_fact, indexed_record, indexed_summary
 from recollect.store.whole import Column, Values, Whole
+
+Line = Mapping[str, Any]
 
 
 class Naming(Enum):
@@ -41,6 +44,13 @@ class Table:
     named: Mapping[str, Naming] = field(default_factory=dict)
     # By column: what earlier archives call a value, and what it is called now.
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # By which words a row of an earlier archive is found, that does not have them as they are now.
+    words: Callable[[Line], str | None] | None = None
+
+    @property
+    def is_reread(self) -> bool:
+        """Whether a row may be another where it is loaded."""
+        return bool(self.from_zero) or self.words is not None
 
 
 def _table(
@@ -50,6 +60,7 @@ def _table(
     from_zero: Iterable[str] = (),
     named: Mapping[str, Naming] | None = None,
     renamed: Mapping[str, Mapping[str, str]] | None = None,
+    words: Callable[[Line], str | None] | None = None,
 ) -> Table:
     return Table(
         name=name,
@@ -58,6 +69,7 @@ def _table(
         from_zero=frozenset(from_zero),
         named=named or {},
         renamed=renamed or {},
+        words=words,
     )
 
 
@@ -67,8 +79,23 @@ def _numbered(
     *,
     left_out: Iterable[str] = (),
     named: Mapping[str, Naming] | None = None,
+    words: Callable[[Line], str | None] | None = None,
 ) -> Table:
-    return _table(name, number, left_out=[number, *left_out], named=named)
+    return _table(name, number, left_out=[number, *left_out], named=named, words=words)
+
+
+def _words_of_record(line: Line) -> str | None:
+    return indexed_record(line["content"]) if line["words"] is None else line["words"]
+
+
+def _words_of_extraction(line: Line) -> str | None:
+    said = line["raw_memory"], line["rollout_summary"], line["rollout_slug"]
+    return indexed_summary(*said) if line["words"] is None else line["words"]
+
+
+def _words_of_fact(line: Line) -> str | None:
+    said = line["content"], line["topic"], json.loads(line["metadata"])
+    return line["words"] if line.get("stemmed", 1) else indexed_fact(*said)
 
 
 _OF_KEY = {"key_id": Naming.KEY}
@@ -80,13 +107,13 @@ TABLES: tuple[Table, ...] = (
     _table("agents", "id"),
     _numbered("session_keys", "id"),
     _table("sessions", "id", named=_OF_KEY),
-    _numbered("session_history", "id", named={"key_id": Naming.SESSION}),
+    _numbered("session_history", "id", named={"key_id": Naming.SESSION}, words=_words_of_record),
     _table("retained_records", "session_id", "position"),
     _table("summaries", "session_id"),
     _table("session_ranges", "session_id", "pass", "first_seq"),
     _table("staged_drafts", "session_id"),
-    _numbered("extractions", "key"),
-    _numbered("facts", "key"),
+    _numbered("extractions", "key", words=_words_of_extraction),
+    _numbered("facts", "key", words=_words_of_fact),
     _table(
         "fact_sources",
         *("fact_key", "session_id", "seq", "seq_to"),
@@ -148,8 +175,6 @@ LEFT_OUT: Mapping[str, str] = {
     "postings": "an index of words",
 }
 
-
-Line = Mapping[str, Any]
 
 _AGENT_JOBS = "('agent', 'memory-agent')"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -359,6 +384,42 @@ def shapes(whole: Whole) -> list[Shape]:
     return [Shape(table, found[table.name], whole) for table in TABLES]
 
 
+def clear(whole: Whole, space: str) -> None:
+    """Remove all of a space, and what finds it."""
+    for shape in reversed(shapes(whole)):
+        shape.clear(space)
+    found_by = ["vectors", *(["postings"] if whole.dialect == "postgres" else [])]
+    for table in found_by:
+        whole.run(f"DELETE FROM {table} WHERE space = :space", {"space": space})
+
+
+def index(whole: Whole, space: str) -> None:
+    """Have what was written be found by its words; on SQLite it is."""
+    if whole.dialect == "postgres":
+        for table in ENTRIES:
+            whole.run(posting(table, "AND e.space = :space"), {"space": space})
+
+
+# What is found by its words: by which letter, and the column of its number.
+ENTRIES = {
+    "session_history": ("r", "id"),
+    "facts": ("f", "key"),
+    "extractions": ("s", "key"),
+    "documents": ("d", "key"),
+}
+
+
+def posting(table: str, condition: str = "") -> str:
+    """What makes the postings of a table on PostgreSQL."""
+    letter, key = ENTRIES[table]
+    return (
+        "INSERT INTO postings (space, kind, word, key)"
+        f" SELECT DISTINCT e.space, CAST('{letter}' AS \"char\"), left(w, 128), e.{key}"
+        f" FROM {table} e CROSS JOIN unnest(string_to_array(e.words, ' ')) w"
+        f" WHERE w <> '' {condition} ON CONFLICT (space, kind, word, key) DO NOTHING"
+    )
+
+
 def spaces(whole: Whole) -> list[str]:
     order = 'space COLLATE "C"' if whole.dialect == "postgres" else "space"
     return [row[0] for row in whole.stream(f"SELECT space FROM spaces ORDER BY {order}")]
@@ -369,8 +430,12 @@ def digests(whole: Whole, space: str) -> dict[str, Digest]:
 
 
 def begun_anew(table: Table, line: Line) -> Line:
-    """A line as it is read anywhere; what was written before there were such numbers has others."""
-    return {**line, **{name: 0 for name in table.from_zero if name in line}}
+    """A line as it is read anywhere, also of an archive that says less or more than today's."""
+    read = {**line, **{name: 0 for name in table.from_zero if name in line}}
+    if table.words is not None:
+        read["words"] = table.words(line)
+        read.pop("stemmed", None)
+    return read
 
 
 def encoded(line: Line) -> bytes:

@@ -77,7 +77,7 @@ _UPKEEP: Mapping[str, str] = {
     "facts": "count",
     "ledger": "reserve settle spent spent_by_purpose spent_daily",
     "documents": "render unrendered",  # says no more than the facts do
-    "search": "catch_up prune",
+    "search": "prune",
     "vectors": "put changes use delete_others tend search",
     "agents": "due_signals next_signal_at counts fail release",
     "generations": "states hurry expire note_edits files_published without_files",

@@ -79,10 +79,6 @@ class Search(Protocol):
         """How often an entry was shown, opened and cited."""
         ...
 
-    def catch_up(self, limit: int) -> int:
-        """Index entries that were stored before there was an index; how many it were."""
-        ...
-
     def prune(self, before: datetime) -> int:
         """Forget uses from before a time; what they were counted into stays. How many it were."""
         ...

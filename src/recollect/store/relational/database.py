@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from recollect.clock import to_micros
 from recollect.store.vector_protocol import VectorSearch
 
 if TYPE_CHECKING:
@@ -89,3 +91,40 @@ class Database(Protocol):
     def describe(self) -> StoreDescription: ...
 
     def close(self) -> None: ...
+
+
+def scope(space: str | None) -> dict[str, object]:
+    """One space, or all of them for None."""
+    return {"any_space": space is None, "space": space or ""}
+
+
+def moment(c: Connection, now: datetime | None) -> int:
+    """A moment that is given, or else the database's clock, the one that all workers share."""
+    if now is not None:
+        return to_micros(now)
+    row = c.row("clock", {"now": None})
+    assert row is not None
+    return int(row[0])
+
+
+def in_each_space(
+    database: Database,
+    space: str | None,
+    listed: Asked,
+    change: Callable[[Connection, str], T],
+) -> dict[str, T]:
+    """Change something in one space, or in one after the other of those that are listed.
+
+    A transaction each: one that held the rows of several could wait for another in a ring.
+    """
+    names: list[str] = [] if space is None else [space]
+    if space is None:
+        names = [row[0] for row in database.read(None, lambda c: c.rows(*listed))]
+
+    def changed(name: str) -> T:
+        return database.write(name, lambda c: change(c, name))
+
+    return {name: changed(name) for name in names}
+
+
+EVERY_SPACE: Asked = ("list_spaces", {"after": "", "limit": 2**62})

@@ -15,9 +15,11 @@ from recollect.clock import to_micros
 from recollect.restating import SessionTexts, Withdrawn, restated
 from recollect.stemming import indexed_summary
 from recollect.store.relational.database import Asked, Connection, Params, Row
+from recollect.store.relational.indexing import erase_entries, put_entry
 from recollect.store.relational.text import storable
 from recollect.types.facts import Draft, NewFact, content_key
 from recollect.types.generations import RemovedBecause
+from recollect.types.recall import EntryKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ def restate_sessions(
         if texts.is_empty:
             emptied.append(session_id)
             c.run("bury_memory", {**names, "reason": because.value, "now": to_micros(now)})
-            c.row("delete_extraction", names)
+            erase_entries(c, EntryKind.SUMMARY, "delete_extraction", names)
         else:
             changed.append(session_id)
             _store(c, names, texts, now)
@@ -78,17 +80,15 @@ def _restate(c: Connection, names: Params, gone: Withdrawn, key: int) -> Session
 
 def _store(c: Connection, names: Params, texts: SessionTexts, now: datetime) -> None:
     memory, summary = storable(texts.raw_memory), storable(texts.rollout_summary)
-    c.run(
-        "reword_extraction",
-        {
-            **names,
-            "raw_memory": memory,
-            "rollout_summary": summary,
-            "rollout_slug": texts.rollout_slug,
-            "words": indexed_summary(memory, summary, texts.rollout_slug),
-            "now": to_micros(now),
-        },
-    )
+    said = {
+        **names,
+        "raw_memory": memory,
+        "rollout_summary": summary,
+        "rollout_slug": texts.rollout_slug,
+        "words": indexed_summary(memory, summary, texts.rollout_slug),
+        "now": to_micros(now),
+    }
+    put_entry(c, EntryKind.SUMMARY, "reword_extraction", said)
 
 
 # what is stored again

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from recollect.clock import from_micros
 from recollect.store.relational import rows
 from recollect.store.relational.database import Connection, Row
+from recollect.store.relational.indexing import erase_entries
 from recollect.types.facts import Source
 from recollect.types.pages import (
     Author,
@@ -20,6 +21,7 @@ from recollect.types.pages import (
     ReferenceKind,
     Version,
 )
+from recollect.types.recall import EntryKind
 
 
 def purge_documents(c: Connection, space: str, keys: Sequence[int]) -> None:
@@ -27,7 +29,7 @@ def purge_documents(c: Connection, space: str, keys: Sequence[int]) -> None:
     names = [{"space": space, "key": key} for key in keys]
     c.run_many("drop_inputs", names)
     c.run_many("free_references", names)
-    c.run_many("purge_document", names)
+    erase_entries(c, EntryKind.DOCUMENT, "purge_document", *names)
 
 
 def purge_deleted(c: Connection, space: str, document_id: str) -> int | None:

@@ -7,7 +7,14 @@ from datetime import datetime
 
 from recollect.clock import to_micros
 from recollect.store.relational import rows
-from recollect.store.relational.database import Connection, Database, Row
+from recollect.store.relational.database import (
+    EVERY_SPACE,
+    Connection,
+    Database,
+    Row,
+    in_each_space,
+    scope,
+)
 from recollect.store.relational.jobs import make_due
 from recollect.types.facts import Extraction, Revision
 from recollect.types.records import SessionProgress
@@ -43,8 +50,7 @@ class RelationalExtractions:
         return Revision(changed=row[0], consolidated=row[1], changed_at=rows.moment(row[2]))
 
     def count_due(self, space: str | None) -> int:
-        scope = {"any_space": space is None, "space": space or ""}
-        row = self._database.read(space, lambda c: c.row("count_consolidations_due", scope))
+        row = self._database.read(space, lambda c: c.row("count_consolidations_due", scope(space)))
         assert row is not None
         return int(row[0])
 
@@ -57,11 +63,11 @@ class RelationalExtractions:
         return [rows.progress(row) for row in self._database.read(space, job)]
 
     def request_passes(self, space: str | None, session_id: str | None, now: datetime) -> int:
-        which = {
-            "any_space": space is None,
-            "space": space or "",
-            "any_key": session_id is None,
-            "key": session_id or "",
-            "now": to_micros(now),
-        }
-        return len(self._database.write(space, lambda c: make_due(c, "request_passes", which)))
+        which = {"any_key": session_id is None, "key": session_id or "", "now": to_micros(now)}
+
+        def job(c: Connection, each: str) -> int:
+            own = {**which, "space": each}
+            c.rows("hold_passable", own)
+            return len(make_due(c, "request_passes", own))
+
+        return sum(in_each_space(self._database, space, EVERY_SPACE, job).values())

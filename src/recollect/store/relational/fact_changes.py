@@ -13,7 +13,9 @@ from datetime import datetime
 from recollect.clock import to_micros
 from recollect.store.relational.database import Connection, Params, Row
 from recollect.store.relational.documents import unfile_fact
+from recollect.store.relational.indexing import erase_entries
 from recollect.types.facts import FactEvent, Trust, content_key
+from recollect.types.recall import EntryKind
 
 STRENGTH = {Trust.TOOL: 0, Trust.AGENT: 1, Trust.USER: 2}
 
@@ -98,7 +100,7 @@ def erase_sourceless(c: Connection, space: str, key: int, now: datetime, *, by: 
         return None
     names = {"space": space, "id": row[0]}
     c.run("erase_changes", names)
-    c.run("erase_fact", {"space": space, "fact_key": key})
+    erase_entries(c, EntryKind.FACT, "erase_fact", {"space": space, "fact_key": key})
     release_superseded(c, names, (row[1], row[2]), now, by=by)
     return str(row[0])
 

@@ -14,6 +14,7 @@ from recollect.stemming import indexed_fact, stems
 from recollect.store.relational import rows
 from recollect.store.relational.database import Connection, Database, Params, Row
 from recollect.store.relational.fact_changes import delete, find_same_fact, note, settle_trust
+from recollect.store.relational.indexing import put_entry
 from recollect.store.relational.jobs import note_change
 from recollect.store.relational.text import storable, storable_json
 from recollect.types.facts import (
@@ -27,6 +28,7 @@ from recollect.types.facts import (
     When,
     content_key,
 )
+from recollect.types.recall import EntryKind
 
 if TYPE_CHECKING:
     from recollect.store.protocol import MetadataValue, NewId
@@ -249,9 +251,9 @@ def _put(c: Connection, space: str, fact: Fact, now: datetime, *, is_named: bool
     columns = _columns(space, fact, now, key=key)
     c.run("revive_fact", names)
     kept = {"expires_at": _expiry(fact, before), "valid_from": _start(fact, before, now)}
-    row = c.row("replace_fact", {**columns, **kept})
+    row = put_entry(c, EntryKind.FACT, "replace_fact", {**columns, **kept})
     if row is None:
-        row = c.row("insert_fact", columns)
+        row = put_entry(c, EntryKind.FACT, "insert_fact", columns, is_new=True)
     assert row is not None
     if before is not None:
         _restate(c, {**names, "key": row[0]}, before, storable(fact.content), now)
@@ -274,12 +276,13 @@ def _edit(
 ) -> None:
     columns = _merged(edit, before)
     kept = {"space": space, "key": before[0]}
-    c.run("edit_fact", {**columns, **kept, "now": to_micros(now)})
+    names = {"space": space, "id": fact_id}
+    edited = {**columns, **kept, **names, "now": to_micros(now)}
+    put_entry(c, EntryKind.FACT, "edit_fact", edited)
     if columns["trust"] is not None:
         c.run("reword_sources", {**kept, "trust": columns["trust"]})
     # What it said before does not come back from its session, unless it says so still.
     replaced = None if columns["content_key"] else _statement_key(before)
-    names = {"space": space, "id": fact_id}
     note(c, names, event, columns["content"], now, by=BY_USER, before=replaced)
     is_corrected = _restate(c, {**names, "key": before[0]}, before, columns["content"], now)
     # What memory says must not go on saying what somebody has corrected.

@@ -30,6 +30,7 @@ from recollect.store.relational.fact_changes import (
     settle_trust,
 )
 from recollect.store.relational.forgotten_keys import INBOX, bury_keys
+from recollect.store.relational.indexing import erase_entries
 from recollect.store.relational.jobs import make_due, note_change
 from recollect.store.relational.page_inputs import (
     Taken,
@@ -42,6 +43,7 @@ from recollect.store.relational.page_inputs import (
 from recollect.types.agents import Life
 from recollect.types.facts import ForgettableSession, Receipt, SessionsMeant, Source, content_key
 from recollect.types.generations import RemovedBecause
+from recollect.types.recall import EntryKind
 from recollect.types.records import MarkCause, Outcome
 
 _EVERY = 2**62
@@ -122,7 +124,7 @@ def _forget_session(
     c.run("forget_statements", names)
     buried, extraction = _bury(c, space, session_id, at)
     bury_keys(c, {**names, "first": 1, "last": _EVERY}, now)
-    c.run("delete_records", {**names, "upto": _EVERY})
+    erase_entries(c, EntryKind.RECORD, "delete_records", {**names, "upto": _EVERY})
     reach("forget.deleted")
     c.run("delete_retained", names)
     c.run("delete_retained_from", names)
@@ -162,7 +164,7 @@ def _bury(c: Connection, space: str, session_id: str, at: int) -> tuple[bool, bo
     own = {"space": space, "session_id": session_id}
     grave = {**own, "reason": RemovedBecause.FORGOTTEN.value, "now": at}
     buried = c.row("bury_memory", grave) is not None
-    return buried, c.row("delete_extraction", own) is not None
+    return buried, bool(erase_entries(c, EntryKind.SUMMARY, "delete_extraction", own))
 
 
 def _bury_record(
@@ -170,7 +172,7 @@ def _bury_record(
 ) -> tuple[bool, bool]:
     """The same, of what may say a record."""
     own = {"space": space, "session_id": session_id}
-    extraction = c.row("delete_extraction", own) is not None
+    extraction = bool(erase_entries(c, EntryKind.SUMMARY, "delete_extraction", own))
     return _bury_piece(c, space, f"record {session_id} {seq}", to_micros(now)), extraction
 
 
@@ -194,7 +196,7 @@ def _forget_told(c: Connection, names: Params) -> None:
     ]
     for stretch in told:
         c.run("delete_told_retained", stretch)
-        c.run("delete_told_records", stretch)
+        erase_entries(c, EntryKind.RECORD, "delete_told_records", stretch)
         c.rows("forget_summaries", {"space": names["space"], "id": stretch["session_id"]})
     c.run("forget_told", names)
 
@@ -307,7 +309,7 @@ def _empty_record(c: Connection, space: str, session_id: str, seq: int, record: 
     place = {"space": space, "session_id": session_id}
     stretch = {**place, "first_seq": seq, "last_seq": seq}
     c.run("delete_told_retained", stretch)
-    c.run("delete_told_records", stretch)
+    erase_entries(c, EntryKind.RECORD, "delete_told_records", stretch)
     key_id, _, _, said_at, created_at, *_ = record
     empty = {"name": None, "content": "", "body": None, "append_key": None, "words": ""}
     c.run(
@@ -364,7 +366,7 @@ def _forget_fact(
             grave = {"space": space, "content_key": statement, "session_id": session_id}
             c.run("bury_statement", {**grave, "by": FORGOTTEN, "now": at})
     c.run("erase_changes", names)
-    c.run("erase_fact", own)
+    erase_entries(c, EntryKind.FACT, "erase_fact", own)
     c.run("forget_uses", {"space": space, "kind": "fact", "entry_id": fact_id})
     taken = Taken(names=frozenset({fact_id}), is_gone=lambda _: False)
     own_sessions = {row[0] for row in sessions}  # which still say it
@@ -427,7 +429,8 @@ def _forget_steps(c: Connection, space: str) -> None:
         for (session_id,) in c.rows("sessions_with_steps", {**steps, "key_id": key_id}):
             whole = {"space": space, "session_id": session_id, "first_seq": 1, "last_seq": _EVERY}
             c.run("delete_told_retained", whole)
-            c.run("delete_steps", {**steps, "answers": "answer:%", "session_id": session_id})
+            own = {**steps, "answers": "answer:%", "session_id": session_id}
+            erase_entries(c, EntryKind.RECORD, "delete_steps", own)
             c.rows("forget_summaries", {"space": space, "id": session_id})
 
 
@@ -534,7 +537,8 @@ def _erase_facts(
     make_due(c, "revoke_consolidation", {"space": space})
     old = {"space": space, "before": to_micros(before), "after": after, "limit": PIECE}
     found = [row[0] for row in c.rows("old_facts", old)]
-    c.run_many("erase_fact", [{"space": space, "fact_key": key} for key in found])
+    erased = [{"space": space, "fact_key": key} for key in found]
+    erase_entries(c, EntryKind.FACT, "erase_fact", *erased)
     c.run("forget_changes", {"space": space, "before": to_micros(before)})
     if found:
         note_change(c, space, now, is_urgent=True)

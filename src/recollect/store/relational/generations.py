@@ -9,17 +9,25 @@ from __future__ import annotations
 
 import builtins
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows, selecting
-from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.database import (
+    Asked,
+    Connection,
+    Database,
+    Row,
+    in_each_space,
+    moment,
+    scope,
+)
 from recollect.store.relational.document_edits import apply_edits
 from recollect.store.relational.document_rows import note_purge, purge_deleted
+from recollect.store.relational.indexing import erase_entries
 from recollect.store.relational.jobs import make_due, note_change
 from recollect.store.relational.text import storable
 from recollect.types.generations import (
@@ -35,6 +43,7 @@ from recollect.types.generations import (
     SelectionPolicy,
     Standing,
 )
+from recollect.types.recall import EntryKind
 from recollect.types.records import Claim, JobState, StaleClaim
 
 NOTE_CHARS_MAX = 4000
@@ -133,7 +142,7 @@ class RelationalGenerations:
     def states(
         self, space: str | None, limit: int, after: str, now: datetime | None
     ) -> builtins.list[ConsolidationState]:
-        page = {**_scope(space), "after": after, "limit": limit, "now": _micros(now)}
+        page = {**scope(space), "after": after, "limit": limit, "now": _micros(now)}
         found = self._database.read(space, lambda c: c.rows("consolidation_states", page))
         return [_state(row) for row in found]
 
@@ -153,12 +162,13 @@ class RelationalGenerations:
         def hurried(c: Connection, each: str) -> bool:
             return bool(make_due(c, "hurry_consolidation", {"space": each}))
 
-        return len(self._in_each(space, "cooling_consolidations", {}, hurried))
+        listed: Asked = ("cooling_consolidations", {})
+        return sum(in_each_space(self._database, space, listed, hurried).values())
 
     def pause(self, space: str, now: datetime | None) -> None:
         def job(c: Connection) -> None:
             c.run("lock_memory", {"space": space})
-            c.run("pause_consolidation", {"space": space, "now": _micros(now)})
+            c.run("pause_consolidation", {"space": space, "now": moment(c, now)})
             c.run("rest_consolidation", {"space": space})
 
         self._database.write(space, job)
@@ -173,34 +183,16 @@ class RelationalGenerations:
         self._database.write(space, job)
 
     def expire(self, now: datetime | None, space: str | None = None) -> builtins.list[str]:
-        at = {"now": _micros(now)}
-
         def expired(c: Connection, each: str) -> bool:
-            if c.row("expire_selection", {**at, "space": each}) is None:
+            at = {"now": moment(c, now), "space": each}
+            if c.row("expire_selection", at) is None:
                 return False
             make_due(c, "make_consolidation_due", {"space": each})
             return True
 
-        return self._in_each(space, "expired_selections", at, expired)
-
-    def _in_each(
-        self,
-        space: str | None,
-        listing: str,
-        params: Params,
-        change: Callable[[Connection, str], bool],
-    ) -> builtins.list[str]:
-        """Change something in one space after the other; where there was something to change.
-
-        A transaction each: one that held the rows of several could wait for another in a ring.
-        """
-        listed = {**params, **_scope(space)}
-        found = self._database.read(space, lambda c: c.rows(listing, listed))
-
-        def is_changed(each: str) -> bool:
-            return self._database.write(each, lambda c: change(c, each))
-
-        return [row[0] for row in found if is_changed(row[0])]
+        listed = ("expired_selections", {"now": _micros(now)})
+        done = in_each_space(self._database, space, listed, expired)
+        return [each for each, is_expired in done.items() if is_expired]
 
     def note_edits(self, space: str, now: datetime) -> None:
         def job(c: Connection) -> None:
@@ -222,8 +214,8 @@ class RelationalGenerations:
         def job(c: Connection) -> int:
             c.run("lock_memory", {"space": space})
             c.run("bury_memory", {**names, **reason})
-            pruned = c.row("prune_memory", {**names, "cutoff": to_micros(older_than)})
-            return int(pruned is not None)
+            old = {**names, "cutoff": to_micros(older_than)}
+            return len(erase_entries(c, EntryKind.SUMMARY, "prune_memory", old))
 
         return self._database.write(space, job)
 
@@ -232,7 +224,7 @@ class RelationalGenerations:
         self._database.write(space, lambda c: c.run("files_published", names))
 
     def without_files(self, limit: int, space: str | None = None) -> builtins.list[tuple[str, int]]:
-        page = {**_scope(space), "limit": limit}
+        page = {**scope(space), "limit": limit}
         found = self._database.read(space, lambda c: c.rows("without_files", page))
         return [(row[0], row[1]) for row in found]
 
@@ -449,10 +441,6 @@ def _state(row: Row) -> ConsolidationState:
         last_error=row[11],
         phase1_due=int(row[12]),
     )
-
-
-def _scope(space: str | None) -> Mapping[str, Any]:
-    return {"any_space": space is None, "space": space or ""}
 
 
 def _micros(now: datetime | None) -> int | None:

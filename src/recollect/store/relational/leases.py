@@ -13,7 +13,16 @@ from recollect.store.protocol import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.claims import Turns, claim_of, micros
 from recollect.store.relational.cursor import begin_pass, has_lost_records, pass_over, record_range
-from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.database import (
+    EVERY_SPACE,
+    Connection,
+    Database,
+    Params,
+    Row,
+    in_each_space,
+    moment,
+    scope,
+)
 from recollect.store.relational.inbox import hand_over
 from recollect.store.relational.jobs import make_due, mark, mark_cleared
 from recollect.store.relational.learning import Lesson, learn
@@ -154,7 +163,7 @@ class RelationalLeases:
             c.run("lock_memory", own)
             if not takes_over and c.row("is_paused", own) is not None:
                 return None
-            at = _moment(c, now)
+            at = moment(c, now)
             make_due(c, "request_consolidation", {**own, "now": at})
             lease = {"owner": owner, "lease_micros": micros(policy.lease_seconds), "now": at}
             sparing = {"takes_over": takes_over, "spared": f"{spared}%" if spared else ""}
@@ -167,7 +176,7 @@ class RelationalLeases:
         self, claim: Claim, policy: LeasePolicy, now: datetime | None
     ) -> Renewed | StaleClaim:
         def job(c: Connection) -> Row | None:
-            span = {"lease_micros": micros(policy.lease_seconds), "now": _moment(c, now)}
+            span = {"lease_micros": micros(policy.lease_seconds), "now": moment(c, now)}
             return c.row("renew_claim", {**_token(claim), **span})
 
         row = self._database.write(claim.space, job)
@@ -340,15 +349,15 @@ class RelationalLeases:
         return StaleClaim() if row is None else Released()
 
     def ensure_recurring(self, kind: JobKind, now: datetime | None) -> None:
-        names = {"kind": kind.value, "key": kind.value}
+        names = {"space": STORE, "kind": kind.value, "key": kind.value}
 
         def job(c: Connection) -> None:
-            make_due(c, "ensure_recurring", {**names, "now": _moment(c, now)})
+            make_due(c, "ensure_recurring", {**names, "now": moment(c, now)})
 
         self._database.write(STORE, job)
 
     def make_due(self, kind: JobKind) -> None:
-        names = {"kind": kind.value, "key": kind.value}
+        names = {"space": STORE, "kind": kind.value, "key": kind.value}
         self._database.write(STORE, lambda c: make_due(c, "make_due", names))
 
     def finish_recurring(
@@ -362,38 +371,39 @@ class RelationalLeases:
         """Let go of a claim by a statement; none if it is no longer one."""
 
         def job(c: Connection) -> list[Row]:
-            return make_due(c, name, {**params, "now": _moment(c, now)})
+            return make_due(c, name, {**params, "now": moment(c, now)})
 
         found = self._database.write(claim.space, job)
         return found[0] if found else None
 
     def revive(self, space: str | None, key: str | None) -> int:
-        which = {**_scope(space), "any_key": key is None, "key": key or ""}
+        which = {"any_key": key is None, "key": key or ""}
 
-        def job(c: Connection) -> int:
+        def job(c: Connection, each: str) -> int:
             # What agents could not do waits in their inboxes, whatever else they went on with. All
             # jobs first: whoever forgets holds an agent's before what waits for it.
-            c.run("lock_stuck", which)
-            revived = {row[1] for row in make_due(c, "revive_jobs", which)}
-            again = {(row[0], row[1]) for row in c.rows("revive_items", which)}
-            agents = [{"key": str(key_id), "space": own} for key_id, own in sorted(again)]
+            own = {**which, "space": each}
+            c.run("lock_stuck", own)
+            revived = {row[1] for row in make_due(c, "revive_jobs", own)}
+            again = sorted({row[0] for row in c.rows("revive_items", own)})
+            agents = [{"key": str(key_id), "space": each} for key_id in again]
             revived |= {row[1] for row in make_due(c, "revive_agent", *agents)}
             return len(revived)
 
-        return self._database.write(space, job)
+        return sum(in_each_space(self._database, space, EVERY_SPACE, job).values())
 
     def jobs(self, space: str | None, limit: int) -> list[Job]:
-        page = {**_scope(space), "limit": limit}
+        page = {**scope(space), "limit": limit}
         found = self._database.read(space, lambda c: c.rows("list_jobs", page))
         return [rows.job(row) for row in found]
 
     def get(self, space: str | None, kind: JobKind, key: str) -> Job | None:
-        names = {**_scope(space), "kind": kind.value, "key": key}
+        names = {**scope(space), "kind": kind.value, "key": key}
         row = self._database.read(space, lambda c: c.row("get_job", names))
         return None if row is None else rows.job(row)
 
     def counts(self, space: str | None) -> dict[JobState, int]:
-        found = self._database.read(space, lambda c: c.rows("count_jobs", _scope(space)))
+        found = self._database.read(space, lambda c: c.rows("count_jobs", scope(space)))
         return {JobState(row[0]): int(row[1]) for row in found}
 
 
@@ -444,16 +454,3 @@ def _lesson(claim: Claim, learned: Learned, now: datetime, new_id: NewId) -> Les
 
 def _token(claim: Claim) -> dict[str, object]:
     return {"space": claim.space, "id": claim.job_id, "token": claim.token}
-
-
-def _scope(space: str | None) -> dict[str, object]:
-    return {"any_space": space is None, "space": space or ""}
-
-
-def _moment(c: Connection, now: datetime | None) -> int:
-    """A moment that is given, or else the database's clock, the one that all workers share."""
-    if now is not None:
-        return to_micros(now)
-    row = c.row("clock", {"now": None})
-    assert row is not None
-    return int(row[0])

@@ -35,6 +35,9 @@ def change_mode(c: Connection, old: SessionState, mode: Mode, now: datetime) -> 
     pending = _pass_over_unlearnable(c, old, now) if mode is Mode.ENABLED else 0
     remembered = may_be_remembered(old.agent_id, old.ephemeral, mode)
     c.run("set_mode", {**names, "mode": mode.value, "remembered": remembered})
+    if remembered and not old.remembered:
+        c.run("reopen_vectors", names)
+        c.run("embed_again", names)
     if pending:
         mark(c, names, pending, MarkCause.REQUEST, now)
     if not remembered:

@@ -16,6 +16,7 @@ from recollect.store.protocol import NewId
 from recollect.store.relational import forgotten_keys, rows
 from recollect.store.relational.cursor import skip_unprocessed
 from recollect.store.relational.database import Asked, Connection, Database, Params, Row
+from recollect.store.relational.indexing import erase_entries
 from recollect.store.relational.jobs import mark_made
 from recollect.store.relational.session_keys import gone
 from recollect.store.relational.sessions import (
@@ -23,6 +24,7 @@ from recollect.store.relational.sessions import (
     locked_session,
     open_next_session,
 )
+from recollect.types.recall import EntryKind
 from recollect.types.records import (
     KeyRef,
     MarkCause,
@@ -104,7 +106,8 @@ class RelationalRecords:
             names = _current(c, ref)
             row = c.row("max_seq", names)
             if row is not None and row[0] is not None and row[0] > keep:
-                c.run("delete_records", {**names, "upto": row[0] - keep})
+                upto = {**names, "upto": row[0] - keep}
+                erase_entries(c, EntryKind.RECORD, "delete_records", upto)
 
         self._database.write(ref.space, job)
 
@@ -113,7 +116,8 @@ class RelationalRecords:
             session = locked_session(c, ref)
             names = {"space": ref.space, "id": session.id}
             skip_unprocessed(c, ref.space, session.id, "purged", now)
-            c.run("delete_records", {**names, "upto": _NO_LIMIT})
+            every = {**names, "upto": _NO_LIMIT}
+            erase_entries(c, EntryKind.RECORD, "delete_records", every)
             reach("purge.deleted")
             c.run("delete_retained", names)
             c.run("delete_summary", names)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import builtins
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, islice
 
 from recollect.clock import from_micros, to_micros
-from recollect.stemming import indexed_fact, indexed_record, indexed_summary
+from recollect.stemming import indexed_fact
 from recollect.store.relational import rows as rows_of
 from recollect.store.relational.asked import SOURCES_MAX, WORDS_CHARS, asked_for
 from recollect.store.relational.database import Asked, Connection, Database, Params, Row
@@ -61,7 +61,6 @@ TRIED_SHARE = 2  # so many times as many entries are tried as are wanted
 TRIED_MIN = 20
 WHOLE_TEXT = 1_000_000
 CONDITIONS_FACTOR = 20  # more entries are loaded where metadata then leaves out most of them
-CAUGHT_UP_CHARS_MAX = 65_536
 REVISIONS_MAX = 1000
 REWORDED_MAX = 1000  # facts that are looked through for what they said before they were edited
 
@@ -214,25 +213,6 @@ class RelationalSearch:
         rows = self._database.read(space, lambda c: c.rows("count_usages", names))
         return {UsageKind(row[0]): int(row[1]) for row in rows}
 
-    def catch_up(self, limit: int) -> int:
-        page = {"limit": limit, "chars_max": CAUGHT_UP_CHARS_MAX}
-        # Looked for first, because there is nearly never anything to write.
-        found = self._database.read(
-            None, lambda c: {name: c.rows(name, page) for name in _WORDLESS}
-        )
-        for space in sorted({row[0] for rows in found.values() for row in rows}):
-            named = {
-                _WORDLESS[name][0]: [_WORDLESS[name][1](row) for row in rows if row[0] == space]
-                for name, rows in found.items()
-            }
-
-            def job(c: Connection, named: Mapping[str, Sequence[Params]] = named) -> None:
-                for name, rows in named.items():
-                    c.run_many(name, rows)
-
-            self._database.write(space, job)
-        return sum(map(len, found.values()))
-
     def prune(self, before: datetime) -> int:
         names = {"before": to_micros(before)}
         spaces = [
@@ -269,28 +249,6 @@ def _revision(row: Row) -> StatementRevision:
         is_withdrawn=bool(is_withdrawn),
         now=successor or "",
     )
-
-
-def _fact_words(row: Row) -> Params:
-    space, key, content, topic, metadata = row
-    words = indexed_fact(content, topic, json.loads(metadata))
-    return {"space": space, "key": key, "content": content, "words": words}
-
-
-def _summary_words(row: Row) -> Params:
-    return {"space": row[0], "key": row[1], "words": indexed_summary(*row[2:])}
-
-
-def _record_words(row: Row) -> Params:
-    return {"space": row[0], "key": row[1], "words": indexed_record(row[2])}
-
-
-# What finds entries that are not indexed yet, what indexes them, and by which words.
-_WORDLESS: Mapping[str, tuple[str, Callable[[Row], Params]]] = {
-    "wordless_facts": ("set_fact_words", _fact_words),
-    "wordless_extractions": ("set_extraction_words", _summary_words),
-    "wordless_records": ("set_record_words", _record_words),
-}
 
 
 def _use(c: Connection, space: str, usage: HitUsage, hits: Sequence[Hit]) -> int:

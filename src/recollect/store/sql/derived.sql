@@ -48,4 +48,5 @@ UPDATE extractions SET
     words = :words,
     reworded_at = :now,
     revision = (SELECT c.changed + 1 FROM consolidations c WHERE c.space = :space)
-WHERE space = :space AND session_id = :session_id;
+WHERE space = :space AND session_id = :session_id
+RETURNING key;

@@ -111,13 +111,16 @@ INSERT INTO documents (
     :about, :words, :version, :author_kind, :author, :reason, :provenance, :now, :now
 ) RETURNING key;
 
+-- name: words_of_document
+SELECT d.key, d.words FROM documents d WHERE d.space = :space AND d.key = :key;
+
 -- name: update_document
 UPDATE documents SET
     title = :title, description = :description, body = :body, tags = :tags, links = :links,
     called = :called, about = :about, words = :words, version = version + 1,
     author_kind = :author_kind, author = :author, reason = :reason, provenance = :provenance,
     updated_at = :now
-WHERE space = :space AND key = :key;
+WHERE space = :space AND key = :key RETURNING key;
 
 -- name: note_document
 -- A change of where it stands: what it says stays.
@@ -141,7 +144,8 @@ UPDATE documents SET
     version = version + 1, author_kind = :author_kind, author = :author, reason = :reason,
     provenance = :provenance, updated_at = :now, deleted_at = :now, deleted_with = :deleted_with
 WHERE space = :space AND deleted_at IS NULL
-    AND path_key >= :path_key AND path_key < :path_key_end;
+    AND path_key >= :path_key AND path_key < :path_key_end
+RETURNING key;
 
 -- name: restore_documents
 -- What was deleted together, or one of them. What stands above may be written in another case by now.
@@ -368,7 +372,7 @@ LIMIT :limit;
 UPDATE document_references SET target_key = NULL WHERE space = :space AND target_key = :key;
 
 -- name: purge_document
-DELETE FROM documents WHERE space = :space AND key = :key;
+DELETE FROM documents WHERE space = :space AND key = :key RETURNING key, words;
 
 -- name: erase_version
 -- An earlier one: what a document says now stays.
