@@ -20,7 +20,7 @@ from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from recollect.store.schema import Migration, migrations
 from recollect.store.sql import queries
-from recollect.store.sqlite import connection as sqlite_connection
+from recollect.store.sqlite import database as sqlite_connection
 from recollect.store.sqlite import files
 from recollect.types.recall import UsageKind
 from recollect_conformance import Harness, OpenStore, cases, run

@@ -10,7 +10,7 @@ import pytest
 
 from recollect import phase1
 from recollect.store.protocol import Store
-from recollect.store.relational import cursor, jobs, leases, marks, modes, records
+from recollect.store.relational import jobs, leases, marks, modes, records
 from recollect.store.sql import queries
 from recollect.types.agents import HandOver
 from recollect.types.facts import Learned
@@ -138,7 +138,7 @@ FORGOTTEN_JOBS = (
     (marks, "mark_made"),
     (jobs, "mark_made"),
     (marks, "mark_cleared"),
-    (cursor, "mark_cleared"),
+    (jobs, "mark_cleared"),
     (leases, "mark_cleared"),
     (modes, "mark_cleared"),
 )

@@ -137,7 +137,7 @@ LAYOUTS: Mapping[str, Layout] = {
     ),
     "types.records.StoreDescription": Layout(local={"location"}),
     "processing.WorkReport": Layout(hides={"upkeep", "turns"}),
-    "store.key_protocol.ApiKey": Layout(hides={"digest"}),
+    "types.access.ApiKey": Layout(hides={"digest"}),
 }
 PLAIN = Layout()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recollect.operations.checks import EXAMPLES, Defect, Gravity, Mending
-from recollect.store.sqlite.reserve import Reserve
+from recollect.store.sqlite.scrubbing import Reserve
 from recollect.store.whole import Whole, first
 
 PROBLEMS_MAX = 100

@@ -29,7 +29,7 @@ from recollect.interfaces.views import view
 from recollect.session import LIST_MAX
 from recollect.space import DEFAULT_AGENT
 from recollect.store.address import without_password
-from recollect.store.key_protocol import ApiKey, Scope
+from recollect.types.access import ApiKey, Scope
 
 if TYPE_CHECKING:
     from recollect.interfaces.mcp.server import MemoryOnDemand

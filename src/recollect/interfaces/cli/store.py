@@ -31,7 +31,7 @@ from recollect.operations.migrating import count_spaces
 from recollect.progress import listening
 from recollect.session import LIST_MAX
 from recollect.store.address import without_password
-from recollect.store.audit_protocol import AuditEntry
+from recollect.types.access import AuditEntry
 from recollect.verbs import VERBS, Verb
 
 NewFile = Annotated[Path, Arg("PATH", is_file=True)]

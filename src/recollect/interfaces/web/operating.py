@@ -26,8 +26,8 @@ from recollect.interfaces.web.view import (
     shown,
 )
 from recollect.session import LIST_MAX
-from recollect.store.key_protocol import ApiKey, Scope
 from recollect.sweeps import sweep_idle
+from recollect.types.access import ApiKey, Scope
 from recollect.types.generations import DocumentChange, Generation, GenerationChange, Waiting
 from recollect.types.records import Job, JobKind, JobState
 

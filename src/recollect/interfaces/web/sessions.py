@@ -35,7 +35,7 @@ from recollect.messages import (
     ToolResult,
 )
 from recollect.session import LIST_MAX, Session
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from recollect.types.facts import NOTHING_SPENT, Call, Spent
 from recollect.types.records import Mode, Range, Record, SessionProgress, SessionState
 

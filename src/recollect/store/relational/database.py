@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from recollect.clock import to_micros
-from recollect.store.vector_protocol import VectorSearch
+from recollect.store.protocol import VectorSearch
 
 if TYPE_CHECKING:
     from recollect.types.recall import NewVector
@@ -91,6 +91,38 @@ class Database(Protocol):
     def describe(self) -> StoreDescription: ...
 
     def close(self) -> None: ...
+
+
+class Aggregate:
+    """A part of a store, on its database; most of what it is asked for is one statement."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def _rows(self, space: str | None, name: str, params: Params) -> list[Row]:
+        return self._database.read(space, lambda c: c.rows(name, params))
+
+    def _row(self, space: str | None, name: str, params: Params) -> Row | None:
+        return self._database.read(space, lambda c: c.row(name, params))
+
+    def _page(
+        self, read: Callable[[Row], T], space: str | None, name: str, params: Params
+    ) -> list[T]:
+        return [read(row) for row in self._rows(space, name, params)]
+
+    def _one(
+        self, read: Callable[[Row], T], space: str | None, name: str, params: Params
+    ) -> T | None:
+        row = self._row(space, name, params)
+        return None if row is None else read(row)
+
+    def _count(self, space: str | None, name: str, params: Params) -> int:
+        row = self._row(space, name, params)
+        assert row is not None, "it counts"
+        return int(row[0])
+
+    def _run(self, space: str | None, name: str, params: Params) -> None:
+        self._database.write(space, lambda c: c.run(name, params))
 
 
 def scope(space: str | None) -> dict[str, object]:

@@ -16,7 +16,7 @@ from recollect.restating import SessionTexts, Withdrawn, restated
 from recollect.stemming import indexed_summary
 from recollect.store.relational.database import Asked, Connection, Params, Row
 from recollect.store.relational.indexing import erase_entries, put_entry
-from recollect.store.relational.text import storable
+from recollect.store.relational.rows import storable
 from recollect.types.facts import Draft, NewFact, content_key
 from recollect.types.generations import RemovedBecause
 from recollect.types.recall import EntryKind

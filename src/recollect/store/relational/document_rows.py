@@ -18,7 +18,6 @@ from recollect.types.pages import (
     DocumentEvent,
     Node,
     Reference,
-    ReferenceKind,
     Version,
 )
 from recollect.types.recall import EntryKind
@@ -70,17 +69,8 @@ def document(row: Row) -> Document:
     )
 
 
-def node(row: Row) -> Node:
-    return Node(
-        id=row[0],
-        path=row[1],
-        title=row[3],
-        description=row[4],
-        version=row[5],
-        body_chars=row[6],
-        updated_at=from_micros(row[7]),
-        has_children=bool(row[8]),
-    )
+node = rows.reader(Node)
+reference = rows.reader(Reference)
 
 
 def deleted_document(row: Row) -> DeletedDocument:
@@ -112,17 +102,6 @@ def version(row: Row) -> Version:
         sources=sources,
         facts=facts,
         at=from_micros(row[12]),
-    )
-
-
-def reference(row: Row) -> Reference:
-    return Reference(
-        kind=ReferenceKind(row[0]),
-        source=row[1],
-        target=row[2],
-        alias=row[3],
-        is_broken=bool(row[4]),
-        named=row[5],
     )
 
 

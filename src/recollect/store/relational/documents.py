@@ -18,7 +18,7 @@ from recollect.clock import to_micros
 from recollect.stemming import TERMS_MAX, WORD_CHARS_MAX, stems
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
-from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.database import Aggregate, Connection, Params, Row
 from recollect.store.relational.document_edits import (
     SEPARATOR,
     SEPARATOR_END,
@@ -255,11 +255,8 @@ _EVERY = 2**62
 _LAST_KEY = "\U0010ffff"  # no path has it
 
 
-class RelationalDocuments:
+class RelationalDocuments(Aggregate):
     """Implements `recollect.store.protocol.DocumentStore`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def find(self, space: str, place: Place) -> Document | None:
         names = {"space": space, "path_key": place.key}
@@ -270,13 +267,11 @@ class RelationalDocuments:
 
     def get(self, space: str, document_id: str) -> Document | None:
         names = {"space": space, "id": document_id}
-        row = self._database.read(space, lambda c: c.row("get_document", names))
-        return None if row is None else document(row)
+        return self._one(document, space, "get_document", names)
 
     def find_deleted(self, space: str, place: Place) -> Document | None:
         names = {"space": space, "path_key": place.key}
-        row = self._database.read(space, lambda c: c.row("find_deleted_document", names))
-        return None if row is None else document(row)
+        return self._one(document, space, "find_deleted_document", names)
 
     def tree(
         self, space: str, root: Place, after: str, depth_max: int, limit: int
@@ -298,7 +293,7 @@ class RelationalDocuments:
                 for row in c.rows("tree_level", {**page, "depth": depth})
             ]
 
-        found = sorted(self._database.read(space, job), key=lambda row: row[2])
+        found = sorted(self._database.read(space, job), key=lambda row: row[-1])
         return [node(row) for row in found[:limit]]
 
     def history(
@@ -310,8 +305,7 @@ class RelationalDocuments:
             "before": _EVERY if before is None else before,
             "limit": limit,
         }
-        found = self._database.read(space, lambda c: c.rows("document_versions", page))
-        return [version(row) for row in found]
+        return self._page(version, space, "document_versions", page)
 
     def search(
         self, space: str, terms: Sequence[str], root: Place, limit: int
@@ -324,13 +318,11 @@ class RelationalDocuments:
             "words": json.dumps(sought, ensure_ascii=False),
             "limit": limit,
         }
-        found = self._database.read(space, lambda c: c.rows("search_documents", wanted))
-        return [document(row) for row in found]
+        return self._page(document, space, "search_documents", wanted)
 
     def references_from(self, space: str, document_id: str) -> builtins.list[Reference]:
         names = {"space": space, "id": document_id}
-        found = self._database.read(space, lambda c: c.rows("references_from", names))
-        return [reference(row) for row in found]
+        return self._page(reference, space, "references_from", names)
 
     def references_to(
         self,
@@ -347,29 +339,25 @@ class RelationalDocuments:
             "after": after,
             "limit": _EVERY if limit is None else limit,
         }
-        found = self._database.read(space, lambda c: c.rows("references_to", page))
-        return [reference(row) for row in found]
+        return self._page(reference, space, "references_to", page)
 
     def references_naming(self, space: str, place: Place) -> builtins.list[Reference]:
         names = {"space": space, "path_key": place.key}
-        found = self._database.read(space, lambda c: c.rows("references_naming", names))
-        return [reference(row) for row in found]
+        return self._page(reference, space, "references_naming", names)
 
     def deleted(
         self, space: str, root: Place, after: str | None, limit: int
     ) -> builtins.list[DeletedDocument]:
         page = {**inside(space, root.key), "after": after, "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("deleted_documents", page))
-        return [deleted_document(row) for row in found]
+        return self._page(deleted_document, space, "deleted_documents", page)
 
     def broken(self, space: str, limit: int, root: Place | None = None) -> builtins.list[Reference]:
         page = {**_within(space, root), "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("broken_references", page))
-        return [reference(row) for row in found]
+        return self._page(reference, space, "broken_references", page)
 
     def orphans(self, space: str, limit: int, root: Place | None = None) -> builtins.list[str]:
         page = {**_within(space, root), "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("orphaned_documents", page))
+        found = self._rows(space, "orphaned_documents", page)
         return [row[0] for row in found]
 
     def apply(

@@ -19,19 +19,16 @@ from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
 from recollect.messages import Role
 from recollect.restating import is_telling
-from recollect.store.audit_protocol import SPACE_FORGOTTEN
-from recollect.store.relational.cursor import record_rest
-from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.database import Aggregate, Connection, Params, Row
 from recollect.store.relational.derived import restate_sessions
 from recollect.store.relational.document_rows import note_purge, purge_documents
-from recollect.store.relational.fact_changes import (
+from recollect.store.relational.facts import (
     erase_sourceless,
     release_superseded,
     settle_trust,
 )
-from recollect.store.relational.forgotten_keys import INBOX, bury_keys
 from recollect.store.relational.indexing import erase_entries
-from recollect.store.relational.jobs import make_due, note_change
+from recollect.store.relational.jobs import make_due, note_change, record_rest
 from recollect.store.relational.page_inputs import (
     Taken,
     all_of,
@@ -40,6 +37,8 @@ from recollect.store.relational.page_inputs import (
     revoke_agent,
     revoke_memory_agents,
 )
+from recollect.store.relational.records import INBOX, bury_keys
+from recollect.types.access import SPACE_FORGOTTEN
 from recollect.types.agents import Life
 from recollect.types.facts import ForgettableSession, Receipt, SessionsMeant, Source, content_key
 from recollect.types.generations import RemovedBecause
@@ -51,11 +50,8 @@ FORGOTTEN = "forgotten"
 _EMPTIED = '{"forgotten": true}'  # the metadata of a record that was
 
 
-class RelationalForgetting:
+class RelationalForgetting(Aggregate):
     """The part of `recollect.store.protocol.Erasure` that is about one thing."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def forget_session(
         self, space: str, session_id: str, now: datetime, *, all_pages: bool = False
@@ -443,7 +439,7 @@ class RelationalErasure(RelationalForgetting):
     """Implements `recollect.store.protocol.Erasure`."""
 
     def moment(self, space: str, now: datetime) -> datetime:
-        row = self._database.read(space, lambda c: c.row("newest_moment", {"space": space}))
+        row = self._row(space, "newest_moment", {"space": space})
         return now if row is None or row[0] is None else max(now, from_micros(row[0]))
 
     def forgettable(
@@ -465,7 +461,7 @@ class RelationalErasure(RelationalForgetting):
             "after_id": "" if after is None else after.id,
             "limit": limit,
         }
-        found = self._database.read(space, lambda c: c.rows("forgettable_sessions", page))
+        found = self._rows(space, "forgettable_sessions", page)
         return [
             ForgettableSession(created_at=from_micros(row[0]), id=row[1], is_forgotten=bool(row[2]))
             for row in found
@@ -483,7 +479,7 @@ class RelationalErasure(RelationalForgetting):
 
     def forget_agent(self, space: str, agent_id: str, before: datetime) -> int:
         names = {"space": space, "agent_id": agent_id}
-        keys = self._database.read(space, lambda c: c.rows("keys_of_agent", names))
+        keys = self._rows(space, "keys_of_agent", names)
         items = sum(
             self._database.erase(
                 space, partial(_forget_life, space=space, key=row[0], before=before)

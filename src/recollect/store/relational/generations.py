@@ -10,16 +10,17 @@ from __future__ import annotations
 import builtins
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
 from recollect.store.protocol import NewId
-from recollect.store.relational import rows, selecting
+from recollect.store.relational import rows
 from recollect.store.relational.database import (
+    Aggregate,
     Asked,
     Connection,
-    Database,
     Row,
     in_each_space,
     moment,
@@ -29,7 +30,8 @@ from recollect.store.relational.document_edits import apply_edits
 from recollect.store.relational.document_rows import note_purge, purge_deleted
 from recollect.store.relational.indexing import erase_entries
 from recollect.store.relational.jobs import make_due, note_change
-from recollect.store.relational.text import storable
+from recollect.store.relational.rows import storable
+from recollect.types.facts import Source
 from recollect.types.generations import (
     ConsolidationState,
     Generation,
@@ -37,37 +39,173 @@ from recollect.types.generations import (
     GenerationDraft,
     Memo,
     Outdated,
+    Pick,
     Published,
+    Removed,
     RemovedBecause,
     Selection,
+    SelectionClock,
     SelectionPolicy,
     Standing,
 )
 from recollect.types.recall import EntryKind
-from recollect.types.records import Claim, JobState, StaleClaim
+from recollect.types.records import Claim, Mode, StaleClaim
+
+SOURCES_MAX = 20  # of a fact that are looked at
+_EXTRACTION_COLUMNS = 14
+_QUERIES = {
+    SelectionClock.GENERATED: "select_memories",
+    SelectionClock.SOURCE: "select_memories_by_source",
+}
+_BY_MODE = {
+    Mode.ENABLED: RemovedBecause.UNSELECTED,
+    Mode.DISABLED: RemovedBecause.DISABLED,
+    Mode.POLLUTED: RemovedBecause.POLLUTED,
+}
+
+
+def select(c: Connection, space: str, policy: SelectionPolicy, now: datetime) -> Selection:
+    names = {"space": space}
+    unused = timedelta(days=policy.max_unused_days)
+    ends_after = unused + timedelta(microseconds=1)  # on the last moment it is still selected
+    wanted = {**names, "cutoff": to_micros(now - unused), "limit": policy.top_n}
+    state, selected, before, buried, pages, [ending] = c.rows_each(
+        [
+            ("get_consolidation", names),
+            (_QUERIES[policy.clock], wanted),
+            ("selected_before", names),
+            ("removed_memories", names),
+            ("summary_documents", names),
+            ("next_fact_change", {**names, "now": to_micros(now)}),
+        ]
+    )
+    paths = {row[0]: row[1] for row in pages}
+    picks = [(_pick(row, paths), _is_consumed(row)) for row in selected]
+    revision, generation, digest = (
+        (state[0][0], state[0][3], state[0][4]) if state else (0, 0, None)
+    )
+    leaving = [from_micros(row[5]) + ends_after for row in selected]
+    ends = [] if ending[0] is None else [from_micros(ending[0])]
+    return Selection(
+        space=space,
+        revision=revision,
+        added=tuple(pick for pick, is_consumed in picks if not is_consumed),
+        retained=tuple(pick for pick, is_consumed in picks if is_consumed),
+        removed=_removed({row[0] for row in selected}, before, buried, paths),
+        generation=generation,
+        digest=digest,
+        expires_at=min([*leaving, *ends], default=None),
+    )
+
+
+def _pick(row: Row, paths: dict[str, str]) -> Pick:
+    return Pick(
+        session_id=row[0],
+        revision=row[1],
+        source_updated_at=from_micros(row[2]),
+        path=paths.get(row[0]),
+    )
+
+
+def _is_consumed(row: Row) -> bool:
+    return bool(row[3]) and row[4] == row[1]
+
+
+def _removed(
+    selected: set[str],
+    before: Sequence[Row],
+    buried: Sequence[Row],
+    paths: dict[str, str],
+) -> tuple[Removed, ...]:
+    """What was part of the last generation: still there and not selected, or gone."""
+    reasons = {row[0]: _BY_MODE[Mode(row[1])] for row in before if row[0] not in selected}
+    for session_id in paths:  # as after a generation was restored
+        if session_id not in selected:
+            reasons.setdefault(session_id, RemovedBecause.UNSELECTED)
+    # A session that was emptied and has come to something again is no longer gone, unless it was
+    # forgotten: of that nothing may be left.
+    for session_id, reason in buried:
+        because = RemovedBecause(reason)
+        if session_id not in selected or because is RemovedBecause.FORGOTTEN:
+            reasons[session_id] = because
+    return tuple(
+        Removed(session_id=session_id, because=because, path=paths.get(session_id))
+        for session_id, because in sorted(reasons.items())
+    )
+
+
+def memos(c: Connection, space: str, session_ids: Sequence[str]) -> list[Memo]:
+    asked = [("load_memo", {"space": space, "session_id": each}) for each in session_ids]
+    found = c.rows_each(asked) if asked else []
+    return [_memo(row) for each in found for row in each]
+
+
+def _memo(row: Row) -> Memo:
+    revision, opened_at, first_said_at, key, agent_id, project = row[_EXTRACTION_COLUMNS:]
+    began_at = opened_at if first_said_at is None else min(opened_at, first_said_at)
+    return Memo(
+        extraction=rows.extraction(row[:_EXTRACTION_COLUMNS]),
+        revision=revision,
+        began_at=from_micros(began_at),
+        key=key,
+        agent_id=agent_id,
+        project=project,
+    )
+
+
+def standings(
+    c: Connection, space: str, session_ids: Sequence[str], now: datetime, limit: int
+) -> list[Standing]:
+    selected = frozenset(session_ids)
+    sessions = json.dumps(sorted(selected))
+    wanted = {
+        "space": space,
+        "at": to_micros(now),
+        "is_now": True,
+        "sessions": sessions,
+        "sources_max": SOURCES_MAX,
+        "limit": limit,
+    }
+    found = [(row[0], rows.fact(row[1:])) for row in c.rows("standing_facts", wanted)]
+    supported = []
+    for key, fact in found:
+        kept = tuple(source for source in fact.sources if source.session_id in selected)
+        if not kept and fact.source_count > len(fact.sources):
+            later = {**wanted, "key": key, "limit": SOURCES_MAX}
+            kept = tuple(_source(row) for row in c.rows("standing_sources", later))
+        source = kept[0].session_id if kept else None
+        supported.append(replace(fact, sources=kept, source=source))
+    named = sorted({fact.source for fact in supported if fact.source is not None})
+    asked = [("project_of_session", {"space": space, "id": each}) for each in named]
+    projects = [each[0][0] if each else None for each in (c.rows_each(asked) if asked else [])]
+    by_session = dict(zip(named, projects, strict=True))
+    return [
+        Standing(fact=fact, project=by_session.get(fact.source) if fact.source else None)
+        for fact in supported
+    ]
+
+
+def _source(row: Row) -> Source:
+    return Source(session_id=row[0], seq=row[1], seq_to=row[2], quote=row[3])
+
 
 NOTE_CHARS_MAX = 4000
 _EVERY = 2**62
 
 
-class RelationalGenerations:
+class RelationalGenerations(Aggregate):
     """Implements `recollect.store.protocol.GenerationStore`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     def select(self, space: str, policy: SelectionPolicy, now: datetime) -> Selection:
-        return self._database.read(space, lambda c: selecting.select(c, space, policy, now))
+        return self._database.read(space, lambda c: select(c, space, policy, now))
 
     def memos(self, space: str, session_ids: Sequence[str]) -> builtins.list[Memo]:
-        return self._database.read(space, lambda c: selecting.memos(c, space, session_ids))
+        return self._database.read(space, lambda c: memos(c, space, session_ids))
 
     def standings(
         self, space: str, session_ids: Sequence[str], now: datetime, limit: int
     ) -> builtins.list[Standing]:
-        return self._database.read(
-            space, lambda c: selecting.standings(c, space, session_ids, now, limit)
-        )
+        return self._database.read(space, lambda c: standings(c, space, session_ids, now, limit))
 
     def publish(
         self, claim: Claim, draft: GenerationDraft, now: datetime, new_id: NewId
@@ -123,28 +261,21 @@ class RelationalGenerations:
 
     def list(self, space: str, limit: int, before: int | None) -> builtins.list[Generation]:
         page = {"space": space, "before": _EVERY if before is None else before, "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("list_generations", page))
-        return [_generation(row) for row in found]
+        return self._page(_generation, space, "list_generations", page)
 
     def get(self, space: str, number: int) -> Generation | None:
         names = {"space": space, "number": number}
-        row = self._database.read(space, lambda c: c.row("get_generation", names))
-        return None if row is None else _generation(row)
+        return self._one(_generation, space, "get_generation", names)
 
     def documents(self, space: str, number: int) -> builtins.list[GenerationDocument]:
         names = {"space": space, "number": number}
-        found = self._database.read(space, lambda c: c.rows("documents_of_generation", names))
-        return [
-            GenerationDocument(document_id=row[0], version=row[1], session_id=row[2])
-            for row in found
-        ]
+        return self._page(rows.reader(GenerationDocument), space, "documents_of_generation", names)
 
     def states(
         self, space: str | None, limit: int, after: str, now: datetime | None
     ) -> builtins.list[ConsolidationState]:
         page = {**scope(space), "after": after, "limit": limit, "now": _micros(now)}
-        found = self._database.read(space, lambda c: c.rows("consolidation_states", page))
-        return [_state(row) for row in found]
+        return self._page(_state, space, "consolidation_states", page)
 
     def request(self, space: str, now: datetime | None) -> bool:
         names = {"space": space, "now": _micros(now)}
@@ -204,7 +335,7 @@ class RelationalGenerations:
     def prune(self, older_than: datetime, limit: int) -> int:
         cutoff = to_micros(older_than)
         which = {"cutoff": cutoff, "limit": limit}
-        found = self._database.read(None, lambda c: c.rows("prunable_memories", which))
+        found = self._rows(None, "prunable_memories", which)
         return sum(self._prune(row[0], row[1], older_than) for row in found)
 
     def _prune(self, space: str, session_id: str, older_than: datetime) -> int:
@@ -221,11 +352,11 @@ class RelationalGenerations:
 
     def files_published(self, space: str, generation: int) -> None:
         names = {"space": space, "generation": generation}
-        self._database.write(space, lambda c: c.run("files_published", names))
+        self._run(space, "files_published", names)
 
     def without_files(self, limit: int, space: str | None = None) -> builtins.list[tuple[str, int]]:
         page = {**scope(space), "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("without_files", page))
+        found = self._rows(space, "without_files", page)
         return [(row[0], row[1]) for row in found]
 
 
@@ -425,22 +556,7 @@ def _generation(row: Row) -> Generation:
     )
 
 
-def _state(row: Row) -> ConsolidationState:
-    return ConsolidationState(
-        space=row[0],
-        generation=row[1],
-        changed=row[2],
-        consolidated=row[3],
-        changed_at=rows.moment(row[4]),
-        finished_at=rows.moment(row[5]),
-        paused_at=rows.moment(row[6]),
-        expires_at=rows.moment(row[7]),
-        job=JobState.IDLE if row[8] is None else JobState(row[8]),
-        due_at=rows.moment(row[9]),
-        failures=row[10] or 0,
-        last_error=row[11],
-        phase1_due=int(row[12]),
-    )
+_state = rows.reader(ConsolidationState)
 
 
 def _micros(now: datetime | None) -> int | None:

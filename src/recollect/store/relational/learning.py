@@ -18,10 +18,9 @@ from typing import Any
 from recollect.clock import to_micros
 from recollect.stemming import indexed_fact, indexed_summary
 from recollect.store.protocol import NewId
-from recollect.store.relational.cursor import has_lost_records
 from recollect.store.relational.database import Asked, Connection, Params, Row
 from recollect.store.relational.derived import Disputes, disputes_asked, without_disputed
-from recollect.store.relational.fact_changes import (
+from recollect.store.relational.facts import (
     STRENGTH,
     SameFact,
     delete,
@@ -31,8 +30,8 @@ from recollect.store.relational.fact_changes import (
     settle_trust,
 )
 from recollect.store.relational.indexing import erase_entries, put_entry
-from recollect.store.relational.jobs import note_change
-from recollect.store.relational.text import storable, storable_json
+from recollect.store.relational.jobs import has_lost_records, note_change
+from recollect.store.relational.rows import storable, storable_json
 from recollect.types.facts import (
     ENDS,
     Draft,

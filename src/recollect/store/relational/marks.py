@@ -9,19 +9,20 @@ from functools import partial
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
 from recollect.store.relational import rows
-from recollect.store.relational.cursor import pass_over, record_rest
-from recollect.store.relational.database import Connection, Database, in_each_space, scope
-from recollect.store.relational.jobs import mark, mark_cleared, mark_made
+from recollect.store.relational.database import (
+    Aggregate,
+    Connection,
+    in_each_space,
+    scope,
+)
+from recollect.store.relational.jobs import mark, mark_cleared, mark_made, pass_over, record_rest
+from recollect.store.relational.rows import storable_json
 from recollect.store.relational.sessions import current_session, locked_session
-from recollect.store.relational.text import storable_json
 from recollect.types.records import KeyRef, MarkCause, Outcome, Range, SessionState, Unattended
 
 
-class RelationalMarks:
+class RelationalMarks(Aggregate):
     """Implements `recollect.store.protocol.Marks`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def invalidate(
         self, space: str, session_id: str, seq: int, cause: MarkCause, now: datetime
@@ -42,8 +43,7 @@ class RelationalMarks:
 
     def find_invalidated(self, space: str, limit: int) -> list[SessionState]:
         page = {"space": space, "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("find_invalidated", page))
-        return [rows.session_state(row) for row in found]
+        return self._page(rows.session_state, space, "find_invalidated", page)
 
     def mark_processed(
         self, space: str, session_id: str, processed_until: int, expected: int, now: datetime
@@ -68,12 +68,12 @@ class RelationalMarks:
 
     def max_seq(self, space: str, session_id: str) -> int | None:
         names = {"space": space, "id": session_id}
-        row = self._database.read(space, lambda c: c.row("max_seq", names))
+        row = self._row(space, "max_seq", names)
         return None if row is None else row[0]
 
     def count_since(self, space: str, session_id: str, seq: int) -> int:
         names = {"space": space, "id": session_id, "seq": seq}
-        row = self._database.read(space, lambda c: c.row("count_since", names))
+        row = self._row(space, "count_since", names)
         return 0 if row is None else int(row[0])
 
     def bound_activity(self, space: str | None, now: datetime) -> None:
@@ -107,8 +107,7 @@ class RelationalMarks:
 
     def ranges(self, space: str, session_id: str) -> list[Range]:
         names = {"space": space, "id": session_id}
-        found = self._database.read(space, lambda c: c.rows("list_ranges", names))
-        return [rows.processed_range(row) for row in found]
+        return self._page(rows.processed_range, space, "list_ranges", names)
 
     def counts(self, space: str | None) -> tuple[int, int]:
         def job(c: Connection) -> tuple[int, int]:
@@ -122,21 +121,18 @@ class RelationalMarks:
 
     def marked(self, space: str | None, limit: int) -> list[SessionState]:
         page = {**scope(space), "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("list_marked", page))
-        return [rows.session_state(row) for row in found]
+        return self._page(rows.session_state, space, "list_marked", page)
 
     def waiting(
         self, space: str | None, limit: int, which: Unattended | None = None
     ) -> list[SessionState]:
         page = {**scope(space), **_which(which), "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("list_waiting", page))
-        return [rows.session_state(row) for row in found]
+        return self._page(rows.session_state, space, "list_waiting", page)
 
     def waiting_newest(self, which: Unattended, rows_max: int, limit: int) -> list[SessionState]:
         page = {**_which(which), "rows": rows_max, "limit": limit}
         del page["is_all"]
-        found = self._database.read(None, lambda c: c.rows("waiting_newest", page))
-        return [rows.session_state(row) for row in found]
+        return self._page(rows.session_state, None, "waiting_newest", page)
 
 
 def _which(which: Unattended | None) -> dict[str, object]:

@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from recollect.clock import to_micros
-from recollect.store.relational.database import Connection, Database
-from recollect.store.vector_protocol import VectorSearch
+from recollect.store.protocol import VectorSearch
+from recollect.store.relational.database import Aggregate, Connection, Database
 from recollect.types.recall import EntryKind, NewVector, Unembedded, VectorChanges
 
 DROPPED_KEPT = 8192  # of a space, by which those who hold vectors are told what went
@@ -43,11 +43,11 @@ class _Seen(NamedTuple):
     next_one: int
 
 
-class RelationalVectors:
+class RelationalVectors(Aggregate):
     """Implements `recollect.store.protocol.Vectors`."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._seen = _Seen(0, 0, 0)
 
     def pending(
@@ -174,9 +174,9 @@ class RelationalVectors:
         if not unused:
             return False
         names = {"model": unused[0], "limit": limit}
-        found = self._database.read(None, lambda c: c.row("space_of_vectors", names))
+        found = self._row(None, "space_of_vectors", names)
         if found is None:
-            self._database.write(None, lambda c: c.run("forget_model", names))
+            self._run(None, "forget_model", names)
             return True
         own = {**names, "space": found[0]}
         self._database.write(found[0], lambda c: c.run("delete_vectors_of", own))
@@ -184,7 +184,7 @@ class RelationalVectors:
 
     def _models(self) -> dict[str, int]:
         """The models that there are vectors of, and when somebody last said to have each."""
-        return dict(self._database.read(None, lambda c: c.rows("models", {})))
+        return dict(self._rows(None, "models", {}))
 
 
 def _prune_dropped(c: Connection, space: str) -> None:

@@ -280,11 +280,12 @@ WHERE space = :space AND path_key >= :path_key AND path_key < :path_key_end
 -- name: tree_level
 -- The documents of one depth below a path, in order, a page at a time. Compared as pairs, because
 -- SQLite would otherwise walk through all depths.
-SELECT d.id, d.path, d.path_key, d.title, d.description, d.version, length(d.body), d.updated_at,
+SELECT d.id, d.path, d.title, d.description, d.version, length(d.body), d.updated_at,
     EXISTS (
         SELECT 1 FROM documents c
         WHERE c.space = :space AND c.deleted_at IS NULL
-            AND c.path_key >= d.path_key || :separator AND c.path_key < d.path_key || :separator_end)
+            AND c.path_key >= d.path_key || :separator AND c.path_key < d.path_key || :separator_end),
+    d.path_key
 FROM documents d
 WHERE d.space = :space AND d.deleted_at IS NULL
     AND (d.depth, d.path_key) >= (:depth, :path_key)

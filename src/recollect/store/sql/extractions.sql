@@ -1,7 +1,7 @@
 -- What sessions came to, how much of it consolidation has seen, and what it all cost.
 
 -- fragment: extraction
-e.session_id, e.space, e.raw_memory, e.rollout_summary, e.rollout_slug, e.extractor, e.pass, e.upto,
+e.session_id, e.space, e.rollout_slug, e.rollout_summary, e.raw_memory, e.extractor, e.pass, e.upto,
 e.source_updated_at, e.generated_at, e.usage_count, e.last_usage, e.selected_for_phase2,
 e.selected_for_phase2_source_updated_at
 

@@ -327,7 +327,7 @@ SELECT 1 FROM consolidations c WHERE c.space = :space AND c.paused_at IS NOT NUL
 -- name: consolidation_states
 -- operator
 SELECT c.space, c.generation, c.changed, c.consolidated, c.changed_at, c.finished_at, c.paused_at,
-    c.expires_at, j.state, j.due_at, j.failures, j.last_error, (
+    c.expires_at, COALESCE(j.state, 'idle'), j.due_at, COALESCE(j.failures, 0), j.last_error, (
         SELECT count(*) FROM jobs p WHERE p.space = c.space AND p.state IN ('due', 'claimed')
             AND p.kind IN ('extract', 'extract-again')
             AND (p.state = 'claimed' OR p.due_at IS NULL OR p.due_at <= {now}))

@@ -117,10 +117,12 @@ CASE WHEN m.type IN ('integer', 'real') THEN v.type IN ('integer', 'real') AND m
 SELECT 1;
 
 -- name: steer (postgres)
--- Until the end of the transaction: by an index, in its order. What follows is written so that no other
--- plan is as good; by itself the server would read all of a table that was small when it planned, or
--- sort all of one that it has no statistics of.
-SELECT set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true);
+-- Until the end of the transaction: by an index, in its order, and planned once for all questions, unless
+-- a router has to see them. What follows is written so that no other plan is as good; by itself the
+-- server would plan each time anew, or read all of a table that was small when it planned, or sort all
+-- of one that it has no statistics of.
+SELECT set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true),
+    set_config('plan_cache_mode', current_setting('recollect.plans'), true);
 
 -- fragment: has_word (postgres)
 -- A posting of one word.
