@@ -195,7 +195,7 @@ WHERE t.space = :space AND t.about_session = :id ORDER BY t.session_id, t.first_
 -- name: delete_told_records
 DELETE FROM session_history
 WHERE space = :space AND session_id = :session_id AND seq BETWEEN :first_seq AND :last_seq
-RETURNING id, words;
+RETURNING id, {words_gone};
 
 -- name: delete_told_retained
 DELETE FROM retained_records
@@ -210,7 +210,7 @@ WHERE h.space = :space AND h.key_id = :key_id AND h.append_key LIKE :steps;
 -- name: delete_steps
 DELETE FROM session_history WHERE space = :space AND session_id = :session_id
     AND (append_key LIKE :steps OR append_key LIKE :answers)
-RETURNING id, words;
+RETURNING id, {words_gone};
 
 -- name: forget_told
 DELETE FROM told_records WHERE space = :space AND about_session = :id;

@@ -373,7 +373,7 @@ LIMIT :limit;
 UPDATE document_references SET target_key = NULL WHERE space = :space AND target_key = :key;
 
 -- name: purge_document
-DELETE FROM documents WHERE space = :space AND key = :key RETURNING key, words;
+DELETE FROM documents WHERE space = :space AND key = :key RETURNING key, {words_gone};
 
 -- name: erase_version
 -- An earlier one: what a document says now stays.

@@ -50,7 +50,7 @@ WHERE space = :space AND session_id = :session_id;
 SELECT e.key, e.words FROM extractions e WHERE e.space = :space AND e.session_id = :session_id;
 
 -- name: delete_extraction
-DELETE FROM extractions WHERE space = :space AND session_id = :session_id RETURNING key, words;
+DELETE FROM extractions WHERE space = :space AND session_id = :session_id RETURNING key, {words_gone};
 
 -- name: has_lost_records
 -- Records that something may have been learned from are gone; what goes, goes from the first on.

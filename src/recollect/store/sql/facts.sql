@@ -332,7 +332,7 @@ UPDATE facts SET superseded_by = :other_id, superseded_at = :superseded_at, upda
 WHERE space = :space AND key = :key;
 
 -- name: erase_fact
-DELETE FROM facts WHERE space = :space AND key = :fact_key RETURNING key, words;
+DELETE FROM facts WHERE space = :space AND key = :fact_key RETURNING key, {words_gone};
 
 -- name: erase_changes
 DELETE FROM fact_history WHERE space = :space AND fact_id = :id;

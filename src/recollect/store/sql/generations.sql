@@ -286,7 +286,7 @@ ORDER BY COALESCE(e.last_usage, e.generated_at), e.session_id LIMIT :limit;
 -- name: prune_memory
 DELETE FROM extractions WHERE space = :space AND session_id = :session_id
     AND NOT selected_for_phase2 AND COALESCE(last_usage, generated_at) < :cutoff
-RETURNING key, words;
+RETURNING key, {words_gone};
 
 -- name: request_consolidation
 -- Due at once, whatever it waited for; one that runs goes on.

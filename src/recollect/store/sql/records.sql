@@ -120,7 +120,7 @@ VALUES (:space, :session_id, :position, :source_session_id, :source_seq);
 
 -- name: delete_records
 DELETE FROM session_history WHERE space = :space AND session_id = :id AND seq <= :upto
-RETURNING id, words;
+RETURNING id, {words_gone};
 
 -- name: delete_retained
 DELETE FROM retained_records WHERE space = :space AND session_id = :id;
